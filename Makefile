@@ -1,0 +1,69 @@
+# Everything runs in .venv, which the first target that needs it makes: `make demo` and `make test` work on a fresh clone.
+# The stamps make a second run quick; they are renewed when the declared packages change.
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# The build backend comes from the constraints too, hence no isolated (and unpinned) one.
+INSTALL := $(PIP) install --constraint constraints.txt --no-build-isolation --editable
+# Tests run in this many processes; those that need Spark stay in one of them.
+JOBS ?= 2
+PYTEST = $(BIN)/pytest --quiet -n $(JOBS) --dist loadgroup
+# The Pythons to try for .venv, the first suitable one is taken; `make PYTHON=...` names it.
+PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test setup lint format clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: .venv/core.stamp  ## Set up what the library needs and run the main job
+	@$(BIN)/tamis demo
+
+# Uncompiled first: it is the quicker one, and the closing line of the whole suite comes last.
+test: lint  ## Set up everything and run all checks and tests
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m kernels
+	$(PYTEST)
+
+setup: .venv/dev.stamp  ## Set up everything for working on Tamis
+
+lint: .venv/dev.stamp  ## Check style, formatting, types and layers
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
+
+format: .venv/dev.stamp  ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+clean:  ## Remove .venv and all caches
+	rm -rf .venv .cache .hypothesis build src/*.egg-info
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# pip is the last that venv makes, so an interrupted run is repeated.
+.venv/bin/pip:
+	@for python in $(PYTHONS); do \
+	  "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2> /dev/null || continue; \
+	  "$$python" -c 'import ensurepip, venv' 2> /dev/null || { incomplete="$$python"; continue; }; \
+	  echo "Making .venv with $$("$$python" --version)"; \
+	  exec "$$python" -m venv .venv; \
+	done; \
+	if [ -n "$$incomplete" ]; then \
+	  echo "$$incomplete cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv"; \
+	else \
+	  echo "Tamis needs Python 3.11 to 3.14; tried: $(PYTHONS). Name another with make PYTHON=/path/to/python3"; \
+	fi >&2; \
+	exit 1
+
+.venv/core.stamp: pyproject.toml constraints.txt | .venv/bin/pip
+	@echo "Installing Tamis and what it needs into .venv (about 550 MB)"
+	@$(PIP) install --constraint constraints.txt setuptools
+	@$(INSTALL) .
+	@touch $@
+
+.venv/dev.stamp: .venv/core.stamp
+	@echo "Installing Spark and the tools for tests into .venv (about 1 GB more)"
+	@$(INSTALL) '.[dev]'
+	@touch $@

