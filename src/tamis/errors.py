@@ -1,0 +1,190 @@
+"""Every error that Tamis raises on purpose, as one tree.
+
+    TamisError
+    ├── ExpressionError (ValueError)       an expression is wrong
+    │   ├── ParseError                     its text cannot be read: position, line and caret
+    │   ├── LiteralError                   a literal is outside the language (NULL, NaN, too large)
+    │   ├── NestingError                   it is nested deeper than MAX_DEPTH
+    │   ├── UnknownAttributeError          a declared schema has no such attribute
+    │   ├── KindError                      a literal is not of the attribute's declared kind
+    │   └── HistoryError                   it needs earlier events and there are none
+    ├── EventError (ValueError)            an event is wrong: row, attribute
+    ├── TableError (ValueError)            an Arrow table has not one of the forms we read
+    ├── SchemaError (ValueError)           a declared schema cannot be read
+    ├── FileError (ValueError)             a file cannot be read: path, line
+    ├── DuplicateIdError (KeyError)        a subscription with this id is there already
+    ├── UnknownIdError (KeyError)          no subscription has this id
+    ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
+    ├── UnknownIndexError (ValueError)     the registry has no index of this name
+    └── CapabilityError (ValueError)       the index cannot do what is asked of it
+
+Each is also the built-in error that fits, so ``except ValueError`` works for those who do not import ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TamisError(Exception):
+    """The root of the tree: ``except tamis.TamisError`` catches whatever Tamis refuses."""
+
+    def __str__(self) -> str:
+        # KeyError would print the repr of its argument.
+        return str(self.args[0]) if self.args else ""
+
+
+class ExpressionError(TamisError, ValueError):
+    """An expression is wrong. `subscription` names it when it came with others."""
+
+    def __init__(self, message: str, *, subscription: object = None) -> None:
+        super().__init__(message)
+        self.subscription = subscription
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.subscription is None else f"subscription {self.subscription!r}: {text}"
+
+
+class ParseError(ExpressionError):
+    """The text of an expression cannot be read.
+
+    Attributes
+    ----------
+    position : int
+        Where in the text, counted in characters from 0.
+    line, column : int
+        The same place, both counted from 1.
+    reason, hint : str
+        What is wrong there, and what would be right.
+    """
+
+    def __init__(self, reason: str, text: str, position: int, *, hint: str = "") -> None:
+        self.reason = reason
+        self.text = text
+        self.position = max(0, min(position, len(text)))
+        self.hint = hint
+        self.line = text.count("\n", 0, self.position) + 1
+        start = text.rfind("\n", 0, self.position) + 1
+        self.column = self.position - start + 1
+        super().__init__(self._draw(start))
+
+    # Long one-line rules (300 kB exist) must not drown the message: this much is shown around the caret.
+    _AROUND = 60
+
+    def _draw(self, start: int) -> str:
+        end = self.text.find("\n", start)
+        line = self.text[start : len(self.text) if end < 0 else end].replace("\t", " ")
+        caret = self.column - 1
+        left = max(0, caret - self._AROUND)
+        right = caret + self._AROUND
+        before = "..." if left else ""
+        after = "..." if right < len(line) else ""
+        shown = before + line[left:right] + after
+        message = (
+            f"{self.reason} (line {self.line}, column {self.column})\n"
+            f"  {shown}\n  {' ' * (len(before) + caret - left)}^"
+        )
+        return f"{message}\nHint: {self.hint}" if self.hint else message
+
+
+class LiteralError(ExpressionError):
+    """A literal is outside the language: NULL, NaN, infinity, beyond 64 bits, an unsupported type."""
+
+
+class NestingError(ExpressionError):
+    """An expression is nested deeper than `tamis.language.expression.MAX_DEPTH`."""
+
+
+class UnknownAttributeError(ExpressionError):
+    """The declared schema has no such attribute."""
+
+    def __init__(self, attribute: str, known: Iterable[str]) -> None:
+        self.attribute = attribute
+        names = sorted(known)
+        super().__init__(f"unknown attribute {attribute!r}{did_you_mean(attribute, names)}")
+
+
+class KindError(ExpressionError):
+    """A literal is not of the kind that the schema declares for the attribute."""
+
+
+class HistoryError(ExpressionError):
+    """The expression asks about earlier events (ANY, ALL, EXISTS) where there is no history."""
+
+
+class EventError(TamisError, ValueError):
+    """An event is wrong. `row` is its place in the batch, counted from 0."""
+
+    def __init__(self, message: str, *, row: int | None = None, attribute: str | None = None) -> None:
+        self.row = row
+        self.attribute = attribute
+        place = [f"event {row}"] if row is not None else []
+        if attribute is not None:
+            place.append(f"attribute {attribute!r}")
+        super().__init__(f"{', '.join(place)}: {message}" if place else message)
+
+
+class TableError(TamisError, ValueError):
+    """An Arrow table of subscriptions or events has not one of the forms we read."""
+
+
+class SchemaError(TamisError, ValueError):
+    """A declared schema cannot be read."""
+
+
+class FileError(TamisError, ValueError):
+    """A file cannot be read. `line` counts from 1."""
+
+    def __init__(self, message: str, *, path: str, line: int | None = None) -> None:
+        self.path = path
+        self.line = line
+        super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
+
+
+class DuplicateIdError(TamisError, KeyError):
+    """A subscription with this id is there already."""
+
+    def __init__(self, identifier: object) -> None:
+        self.identifier = identifier
+        super().__init__(f"subscription {identifier!r} is there already; use replace() to change it")
+
+
+class UnknownIdError(TamisError, KeyError):
+    """No subscription has this id."""
+
+    def __init__(self, identifier: object) -> None:
+        self.identifier = identifier
+        super().__init__(f"no subscription {identifier!r}")
+
+
+class IdTypeError(TamisError, TypeError):
+    """An id is neither str nor int, or not of the type of the ids that are there."""
+
+
+class UnknownIndexError(TamisError, ValueError):
+    """The registry has no index of this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        super().__init__(f"no index {name!r}{did_you_mean(name, names)}; there are: {', '.join(names)}")
+
+
+class CapabilityError(TamisError, ValueError):
+    """The index cannot do what is asked of it."""
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """`; did you mean 'x'?` when some known word is close, else nothing."""
+    folded = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), list(folded), n=2, cutoff=0.6)
+    if not close:
+        return ""
+    return "; did you mean " + " or ".join(repr(folded[name]) for name in close) + "?"
+
+
+def shortened(text: object, *, quoted: bool = True, most: int = 100) -> str:
+    """A text as a message shows it: quoted, and cut in the middle where it is long."""
+    shown = repr(text) if quoted else str(text)
+    return shown if len(shown) <= most else f"{shown[: most - 20]} ... {shown[-15:]}"

@@ -1,0 +1,275 @@
+"""Expressions written in Python.
+
+    attr("price").between(20, 40) & (attr("genre") == "classics")
+    attr("price") < history("price").any()
+    exists(history("author") == attr("author"), history("genre") == "crime")
+
+Comparisons build expressions instead of comparing, so ``and``, ``or``, ``not`` and ``in`` cannot be used on them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Generic, NoReturn, TypeVar
+
+from tamis.errors import ExpressionError, LiteralError
+from tamis.language.checks import check_attribute
+from tamis.language.expression import Exists, Expression, Join, Not, Predicate, Quantified
+from tamis.language.operators import MIRRORED, Operator, Quantifier
+from tamis.language.quoting import quoted
+
+Built = TypeVar("Built")
+
+_ONLY_INSIDE_EXISTS = (
+    'a comparison of history(...) stands inside exists(). Hint: exists(history("a") == attr("a"), history("b") > 5)'
+)
+
+
+def attr(name: str) -> Attribute:
+    """An attribute of the event.
+
+    >>> attr("price").between(20, 40) & (attr("genre") == "classics")
+    <And price BETWEEN 20 AND 40 AND genre = 'classics'>
+    """
+    return Attribute(name)
+
+
+def history(name: str) -> EarlierAttribute:
+    """An attribute of the earlier events: for `exists`, or with ``any()`` or ``all()`` for a comparison."""
+    return EarlierAttribute(name)
+
+
+def exists(*terms: EarlierTerm) -> Exists:
+    """Some earlier event satisfies all the terms, each a comparison of `history(...)` with a literal or an `attr(...)`."""
+    for term in terms:
+        if not isinstance(term, EarlierTerm):
+            raise ExpressionError(
+                f"exists() takes comparisons of history(...), not {term!r}. "
+                'Hint: exists(history("a") == attr("a"), history("b") > 5)'
+            )
+    parts = [term.part for term in terms]
+    return Exists(
+        [part for part in parts if isinstance(part, Join)],
+        [part for part in parts if isinstance(part, Predicate)],
+    )
+
+
+class _Comparable(ABC):
+    """Something whose comparisons build: ``==`` and the others call `_compare`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _compare(self, operator: Operator, other: Any) -> Any:
+        """What a comparison with a literal or another name makes."""
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare(Operator.EQ, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare(Operator.NE, other)
+
+    def __lt__(self, other: object) -> Any:
+        return self._compare(Operator.LT, other)
+
+    def __le__(self, other: object) -> Any:
+        return self._compare(Operator.LE, other)
+
+    def __gt__(self, other: object) -> Any:
+        return self._compare(Operator.GT, other)
+
+    def __ge__(self, other: object) -> Any:
+        return self._compare(Operator.GE, other)
+
+    # By identity: equality builds an expression, so two of one name could not be told to be equal.
+    __hash__ = object.__hash__
+
+
+class _Named(_Comparable, Generic[Built]):
+    """A name on which predicates are built: of the event or of earlier ones."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        check_attribute(name)
+        self.name = name
+
+    @abstractmethod
+    def _predicate(self, operator: Operator, values: Iterable[Any], escape: str | None = None) -> Built:
+        """What an operator and literals make of the name."""
+
+    def __bool__(self) -> NoReturn:
+        raise ExpressionError(
+            f"{self!r} has no truth value of its own. "
+            "Hint: combine expressions with &, | and ~ (in parentheses), not with and, or and not"
+        )
+
+    def isin(self, values: Iterable[Any]) -> Built:
+        return self._predicate(Operator.IN, _literals(values))
+
+    def not_in(self, values: Iterable[Any]) -> Built:
+        return self._predicate(Operator.NOT_IN, _literals(values))
+
+    def between(self, lo: Any, hi: Any) -> Built:
+        return self._predicate(Operator.BETWEEN, (lo, hi))
+
+    def not_between(self, lo: Any, hi: Any) -> Built:
+        return self._predicate(Operator.NOT_BETWEEN, (lo, hi))
+
+    def like(self, pattern: str, escape: str | None = None) -> Built:
+        return self._predicate(Operator.LIKE, (pattern,), escape)
+
+    def not_like(self, pattern: str, escape: str | None = None) -> Built:
+        return self._predicate(Operator.NOT_LIKE, (pattern,), escape)
+
+    def ilike(self, pattern: str, escape: str | None = None) -> Built:
+        return self._predicate(Operator.ILIKE, (pattern,), escape)
+
+    def not_ilike(self, pattern: str, escape: str | None = None) -> Built:
+        return self._predicate(Operator.NOT_ILIKE, (pattern,), escape)
+
+    def rlike(self, pattern: str) -> Built:
+        return self._predicate(Operator.RLIKE, (pattern,))
+
+    def not_rlike(self, pattern: str) -> Built:
+        return self._predicate(Operator.NOT_RLIKE, (pattern,))
+
+    def startswith(self, text: str) -> Built:
+        return self._like_plain(text, after="%")
+
+    def endswith(self, text: str) -> Built:
+        return self._like_plain(text, before="%")
+
+    def contains(self, text: str) -> Built:
+        return self._like_plain(text, before="%", after="%")
+
+    def is_null(self) -> Built:
+        return self._predicate(Operator.IS_NULL, ())
+
+    def is_not_null(self) -> Built:
+        return self._predicate(Operator.IS_NOT_NULL, ())
+
+    def is_true(self) -> Built:
+        return self._predicate(Operator.EQ, (True,))
+
+    def _like_plain(self, text: str, *, before: str = "", after: str = "") -> Built:
+        if not isinstance(text, str):
+            raise LiteralError(f"startswith, endswith and contains take a string, not {text!r}")
+        pattern, escape = quoted(text, before=before, after=after)
+        return self._predicate(Operator.LIKE, (pattern,), escape)
+
+    def _literal(self, value: Any) -> Any:
+        if value is None:
+            raise LiteralError(f"comparing with None is never true. Hint: use {self!r}.is_null() or .is_not_null()")
+        return value
+
+
+class Attribute(_Named[Expression]):
+    """An attribute of the event: compare it with literals, or with those of earlier events."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"attr({self.name!r})"
+
+    def _predicate(self, operator: Operator, values: Iterable[Any], escape: str | None = None) -> Expression:
+        return Predicate(self.name, operator, values, escape=escape)
+
+    def _compare(self, operator: Operator, other: Any) -> Any:
+        if isinstance(other, Attribute):
+            raise ExpressionError(
+                f"two attributes of one event cannot be compared: {self!r} and {other!r}. "
+                "Hint: compare with a literal, or with history(...).any()"
+            )
+        if isinstance(other, QuantifiedAttribute):
+            return Quantified(self.name, operator, other.quantifier, other.name)
+        if isinstance(other, EarlierAttribute):
+            return EarlierTerm(Join(other.name, MIRRORED[operator], self.name))
+        return self._predicate(operator, (self._literal(other),))
+
+    def __and__(self, other: Expression | Attribute) -> Expression:
+        return self.is_true() & other  # type: ignore[operator]  # an Expression takes an Attribute for its is_true()
+
+    def __or__(self, other: Expression | Attribute) -> Expression:
+        return self.is_true() | other  # type: ignore[operator]
+
+    def __invert__(self) -> Expression:
+        return Not(self.is_true())
+
+
+class EarlierAttribute(_Named["EarlierTerm"]):
+    """An attribute of the earlier events."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"history({self.name!r})"
+
+    def any(self) -> QuantifiedAttribute:
+        """That of some earlier event: ``attr("price") < history("price").any()``."""
+        return QuantifiedAttribute(Quantifier.ANY, self.name)
+
+    def all(self) -> QuantifiedAttribute:
+        """That of every earlier event."""
+        return QuantifiedAttribute(Quantifier.ALL, self.name)
+
+    def _predicate(self, operator: Operator, values: Iterable[Any], escape: str | None = None) -> EarlierTerm:
+        return EarlierTerm(Predicate(self.name, operator, values, escape=escape))
+
+    def _compare(self, operator: Operator, other: Any) -> Any:
+        if isinstance(other, EarlierAttribute | QuantifiedAttribute):
+            raise ExpressionError(f"two attributes of earlier events cannot be compared: {self!r} and {other!r}")
+        if isinstance(other, Attribute):
+            return EarlierTerm(Join(self.name, operator, other.name))
+        return self._predicate(operator, (self._literal(other),))
+
+
+class QuantifiedAttribute(_Comparable):
+    """`history(...).any()` or `.all()`: to be compared with an `attr(...)`, on either side."""
+
+    __slots__ = ("name", "quantifier")
+
+    def __init__(self, quantifier: Quantifier, name: str) -> None:
+        self.quantifier = quantifier
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"history({self.name!r}).{self.quantifier}()"
+
+    def _compare(self, operator: Operator, other: Any) -> Any:
+        if not isinstance(other, Attribute):
+            raise ExpressionError(
+                f"{self!r} is compared with an attribute of the event, not with {other!r}. "
+                f'Hint: attr("...") < {self!r}, or exists(history({self.name!r}) ...) for a literal'
+            )
+        return Quantified(other.name, MIRRORED[operator], self.quantifier, self.name)
+
+
+class EarlierTerm:
+    """One term of `exists`. It is no expression of its own: it speaks of an earlier event."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part: Join | Predicate) -> None:
+        self.part = part
+
+    def __repr__(self) -> str:
+        return f"<EarlierTerm {self.part!r}>"
+
+    def __bool__(self) -> NoReturn:
+        raise ExpressionError(_ONLY_INSIDE_EXISTS)
+
+    def __and__(self, other: object) -> NoReturn:
+        raise ExpressionError(_ONLY_INSIDE_EXISTS)
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def __invert__(self) -> NoReturn:
+        raise ExpressionError(_ONLY_INSIDE_EXISTS)
+
+
+def _literals(values: Any) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ExpressionError(f"a list of literals is needed, not {values!r}")
+    return list(values)

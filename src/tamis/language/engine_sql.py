@@ -1,0 +1,88 @@
+"""The SQL text of an expression for DuckDB and Spark, to compare their answers with ours.
+
+It asks the engine the same question, as far as the engine can: doubles are not decimals, a LIKE has no hidden escape.
+The table of events goes by the name ``event`` there and that of earlier events by ``history``, as in
+``SELECT ... FROM events AS event WHERE <text>``; every attribute is a column of exactly that name, dots included.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import ExpressionError
+from tamis.language.expression import Predicate, Quantified
+from tamis.language.like import LikePattern
+from tamis.language.operators import Operator
+from tamis.language.printer import Printer
+
+_ESCAPE = "!"
+_LIKES = {
+    Operator.LIKE: "LIKE",
+    Operator.NOT_LIKE: "NOT LIKE",
+    Operator.ILIKE: "LIKE",
+    Operator.NOT_ILIKE: "NOT LIKE",
+}
+
+
+class _EnginePrinter(Printer):
+    """What DuckDB and Spark have in common."""
+
+    quote = '"'
+    wildcards = "%_"
+
+    def name(self, name: str) -> str:
+        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
+
+    def current(self, name: str) -> str:
+        # Without the table's name it would be the column of the table inside.
+        return f"event.{self.name(name)}"
+
+    def decimal(self, value: float) -> str:
+        # With an exponent a number is a double, without one a decimal.
+        text = repr(value)
+        return text if "e" in text else text + "e0"
+
+    def predicate(self, node: Predicate, name: str) -> str:
+        if node.operator not in _LIKES:
+            return super().predicate(node, name)
+        fold = node.operator in (Operator.ILIKE, Operator.NOT_ILIKE)
+        pattern, escape = self._pattern(LikePattern.read(str(node.values[0]), node.escape, fold))
+        subject = f"lower({name})" if fold else name
+        return f"{subject} {_LIKES[node.operator]} {self.string(pattern)}{escape}"
+
+    def _pattern(self, pattern: LikePattern) -> tuple[str, str]:
+        """The pattern with our own escape, and the clause that names it if it is needed."""
+        if not any(symbol in pattern.literal for symbol in self.wildcards):
+            return "".join([part if isinstance(part, str) else part.symbol for part in pattern.parts]), ""
+        pieces = []
+        for part in pattern.parts:
+            if isinstance(part, str):
+                pieces += [_ESCAPE + symbol if symbol in ("%", "_", _ESCAPE) else symbol for symbol in part]
+            else:
+                pieces.append(part.symbol)
+        return "".join(pieces), f" ESCAPE '{_ESCAPE}'"
+
+
+class _DuckDBPrinter(_EnginePrinter):
+    def quantified(self, node: Quantified) -> str:
+        subquery = f"SELECT {self.earlier(node.earlier)} FROM history h"
+        return f"{self.name(node.attribute)} {node.operator} {node.quantifier.upper()} ({subquery})"
+
+    def predicate(self, node: Predicate, name: str) -> str:
+        if node.operator in (Operator.RLIKE, Operator.NOT_RLIKE):
+            negation = "NOT " if node.negative else ""
+            return f"{negation}regexp_matches({name}, {self.string(str(node.values[0]))})"
+        return super().predicate(node, name)
+
+
+class _SparkPrinter(_EnginePrinter):
+    quote = "`"
+    # A backslash is the escape of every LIKE that names none.
+    wildcards = "%_\\"
+
+    def string(self, value: str) -> str:
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def quantified(self, node: Quantified) -> str:
+        raise ExpressionError(f"Spark SQL has no {node.quantifier.upper()} over a subquery")
+
+
+PRINTERS: dict[str, Printer] = {"duckdb": _DuckDBPrinter(), "spark": _SparkPrinter()}

@@ -1,0 +1,198 @@
+"""The reference evaluator: what it says is what a subscription means.
+
+Three-valued and as plain as the definition of the language; every index is tested against it.
+A truth is True, False or None, which is SQL's UNKNOWN. Only True is a match.
+
+A value is taken as the set of its points: a scalar has one, an Interval all from `lo` to `hi`. A positive predicate
+holds when SOME point of SOME element satisfies it, a negative one is the negation of its positive form.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tamis.errors import ExpressionError
+from tamis.language.event import FlatEvent, Value, flatten, kind_of_value
+from tamis.language.expression import And, Constant, Exists, Expression, Join, Not, Or, Predicate, Quantified
+from tamis.language.like import LikePattern
+from tamis.language.operators import POSITIVE, Operator, Quantifier
+from tamis.language.values import Interval, Kind, Scalar, compare, kind_of
+
+Truth: TypeAlias = bool | None
+
+_Ends: TypeAlias = tuple[Scalar, Scalar]
+"""The lowest and the highest point of a value."""
+
+
+def matches(expression: Expression, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> bool:
+    """Whether the expression is TRUE for the event, as under SQL's WHERE."""
+    return evaluate(expression, event, history) is True
+
+
+def evaluate(expression: Expression, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> Truth:
+    """The truth of an expression for an event: True, False, or None for UNKNOWN.
+
+    `history` holds the earlier events, which ANY, ALL and EXISTS ask about; `event` is not one of them.
+
+    >>> evaluate(Predicate("price", "<", [10]), {"price": 12.5})
+    False
+    >>> evaluate(Predicate("price", "<", [10]), {}) is None
+    True
+    """
+    earlier = [flatten(mapping, row=row) for row, mapping in enumerate(history)]
+    return evaluate_flat(expression, flatten(event), earlier)
+
+
+def evaluate_flat(expression: Expression, event: FlatEvent, history: Sequence[FlatEvent] = ()) -> Truth:
+    """`evaluate` for events that are flat already."""
+    match expression:
+        case Constant():
+            return expression.value
+        case Predicate():
+            return _predicate(expression, event)
+        case Quantified():
+            return _quantified(expression, event, history)
+        case Exists():
+            return any(_joins(expression, event, earlier) is True for earlier in history)
+        case Not():
+            return negation(evaluate_flat(expression.operand, event, history))
+        case And():
+            return conjunction(evaluate_flat(operand, event, history) for operand in expression.operands)
+        case Or():
+            return disjunction(evaluate_flat(operand, event, history) for operand in expression.operands)
+    raise ExpressionError(f"{type(expression).__name__} is not an expression")
+
+
+def negation(truth: Truth) -> Truth:
+    """NOT: UNKNOWN stays UNKNOWN."""
+    return None if truth is None else not truth
+
+
+def conjunction(truths: Iterable[Truth]) -> Truth:
+    """AND: FALSE if one is FALSE, else UNKNOWN if one is UNKNOWN, else TRUE."""
+    result: Truth = True
+    for truth in truths:
+        if truth is False:
+            return False
+        if truth is None:
+            result = None
+    return result
+
+
+def disjunction(truths: Iterable[Truth]) -> Truth:
+    """OR: TRUE if one is TRUE, else UNKNOWN if one is UNKNOWN, else FALSE."""
+    result: Truth = False
+    for truth in truths:
+        if truth is True:
+            return True
+        if truth is None:
+            result = None
+    return result
+
+
+def _predicate(predicate: Predicate, event: FlatEvent) -> Truth:
+    values = event.get(predicate.attribute, ())
+    if predicate.operator is Operator.IS_NULL:
+        return not values
+    if predicate.operator is Operator.IS_NOT_NULL:
+        return bool(values)
+    positive = POSITIVE.get(predicate.operator)
+    if positive is not None:
+        return negation(
+            _predicate(Predicate.unchecked(predicate.attribute, positive, predicate.values, predicate.escape), event)
+        )
+    return disjunction(_some(predicate, kind, values) for kind in predicate.kinds)
+
+
+def _some(predicate: Predicate, kind: Kind, values: tuple[Value, ...]) -> Truth:
+    """Whether some element of that kind satisfies the predicate's literals of that kind; UNKNOWN if there is none."""
+    elements = [value for value in values if kind_of_value(value) is kind]
+    if not elements:
+        return None
+    literals = [literal for literal in predicate.values if kind_of(literal) is kind]
+    return any(_satisfies(element, predicate, literals) for element in elements)
+
+
+def _satisfies(element: Value, predicate: Predicate, literals: list[Scalar]) -> bool:
+    first = literals[0]
+    match predicate.operator:
+        case Operator.IN:
+            return any(_holds(_ends(element), Operator.EQ, _ends(literal)) for literal in literals)
+        case Operator.BETWEEN:
+            lo, hi = literals
+            return compare(lo, hi) <= 0 and _holds(_ends(element), Operator.EQ, (lo, hi))
+        case Operator.LIKE:
+            return LikePattern.read(str(first), predicate.escape).matches(str(element))
+        case Operator.ILIKE:
+            return LikePattern.read(str(first), predicate.escape, True).matches(str(element).lower())
+        case Operator.RLIKE:
+            return _regex(str(first)).search(str(element)) is not None
+        case _:
+            return _holds(_ends(element), predicate.operator, _ends(first))
+
+
+def _holds(left: _Ends, operator: Operator, right: _Ends) -> bool:
+    """Whether some point of `left` and some point of `right`, of one kind, satisfy a positive comparison."""
+    left_lo, left_hi = left
+    right_lo, right_hi = right
+    match operator:
+        case Operator.EQ:
+            return compare(left_lo, right_hi) <= 0 and compare(right_lo, left_hi) <= 0
+        case Operator.LT:
+            return compare(left_lo, right_hi) < 0
+        case Operator.LE:
+            return compare(left_lo, right_hi) <= 0
+        case Operator.GT:
+            return compare(left_hi, right_lo) > 0
+        case Operator.GE:
+            return compare(left_hi, right_lo) >= 0
+    raise ExpressionError(f"{operator} is not a positive comparison")
+
+
+def _ends(value: Value) -> _Ends:
+    return (value.lo, value.hi) if isinstance(value, Interval) else (value, value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _regex(pattern: str) -> Any:
+    import re2
+
+    return re2.compile(pattern)
+
+
+def _quantified(expression: Quantified, event: FlatEvent, history: Sequence[FlatEvent]) -> Truth:
+    """ANY is an OR over the earlier events and ALL an AND, so over none they are FALSE and TRUE."""
+    values = event.get(expression.attribute, ())
+    truths = (_compare(values, expression.operator, earlier.get(expression.earlier, ())) for earlier in history)
+    return disjunction(truths) if expression.quantifier is Quantifier.ANY else conjunction(truths)
+
+
+def _joins(expression: Exists, event: FlatEvent, earlier: FlatEvent) -> Truth:
+    """Whether one earlier event satisfies all joins with the event and all conditions on itself."""
+
+    def join(condition: Join) -> Truth:
+        return _compare(earlier.get(condition.earlier, ()), condition.operator, event.get(condition.attribute, ()))
+
+    return conjunction(
+        [
+            *(join(condition) for condition in expression.joins),
+            *(_predicate(condition, earlier) for condition in expression.conditions),
+        ]
+    )
+
+
+def _compare(left: tuple[Value, ...], operator: Operator, right: tuple[Value, ...]) -> Truth:
+    """A comparison of two attributes: SOME pair of elements of one kind; UNKNOWN if there is no such pair."""
+    if operator is Operator.NE:
+        return negation(_compare(left, Operator.EQ, right))
+    pairs = [(one, other) for one in left for other in right if _comparable(one, operator, other)]
+    if not pairs:
+        return None
+    return any(_holds(_ends(one), operator, _ends(other)) for one, other in pairs)
+
+
+def _comparable(left: Value, operator: Operator, right: Value) -> bool:
+    kind = kind_of_value(left)
+    return kind is kind_of_value(right) and (kind is not Kind.BOOLEAN or operator is Operator.EQ)

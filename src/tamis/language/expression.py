@@ -1,0 +1,330 @@
+"""The expression tree: what text, builder and JSON are read into, and everything else works on.
+
+    Expression
+    ├── Constant      TRUE, FALSE
+    ├── Predicate     attribute, operator, literals
+    ├── Quantified    x < ANY (SELECT y FROM history)
+    ├── Exists        EXISTS (SELECT 1 FROM history h WHERE ...)
+    ├── Not           of one expression
+    ├── And, Or       of two or more
+
+Invariants: nodes are immutable; an And has no And among its operands and an Or no Or (they are flattened when they are
+made), so a chain of thousands of ANDs is one node; no tree is deeper than MAX_DEPTH, so walking one by recursion is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+from tamis.errors import ExpressionError, NestingError
+from tamis.language.checks import check_attribute, check_predicate
+from tamis.language.operators import COMPARISONS, POSITIVE, SETS, Operator, Quantifier, read_operator
+from tamis.language.values import Kind, Scalar, check_literal, distinct, identity, kinds_of
+
+MAX_DEPTH = 100
+"""How deep an expression may be nested, in levels of the tree and in parentheses of the text."""
+
+
+class Expression:
+    """A Boolean expression. Combine with ``&``, ``|`` and ``~``; ``str()`` gives its SQL text."""
+
+    __slots__ = ("_hash", "depth", "operands")
+
+    _hash: int
+    depth: int
+    operands: tuple[Expression, ...]
+
+    def __and__(self, other: Expression) -> Expression:
+        return all_of(self, _operand(other))
+
+    def __or__(self, other: Expression) -> Expression:
+        return any_of(self, _operand(other))
+
+    def __invert__(self) -> Expression:
+        return Not(self)
+
+    def __bool__(self) -> NoReturn:
+        raise ExpressionError(
+            "an expression has no truth value of its own. "
+            "Hint: combine expressions with &, | and ~ (in parentheses), not with and, or and not"
+        )
+
+    def __str__(self) -> str:
+        from tamis.language.printer import to_sql
+
+        return to_sql(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash((type(self).__name__, self._identity()))
+            return self._hash
+
+    def __getstate__(self) -> Any:
+        # Hashes of strings differ from process to process.
+        names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ()) if name != "_hash"]
+        return None, {name: getattr(self, name) for name in names}
+
+    def _identity(self) -> Any:
+        """What makes two nodes of one class equal."""
+        raise TypeError(f"{type(self).__name__} is not a node of the tree")
+
+    def walk(self) -> Iterator[Expression]:
+        """This node and all below it, parents first."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(reversed(node.operands))
+
+    def attributes(self) -> frozenset[str]:
+        """The attributes of the event that the expression asks about."""
+        names: set[str] = set()
+        for node in self.walk():
+            if isinstance(node, Predicate | Quantified):
+                names.add(node.attribute)
+            elif isinstance(node, Exists):
+                names.update(join.attribute for join in node.joins)
+        return frozenset(names)
+
+    def needs_history(self) -> bool:
+        """Whether the expression joins the event with earlier ones."""
+        return any(isinstance(node, Quantified | Exists) for node in self.walk())
+
+
+class Constant(Expression):
+    """TRUE or FALSE."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+        self.depth = 1
+        self.operands = ()
+
+    def _identity(self) -> bool:
+        return self.value
+
+
+TRUE = Constant(True)
+FALSE = Constant(False)
+
+
+class Predicate(Expression):
+    """One attribute compared with literals.
+
+    `values` holds what the operator takes: one literal for comparisons and patterns, two for BETWEEN, one or more
+    for IN, none for IS NULL. `escape` belongs to LIKE and ILIKE.
+    """
+
+    __slots__ = ("attribute", "escape", "operator", "values")
+
+    def __init__(
+        self, attribute: str, operator: Operator | str, values: Iterable[Any] = (), *, escape: str | None = None
+    ) -> None:
+        self.attribute = attribute
+        self.operator = operator if type(operator) is Operator else read_operator(operator)
+        literals = tuple([check_literal(value) for value in values])
+        self.values = distinct(literals) if self.operator in SETS else literals
+        self.escape = escape
+        self.depth = 1
+        self.operands = ()
+        check_predicate(self.attribute, self.operator, self.values, escape)
+
+    @classmethod
+    def unchecked(
+        cls, attribute: str, operator: Operator, values: tuple[Scalar, ...], escape: str | None = None
+    ) -> Predicate:
+        """A predicate from parts that are known to be right, as when a known shape is bound to new literals."""
+        node = cls.__new__(cls)
+        node.attribute = attribute
+        node.operator = operator
+        node.values = values
+        node.escape = escape
+        node.depth = 1
+        node.operands = ()
+        return node
+
+    def _identity(self) -> Any:
+        return (self.attribute, self.operator, tuple([identity(value) for value in self.values]), self.escape)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of the literals, each once; IN may have several."""
+        return kinds_of(self.values)
+
+    @property
+    def negative(self) -> bool:
+        """Whether it is the negation of a positive form. IS NOT NULL is a positive test of presence."""
+        return self.operator in POSITIVE and self.operator is not Operator.IS_NOT_NULL
+
+
+class Quantified(Expression):
+    """A comparison of the event's attribute with that of some or all earlier events: `x < ANY (SELECT y FROM history)`."""
+
+    __slots__ = ("attribute", "earlier", "operator", "quantifier")
+
+    def __init__(self, attribute: str, operator: Operator | str, quantifier: Quantifier | str, earlier: str) -> None:
+        check_attribute(attribute)
+        check_attribute(earlier)
+        self.attribute = attribute
+        self.operator = _comparison(operator)
+        self.quantifier = _quantifier(quantifier)
+        self.earlier = earlier
+        self.depth = 1
+        self.operands = ()
+
+    def _identity(self) -> Any:
+        return (self.attribute, self.operator, self.quantifier, self.earlier)
+
+
+class Join:
+    """One comparison inside EXISTS: the earlier event's attribute, operator, the new event's attribute."""
+
+    __slots__ = ("attribute", "earlier", "operator")
+
+    def __init__(self, earlier: str, operator: Operator | str, attribute: str) -> None:
+        check_attribute(earlier)
+        check_attribute(attribute)
+        self.earlier = earlier
+        self.operator = _comparison(operator)
+        self.attribute = attribute
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Join) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[str, Operator, str]:
+        return (self.earlier, self.operator, self.attribute)
+
+    def __repr__(self) -> str:
+        return f"<Join h.{self.earlier} {self.operator} {self.attribute}>"
+
+
+class Exists(Expression):
+    """Some earlier event satisfies all `joins` with the new event and all `conditions` on itself."""
+
+    __slots__ = ("conditions", "joins")
+
+    def __init__(self, joins: Iterable[Join] = (), conditions: Iterable[Predicate] = ()) -> None:
+        self.joins = tuple(joins)
+        self.conditions = tuple(conditions)
+        self.depth = 1
+        self.operands = ()
+        for part in (*self.joins, *self.conditions):
+            if not isinstance(part, Join | Predicate):
+                raise ExpressionError(f"EXISTS holds joins with, and predicates on, earlier events, not {part!r}")
+
+    def _identity(self) -> Any:
+        return (self.joins, self.conditions)
+
+
+class Not(Expression):
+    """The negation of one expression; UNKNOWN stays UNKNOWN."""
+
+    __slots__ = ()
+
+    def __init__(self, operand: Expression) -> None:
+        self.operands = (operand,)
+        self.depth = _depth(self.operands)
+
+    @property
+    def operand(self) -> Expression:
+        return self.operands[0]
+
+    def _identity(self) -> Any:
+        return self.operands
+
+
+class And(Expression):
+    """All of two or more expressions. Made by `all_of`, which flattens."""
+
+    __slots__ = ()
+
+    def __init__(self, operands: Iterable[Expression]) -> None:
+        self.operands = _flatten(And, operands)
+        self.depth = _depth(self.operands)
+
+    def _identity(self) -> Any:
+        return self.operands
+
+
+class Or(Expression):
+    """Any of two or more expressions. Made by `any_of`, which flattens."""
+
+    __slots__ = ()
+
+    def __init__(self, operands: Iterable[Expression]) -> None:
+        self.operands = _flatten(Or, operands)
+        self.depth = _depth(self.operands)
+
+    def _identity(self) -> Any:
+        return self.operands
+
+
+def all_of(*operands: Expression) -> Expression:
+    """The conjunction of any number of expressions: TRUE of none, the expression itself of one."""
+    return And(operands) if len(operands) > 1 else operands[0] if operands else TRUE
+
+
+def any_of(*operands: Expression) -> Expression:
+    """The disjunction of any number of expressions: FALSE of none, the expression itself of one."""
+    return Or(operands) if len(operands) > 1 else operands[0] if operands else FALSE
+
+
+def _flatten(cls: type[And] | type[Or], operands: Iterable[Expression]) -> tuple[Expression, ...]:
+    flat: list[Expression] = []
+    for operand in operands:
+        if type(operand) is cls:
+            flat.extend(operand.operands)
+        else:
+            flat.append(operand)
+    return tuple(flat)
+
+
+def _depth(operands: tuple[Expression, ...]) -> int:
+    depth = 1 + max(operand.depth for operand in operands)
+    if depth > MAX_DEPTH:
+        raise NestingError(
+            f"the expression is nested deeper than {MAX_DEPTH} levels. Hint: long flat chains of AND or OR are no problem"
+        )
+    return depth
+
+
+def _operand(value: object) -> Expression:
+    from tamis.language.builder import Attribute
+
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Attribute):
+        return value.is_true()
+    raise ExpressionError(
+        f"cannot combine an expression with {value!r}. Hint: & and | bind tighter than comparisons, "
+        'so write parentheses: (attr("a") == 1) & (attr("b") == 2)'
+    )
+
+
+def _comparison(operator: Operator | str) -> Operator:
+    found = operator if isinstance(operator, Operator) else read_operator(operator)
+    if found not in COMPARISONS:
+        raise ExpressionError(f"a join with earlier events compares with  =  <>  <  <=  >  >=,  not {found!r}")
+    return found
+
+
+def _quantifier(text: Quantifier | str) -> Quantifier:
+    try:
+        return Quantifier(text)
+    except ValueError:
+        raise ExpressionError(f"a quantifier is ANY or ALL, not {text!r}") from None

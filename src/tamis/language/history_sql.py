@@ -1,0 +1,132 @@
+"""Joins with earlier events in SQL text: ANY and ALL over a subquery, and EXISTS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.language import refusals
+from tamis.language.expression import Exists, Join, Predicate, Quantified
+from tamis.language.operands import Name
+from tamis.language.operators import COMPARISONS, MIRRORED, Operator, Quantifier
+
+if TYPE_CHECKING:
+    from tamis.language.grammar import Reader
+
+HISTORY = "history"
+"""The name of the one table that subqueries may read."""
+
+SYMBOLS: dict[str, Operator] = {operator.value: operator for operator in COMPARISONS}
+QUANTIFIERS: dict[str, Quantifier] = {"ANY": Quantifier.ANY, "SOME": Quantifier.ANY, "ALL": Quantifier.ALL}
+
+_QUANTIFIED = "x < ANY (SELECT y FROM history)"
+_EXISTS = "EXISTS (SELECT 1 FROM history h WHERE h.x = x AND h.y > 5)"
+
+
+def read_quantified(reader: Reader, attribute: str, operator: Operator) -> Quantified:
+    """`ANY (SELECT y FROM history)` after an attribute and a comparison."""
+    _refuse_nested(reader)
+    quantifier = QUANTIFIERS[reader.take().kind]
+    reader.at += 1
+    reader.expect("SELECT", "a subquery is expected here", _QUANTIFIED)
+    if not reader.is_name():
+        reader.refuse("SELECT is followed by one attribute of the earlier events", hint=_QUANTIFIED)
+    name = reader.name()
+    alias = _from_history(reader, _QUANTIFIED)
+    if reader.kind == "WHERE":
+        reader.refuse("WHERE is supported only in EXISTS", hint=_EXISTS)
+    reader.expect(")", "the closing parenthesis of the subquery is missing", _QUANTIFIED)
+    return Quantified(attribute, operator, quantifier, unqualified(name, alias) or name.attribute)
+
+
+def read_exists(reader: Reader) -> Exists:
+    """`EXISTS (SELECT 1 FROM history h WHERE ...)`."""
+    _refuse_nested(reader)
+    reader.at += 2
+    reader.expect("SELECT", "a subquery is expected here", _EXISTS)
+    start = reader.word.start
+    one = reader.literal() if reader.is_literal() else None
+    if one is None or one.slot is None or one.value != 1:
+        reader.refuse("the subquery of EXISTS begins with SELECT 1", start, _EXISTS)
+    reader.fixed.append(one.slot)
+    reader.alias = _from_history(reader, _EXISTS)
+    joins: list[Join] = []
+    conditions: list[Predicate] = []
+    more = reader.take_if("WHERE")
+    while more:
+        condition = _join(reader, reader.alias) or _condition(reader)
+        if isinstance(condition, Join):
+            joins.append(condition)
+        else:
+            conditions.append(condition)
+        more = reader.take_if("AND")
+    reader.alias = None
+    if reader.kind == "OR":
+        reader.refuse("inside EXISTS, predicates are joined with AND only", hint=_EXISTS)
+    if not reader.take_if(")"):
+        refusals.refuse_after_predicate(reader)
+    return Exists(joins, conditions)
+
+
+def unqualified(name: Name, alias: str) -> str | None:
+    """The attribute of the earlier event that `h.x` names; None for a name that does not begin with the alias."""
+    return ".".join(name.parts[1:]) if len(name.parts) > 1 and name.parts[0] == alias else None
+
+
+def _from_history(reader: Reader, form: str) -> str:
+    """Read `FROM history [AS] h`; the name that qualifies the attributes of the earlier event."""
+    reader.expect("FROM", "FROM history is expected here", form)
+    start = reader.word.start
+    if not reader.is_name():
+        reader.refuse("FROM is followed by history", hint=form)
+    table = reader.name().attribute
+    if table.lower() != HISTORY:
+        reader.refuse(f"subqueries on other tables than history are not supported: {table}", start, form)
+    if not reader.take_if("AS") and (reader.kind == "WHERE" or not reader.is_name()):
+        return table
+    start = reader.word.start
+    if not reader.is_name() or reader.kind_after(1) == ".":
+        reader.refuse("the short name of history is one word", start, form)
+    return reader.take().text
+
+
+def _join(reader: Reader, alias: str) -> Join | None:
+    """A comparison of two attributes, one of each event; None, with nothing read, for anything else."""
+    before = reader.at
+    if reader.is_name() and reader.kind_after(1) != "(":
+        left, symbol = reader.name(), reader.take().kind
+        is_subquery = reader.kind in QUANTIFIERS and reader.kind_after(1) == "("
+        if symbol in SYMBOLS and reader.is_name() and not is_subquery:
+            if reader.kind_after(1) == "(":
+                refusals.refuse_function(reader)
+            return _make_join(reader, alias, left, SYMBOLS[symbol], reader.name())
+    reader.at = before
+    return None
+
+
+def _make_join(reader: Reader, alias: str, left: Name, operator: Operator, right: Name) -> Join:
+    first, second = unqualified(left, alias), unqualified(right, alias)
+    if first is not None and second is None:
+        return Join(first, operator, right.attribute)
+    if second is None or first is not None:
+        both = "new" if first is None else "earlier"
+        hint = f"attributes of the earlier event, and only they, begin with {alias}."
+        reader.refuse(
+            f"a join compares the two events, and both these attributes are of the {both} one", left.start, hint
+        )
+    return Join(second, MIRRORED[operator], left.attribute)
+
+
+def _condition(reader: Reader) -> Predicate:
+    """A predicate on the earlier event alone."""
+    start = reader.word.start
+    if reader.kind in ("NOT", "(") and not reader.is_name():
+        reader.refuse("inside EXISTS, NOT and parentheses are not supported", hint=_EXISTS)
+    condition = reader.predicate()
+    if not isinstance(condition, Predicate):
+        reader.refuse("inside EXISTS, every condition asks about the earlier event", start, _EXISTS)
+    return condition
+
+
+def _refuse_nested(reader: Reader) -> None:
+    if reader.alias is not None:
+        reader.refuse("a subquery inside a subquery is not supported", hint=_EXISTS)

@@ -1,0 +1,268 @@
+"""Expressions as JSON: a list of predicates is a conjunction, a list of such lists is a DNF.
+
+    [["price", "between", [20, 40]], ["genre", "=", "classics"]]          price BETWEEN 20 AND 40 AND genre = 'classics'
+    [[["a", "=", 1], ["b", "<", 2]], [["c", "is null"]]]                  (a = 1 AND b < 2) OR c IS NULL
+
+A predicate is ``[attribute, operator]`` followed by what the operator takes:
+
+    ["a", "<", 5]                          the operators are those of SQL, in any case; "!=" is "<>"
+    ["a", "not <", 5]                      NOT (a < 5), which on a list is not a >= 5
+    ["a", "in", [1, 2]]                    also "not in"; "between" and "not between" take [lo, hi]
+    ["a", "like", "x!%%", "!"]             the fourth element of a LIKE or ILIKE is its escape
+    ["a", "is null"]                       also "is not null"
+    ["a", ">=", {"date": "2026-11-14"}]    also {"timestamp": "2026-11-14 10:00:00"}
+    ["a", "<", {"any": "b"}]               a < ANY (SELECT b FROM history); also {"all": "b"}
+
+In place of a predicate may stand ``true``, ``false`` and, for one earlier event, an object of one key:
+
+    {"exists": [["author", "=", {"attribute": "author"}], ["genre", "=", "crime"]]}
+
+where each predicate is on the earlier event and ``{"attribute": name}`` is that of the new one; also "not exists".
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+from tamis.errors import ExpressionError, LiteralError
+from tamis.language.checks import check_attribute
+from tamis.language.expression import (
+    Constant,
+    Exists,
+    Expression,
+    Join,
+    Not,
+    Predicate,
+    Quantified,
+    all_of,
+    any_of,
+)
+from tamis.language.normal import CLAUSE_LIMIT, Clause, dnf_size, to_dnf
+from tamis.language.operators import COMPARISONS, NULL_TESTS, RANGES, SETS, Operator, Quantifier, read_operator
+from tamis.language.values import Scalar
+
+_EXISTS, _NOT_EXISTS, _ATTRIBUTE = "exists", "not exists", "attribute"
+
+
+def from_json(form: Any) -> Expression:
+    """Read the JSON form of an expression: lists, objects and scalars as ``json.loads`` gives them.
+
+    Raises
+    ------
+    ExpressionError
+        When it is not of that form; the message says where, as a path such as ``[2][1]``.
+
+    >>> from_json([["price", "<", 10], ["genre", "in", ["crime", "classics"]]])
+    <And price < 10 AND genre IN ('crime', 'classics')>
+    """
+    if not isinstance(form, list | tuple):
+        raise ExpressionError(f"the JSON form of an expression is a list, not {form!r}")
+    if not form:
+        raise ExpressionError("an empty list is no expression. Hint: [true] matches every event, [false] none")
+    if isinstance(form[0], str):
+        return _item(form, "")
+    if _is_item(form[0]):
+        return _conjunction(form, "")
+    return any_of(*[_conjunction(part, f"[{place}]") for place, part in enumerate(form)])
+
+
+def to_json(expression: Expression) -> list[Any]:
+    """The JSON form of an expression: its DNF, a list of predicates if that has one clause, else a list of lists.
+
+    Raises
+    ------
+    ExpressionError
+        When the DNF would have more than `CLAUSE_LIMIT` clauses.
+    """
+    clauses = to_dnf(expression)
+    if clauses is None:
+        size = dnf_size(expression)
+        # Python refuses to write out integers of thousands of digits.
+        count = f"{size:,}" if size < 10**12 else f"more than 10^{(size.bit_length() - 1) * 3 // 10}"
+        raise ExpressionError(
+            f"the JSON form is a DNF, and that of this expression has {count} clauses (at most {CLAUSE_LIMIT:,}). "
+            "Hint: keep it as SQL text"
+        )
+    if not clauses:
+        return [False]
+    written = [_write_clause(clause) for clause in clauses]
+    return written[0] if len(written) == 1 else written
+
+
+def _is_item(form: Any) -> bool:
+    """Whether it is meant as one element of a conjunction rather than as a conjunction."""
+    return isinstance(form, bool | dict) or (isinstance(form, list | tuple) and bool(form) and isinstance(form[0], str))
+
+
+def _conjunction(form: Any, path: str) -> Expression:
+    if not isinstance(form, list | tuple) or _is_item(form):
+        raise _error(path, f"a list of predicates is needed here, not {_shortened(form)}")
+    if not form:
+        raise _error(path, "an empty list of predicates. Hint: [true] matches every event, [false] none")
+    return all_of(*[_item(part, f"{path}[{place}]") for place, part in enumerate(form)])
+
+
+def _item(form: Any, path: str) -> Expression:
+    if isinstance(form, bool):
+        return Constant(form)
+    if isinstance(form, dict):
+        return _read_exists(form, path)
+    name, operator, negated, rest = _split(form, path)
+    try:
+        if rest and isinstance(rest[0], dict) and rest[0].keys() & set(Quantifier):
+            quantifier, earlier = _single(rest[0], path + "[2]", tuple(Quantifier))
+            check_attribute(earlier)
+            literal: Expression = Quantified(name, operator, quantifier, earlier)
+        else:
+            literal = _predicate(name, operator, rest, path)
+    except ExpressionError as error:
+        raise _located(error, path) from None
+    return Not(literal) if negated else literal
+
+
+def _split(form: Any, path: str) -> tuple[str, Operator, bool, list[Any]]:
+    """The attribute, the operator, whether "not" stands before it, and what follows."""
+    if not isinstance(form, list | tuple):
+        raise _error(path, f"a predicate is a list [attribute, operator, value], not {_shortened(form)}")
+    if len(form) < 2 or not isinstance(form[0], str) or not isinstance(form[1], str):
+        raise _error(
+            path, f"a predicate is [attribute, operator, value] with a name and an operator, not {_shortened(form)}"
+        )
+    name, spelled, *rest = form
+    try:
+        check_attribute(name)
+    except ExpressionError as error:
+        raise _located(error, path + "[0]") from None
+    words = spelled.lower().split()
+    try:
+        if len(words) == 2 and words[0] == "not" and (operator := _comparison(words[1])) is not None:
+            return name, operator, True, rest
+        return name, read_operator(spelled), False, rest
+    except ExpressionError as error:
+        raise _located(error, path + "[1]") from None
+
+
+def _comparison(spelled: str) -> Operator | None:
+    operator = Operator.NE if spelled == "!=" else spelled
+    return Operator(operator) if operator in COMPARISONS else None
+
+
+def _predicate(name: str, operator: Operator, rest: list[Any], path: str) -> Predicate:
+    if operator in NULL_TESTS:
+        return Predicate(name, operator, rest)
+    if not rest or len(rest) > 2:
+        raise _error(
+            path, f"{operator.upper()} takes a value: [attribute, operator, value], not {2 + len(rest)} elements"
+        )
+    values = rest[0]
+    if operator in SETS | RANGES:
+        if not isinstance(values, list | tuple):
+            raise _error(path + "[2]", f"{operator.upper()} takes a list, not {_shortened(values)}")
+        literals = [_literal(value, f"{path}[2][{place}]") for place, value in enumerate(values)]
+    else:
+        literals = [_literal(values, path + "[2]")]
+    escape = rest[1] if len(rest) == 2 else None
+    if escape is not None and not isinstance(escape, str):
+        raise _error(path + "[3]", f"an escape is a string of one character, not {_shortened(escape)}")
+    return Predicate(name, operator, literals, escape=escape)
+
+
+def _literal(form: Any, path: str) -> Any:
+    if isinstance(form, list | tuple):
+        raise _error(path, f"one value is needed, not the list {_shortened(form)}")
+    if not isinstance(form, dict):
+        return form
+    kind, text = _single(form, path, ("date", "timestamp"))
+    try:
+        return date.fromisoformat(text) if kind == "date" else datetime.fromisoformat(text)
+    except ValueError:
+        example = "2026-11-14" if kind == "date" else "2026-11-14 10:00:00"
+        raise LiteralError(f'at {path}: {text!r} is not a {kind}. Hint: {{"{kind}": "{example}"}}') from None
+
+
+def _read_exists(form: dict[Any, Any], path: str) -> Expression:
+    key = next(iter(form)) if len(form) == 1 else None
+    if key not in (_EXISTS, _NOT_EXISTS):
+        raise _error(path, f'an object here is {{"exists": [...]}} or {{"not exists": [...]}}, not {_shortened(form)}')
+    terms = form[key]
+    path = f'{path}["{key}"]'
+    if not isinstance(terms, list | tuple):
+        raise _error(path, f"a list of predicates on an earlier event is needed, not {_shortened(terms)}")
+    parts = [_term(term, f"{path}[{place}]") for place, term in enumerate(terms)]
+    found = Exists(
+        [part for part in parts if isinstance(part, Join)],
+        [part for part in parts if isinstance(part, Predicate)],
+    )
+    return Not(found) if key == _NOT_EXISTS else found
+
+
+def _term(form: Any, path: str) -> Join | Predicate:
+    """One predicate on an earlier event."""
+    name, operator, negated, rest = _split(form, path)
+    if negated:
+        raise _error(path + "[1]", f'inside "exists" there is no "not {operator}"')
+    try:
+        if len(rest) == 1 and isinstance(rest[0], dict) and _ATTRIBUTE in rest[0]:
+            _, attribute = _single(rest[0], path + "[2]", (_ATTRIBUTE,))
+            check_attribute(attribute)
+            return Join(name, operator, attribute)
+        return _predicate(name, operator, rest, path)
+    except ExpressionError as error:
+        raise _located(error, path) from None
+
+
+def _single(form: dict[Any, Any], path: str, keys: tuple[str, ...]) -> tuple[str, str]:
+    """The key and the text of an object of one key."""
+    if len(form) == 1:
+        [(key, text)] = form.items()
+        if key in keys and isinstance(text, str):
+            return key, text
+    known = " or ".join(f'{{"{key}": "..."}}' for key in keys)
+    raise _error(path, f"an object here is {known}, not {_shortened(form)}")
+
+
+def _error(path: str, message: str) -> ExpressionError:
+    return ExpressionError(f"at {path}: {message}" if path else message)
+
+
+def _located(error: ExpressionError, path: str) -> ExpressionError:
+    """The error of a part with its place, unless it says it already."""
+    text = str(error)
+    return error if text.startswith("at [") or not path else type(error)(f"at {path}: {text}")
+
+
+def _shortened(form: Any) -> str:
+    text = repr(form)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _write_clause(clause: Clause) -> list[Any]:
+    return [_write_item(literal) for literal in clause] if clause else [True]
+
+
+def _write_item(literal: Expression) -> Any:
+    if isinstance(literal, Not):
+        item = _write_item(literal.operand)
+        return {_NOT_EXISTS: item[_EXISTS]} if isinstance(item, dict) else [item[0], f"not {item[1]}", *item[2:]]
+    if isinstance(literal, Quantified):
+        return [literal.attribute, str(literal.operator), {str(literal.quantifier): literal.earlier}]
+    if isinstance(literal, Exists):
+        joins = [[join.earlier, str(join.operator), {_ATTRIBUTE: join.attribute}] for join in literal.joins]
+        return {_EXISTS: [*joins, *[_write_predicate(condition) for condition in literal.conditions]]}
+    assert isinstance(literal, Predicate)
+    return _write_predicate(literal)
+
+
+def _write_predicate(predicate: Predicate) -> list[Any]:
+    values = [_write_literal(value) for value in predicate.values]
+    written: list[Any] = [predicate.attribute, str(predicate.operator)]
+    if predicate.operator in SETS | RANGES:
+        return [*written, values]
+    return [*written, *values, *([predicate.escape] if predicate.escape is not None else [])]
+
+
+def _write_literal(value: Scalar) -> Any:
+    if isinstance(value, datetime):
+        return {"timestamp": value.isoformat(sep=" ")}
+    return {"date": value.isoformat()} if isinstance(value, date) else value

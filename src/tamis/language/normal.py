@@ -1,0 +1,130 @@
+"""Normal forms: NOT at the leaves (NNF), a disjunction of conjunctions (DNF), a conjunction of disjunctions (CNF).
+
+A *literal of a clause* is a predicate, a quantified comparison or EXISTS, or the Not of one of them where no operator
+negates it: Not stays before  <  <=  >  >=,  because on a list NOT (a < 3) is not a >= 3. All rewrites hold in
+three-valued logic and for all values, so an expression and its normal forms have the same truth for every event.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TypeAlias
+
+from tamis.language.expression import (
+    FALSE,
+    TRUE,
+    And,
+    Constant,
+    Expression,
+    Not,
+    Or,
+    Predicate,
+    all_of,
+    any_of,
+)
+from tamis.language.operators import NEGATION, POSITIVE
+
+Clause: TypeAlias = tuple[Expression, ...]
+
+CLAUSE_LIMIT = 10_000
+"""How many clauses a DNF or CNF may have unless the caller says otherwise; flat chains of thousands fit."""
+
+
+def to_nnf(expression: Expression) -> Expression:
+    """The expression with NOT pushed to the leaves and constants folded: one is left only as the whole."""
+    return _nnf(expression, negated=False)
+
+
+def negated_literal(literal: Expression) -> Expression:
+    """The literal of a clause that is the negation of another."""
+    if isinstance(literal, Not):
+        return literal.operand
+    if isinstance(literal, Predicate):
+        operator = NEGATION.get(literal.operator) or POSITIVE.get(literal.operator)
+        if operator is not None:
+            return Predicate.unchecked(literal.attribute, operator, literal.values, literal.escape)
+    return Not(literal)
+
+
+def dnf_size(expression: Expression) -> int:
+    """How many clauses the DNF has at most, counted without building it; exact but for duplicates and constants."""
+    return _size(expression, negated=False)
+
+
+def cnf_size(expression: Expression) -> int:
+    """How many clauses the CNF has at most: as many as the DNF of the negation."""
+    return _size(expression, negated=True)
+
+
+def to_dnf(expression: Expression, limit: int = CLAUSE_LIMIT) -> list[Clause] | None:
+    """The clauses of which one must hold as a whole, without duplicates; None if there would be more than `limit`.
+
+    TRUE is one empty clause, FALSE is no clause. None is no failure: such an expression keeps its tree.
+    """
+    normal = to_nnf(expression)
+    return _distribute(normal, Or) if dnf_size(normal) <= limit else None
+
+
+def to_cnf(expression: Expression, limit: int = CLAUSE_LIMIT) -> list[Clause] | None:
+    """The clauses that must all hold in some literal, without duplicates; None if there would be more than `limit`.
+
+    TRUE is no clause, FALSE is one empty clause.
+    """
+    normal = to_nnf(expression)
+    return _distribute(normal, And) if cnf_size(normal) <= limit else None
+
+
+def _nnf(node: Expression, negated: bool) -> Expression:
+    if isinstance(node, Constant):
+        return TRUE if node.value is not negated else FALSE
+    if isinstance(node, Not):
+        inner = _nnf(node.operand, not negated)
+        return node if isinstance(inner, Not) and inner.operand is node.operand else inner
+    if isinstance(node, And | Or):
+        operands = [_nnf(operand, negated) for operand in node.operands]
+        if all(new is old and not isinstance(new, Constant) for new, old in zip(operands, node.operands, strict=True)):
+            return node
+        return _folded(operands, conjunction=isinstance(node, And) is not negated)
+    return negated_literal(node) if negated else node
+
+
+def _folded(operands: list[Expression], conjunction: bool) -> Expression:
+    """AND or OR of operands: the constant that decides it is the result, the other constant is left out."""
+    rest = [operand for operand in operands if not isinstance(operand, Constant)]
+    if any(isinstance(operand, Constant) and operand.value is not conjunction for operand in operands):
+        return FALSE if conjunction else TRUE
+    return all_of(*rest) if conjunction else any_of(*rest)
+
+
+def _size(node: Expression, negated: bool) -> int:
+    if isinstance(node, Constant):
+        return int(node.value is not negated)
+    if isinstance(node, Not):
+        return _size(node.operand, not negated)
+    if isinstance(node, And | Or):
+        sizes = [_size(operand, negated) for operand in node.operands]
+        return math.prod(sizes) if isinstance(node, And) is not negated else sum(sizes)
+    return 1
+
+
+def _distribute(node: Expression, outer: type[And] | type[Or]) -> list[Clause]:
+    """The clauses of a node in NNF; `outer` is what joins them: Or for a DNF, And for a CNF."""
+    if isinstance(node, Constant):
+        return [()] if node.value is (outer is Or) else []
+    if not isinstance(node, And | Or):
+        return [(node,)]
+    parts = [_distribute(operand, outer) for operand in node.operands]
+    if isinstance(node, outer):
+        return _without_duplicates(list(itertools.chain.from_iterable(parts)))
+    # Every clause of the product has one clause from each operand.
+    product = itertools.product(*parts)
+    return _without_duplicates([tuple(dict.fromkeys(itertools.chain.from_iterable(choice))) for choice in product])
+
+
+def _without_duplicates(clauses: list[Clause]) -> list[Clause]:
+    """The clauses without those that have the same literals as one before."""
+    seen: dict[frozenset[Expression], Clause] = {}
+    for clause in clauses:
+        seen.setdefault(frozenset(clause), clause)
+    return list(seen.values())

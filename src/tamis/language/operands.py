@@ -1,0 +1,139 @@
+"""The operands of predicates in SQL text: attributes' names and literals.
+
+A literal that is written as a string or a number is a *slot*. Slots are counted in the order of the text, so that
+`template` can put other literals in their places later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import NamedTuple, NoReturn
+
+from tamis.language.checks import check_attribute
+from tamis.language.cursor import SUPPORTED, Cursor
+from tamis.language.dialect import NAME, NUMBER, QUOTED, STRING, Word
+from tamis.language.literals import is_number, read_date, read_decimal, read_integer, read_timestamp
+from tamis.language.values import Scalar, check_literal
+from tamis.language.words import CONTEXTUAL, KEYWORDS, RESERVED
+
+_BOOLEANS = {"TRUE": True, "FALSE": False}
+_DATED: dict[str, Callable[[str], date]] = {"DATE": read_date, "TIMESTAMP": read_timestamp}
+_NAMES = CONTEXTUAL | {NAME, QUOTED}
+_PARTS = KEYWORDS | {NAME, QUOTED}
+_MORE_NUMBER = _PARTS | {NUMBER, "."}
+
+
+class Slot(NamedTuple):
+    """A literal's text is ``source[start:end]``; `form` tells what it is read as (the keys of `template.FORMS`)."""
+
+    form: str
+    start: int
+    end: int
+
+
+class Literal(NamedTuple):
+    """A literal that was read; `slot` is None for TRUE and FALSE."""
+
+    value: Scalar
+    start: int
+    slot: int | None
+
+
+class Name(NamedTuple):
+    """A name as it is written: parts with dots between them."""
+
+    parts: tuple[str, ...]
+    start: int
+
+    @property
+    def attribute(self) -> str:
+        return ".".join(self.parts)
+
+
+class Operands(Cursor):
+    """Reads names and literals; `slots` collects the literals' places."""
+
+    def __init__(self, text: str, words: list[Word]) -> None:
+        super().__init__(text, words)
+        self.slots: list[Slot] = []
+
+    def is_name(self) -> bool:
+        """Whether a name begins here: with a word that is not reserved, or with a reserved one before a dot."""
+        kind = self.kind
+        if kind == NAME:
+            return True
+        if kind in _DATED:
+            return self.kind_after(1) != STRING
+        return kind in _NAMES or (kind in RESERVED and self.kind_after(1) == "." and self.kind_after(2) in _PARTS)
+
+    def is_literal(self) -> bool:
+        """Whether a literal begins here, or NULL, which is refused with a reason of its own."""
+        kind = self.kind
+        if kind in (STRING, NUMBER):
+            return True
+        if kind in _DATED:
+            return self.kind_after(1) == STRING
+        if kind in ("-", "."):
+            return self.kind_after(1) in (NUMBER, ".")
+        return kind in ("TRUE", "FALSE", "NULL") and not self.is_name()
+
+    def name(self) -> Name:
+        """The name that begins here."""
+        first = self.take()
+        parts = [first.text]
+        while self.take_if("."):
+            if self.kind not in _PARTS:
+                self.refuse("a part of the name is missing after the dot", hint='odd parts are quoted: a."5 b"')
+            parts.append(self.take().text)
+        name = Name(tuple(parts), first.start)
+        self.located(first.start, lambda: check_attribute(name.attribute))
+        return name
+
+    def literal(self, taker: str = "") -> Literal:
+        """The literal that stands here; `taker` wants it, and is named in the message when there is none."""
+        word = self.word
+        if not self.is_literal():
+            self._refuse_no_literal(taker)
+        if word.kind in _BOOLEANS:
+            self.at += 1
+            return Literal(_BOOLEANS[word.kind], word.start, None)
+        if word.kind == "NULL":
+            self.refuse("NULL is not a literal: comparing with it is never true", hint="use IS NULL or IS NOT NULL")
+        if word.kind in _DATED:
+            self.at += 1
+            day = self.take()
+            return self._slot(word.kind, day, word.start, self.located(day.start, lambda: _DATED[word.kind](day.text)))
+        if word.kind == STRING:
+            self.at += 1
+            return self._slot(STRING, word, word.start, self.located(word.start, lambda: check_literal(word.text)))
+        return self._number()
+
+    def _number(self) -> Literal:
+        start = self.word.start
+        negative = self.take_if("-")
+        word = self.take()
+        if word.kind == ".":
+            # The tokenizer gives .5 as two words.
+            digits = self.take()
+            word = Word(NUMBER, self.text[word.start : digits.end], word.start, digits.end)
+        text = word.text
+        if not is_number(text) or (self.word.start == word.end and self.kind in _MORE_NUMBER):
+            self.refuse("this is not a number", word.start, "numbers are written like 5, -1.5 and 2e3")
+        read = read_integer if text.isdigit() else read_decimal
+        value = self.located(start, lambda: read(text, negative=negative))
+        form = "integer" if text.isdigit() else "decimal"
+        return self._slot(f"-{form}" if negative else form, word, start, value)
+
+    def _slot(self, form: str, word: Word, start: int, value: Scalar) -> Literal:
+        self.slots.append(Slot(form, word.start, word.end))
+        return Literal(value, start, len(self.slots) - 1)
+
+    def _refuse_no_literal(self, taker: str) -> NoReturn:
+        after = f" after {taker}" if taker else ""
+        if self.is_name():
+            start = self.word.start
+            name = self.name().attribute
+            hint = f"a string is written in single quotes: '{name}'"
+            self.refuse(f"a literal is expected{after}, not the attribute {name}", start, hint)
+        self.refuse(f"a literal is missing{after}", hint=SUPPORTED)

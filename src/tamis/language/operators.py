@@ -1,0 +1,79 @@
+"""The operators of predicates, and what relates them to each other."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from tamis.errors import ExpressionError
+
+
+class Operator(StrEnum):
+    """The operators of predicates, spelled as in SQL."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    IN = "in"
+    NOT_IN = "not in"
+    BETWEEN = "between"
+    NOT_BETWEEN = "not between"
+    LIKE = "like"
+    NOT_LIKE = "not like"
+    ILIKE = "ilike"
+    NOT_ILIKE = "not ilike"
+    RLIKE = "rlike"
+    NOT_RLIKE = "not rlike"
+    IS_NULL = "is null"
+    IS_NOT_NULL = "is not null"
+
+
+NEGATION: dict[Operator, Operator] = {
+    Operator.EQ: Operator.NE,
+    Operator.IN: Operator.NOT_IN,
+    Operator.BETWEEN: Operator.NOT_BETWEEN,
+    Operator.LIKE: Operator.NOT_LIKE,
+    Operator.ILIKE: Operator.NOT_ILIKE,
+    Operator.RLIKE: Operator.NOT_RLIKE,
+    Operator.IS_NULL: Operator.IS_NOT_NULL,
+}
+"""Positive operator -> its negation. The comparisons `<  <=  >  >=` have none: on a list, NOT (a < 3) is not a >= 3."""
+
+POSITIVE: dict[Operator, Operator] = {negative: positive for positive, negative in NEGATION.items()}
+"""Negative operator -> the positive one it negates. (IS NOT NULL counts as the negation of IS NULL.)"""
+
+COMPARISONS = frozenset({Operator.EQ, Operator.NE, Operator.LT, Operator.LE, Operator.GT, Operator.GE})
+ORDER_COMPARISONS = frozenset({Operator.LT, Operator.LE, Operator.GT, Operator.GE})
+PATTERNS = frozenset(
+    {Operator.LIKE, Operator.NOT_LIKE, Operator.ILIKE, Operator.NOT_ILIKE, Operator.RLIKE, Operator.NOT_RLIKE}
+)
+NULL_TESTS = frozenset({Operator.IS_NULL, Operator.IS_NOT_NULL})
+SETS = frozenset({Operator.IN, Operator.NOT_IN})
+RANGES = frozenset({Operator.BETWEEN, Operator.NOT_BETWEEN})
+
+MIRRORED: dict[Operator, Operator] = {
+    Operator.EQ: Operator.EQ,
+    Operator.NE: Operator.NE,
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+}
+"""The operator with its sides exchanged: `5 < a` is `a > 5`."""
+
+
+class Quantifier(StrEnum):
+    ANY = "any"
+    ALL = "all"
+
+
+def read_operator(text: str) -> Operator:
+    """The operator that a text spells, in any case; `!=` is `<>`."""
+    folded = " ".join(text.lower().split())
+    try:
+        return Operator("<>" if folded == "!=" else folded)
+    except ValueError:
+        known = "  ".join(Operator)
+        raise ExpressionError(f"unknown operator {text!r}; there are: {known}") from None

@@ -1,0 +1,54 @@
+"""From SQL text to an expression.
+
+`parse` reads a text whose shape it has seen before by filling in the literals (see `shapes`); `parse_afresh` reads
+every word. Both give the same expression and the same errors.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import ExpressionError
+from tamis.language.expression import Expression
+
+
+def parse(text: str, *, dialect: str = "tamis") -> Expression:
+    """Read the SQL text of an expression.
+
+    Parameters
+    ----------
+    text : str
+        One condition, as it would stand behind WHERE.
+    dialect : {"tamis", "spark"}
+        Whose literals the text is written with. In "spark" a backslash escapes in strings and in LIKE, and
+        double quotes hold a string, not a name.
+
+    Raises
+    ------
+    ParseError
+        When the text is not of the language; it knows the position and says what is supported.
+    NestingError
+        When parentheses and NOTs are nested too deep.
+
+    Examples
+    --------
+    >>> parse("price BETWEEN 20 AND 40 AND genre = 'classics'").attributes() == {"price", "genre"}
+    True
+    """
+    if dialect == "tamis":
+        from tamis.language.shapes import parse_by_shape
+
+        return parse_by_shape(check_text(text))
+    return parse_afresh(text, dialect=dialect)
+
+
+def parse_afresh(text: str, *, dialect: str = "tamis") -> Expression:
+    """`parse` without the memory of shapes."""
+    from tamis.language.grammar import read
+
+    return read(check_text(text), dialect).expression
+
+
+def check_text(text: object) -> str:
+    """The text as a plain str."""
+    if not isinstance(text, str):
+        raise ExpressionError(f"the text of an expression is a str, not {type(text).__name__}")
+    return text if type(text) is str else str.__str__(text)

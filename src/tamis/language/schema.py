@@ -1,0 +1,155 @@
+"""A declared schema: which attributes there are, of which kind, and which may have several values.
+
+Without one, a literal of another kind than the value makes a predicate UNKNOWN; with one, it is an error when the
+subscription is added. Attributes of events that the schema does not name are allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import EventError, KindError, UnknownAttributeError
+from tamis.language.declared import Declared, read_declared
+from tamis.language.event import FlatEvent, kind_of_value
+from tamis.language.expression import Exists, Expression, Predicate, Quantified
+from tamis.language.operators import ORDER_COMPARISONS, Operator
+from tamis.language.values import Interval, Kind, kind_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+class Schema:
+    """The declared attributes, immutable. Made by `Schema.of`.
+
+    >>> Schema.of({"price": "number", "tags": "list<string>", "user": {"age": int}})
+    Schema({'price': 'number', 'tags': 'list<string>', 'user.age': 'number'})
+    """
+
+    __slots__ = ("_declared",)
+
+    def __init__(self, declared: Mapping[str, Declared]) -> None:
+        self._declared = dict(declared)
+
+    @staticmethod
+    def of(declared: Any) -> Schema:
+        """Read a schema from a mapping of names to kinds, a `pyarrow.Schema`, or a Schema.
+
+        A kind is a word ("number", "string", "boolean", "timestamp", "list<string>" and common synonyms), a Python
+        type (`int`, `list[str]`), a `Kind` or an Arrow type; nested mappings and Arrow structs give dotted names.
+
+        Raises
+        ------
+        SchemaError
+            Naming the entry that cannot be read.
+        """
+        return declared if isinstance(declared, Schema) else Schema(read_declared(declared))
+
+    def __getitem__(self, attribute: str) -> Declared:
+        """What is declared for an attribute.
+
+        Raises
+        ------
+        UnknownAttributeError
+            When there is no such attribute; the message names those that are spelled nearly so.
+        """
+        found = self._declared.get(attribute)
+        if found is None:
+            raise UnknownAttributeError(attribute, self._declared)
+        return found
+
+    def __contains__(self, attribute: object) -> bool:
+        return attribute in self._declared
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._declared)
+
+    def __len__(self) -> int:
+        return len(self._declared)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._declared == other._declared
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._declared.items()))
+
+    def __repr__(self) -> str:
+        return f"Schema({self.to_dict()!r})"
+
+    def to_dict(self) -> dict[str, str]:
+        """The schema in words, which `Schema.of` reads again."""
+        return {name: str(declared) for name, declared in self._declared.items()}
+
+    @property
+    def scalars(self) -> frozenset[str]:
+        """The attributes with at most one value, which is then no Interval either."""
+        return frozenset(name for name, declared in self._declared.items() if not declared.several)
+
+    def check(self, expression: Expression) -> None:
+        """Raise an error unless the expression keeps to the schema.
+
+        Raises
+        ------
+        UnknownAttributeError
+            For an attribute, of the event or of earlier ones, that is not declared.
+        KindError
+            For a literal of another kind than the attribute, or a join of two attributes of different kinds.
+        """
+        for node in expression.walk():
+            if isinstance(node, Predicate):
+                self._check_predicate(node)
+            elif isinstance(node, Quantified):
+                self._check_join(node.attribute, node.operator, node.earlier)
+            elif isinstance(node, Exists):
+                for join in node.joins:
+                    self._check_join(join.earlier, join.operator, join.attribute)
+                for condition in node.conditions:
+                    self._check_predicate(condition)
+
+    def check_event(self, event: FlatEvent, row: int | None = None) -> None:
+        """Raise an EventError for a value of another kind than declared, or for several where one is declared."""
+        for name, values in event.items():
+            declared = self._declared.get(name)
+            if declared is None:
+                continue
+            if len(values) > 1 and not declared.several:
+                raise EventError(f"{len(values)} values where the schema declares one", row=row, attribute=name)
+            for value in values:
+                if isinstance(value, Interval) and not declared.several:
+                    message = f"an Interval where the schema declares one value. Hint: declare list<{declared.kind}>"
+                    raise EventError(message, row=row, attribute=name)
+                kind = kind_of_value(value)
+                if kind is not declared.kind:
+                    message = f"{value!r} is a {kind}, the schema declares a {declared.kind}"
+                    raise EventError(message, row=row, attribute=name)
+
+    def check_column(self, attribute: str, kind: Kind, rows: npt.NDArray[np.int64]) -> None:
+        """`check_event` for a column of a batch: the values of one attribute are of one kind, `rows` has the ascending
+        row of each."""
+        declared = self._declared.get(attribute)
+        if declared is None or not len(rows):
+            return
+        if kind is not declared.kind:
+            message = f"the value is a {kind}, the schema declares a {declared.kind}"
+            raise EventError(message, row=int(rows[0]), attribute=attribute)
+        repeated = rows[1:][rows[1:] == rows[:-1]]
+        if len(repeated) and not declared.several:
+            raise EventError("several values where the schema declares one", row=int(repeated[0]), attribute=attribute)
+
+    def _check_predicate(self, predicate: Predicate) -> None:
+        declared = self[predicate.attribute]
+        for value in predicate.values:
+            if kind_of(value) is not declared.kind:
+                raise KindError(
+                    f"attribute {predicate.attribute!r} is a {declared.kind}: "
+                    f"{predicate.operator.upper()} with the {kind_of(value)} {value!r} can never be true"
+                )
+
+    def _check_join(self, left: str, operator: Operator, right: str) -> None:
+        kinds = self[left].kind, self[right].kind
+        if kinds[0] is not kinds[1]:
+            raise KindError(f"attributes {left!r} (a {kinds[0]}) and {right!r} (a {kinds[1]}) cannot be compared")
+        if kinds[0] is Kind.BOOLEAN and operator in ORDER_COMPARISONS:
+            raise KindError(f"booleans have no order: {left!r} {operator} {right!r}. Hint: use = or <>")

@@ -1,0 +1,305 @@
+"""What follows from several predicates on one attribute whose value is a scalar.
+
+Under WHERE a clause either is TRUE or it is not, so on a scalar a predicate is a set of states (`ScalarSet`), AND an
+intersection and OR a union: `a > 0 AND a >= 5` is `a >= 5`, `a = 1 OR a = 2` is `a IN (1, 2)`, and `a < 3 AND a > 5`
+holds for nothing. On a list, or on an Interval (the set of its points), none of this is so: two elements may satisfy
+two predicates. Patterns that are no spans (`LIKE '%x'`, RLIKE) only tell that the value is a string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+from tamis.language.evaluate import evaluate_flat
+from tamis.language.event import FlatEvent
+from tamis.language.expression import FALSE, TRUE, And, Constant, Expression, Not, Or, Predicate, all_of, any_of
+from tamis.language.normal import negated_literal, to_nnf
+from tamis.language.operators import NULL_TESTS, Operator
+from tamis.language.scalar_set import (
+    ANY_STRING,
+    ANYTHING,
+    NO_STATE,
+    ScalarSet,
+    any_state,
+    common_states,
+    finite_states,
+    read_scalar_set,
+    states_of,
+    write_scalar_set,
+)
+from tamis.language.value_set import EVERYTHING
+from tamis.language.values import Kind, Scalar, compare
+
+
+class Finding(StrEnum):
+    """What there is to say about an expression."""
+
+    CONTRADICTION = "contradiction"
+    ANY_VALUE = "any value of a kind"
+    NEVER = "never matches"
+    ALWAYS = "matches every event"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding about a part of an expression; ``str()`` says it in words."""
+
+    finding: Finding
+    expression: Expression
+    attribute: str = ""
+
+    def __str__(self) -> str:
+        if self.finding is Finding.CONTRADICTION:
+            one = f"no single value of {self.attribute} satisfies it" if self.attribute else "it denies itself"
+            return f"contradiction: {_shortened(str(self.expression))}: {one}"
+        if self.finding is Finding.ANY_VALUE:
+            return f"{_shortened(str(self.expression))} holds for every value of that kind: it only asks for the kind"
+        return str(self.finding)
+
+
+@dataclass(frozen=True, slots=True)
+class Simplified:
+    """An expression that matches the same events as long as the attributes are scalar, and what was found."""
+
+    expression: Expression
+    remarks: tuple[Remark, ...]
+
+
+def simplify(expression: Expression, *, scalars: Container[str] | None = None) -> Simplified:
+    """Intersect and unite the predicates on each scalar attribute.
+
+    Parameters
+    ----------
+    scalars
+        The attributes that have at most one value, and no Interval, in every event; None for all attributes.
+
+    Returns
+    -------
+    Simplified
+        Its expression is TRUE for the same events as the given one; where that is not TRUE, it may be UNKNOWN
+        instead of FALSE or the reverse.
+    """
+    work = _Work(scalars)
+    part = work.part(to_nnf(expression))
+    remarks = list(work.remarks)
+    if isinstance(part.expression, Constant):
+        finding = Finding.ALWAYS if part.expression.value else Finding.NEVER
+        remarks.append(Remark(finding, expression))
+    return Simplified(part.expression, tuple(remarks))
+
+
+def contradictions(expression: Expression) -> list[str]:
+    """The clauses that no event with scalar values can satisfy, in words; empty if there are none."""
+    bad = (Finding.CONTRADICTION, Finding.NEVER)
+    return [str(remark) for remark in simplify(expression).remarks if remark.finding in bad]
+
+
+def verdict(expression: Expression) -> Literal["never", "always"] | None:
+    """What is known for all events: "never" if none with scalar values can match, "always" if every one does, or None."""
+    if _is_plain(expression):
+        return None
+    normal = to_nnf(expression)
+    if isinstance(normal, Constant):
+        return "always" if normal.value else "never"
+    if _Work(None, rewrite=False).part(normal).expression == FALSE:
+        return "never"
+    # Only presence is the same for a scalar and a list, so only tests of it may tell that every event matches.
+    if not any(isinstance(node, Predicate) and node.operator is Operator.IS_NULL for node in normal.walk()):
+        return None
+    return "always" if _Work(None, rewrite=False, presence_only=True).part(normal).expression == TRUE else None
+
+
+def _is_plain(expression: Expression) -> bool:
+    """Whether it is a conjunction of one satisfiable predicate on each attribute, as most subscriptions are."""
+    leaves = expression.operands if isinstance(expression, And) else (expression,)
+    names = set()
+    for leaf in leaves:
+        if not isinstance(leaf, Predicate) or leaf.attribute in names or not _is_satisfiable(leaf):
+            return False
+        names.add(leaf.attribute)
+    return True
+
+
+def _is_satisfiable(predicate: Predicate) -> bool:
+    match predicate.operator:
+        case Operator.BETWEEN:
+            return compare(*predicate.values) <= 0
+        case Operator.LT:
+            return predicate.values[0] != ""
+        case Operator.NOT_IN:
+            return len(predicate.kinds) == 1 and predicate.kinds[0] is not Kind.BOOLEAN
+        case _:
+            return True
+
+
+class _Pattern(NamedTuple):
+    """An expression on one attribute that is no union of spans, and a set of states outside which it is not TRUE."""
+
+    expression: Expression
+    states: ScalarSet
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A subexpression; if it is about one scalar attribute, it is TRUE when the attribute is in `states` and all
+    `patterns` hold. Without an attribute nothing is known."""
+
+    expression: Expression
+    attribute: str | None = None
+    states: ScalarSet = NO_STATE
+    patterns: tuple[_Pattern, ...] = ()
+
+
+class _Work:
+    """One pass over an expression in NNF, from the leaves up.
+
+    Without `rewrite`, expressions stay as they are unless they become TRUE or FALSE. With `presence_only`, every leaf
+    but IS NULL and IS NOT NULL counts as FALSE.
+    """
+
+    def __init__(self, scalars: Container[str] | None, rewrite: bool = True, presence_only: bool = False) -> None:
+        self.scalars = scalars
+        self.rewrite = rewrite
+        self.presence_only = presence_only
+        self.remarks: list[Remark] = []
+
+    def part(self, node: Expression) -> _Part:
+        if isinstance(node, And | Or):
+            parts = [self.part(operand) for operand in node.operands]
+            return self._conjunction(parts) if isinstance(node, And) else self._disjunction(parts)
+        return self._leaf(node)
+
+    def _leaf(self, leaf: Expression) -> _Part:
+        predicate = leaf.operand if isinstance(leaf, Not) else leaf
+        if isinstance(leaf, Constant):
+            return _Part(leaf)
+        if self.presence_only and not (isinstance(predicate, Predicate) and predicate.operator in NULL_TESTS):
+            return _Part(FALSE)
+        if not isinstance(predicate, Predicate):
+            return _Part(leaf)
+        name = predicate.attribute
+        if self.scalars is not None and name not in self.scalars:
+            return _Part(leaf)
+        states = read_scalar_set(leaf)
+        if states is None:
+            return _Part(leaf, name, ANY_STRING, (_Pattern(leaf, ANY_STRING),))
+        return _Part(leaf, name, states) if states else self._contradiction([leaf], name)
+
+    def _conjunction(self, parts: list[_Part]) -> _Part:
+        if any(part.expression == FALSE for part in parts):
+            return _Part(FALSE)
+        groups = _groups(part for part in parts if part.expression != TRUE)
+        unknown = [group[0].expression for group in groups if group[0].attribute is None]
+        if denial := _denial(unknown):
+            return self._contradiction(denial, "")
+        met = [self._meet(group) for group in groups]
+        if any(part.expression == FALSE for part in met):
+            return _Part(FALSE)
+        return met[0] if len(met) == 1 else _Part(all_of(*[part.expression for part in met]))
+
+    def _disjunction(self, parts: list[_Part]) -> _Part:
+        if any(part.expression == TRUE for part in parts):
+            return _Part(TRUE)
+        united = [self._unite(group) for group in _groups(part for part in parts if part.expression != FALSE)]
+        if any(part.expression == TRUE for part in united):
+            return _Part(TRUE)
+        return united[0] if len(united) == 1 else _Part(any_of(*[part.expression for part in united]))
+
+    def _meet(self, group: list[_Part]) -> _Part:
+        """The conjunction of parts about one attribute."""
+        name = group[0].attribute
+        if name is None or len(group) == 1:
+            return group[0]
+        whole = [part.expression for part in group]
+        states = common_states([part.states for part in group])
+        patterns = tuple({pattern.expression: pattern for part in group for pattern in part.patterns}.values())
+        if _denial([pattern.expression for pattern in patterns]):
+            return self._contradiction(whole, name)
+        if patterns and (candidates := finite_states(states)) is not None:
+            states, patterns = _satisfying(name, candidates, patterns), ()
+        if not states:
+            return self._contradiction(whole, name)
+        expression = all_of(*dict.fromkeys(whole))
+        if self.rewrite:
+            expression = _shorter(_write(name, states, patterns), expression)
+        return _Part(expression, name, states, patterns)
+
+    def _unite(self, group: list[_Part]) -> _Part:
+        """The disjunction of parts about one attribute."""
+        name = group[0].attribute
+        if name is None or len(group) == 1:
+            return group[0]
+        exact = [part for part in group if not part.patterns]
+        states = any_state([part.states for part in exact])
+        # A pattern that asks for less than the rest together adds nothing.
+        others = [part for part in group if part.patterns and any_state([states, part.states]) != states]
+        if states == ANYTHING:
+            return _Part(TRUE)
+        expression = any_of(*dict.fromkeys(part.expression for part in exact))
+        if self.rewrite:
+            self._remark_any_value(name, exact, states)
+            expression = _shorter(write_scalar_set(name, states), expression)
+        if not others:
+            return _Part(expression, name, states)
+        either = any_of(*dict.fromkeys([*([expression] if exact else []), *[part.expression for part in others]]))
+        states = any_state([states, *[part.states for part in others]])
+        return _Part(either, name, states, (_Pattern(either, states),))
+
+    def _contradiction(self, clause: Iterable[Expression], attribute: str) -> _Part:
+        self.remarks.append(Remark(Finding.CONTRADICTION, all_of(*clause), attribute))
+        return _Part(FALSE)
+
+    def _remark_any_value(self, name: str, parts: list[_Part], states: ScalarSet) -> None:
+        for kind, values in states.values.items():
+            if values == EVERYTHING[kind] and all(part.states.values.get(kind) != values for part in parts):
+                of_kind = [part.expression for part in parts if kind in part.states.values]
+                self.remarks.append(Remark(Finding.ANY_VALUE, any_of(*of_kind), name))
+
+
+def _groups(parts: Iterable[_Part]) -> list[list[_Part]]:
+    """The parts about one attribute together; of the others each expression once."""
+    groups: dict[str | Expression, list[_Part]] = {}
+    for part in parts:
+        groups.setdefault(part.expression if part.attribute is None else part.attribute, []).append(part)
+    return list(groups.values())
+
+
+def _denial(literals: list[Expression]) -> list[Expression]:
+    """A literal and its negation, which are never TRUE together, if both are there."""
+    known = set(literals)
+    for literal in literals:
+        if not isinstance(literal, And | Or) and (opposite := negated_literal(literal)) in known:
+            return [literal, opposite]
+    return []
+
+
+def _satisfying(name: str, candidates: list[Scalar | None], patterns: tuple[_Pattern, ...]) -> ScalarSet:
+    """Those of finitely many states in which all patterns hold."""
+    condition = all_of(*[pattern.expression for pattern in patterns])
+    events: list[tuple[Scalar | None, FlatEvent]]
+    events = [(value, {} if value is None else {name: (value,)}) for value in candidates]
+    return states_of([value for value, event in events if evaluate_flat(condition, event) is True])
+
+
+def _write(name: str, states: ScalarSet, patterns: tuple[_Pattern, ...]) -> Expression:
+    """The conjunction of the patterns and of what they do not say themselves."""
+    written = [pattern.expression for pattern in patterns]
+    if not patterns or states != common_states([pattern.states for pattern in patterns]):
+        written.append(write_scalar_set(name, states))
+    return all_of(*written)
+
+
+def _shorter(one: Expression, other: Expression) -> Expression:
+    """The first if it has fewer leaves than the second, which is as it was written, and is not nested deeper."""
+    return one if one.depth <= other.depth and _leaves(one) < _leaves(other) else other
+
+
+def _leaves(expression: Expression) -> int:
+    return sum(not node.operands for node in expression.walk())
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"

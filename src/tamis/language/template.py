@@ -1,0 +1,183 @@
+"""An expression with blanks in place of its literals.
+
+A template is made from a text that was read word by word, and filled with the literals of other texts that differ from
+it in nothing else. It holds *steps*, in the order in which the nodes of the tree are made: operands before operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate
+from tamis.language.literals import read_date, read_decimal, read_integer, read_timestamp
+from tamis.language.operators import SETS, Operator
+from tamis.language.values import Scalar, distinct
+
+if TYPE_CHECKING:
+    from tamis.language.grammar import Reading, Use
+
+
+def _string(literal: str) -> str:
+    return literal[1:-1].replace("''", "'")
+
+
+def _date(literal: str) -> date:
+    return read_date(_string(literal))
+
+
+def _timestamp(literal: str) -> datetime:
+    return read_timestamp(_string(literal))
+
+
+def _negative_integer(literal: str) -> int:
+    return read_integer(literal, negative=True)
+
+
+def _negative_decimal(literal: str) -> float:
+    return read_decimal(literal, negative=True)
+
+
+FORMS: dict[str, Callable[[str], Scalar]] = {
+    "string": _string,
+    "integer": read_integer,
+    "-integer": _negative_integer,
+    "decimal": read_decimal,
+    "-decimal": _negative_decimal,
+    "DATE": _date,
+    "TIMESTAMP": _timestamp,
+}
+"""How the text of a literal is read, by the form of its slot."""
+
+
+class _Blank:
+    """A predicate whose literals are those of the slots ``first`` to ``last - 1``, its escape that of `escape`."""
+
+    __slots__ = ("attribute", "escape", "first", "last", "operator")
+
+    def __init__(self, predicate: Predicate, first: int, last: int, escape: int | None) -> None:
+        self.attribute = predicate.attribute
+        self.operator = predicate.operator
+        self.first = first
+        self.last = last
+        self.escape = escape
+
+    def fill(self, values: list[Scalar]) -> Predicate:
+        literals = tuple(values[self.first : self.last])
+        return Predicate.unchecked(self.attribute, self.operator, literals)
+
+
+class _SetBlank(_Blank):
+    """A blank of IN, which keeps no literal twice."""
+
+    __slots__ = ()
+
+    def fill(self, values: list[Scalar]) -> Predicate:
+        return Predicate.unchecked(self.attribute, self.operator, distinct(values[self.first : self.last]))
+
+
+class _CheckedBlank(_Blank):
+    """A blank of RLIKE or ESCAPE, where the literals can be wrong in ways that the text around them does not show."""
+
+    __slots__ = ()
+
+    def fill(self, values: list[Scalar]) -> Predicate:
+        escape = None if self.escape is None else str(values[self.escape])
+        return Predicate(self.attribute, self.operator, values[self.first : self.last], escape=escape)
+
+
+class _Node:
+    """A Not, And, Or or Exists, to be made around the last `count` expressions that were made."""
+
+    __slots__ = ("count", "node")
+
+    def __init__(self, node: Not | And | Or | Exists, count: int) -> None:
+        self.node = node
+        self.count = count
+
+    def fill(self, operands: list[Expression]) -> Expression:
+        node = self.node
+        if isinstance(node, Exists):
+            return Exists(node.joins, cast("list[Predicate]", operands))
+        # Flattening and depth were settled when the template's own node was made.
+        made = type(node).__new__(type(node))
+        made.operands = tuple(operands)
+        made.depth = node.depth
+        return made
+
+
+_Step: TypeAlias = _Blank | _Node | Expression
+
+
+class Template:
+    """What `fill` needs: how each literal is read, the literals that may not change, the steps."""
+
+    __slots__ = ("_fixed", "_readers", "_steps")
+
+    def __init__(self, text: str, reading: Reading) -> None:
+        self._readers = [FORMS[slot.form] for slot in reading.slots]
+        self._fixed = {slot: text[reading.slots[slot].start : reading.slots[slot].end] for slot in reading.fixed}
+        blanks = {id(use.predicate): _blank(use) for use in reading.uses}
+        self._steps = _steps(reading.expression, blanks)
+
+    def fill(self, literals: list[str]) -> Expression | None:
+        """The expression with these literals, as they are written; None when it cannot be told from them alone.
+
+        Raises
+        ------
+        ExpressionError
+            When a literal is wrong.
+        """
+        for slot, literal in self._fixed.items():
+            if literals[slot] != literal:
+                return None
+        values = [read(literal) for read, literal in zip(self._readers, literals, strict=True)]
+        made: list[Expression] = []
+        for step in self._steps:
+            if isinstance(step, _Blank):
+                made.append(step.fill(values))
+            elif isinstance(step, _Node):
+                made[-step.count :] = [step.fill(made[-step.count :])]
+            else:
+                made.append(step)
+        return made[0]
+
+
+def _blank(use: Use) -> _Blank | None:
+    """The predicate's blank; None when it holds no slot and can be used as it is."""
+    slots = [literal.slot for literal in use.literals if literal.slot is not None]
+    if not slots:
+        return None
+    if use.escape is not None or use.predicate.operator in (Operator.RLIKE, Operator.NOT_RLIKE):
+        made: type[_Blank] = _CheckedBlank
+    else:
+        made = _SetBlank if use.predicate.operator in SETS else _Blank
+    return made(use.predicate, slots[0], slots[-1] + 1, None if use.escape is None else use.escape.slot)
+
+
+def is_regular(use: Use) -> bool:
+    """Whether a predicate's literals are all slots or all not, as IN (TRUE, 1) is not."""
+    return len({literal.slot is None for literal in use.literals}) < 2
+
+
+def _steps(root: Expression, blanks: dict[int, _Blank | None]) -> list[_Step]:
+    nodes: list[Expression] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        nodes.append(node)
+        pending.extend(_inner(node))
+    # Visited from the root down and from the right: the reverse has operands first, from the left.
+    steps: list[_Step] = []
+    for node in reversed(nodes):
+        count = len(_inner(node))
+        if count and isinstance(node, Not | And | Or | Exists):
+            steps.append(_Node(node, count))
+        else:
+            steps.append(blanks.get(id(node)) or node)
+    return steps
+
+
+def _inner(node: Expression) -> tuple[Expression, ...]:
+    return node.conditions if isinstance(node, Exists) else node.operands

@@ -1,0 +1,233 @@
+"""The values of the language: scalars of four kinds, and intervals in events.
+
+A *kind* decides what may be compared with what: a literal meets only values of its own kind.
+Every literal of an expression goes through `check_literal`, so that whatever holds an expression
+may rely on: bool, int within 64 bits, finite float, well-formed str, date, or datetime that is naive and UTC.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from tamis.errors import EventError, LiteralError
+
+Scalar: TypeAlias = bool | int | float | str | date | datetime
+
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+_MOST_DIGITS = 19
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive datetimes are UTC in Tamis
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Kind(StrEnum):
+    """What a value is compared as. Dates and timestamps are one kind."""
+
+    NUMBER = "number"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+
+
+def kind_of(value: object) -> Kind | None:
+    """The kind of a scalar; None for anything that is not one."""
+    if isinstance(value, bool):
+        return Kind.BOOLEAN
+    if isinstance(value, int | float):
+        return Kind.NUMBER
+    if isinstance(value, str):
+        return Kind.STRING
+    if isinstance(value, date):  # a datetime is a date
+        return Kind.TIMESTAMP
+    return None
+
+
+def kinds_of(values: Iterable[object]) -> tuple[Kind, ...]:
+    """The kinds of some scalars, each once, in the order in which they occur."""
+    return tuple(dict.fromkeys(kind for value in values if (kind := kind_of(value)) is not None))
+
+
+def check_literal(value: Any) -> Scalar:
+    """The literal in the one form that expressions hold.
+
+    Raises
+    ------
+    LiteralError
+        For NULL, NaN, infinity, integers beyond 64 bits, lone surrogates, and types outside the language.
+    """
+    if value is None:
+        raise LiteralError(
+            "NULL is not a literal here: comparing with it is never true. Hint: use IS NULL or IS NOT NULL"
+        )
+    try:
+        plain = plain_scalar(value)
+    except (ValueError, OverflowError) as error:
+        raise LiteralError(f"{value!r} is not a literal of the language: {error}") from None
+    if plain is None:
+        raise LiteralError(
+            f"{value!r} ({type(value).__name__}) is not a literal of the language. "
+            "Hint: use a number, a string, a boolean, a date or a datetime"
+        )
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise LiteralError(f"{plain} is not a literal of the language: a number must be finite")
+    if isinstance(plain, int) and not INT64_MIN <= plain <= INT64_MAX:
+        raise LiteralError(f"the integer {plain} is beyond 64 bits ({INT64_MIN} to {INT64_MAX})")
+    if isinstance(plain, str) and not is_well_formed(plain):
+        raise LiteralError(f"{plain!r} holds a lone surrogate and is not a Unicode string")
+    return plain
+
+
+def check_value(value: Any) -> Scalar | None:
+    """A scalar of an event in plain form; None for what counts as missing (None, NaN).
+
+    Raises
+    ------
+    EventError
+        For types outside the language, integers beyond 64 bits and lone surrogates.
+    """
+    if is_missing(value):
+        return None
+    try:
+        plain = plain_scalar(value)
+    except (ValueError, OverflowError) as error:
+        raise EventError(f"{value!r} is not a value of the language: {error}") from None
+    if plain is None:
+        raise EventError(
+            f"{type(value).__name__} is not a value of the language; "
+            "use a number, a string, a boolean, a date, a datetime, a list of these, an Interval or a nested object"
+        )
+    if isinstance(plain, int) and not INT64_MIN <= plain <= INT64_MAX:
+        raise EventError(f"the integer {plain} is beyond 64 bits")
+    if isinstance(plain, str) and not is_well_formed(plain):
+        raise EventError(f"{plain!r} holds a lone surrogate and is not a Unicode string")
+    return plain
+
+
+def plain_scalar(value: Any) -> Scalar | None:
+    """The value as a plain Python scalar: NumPy and pandas scalars and decimals converted, aware datetimes made naive UTC.
+
+    None when it is no scalar of the language, a missing value (NaT) among them.
+    """
+    if isinstance(value, bool | int | float | str):
+        # Subclasses (StrEnum, IntEnum, numpy.float64, numpy.str_) are made plain, so that types can be compared.
+        for base in (bool, int, float, str):
+            if isinstance(value, base):
+                return value if type(value) is base else base(value)
+    if isinstance(value, datetime):
+        # pandas' Timestamp is a datetime with nanoseconds; microseconds are what we keep. Its NaT is not itself.
+        if value != value:
+            return None
+        plain = value.to_pydatetime(warn=False) if hasattr(value, "to_pydatetime") else value
+        return plain.astimezone(UTC).replace(tzinfo=None) if plain.tzinfo is not None else plain
+    if isinstance(value, date):
+        return value
+    if isinstance(value, Decimal):
+        return _plain_decimal(value)
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        # As nanoseconds, a datetime64 would become a number.
+        item = value.astype("datetime64[us]").item() if value.dtype.kind == "M" else value.item()
+        return None if type(item) is type(value) else plain_scalar(item)
+    return None
+
+
+def _plain_decimal(value: Decimal) -> int | float:
+    """The integer, if it is written as one that has 64 bits, else the nearest double."""
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and 0 <= exponent <= _MOST_DIGITS:
+        number = int(value)
+        if INT64_MIN <= number <= INT64_MAX:
+            return number
+    return float(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: None, NaN in any form, and the missing values of NumPy and pandas."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):
+        return isinstance(value, Decimal) and value.is_nan()
+
+
+def is_well_formed(text: str) -> bool:
+    """Whether a string is Unicode text, which a lone surrogate (half of a broken pair) is not."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def to_microseconds(value: date) -> int:
+    """Microseconds since 1970 in UTC; a date is its midnight."""
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)  # noqa: DTZ001
+    return (value - _EPOCH) // _MICROSECOND
+
+
+def identity(value: Scalar) -> tuple[type, Scalar]:
+    """What tells literals apart: Python's own equality takes 1, 1.0 and True for one value."""
+    return (type(value), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An event's value that is only known to lie in ``[lo, hi]``, both ends included.
+
+    It behaves as the infinite set of its points: ``price < 10`` holds when some point is below 10, ``price <> 10``
+    when no point is 10. Ends are two numbers or two dates or datetimes.
+
+    >>> Interval(5, 10)
+    Interval(lo=5, hi=10)
+    """
+
+    lo: Scalar
+    hi: Scalar
+
+    def __post_init__(self) -> None:
+        ends = []
+        for end in (self.lo, self.hi):
+            value = check_value(end)
+            if value is None or kind_of(value) not in (Kind.NUMBER, Kind.TIMESTAMP):
+                raise EventError(
+                    f"an Interval runs between two numbers or two dates or datetimes, not from {self.lo!r} to {self.hi!r}"
+                )
+            ends.append(value)
+        lo, hi = ends
+        if kind_of(lo) is not kind_of(hi):
+            raise EventError(f"the ends of an Interval are of one kind: {self.lo!r}, {self.hi!r}")
+        if compare(lo, hi) > 0:
+            raise EventError(f"an Interval's lower end comes first: {self.lo!r} is above {self.hi!r}")
+        object.__setattr__(self, "lo", lo)
+        object.__setattr__(self, "hi", hi)
+
+    @property
+    def kind(self) -> Kind:
+        kind = kind_of(self.lo)
+        assert kind is not None
+        return kind
+
+
+def compare(left: Any, right: Any) -> int:
+    """-1, 0 or 1 as `left` is below, equal to or above `right`; both of one kind.
+
+    Python compares int and float exactly and strings by code point, which is the language's own order.
+    """
+    if isinstance(left, date):
+        left, right = to_microseconds(left), to_microseconds(right)
+    return int(left > right) - int(left < right)
+
+
+def distinct(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    """The values without repetition, in their order; 1, 1.0 and True are told apart."""
+    return tuple({identity(value): value for value in values}.values())

@@ -1,0 +1,212 @@
+"""What is not of the language is refused at the right place, with the right reason."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.errors import ParseError, TamisError
+from tamis.language.parser import parse, parse_afresh
+
+# Each text has its place marked by a ^ before the character that is refused.
+REFUSED = [
+    # Constructs of SQL that the language has not.
+    ("^lower(a) = 'x'", "functions are not supported: lower(...)"),
+    ("a = ^upper('x')", "functions are not supported: upper(...)"),
+    ("5 < ^abs(a)", "functions are not supported: abs(...)"),
+    ("a AND ^date('2026-11-14') = b", "functions are not supported: date(...)"),
+    ("^CAST(a AS INT) = 5", "casts are not supported: CAST(...)"),
+    ("a^::int = 5", "casts and paths are not supported: :"),
+    ("a = ^b", "comparing two attributes is not supported: a = b"),
+    ('genre = ^"classics"', "comparing two attributes is not supported: genre = classics"),
+    ("a < ^b.c", "comparing two attributes is not supported: a < b.c"),
+    ("^1 = 1", "comparing two literals is not supported: one side is an attribute"),
+    ("^'x' = 'x'; DROP TABLE t", "comparing two literals is not supported: one side is an attribute"),
+    ("a = 1^; DROP TABLE t", "a text holds one expression and no: ;"),
+    ("a = 1^;", "a text holds one expression and no: ;"),
+    ("a ^+ 1 = 2", "arithmetic is not supported: +"),
+    ("a = 1 ^* 2", "arithmetic is not supported: *"),
+    ("a = ^-b", "arithmetic is not supported: -"),
+    ("user^-id = 5", "arithmetic is not supported: -"),
+    ("a = 'x' ^|| 'y'", "concatenation and arithmetic are not supported: |"),
+    ("a^[0] = 1", "lists and objects are not supported: ["),
+    ("a = ^?", "parameters are not supported: ?"),
+    ("^@timestamp > 5", "this character is not supported: @"),
+    ("^!a", "this character is not supported: !"),
+    ("^{# comment #} a", "lists and objects are not supported: {"),
+    ("^CASE WHEN a THEN b END", "CASE is not supported"),
+    ("^SELECT * FROM t", "SELECT stands only inside ANY (...), ALL (...) and EXISTS (...)"),
+    ("a AND (^SELECT b FROM history)", "SELECT stands only inside ANY (...), ALL (...) and EXISTS (...)"),
+    ("a = ^(SELECT 1)", "SELECT stands only inside ANY (...), ALL (...) and EXISTS (...)"),
+    ("^WHERE a = 1", "the condition is written without WHERE"),
+    ("a > ^INTERVAL '1' DAY", "INTERVAL '...' is not a literal of the language"),
+    ("a = ^N'x'", "N '...' is not a literal of the language"),
+    ("a = 1 ^ORDER BY b", "AND, OR or another operator is missing before ORDER"),
+    ("a ^SIMILAR TO 'x'", "AND, OR or another operator is missing before SIMILAR"),
+    ("a ^~ 'x'", "arithmetic is not supported: ~"),
+    ("a IS ^TRUE", "IS is followed by NULL or NOT NULL"),
+    ("a IS NOT ^DISTINCT FROM 1", "IS is followed by NULL or NOT NULL"),
+    ("a IN (^SELECT b FROM history)", "IN (SELECT ...) is not supported"),
+    # NULL.
+    ("a = ^NULL", "NULL is not a literal: comparing with it is never true"),
+    ("^NULL <> a", "NULL is not a literal: comparing with it is never true"),
+    ("a IN (1, ^NULL)", "NULL is not a literal: comparing with it is never true"),
+    ("a BETWEEN ^NULL AND 2", "NULL is not a literal: comparing with it is never true"),
+    # Something is missing, or too much.
+    ("a = ^", "an attribute or a literal is missing at the end"),
+    ("a AND ^", "an attribute or a literal is missing at the end"),
+    ("NOT ^", "an attribute or a literal is missing at the end"),
+    ("a AND ^OR b", "an attribute or a literal is missing before OR"),
+    ("^= 5", "an attribute or a literal is missing before ="),
+    ("a =^= 5", "an attribute or a literal is missing before ="),
+    ("a = ^(5)", "a literal stands without parentheses"),
+    ("a = 1 ^= 2", "= stands where a predicate is complete already"),
+    ("(a) ^= 2", "= stands where a predicate is complete already"),
+    ("a ^b", "AND, OR or another operator is missing before b"),
+    ("a = 1 ^'x'", "AND, OR or another operator is missing before 'x'"),
+    ("a = 1 ^NOT b", "AND, OR or another operator is missing before NOT"),
+    ("a = 1 ^(b)", "AND, OR or another operator is missing before ("),
+    ("a NOT ^b", "after an attribute, NOT is followed by IN, BETWEEN, LIKE, ILIKE, RLIKE"),
+    ("a NOT ^NULL", "after an attribute, NOT is followed by IN, BETWEEN, LIKE, ILIKE, RLIKE"),
+    ("^(a = 1", "this parenthesis is never closed"),
+    ("a AND ^(b OR (c)", "this parenthesis is never closed"),
+    ("a = 1^)", "this parenthesis closes nothing"),
+    ("(^)", "there is nothing between these parentheses"),
+    ("a = 1^, b = 2", "a comma stands only inside IN (...) and array_contains(...)"),
+    ("(a^, b)", "a comma stands only inside IN (...) and array_contains(...)"),
+    ("a.^", "a part of the name is missing after the dot"),
+    ("a.^5 = 1", "a part of the name is missing after the dot"),
+    ("^5 AND a", "a literal alone is not a condition"),
+    ("a AND ^'x'", "a literal alone is not a condition"),
+    ("^5 IN (1, 2)", "the left side of IN is an attribute, not a literal"),
+    ("^5 BETWEEN a AND b", "the left side of BETWEEN is an attribute, not a literal"),
+    ("^5 IS NULL", "the left side of IS is an attribute, not a literal"),
+    ("5 < ^ANY (SELECT a FROM history)", "ANY stands only after an attribute and a comparison"),
+    ("a IN ^5", "IN is followed by literals in parentheses"),
+    ("a IN (^)", "IN () needs at least one literal"),
+    ("a IN (1,^)", "a literal is missing after the comma"),
+    ("a IN (^,1)", "a literal is missing after IN ("),
+    ("a IN (1 ^2)", "a comma or the closing parenthesis of IN is missing"),
+    ("a IN (1^", "a comma or the closing parenthesis of IN is missing"),
+    ("a IN (^b)", "a literal is expected after IN (, not the attribute b"),
+    ("a BETWEEN ^b AND 2", "a literal is expected after BETWEEN, not the attribute b"),
+    ("a BETWEEN 1 ^", "AND is missing between the ends of BETWEEN"),
+    ("a BETWEEN 1 AND ^", "a literal is missing after AND"),
+    ("a BETWEEN 1 ^OR 2", "AND is missing between the ends of BETWEEN"),
+    ("a LIKE ^b", "a literal is expected after LIKE, not the attribute b"),
+    ("a LIKE ^ANY ('x')", "a literal is expected after LIKE, not the attribute ANY"),
+    ("a LIKE 'x' ESCAPE ^5", "ESCAPE is followed by a string of one character"),
+    ("array_contains(^'x', a)", "array_contains begins with an attribute"),
+    ("array_contains(a^)", "a comma is missing after the attribute of array_contains"),
+    ("array_contains(a, ^b)", "a literal is expected after the comma, not the attribute b"),
+    ("array_contains(a, 1 ^", "the closing parenthesis of array_contains is missing"),
+    # Literals that are wrong in themselves.
+    ("a = ^5L", "this is not a number"),
+    ("a = -^1e", "this is not a number"),
+    ("a = ^0x1F", "this is not a number"),
+    ("a = ^1_000", "this is not a number"),
+    ("a = ^1.5.2", "this is not a number"),
+    ("a = ^. 5", "this is not a number"),
+    ("a = ^5AND b", "this is not a number"),
+    ("a = ^9223372036854775808", "the integer 9223372036854775808 is beyond 64 bits"),
+    ("a = ^-9223372036854775809", "the integer -9223372036854775809 is beyond 64 bits"),
+    ("a IN (1, ^1e999)", "the number 1e999 is beyond the largest double"),
+    ("a = DATE ^'2026-02-30'", "there is no such day: '2026-02-30'"),
+    ("a = TIMESTAMP ^'now'", "TIMESTAMP cannot read 'now'"),
+    ("a = ^'\ud800'", "holds a lone surrogate"),
+    ('^"\udfff" = 1', "holds a lone surrogate"),
+    ('^"" = 1', "an attribute's name cannot be empty"),
+    ("a < ^TRUE", "booleans have no order: a < ..."),
+    ("a BETWEEN ^1 AND 'x'", "the ends of BETWEEN are of one kind, not number and string"),
+    ("a LIKE ^5", "LIKE takes a string pattern, not 5"),
+    ("a RLIKE ^'('", "RLIKE cannot read the pattern '('"),
+    ("a RLIKE ^'(?=x)'", "RLIKE cannot read the pattern '(?=x)'"),
+    ("a LIKE ^'x!y' ESCAPE '!'", "the escape '!' must stand before %, _ or itself"),
+    ("a LIKE ^'x' ESCAPE 'ab'", "ESCAPE takes one character, not 'ab'"),
+]
+
+
+@pytest.mark.parametrize(("marked", "reason"), REFUSED)
+@pytest.mark.parametrize("around", ["{}", "größe = 'ü' /* 😀 */ AND -- x\r\n\t{}"])
+def test_refused(marked: str, reason: str, around: str) -> None:
+    text = around.format(marked.replace("^", "", 1))
+    position = around.format(marked).index("^")
+    for read in (parse, parse_afresh):
+        with pytest.raises(ParseError) as error:
+            read(text)
+        assert reason in error.value.reason
+        assert error.value.position == position
+        str(error.value).encode()
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "-- a = 1", "/* a = 1 */", "\ufeff"])
+def test_nothing_is_no_expression(text: str) -> None:
+    with pytest.raises(ParseError, match="the expression is empty") as error:
+        parse(text)
+    assert error.value.position == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a = NULL", "use IS NULL or IS NOT NULL"),
+        ('a = "x"', "a string is written in single quotes: 'x'"),
+        ("a IN (b)", "a string is written in single quotes: 'b'"),
+        ("a == 1", "equality is written with one ="),
+        ("a IS TRUE", "a boolean is tested by a = TRUE"),
+        ("a < TRUE", "use = or <>"),
+        ("a RLIKE '(?=x)'", "the syntax is RE2's (no look-around, no back-references)"),
+        ("@a = 1", 'a name with such a character is quoted: "any name"'),
+        ("lower(a) = 'x'", "supported are comparisons with literals, IN, BETWEEN"),
+    ],
+)
+def test_hints(text: str, hint: str) -> None:
+    with pytest.raises(ParseError) as error:
+        parse(text)
+    assert error.value.hint.startswith(hint)
+
+
+def test_the_message_shows_the_line_with_a_caret() -> None:
+    with pytest.raises(ParseError) as error:
+        parse("genre = 'x'\n  AND price = cost")
+    assert str(error.value) == (
+        "comparing two attributes is not supported: price = cost (line 2, column 15)\n"
+        "    AND price = cost\n"
+        "                ^\n"
+        "Hint: a string is written in single quotes: 'cost'"
+    )
+    assert (error.value.line, error.value.column) == (2, 15)
+
+
+WORDS_OF_SQL = """
+    a b a.b 5 -5 .5 5. 1e5 1e 'x' '' 'it''s' "q" `q` ( ) , = <> != < <= > >= AND OR NOT IN BETWEEN LIKE ILIKE RLIKE
+    ESCAPE IS NULL TRUE FALSE ANY ALL SOME EXISTS SELECT FROM WHERE AS history h h.x DATE TIMESTAMP '2026-01-01'
+    array_contains + - * . ; -- /* */ [ ] :: ' " ` {# #} $ \x00 \ud800 é 99999999999999999999 1 CASE 0x1 1_0
+"""
+WORDS = [
+    *WORDS_OF_SQL.split(),
+    "\n",
+    "a = 5",
+    "a IN (1, 'x')",
+    "a NOT LIKE 'x!%' ESCAPE '!'",
+    "x < ANY (SELECT y FROM history)",
+    "EXISTS (SELECT 1 FROM history h WHERE h.a = a)",
+]
+
+
+def soups() -> st.SearchStrategy[str]:
+    """Words of the language, and of others, in any order."""
+    return st.builds(str.join, st.sampled_from([" ", "", "\n"]), st.lists(st.sampled_from(WORDS), max_size=12))
+
+
+@given(soups() | st.text(), st.sampled_from(["tamis", "spark"]))
+def test_no_text_raises_anything_else(text: str, dialect: str) -> None:
+    for read in (parse, parse_afresh):
+        error = None
+        try:
+            read(text, dialect=dialect)
+        except TamisError as raised:
+            error = raised
+        str(error).encode()
+        assert not isinstance(error, ParseError) or 0 <= error.position <= len(text)
