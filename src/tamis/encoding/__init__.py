@@ -1,0 +1,1 @@
+"""Expressions and events in keys: dimensions, key intervals, conjunctions, batches."""

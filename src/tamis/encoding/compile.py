@@ -1,0 +1,305 @@
+"""Expressions to conjunctions of key intervals.
+
+    expression -> NNF -> tree of leaves -> merged -> clauses (+ the tree itself, when its DNF would be too large)
+
+*Merging* is exact for any event: SOME of A or SOME of B is SOME of both, NONE of A and NONE of B is NONE of both, so an OR over
+thousands of substrings of one attribute is a single leaf. Where an attribute is declared scalar, SOME and SOME are
+intersected as well.
+
+*Clauses* are the DNF while that is small. A tree whose DNF would explode gets clauses that are necessary, not sufficient;
+it is then kept as a `tree` for `programs` to verify what the clauses let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+
+from tamis.encoding.dimensions import FACET_OF_KIND, Dimension, Dimensions, Facet, StringDimension
+from tamis.encoding.intervals import EVERYTHING, NOTHING, Intervals, between, complement, intersection, points, union
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.labels import Relabelling
+from tamis.encoding.leaf import Leaf, Mode, leaf
+from tamis.language.expression import FALSE, TRUE, And, Constant, Expression, Not, Or, Predicate, all_of, any_of
+from tamis.language.like import LikePattern, LikeShape
+from tamis.language.normal import to_nnf
+from tamis.language.operators import POSITIVE, Operator
+from tamis.language.values import Scalar, kind_of
+
+MAX_CLAUSES = 64
+"""A conjunction of disjunctions is multiplied out as long as it gives no more clauses than this."""
+
+Clause = tuple[Leaf, ...]
+OnRelabel = Callable[[int, Relabelling], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An expression in keys: it can match only events that satisfy some clause, and all those if there is no tree."""
+
+    clauses: tuple[Clause, ...]
+    tree: Expression | None = None
+
+
+class Compiler:
+    """Compiles expressions over one set of dimensions, adding to them what is new.
+
+    `on_relabel` is called when labels of a dimension move: all keys of that dimension stored anywhere must follow.
+    """
+
+    def __init__(self, dimensions: Dimensions, on_relabel: OnRelabel, scalars: Container[str] = ()) -> None:
+        self._dimensions = dimensions
+        self._on_relabel = on_relabel
+        self._scalars = scalars
+
+    def compile(self, expression: Expression) -> Compiled:
+        return self.compile_many([expression])[0]
+
+    def compile_many(self, expressions: Iterable[Expression]) -> list[Compiled]:
+        """Compile expressions together: their constants are added first, so that no label moves halfway."""
+        normal = [to_nnf(expression) for expression in expressions]
+        self.add_constants(node for expression in normal for node in expression.walk() if isinstance(node, Predicate))
+        return [self._compiled(expression) for expression in normal]
+
+    def add_constants(self, predicates: Iterable[Predicate]) -> None:
+        """Add the constants of predicates to their dimensions."""
+        constants: dict[tuple[str, Facet], set[Scalar]] = {}
+        for predicate in predicates:
+            for attribute, facet, values in constants_of(predicate):
+                constants.setdefault((attribute, facet), set()).update(values)
+        for (attribute, facet), added in constants.items():
+            self.add_column(attribute, facet, added)
+
+    def add_column(self, attribute: str, facet: Facet, constants: Iterable[Scalar]) -> Dimension:
+        """Add constants to one dimension, which is returned."""
+        dimension = self._dimensions.get(attribute, facet)
+        for relabelling in dimension.add(constants):
+            self._on_relabel(dimension.number, relabelling)
+        return dimension
+
+    def dimension(self, attribute: str, facet: Facet) -> Dimension:
+        return self._dimensions.get(attribute, facet)
+
+    def is_scalar(self, attribute: str) -> bool:
+        """Whether events are known to have at most one value of the attribute."""
+        return attribute in self._scalars
+
+    def _compiled(self, normal: Expression) -> Compiled:
+        tree = self._tree(normal)
+        clauses, exact = _clauses(tree)
+        return Compiled(tuple(dict.fromkeys(clauses)), None if exact else tree)
+
+    def _tree(self, node: Expression) -> Expression:
+        if isinstance(node, And):
+            return self._merged_and([self._tree(operand) for operand in node.operands])
+        if isinstance(node, Or):
+            return _merged_or([self._tree(operand) for operand in node.operands])
+        if isinstance(node, Constant):
+            return node
+        if isinstance(node, Not):
+            assert isinstance(node.operand, Predicate)
+            return self._predicate(node.operand, negated=True)
+        assert isinstance(node, Predicate)
+        return self._predicate(node, negated=False)
+
+    def _predicate(self, predicate: Predicate, negated: bool) -> Expression:
+        operator = predicate.operator
+        if operator in (Operator.IS_NULL, Operator.IS_NOT_NULL):
+            dimension = self._dimensions.get(predicate.attribute, Facet.PRESENCE)
+            absent = (operator is Operator.IS_NULL) is not negated
+            return (
+                Leaf(dimension.number, Mode.ABSENT, NOTHING)
+                if absent
+                else Leaf(dimension.number, Mode.SOME, EVERYTHING)
+            )
+        if operator in POSITIVE:
+            operator, negated = POSITIVE[operator], not negated
+        mode = Mode.NONE if negated else Mode.SOME
+        parts = [leaf(number, mode, intervals) for number, intervals in self._positive(predicate, operator)]
+        # Only IN over several kinds has more than one part: an OR, whose negation is an AND.
+        return all_of(*parts) if negated else any_of(*parts)
+
+    def _positive(self, predicate: Predicate, operator: Operator) -> list[tuple[int, Intervals]]:
+        """Dimension and intervals of the positive form."""
+        attribute, values = predicate.attribute, predicate.values
+        if operator in (Operator.LIKE, Operator.ILIKE):
+            fold = operator is Operator.ILIKE
+            return [self._like(attribute, LikePattern.read(str(values[0]), predicate.escape, fold), fold)]
+        if operator is Operator.RLIKE:
+            return [self._pattern(attribute, Facet.REGEX, str(values[0]))]
+        by_facet: dict[Facet, list[int]] = {}
+        for value in values:
+            facet = facet_of(value)
+            by_facet.setdefault(facet, []).append(self._dimensions.get(attribute, facet).key(value))
+        return [
+            (self._dimensions.get(attribute, facet).number, intervals_of(operator, keys))
+            for facet, keys in by_facet.items()
+        ]
+
+    def _like(self, attribute: str, pattern: LikePattern, fold: bool) -> tuple[int, Intervals]:
+        facet = like_facet(pattern.shape, fold)
+        if pattern.shape is LikeShape.GENERAL:
+            return self._pattern(attribute, facet, pattern.to_regex())
+        if pattern.shape is LikeShape.CONTAINS:
+            return self._pattern(attribute, facet, pattern.literal)
+        dimension = self._dimensions.get(attribute, facet)
+        assert isinstance(dimension, StringDimension)
+        if pattern.shape is LikeShape.ANYTHING:
+            return dimension.number, EVERYTHING
+        if pattern.shape is LikeShape.EXACT:
+            return dimension.number, points([dimension.label(pattern.literal)])
+        start, end = prefix_range(pattern.literal if pattern.shape is LikeShape.PREFIX else pattern.literal[::-1])
+        hi = dimension.label(end) - 1 if end is not None else KEY_MAX
+        return dimension.number, between(dimension.label(start), hi)
+
+    def _pattern(self, attribute: str, facet: Facet, pattern: str) -> tuple[int, Intervals]:
+        dimension = self._dimensions.get(attribute, facet)
+        return dimension.number, points([dimension.key(pattern)])
+
+    def _merged_and(self, operands: list[Expression]) -> Expression:
+        """An AND with NONE-leaves of a dimension united and, on scalars, all leaves of a dimension intersected."""
+        groups, rest = _by_dimension(operands)
+        merged: list[Expression] = []
+        for (number, mode), leaves in groups.items():
+            if mode is Mode.ABSENT:
+                merged.append(leaves[0])
+            elif self._has_one_key(number):
+                merged.append(
+                    _intersected(number, groups) if mode is Mode.SOME or (number, Mode.SOME) not in groups else TRUE
+                )
+            elif mode is Mode.NONE:
+                merged.append(leaf(number, mode, union(part.intervals for part in leaves)))
+            else:
+                merged.extend(dict.fromkeys(leaves))
+        operands = [operand for operand in merged + rest if operand != TRUE]
+        return FALSE if FALSE in operands else all_of(*operands)
+
+    def _has_one_key(self, number: int) -> bool:
+        """Whether an event has at most one key in the dimension: its attribute is declared scalar, its facet no set."""
+        dimension = self._dimensions[number]
+        return self.is_scalar(dimension.attribute) and dimension.facet not in _SET_FACETS
+
+
+_SET_FACETS = frozenset({Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.REGEX, Facet.LOWER_REGEX})
+
+
+def _intersected(number: int, groups: dict[tuple[int, Mode], list[Leaf]]) -> Expression:
+    """All leaves of a dimension in which an event has one key, as one."""
+    common = EVERYTHING
+    for part in groups.get((number, Mode.SOME), []):
+        common = intersection(common, part.intervals)
+    for part in groups.get((number, Mode.NONE), []):
+        common = intersection(common, complement(part.intervals))
+    return leaf(number, Mode.SOME, common)
+
+
+def _merged_or(operands: list[Expression]) -> Expression:
+    """An OR with SOME-leaves of a dimension united."""
+    groups, rest = _by_dimension(operands)
+    merged: list[Expression] = []
+    for (number, mode), leaves in groups.items():
+        if mode is Mode.SOME:
+            merged.append(leaf(number, mode, union(part.intervals for part in leaves)))
+        else:
+            merged.extend(dict.fromkeys(leaves))
+    operands = [operand for operand in merged + rest if operand != FALSE]
+    return TRUE if TRUE in operands else any_of(*operands)
+
+
+def _by_dimension(operands: list[Expression]) -> tuple[dict[tuple[int, Mode], list[Leaf]], list[Expression]]:
+    groups: dict[tuple[int, Mode], list[Leaf]] = {}
+    rest: list[Expression] = []
+    for operand in operands:
+        if isinstance(operand, Leaf):
+            groups.setdefault((operand.dimension, operand.mode), []).append(operand)
+        else:
+            rest.append(operand)
+    return groups, rest
+
+
+def _clauses(tree: Expression) -> tuple[list[Clause], bool]:
+    """Clauses of which every matching event satisfies one, and whether they are all that is needed."""
+    if isinstance(tree, Leaf):
+        return [(tree,)], True
+    if isinstance(tree, Constant):
+        return ([()] if tree.value else []), True
+    parts = [_clauses(operand) for operand in tree.operands]
+    exact = all(part_exact for _, part_exact in parts)
+    if isinstance(tree, Or):
+        return [clause for clauses, _ in parts for clause in clauses], exact
+    # Smallest factors first: the single leaves make one clause, then disjunctions as long as there is room. A factor
+    # left out weakens the clauses, which stay necessary.
+    single = tuple(leaf for clauses, _ in parts if len(clauses) == 1 for leaf in clauses[0])
+    product: list[Clause] = [single]
+    started = bool(single)
+    for clauses in sorted((clauses for clauses, _ in parts if len(clauses) != 1), key=len):
+        if started and len(product) * len(clauses) > MAX_CLAUSES:
+            exact = False
+            break
+        product = [left + right for left in product for right in clauses]
+        started = True
+    return [tuple(dict.fromkeys(clause)) for clause in product], exact
+
+
+def facet_of(value: Scalar) -> Facet:
+    """The facet in which a literal is compared with values of its kind."""
+    kind = kind_of(value)
+    assert kind is not None
+    return FACET_OF_KIND[kind]
+
+
+def intervals_of(operator: Operator, keys: list[int]) -> Intervals:
+    """The key intervals of a positive operator whose literals have these keys."""
+    if operator in (Operator.EQ, Operator.IN):
+        return points(keys)
+    if operator is Operator.LT:
+        return between(KEY_MIN, keys[0] - 1)
+    if operator is Operator.LE:
+        return between(KEY_MIN, keys[0])
+    if operator is Operator.GT:
+        return between(keys[0] + 1, KEY_MAX)
+    if operator is Operator.GE:
+        return between(keys[0], KEY_MAX)
+    assert operator is Operator.BETWEEN
+    return between(keys[0], keys[1])
+
+
+def like_facet(shape: LikeShape, fold: bool) -> Facet:
+    """The facet that serves a LIKE pattern."""
+    if shape is LikeShape.SUFFIX:
+        return Facet.LOWER_REVERSED if fold else Facet.REVERSED
+    if shape is LikeShape.CONTAINS:
+        return Facet.LOWER_NEEDLE if fold else Facet.NEEDLE
+    if shape is LikeShape.GENERAL:
+        return Facet.LOWER_REGEX if fold else Facet.REGEX
+    return Facet.LOWER if fold else Facet.STRING
+
+
+def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar]]]:
+    """The constants that a predicate puts on its dimensions, where keys depend on them."""
+    operator = POSITIVE.get(predicate.operator, predicate.operator)
+    if operator in (Operator.LIKE, Operator.ILIKE):
+        fold = operator is Operator.ILIKE
+        pattern = LikePattern.read(str(predicate.values[0]), predicate.escape, fold)
+        facet = like_facet(pattern.shape, fold)
+        if pattern.shape is LikeShape.EXACT:
+            yield predicate.attribute, facet, [pattern.literal]
+        elif pattern.shape in (LikeShape.PREFIX, LikeShape.SUFFIX):
+            prefix = pattern.literal if pattern.shape is LikeShape.PREFIX else pattern.literal[::-1]
+            yield predicate.attribute, facet, [end for end in prefix_range(prefix) if end is not None]
+    elif operator is not Operator.RLIKE:
+        by_facet: dict[Facet, list[Scalar]] = {}
+        for value in predicate.values:
+            by_facet.setdefault(facet_of(value), []).append(value)
+        for facet, values in by_facet.items():
+            yield predicate.attribute, facet, values
+
+
+def prefix_range(prefix: str) -> tuple[str, str | None]:
+    """The strings that begin with `prefix` are those from the first up to, and without, the second (None: no end)."""
+    for end in range(len(prefix) - 1, -1, -1):
+        point = ord(prefix[end])
+        if point < 0x10FFFF:
+            # Surrogates are no characters: behind the last one before them comes U+E000.
+            return prefix, prefix[:end] + chr(0xE000 if point == 0xD7FF else point + 1)
+    return prefix, None

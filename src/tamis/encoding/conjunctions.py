@@ -1,0 +1,224 @@
+"""The table of conjunctions: columnar, append-only, each distinct conjunction once.
+
+    conjunction   0         1      2
+    start         0         2      3      6        predicates of c: start[c] .. start[c + 1]
+
+The predicates of a conjunction are in canonical order without repetition, so equal conjunctions are equal row by row; an
+open-addressing hash table over them finds the equal one. The empty conjunction is true of every event.
+
+An index reads this table and is told which conjunctions to insert and delete; it never writes to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.kernel import inlined, kernel
+from tamis.encoding.labels import Relabelling
+from tamis.encoding.predicates import GrowingPredicates, Predicates, run_indices, taken
+
+_EMPTY = -1
+_LOWEST_CAPACITY = 64
+
+
+class Conjunctions(NamedTuple):
+    """Conjunctions as kernels read them."""
+
+    start: npt.NDArray[np.int64]
+    predicates: Predicates
+
+
+class ConjunctionTable:
+    """All conjunctions ever added and not yet swept away, numbered from 0."""
+
+    def __init__(self) -> None:
+        self._start = GrowingArray(np.int64)
+        self._start.append(0)
+        self._predicates = GrowingPredicates()
+        self._hashes = GrowingArray(np.uint64)
+        self._slots = np.full(_LOWEST_CAPACITY, _EMPTY, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    @property
+    def nbytes(self) -> int:
+        return self._start.nbytes + self._predicates.nbytes + self._hashes.nbytes + self._slots.nbytes
+
+    def view(self) -> Conjunctions:
+        return Conjunctions(self._start.view(), self._predicates.view())
+
+    def intern(self, added: Conjunctions) -> npt.NDArray[np.int32]:
+        """The number of each conjunction, added if there is no equal one yet."""
+        canonical = _canonical(added)
+        hashes = np.empty(len(canonical.start) - 1, np.uint64)
+        _hash(canonical, hashes)
+        self._reserve(len(self) + len(hashes))
+        numbers = np.empty(len(hashes), np.int32)
+        fresh = np.empty(len(hashes), np.int32)
+        count = _intern(canonical, hashes, self.view(), self._hashes.view(), self._slots, numbers, fresh)
+        self._append(canonical, hashes, fresh[:count])
+        return numbers
+
+    def relabel(self, dimension: int, relabelling: Relabelling) -> None:
+        """Let the keys of a dimension follow its labels. Equal conjunctions stay equal; their hashes change."""
+        self._predicates.relabel(dimension, relabelling)
+        _hash(self.view(), self._hashes.view())
+        self._slots = _filled_slots(len(self._slots), self._hashes.view())
+
+    def _append(self, canonical: Conjunctions, hashes: npt.NDArray[np.uint64], fresh: npt.NDArray[np.int32]) -> None:
+        counts = np.diff(canonical.start)[fresh]
+        chosen = run_indices(canonical.start[fresh], counts)
+        self._start.extend(np.cumsum(counts) + len(self._predicates))
+        self._predicates.extend(taken(canonical.predicates, chosen))
+        self._hashes.extend(hashes[fresh])
+
+    def _reserve(self, count: int) -> None:
+        """Keep the hash table at most half full."""
+        capacity = len(self._slots)
+        while capacity < 2 * count:
+            capacity *= 2
+        if capacity > len(self._slots):
+            self._slots = _filled_slots(capacity, self._hashes.view())
+
+
+def _filled_slots(capacity: int, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    slots = np.full(capacity, _EMPTY, np.int32)
+    _fill(slots, hashes)
+    return slots
+
+
+def _canonical(added: Conjunctions) -> Conjunctions:
+    """The same conjunctions with their predicates sorted and repetitions removed."""
+    order = np.empty(len(added.predicates.dimension), np.int64)
+    start = np.empty_like(added.start)
+    kept = _sort(added, order, start)
+    return Conjunctions(start, taken(added.predicates, order[:kept]))
+
+
+@kernel
+def _sort(added: Any, order: Any, start: Any) -> int:
+    """Write the canonical order of all predicates, conjunction by conjunction; returns how many remain."""
+    kept = 0
+    start[0] = 0
+    for c in range(len(added.start) - 1):
+        first, last = added.start[c], added.start[c + 1]
+        count = last - first
+        for i in range(count):
+            order[kept + i] = first + i
+        gap = count // 2
+        while gap > 0:  # Shell sort: conjunctions are short, but some have thousands of predicates.
+            for i in range(gap, count):
+                moving = order[kept + i]
+                j = i
+                while j >= gap and _order(added.predicates, order[kept + j - gap], added.predicates, moving) > 0:
+                    order[kept + j] = order[kept + j - gap]
+                    j -= gap
+                order[kept + j] = moving
+            gap //= 2
+        unique = 0
+        for i in range(count):
+            if (
+                unique == 0
+                or _order(added.predicates, order[kept + unique - 1], added.predicates, order[kept + i]) != 0
+            ):
+                order[kept + unique] = order[kept + i]
+                unique += 1
+        kept += unique
+        start[c + 1] = kept
+    return kept
+
+
+@inlined
+def _order(left: Any, p: int, right: Any, q: int) -> int:
+    """Order of two predicates by dimension, mode, number of intervals, intervals; 0 when they are equal."""
+    difference = np.int64(left.dimension[p]) - np.int64(right.dimension[q])
+    if difference == 0:
+        difference = np.int64(left.mode[p]) - np.int64(right.mode[q])
+    if difference == 0:
+        difference = (left.start[p + 1] - left.start[p]) - (right.start[q + 1] - right.start[q])
+    if difference != 0:
+        return -1 if difference < 0 else 1
+    other = right.start[q]
+    for i in range(left.start[p], left.start[p + 1]):
+        if left.lo[i] != right.lo[other]:
+            return -1 if left.lo[i] < right.lo[other] else 1
+        if left.hi[i] != right.hi[other]:
+            return -1 if left.hi[i] < right.hi[other] else 1
+        other += 1
+    return 0
+
+
+@kernel
+def _hash(conjunctions: Any, hashes: Any) -> None:
+    predicates = conjunctions.predicates
+    for c in range(len(conjunctions.start) - 1):
+        state = np.uint64(0x9E3779B97F4A7C15)
+        for p in range(conjunctions.start[c], conjunctions.start[c + 1]):
+            state = _mix(state, np.uint64(predicates.dimension[p]) * np.uint64(4) + np.uint64(predicates.mode[p]))
+            for i in range(predicates.start[p], predicates.start[p + 1]):
+                state = _mix(state, np.uint64(predicates.lo[i]))
+                state = _mix(state, np.uint64(predicates.hi[i]))
+        hashes[c] = state
+
+
+@inlined
+def _mix(state: Any, value: Any) -> Any:
+    """One round of the splitmix64 finaliser."""
+    mixed = (state ^ value) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@kernel
+def _intern(canonical: Any, hashes: Any, table: Any, table_hashes: Any, slots: Any, numbers: Any, fresh: Any) -> int:
+    """Find or place every conjunction; `fresh` receives the rows that were new, in the order of their numbers."""
+    mask = np.uint64(len(slots) - 1)
+    old = len(table_hashes)
+    count = 0
+    for c in range(len(hashes)):
+        at = hashes[c] & mask
+        while True:
+            number = slots[at]
+            if number == _EMPTY:
+                slots[at] = old + count
+                numbers[c] = old + count
+                fresh[count] = c
+                count += 1
+                break
+            if number < old:
+                equal = table_hashes[number] == hashes[c] and _equal(table, number, canonical, c)
+            else:
+                row = fresh[number - old]
+                equal = hashes[row] == hashes[c] and _equal(canonical, row, canonical, c)
+            if equal:
+                numbers[c] = number
+                break
+            at = (at + np.uint64(1)) & mask
+    return count
+
+
+@inlined
+def _equal(left: Any, c: int, right: Any, d: int) -> bool:
+    if left.start[c + 1] - left.start[c] != right.start[d + 1] - right.start[d]:
+        return False
+    other = right.start[d]
+    for p in range(left.start[c], left.start[c + 1]):
+        if _order(left.predicates, p, right.predicates, other) != 0:
+            return False
+        other += 1
+    return True
+
+
+@kernel
+def _fill(slots: Any, hashes: Any) -> None:
+    mask = np.uint64(len(slots) - 1)
+    for number in range(len(hashes)):
+        at = hashes[number] & mask
+        while slots[at] != _EMPTY:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = number

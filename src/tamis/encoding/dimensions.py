@@ -1,0 +1,293 @@
+"""Dimensions: an attribute together with the facet of its values that a predicate asks about.
+
+    facet                     the event's value becomes
+    number                    a double's code, or a label for large integers       (keys)
+    boolean, timestamp        0 or 1, microseconds
+    string, lower             the label of the string, or of its lower case        (labels)
+    reversed, lower reversed  the same of the string read backwards, so that a suffix is a prefix
+    needle, lower needle      the numbers of the substrings it contains            (patterns)
+    regex, lower regex        the numbers of the regular expressions it matches
+    presence                  0, whatever its kind
+
+The pattern facets are sets: every string that is present carries `PRESENT` besides its hits, so "contains none of these"
+is told from "is not there". An index sees dimension numbers and keys, and nothing of all this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.encoding import texts
+from tamis.encoding.keys import (
+    INT_BEYOND,
+    INT_EXACT,
+    KEY_MIN,
+    LARGE_FIRST,
+    LARGE_LAST,
+    SMALL_FIRST,
+    SMALL_LAST,
+    double_code,
+    double_codes,
+    is_labelled,
+)
+from tamis.encoding.labels import Labels, Relabelling
+from tamis.encoding.patterns import Needles, Regexes
+from tamis.language.values import Kind, to_microseconds
+
+PRESENT = -1
+"""The key that every present string has in a pattern facet; hits count from 0."""
+
+Keys = npt.NDArray[np.int64]
+
+# Up to this many strings are located one by one: cheaper than laying out all constants for the kernel.
+_FEW = 64
+
+
+class Facet(StrEnum):
+    """What a dimension sees of an attribute's value."""
+
+    NUMBER = "number"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+    PRESENCE = "presence"
+    LOWER = "lower"
+    REVERSED = "reversed"
+    LOWER_REVERSED = "lower reversed"
+    NEEDLE = "needle"
+    LOWER_NEEDLE = "lower needle"
+    REGEX = "regex"
+    LOWER_REGEX = "lower regex"
+
+
+FACET_OF_KIND = {kind: Facet(kind.value) for kind in Kind}
+
+
+class Dimension(ABC):
+    """One dimension: its number, and how values become keys. Constants are added before their keys are asked for."""
+
+    def __init__(self, number: int, attribute: str, facet: Facet) -> None:
+        self.number = number
+        self.attribute = attribute
+        self.facet = facet
+
+    def add(self, constants: Iterable[Any]) -> list[Relabelling]:
+        """Take note of constants of predicates; returns what labels had to move."""
+        return []
+
+    @abstractmethod
+    def key(self, value: Any) -> int:
+        """The key of one value, of a predicate or of an event."""
+
+
+class NumberDimension(Dimension):
+    def __init__(self, number: int, attribute: str, facet: Facet) -> None:
+        super().__init__(number, attribute, facet)
+        self._large = Labels(LARGE_FIRST, LARGE_LAST)
+        self._small = Labels(SMALL_FIRST, SMALL_LAST)
+
+    def add(self, constants: Iterable[Any]) -> list[Relabelling]:
+        labelled = [int(constant) for constant in constants if is_labelled(constant)]
+        if not labelled:
+            return []
+        moved = [
+            self._large.add(constant for constant in labelled if constant > 0),
+            self._small.add(constant for constant in labelled if constant < 0),
+        ]
+        return [relabelling for relabelling in moved if relabelling is not None]
+
+    def key(self, value: float) -> int:
+        if -INT_EXACT < value < INT_EXACT or not is_labelled(value):
+            return double_code(float(value))
+        return (self._large if value > 0 else self._small).locate(int(value))
+
+    def keys(self, values: npt.NDArray[Any]) -> Keys:
+        """The keys of an array of int64 or float64 without NaN."""
+        codes = double_codes(values.astype(np.float64))
+        labelled = self.labelled(values)
+        for labels, side in ((self._large, values > 0), (self._small, values < 0)):
+            chosen = np.flatnonzero(labelled & side)
+            if len(chosen):
+                codes[chosen] = labels.locate_integers(values[chosen].astype(np.int64))
+        return codes
+
+    @staticmethod
+    def labelled(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which numbers lie where keys are labels."""
+        if values.dtype == np.int64:
+            return np.asarray((values >= INT_EXACT) | ((values <= -INT_EXACT) & (values != KEY_MIN)), np.bool_)
+        magnitude = np.abs(values)
+        return np.asarray((magnitude >= INT_EXACT) & (magnitude < INT_BEYOND), np.bool_)
+
+
+class TimestampDimension(Dimension):
+    def key(self, value: Any) -> int:
+        return to_microseconds(value)
+
+    def keys(self, values: npt.NDArray[np.int64]) -> Keys:
+        """The keys of an array of microseconds."""
+        return values
+
+
+class BooleanDimension(Dimension):
+    def key(self, value: bool) -> int:
+        return int(value)
+
+    def keys(self, values: npt.NDArray[np.bool_]) -> Keys:
+        return values.astype(np.int64)
+
+
+class PresenceDimension(Dimension):
+    def key(self, value: Any) -> int:
+        return 0
+
+
+class StringDimension(Dimension):
+    """Strings, as they are or changed by `_TEXT[facet]`, by the labels of the constants."""
+
+    def __init__(self, number: int, attribute: str, facet: Facet) -> None:
+        super().__init__(number, attribute, facet)
+        self._change = _TEXT[facet]
+        self._change_column = _COLUMN[facet]
+        self._labels = Labels(-(2**62), 2**62)
+        self._constants: pa.Array | None = None
+
+    def add(self, constants: Iterable[str]) -> list[Relabelling]:
+        """Note constants, which must be changed already (a suffix is given read backwards)."""
+        before = len(self._labels)
+        moved = self._labels.add(constants)
+        if len(self._labels) != before:
+            self._constants = None
+        return [moved] if moved is not None else []
+
+    def label(self, constant: str) -> int:
+        """The key of a constant that was added."""
+        return self._labels.label(constant)
+
+    def key(self, value: str) -> int:
+        return self._labels.locate(self._change(value))
+
+    def keys(self, values: pa.Array) -> Keys:
+        """The keys of a column of strings without nulls."""
+        changed = self._change_column(values)
+        if len(values) <= _FEW:
+            return np.array([self._labels.locate(text) for text in changed.to_pylist()], np.int64)
+        if self._constants is None:
+            self._constants = pa.array(self._labels.constants, pa.large_string())
+        labels = np.array(self._labels.labels, np.int64)
+        return texts.locate(changed, self._constants, labels, self._labels.first + 1)
+
+
+class PatternDimension(Dimension):
+    """The patterns found in a string; several keys a value."""
+
+    def __init__(self, number: int, attribute: str, facet: Facet) -> None:
+        super().__init__(number, attribute, facet)
+        self._patterns = Needles() if facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE) else Regexes()
+        self._lower = facet in (Facet.LOWER_NEEDLE, Facet.LOWER_REGEX)
+
+    def key(self, value: str) -> int:
+        """The number of a pattern."""
+        return self._patterns.add(value)
+
+    def hits(self, text: str) -> list[int]:
+        """The keys of a string of an event."""
+        return [PRESENT, *self._patterns.hits(text.lower() if self._lower else text)]
+
+    def keys(self, values: pa.Array) -> tuple[Keys, npt.NDArray[np.int64]]:
+        """The keys of a column of strings, and how many each string has."""
+        found = [self.hits(text) for text in values.to_pylist()]
+        counts = np.array([len(hits) for hits in found], np.int64)
+        return np.array([key for hits in found for key in hits], np.int64), counts
+
+
+_TEXT: dict[Facet, Callable[[str], str]] = {
+    Facet.STRING: lambda text: text,
+    Facet.LOWER: str.lower,
+    Facet.REVERSED: lambda text: text[::-1],
+    Facet.LOWER_REVERSED: lambda text: text.lower()[::-1],
+}
+_COLUMN: dict[Facet, Callable[[pa.Array], pa.Array]] = {
+    Facet.STRING: lambda column: column,
+    Facet.LOWER: texts.lowered,
+    Facet.REVERSED: texts.reversed_texts,
+    Facet.LOWER_REVERSED: lambda column: texts.reversed_texts(texts.lowered(column)),
+}
+_CLASSES: dict[Facet, type[Dimension]] = {
+    Facet.NUMBER: NumberDimension,
+    Facet.TIMESTAMP: TimestampDimension,
+    Facet.BOOLEAN: BooleanDimension,
+    Facet.PRESENCE: PresenceDimension,
+    **dict.fromkeys(_TEXT, StringDimension),
+    **dict.fromkeys((Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.REGEX, Facet.LOWER_REGEX), PatternDimension),
+}
+
+
+class Facets:
+    """The dimensions of one attribute, arranged by the kind of value that feeds them."""
+
+    __slots__ = ("boolean", "number", "patterns", "presence", "texts", "timestamp")
+
+    def __init__(self) -> None:
+        self.number: NumberDimension | None = None
+        self.timestamp: TimestampDimension | None = None
+        self.boolean: BooleanDimension | None = None
+        self.presence: PresenceDimension | None = None
+        self.texts: list[StringDimension] = []
+        self.patterns: list[PatternDimension] = []
+
+    def add(self, dimension: Dimension) -> None:
+        if isinstance(dimension, StringDimension):
+            self.texts.append(dimension)
+        elif isinstance(dimension, PatternDimension):
+            self.patterns.append(dimension)
+        else:
+            setattr(self, dimension.facet.value, dimension)
+
+    def asks_for(self, kind: Kind) -> bool:
+        """Whether some predicate compares with values of this kind."""
+        if kind is Kind.STRING:
+            return bool(self.texts or self.patterns)
+        return getattr(self, kind.value) is not None
+
+    def only_presence(self) -> bool:
+        """Whether predicates ask of the attribute no more than whether it is there."""
+        return not any(self.asks_for(kind) for kind in Kind)
+
+
+class Dimensions:
+    """All dimensions that predicates have asked for, numbered from 0."""
+
+    def __init__(self) -> None:
+        self._all: list[Dimension] = []
+        self._by_name: dict[tuple[str, Facet], Dimension] = {}
+        self.by_attribute: dict[str, Facets] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Dimension]:
+        return iter(self._all)
+
+    def __getitem__(self, number: int) -> Dimension:
+        return self._all[number]
+
+    def get(self, attribute: str, facet: Facet) -> Dimension:
+        """The dimension, made when it is first asked for."""
+        dimension = self._by_name.get((attribute, facet))
+        if dimension is None:
+            dimension = _CLASSES[facet](len(self._all), attribute, facet)
+            self._all.append(dimension)
+            self._by_name[attribute, facet] = dimension
+            self.by_attribute.setdefault(attribute, Facets()).add(dimension)
+        return dimension
+
+    def __contains__(self, name: tuple[str, Facet]) -> bool:
+        return name in self._by_name

@@ -1,0 +1,52 @@
+"""Flat arrays that grow at their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class GrowingArray:
+    """A one-dimensional array with room behind its end, doubled when it is used up.
+
+    `view()` is the used part, without a copy; it stays valid, but old, when the array grows.
+    """
+
+    __slots__ = ("_data", "_size")
+
+    def __init__(self, dtype: npt.DTypeLike, room: int = 16) -> None:
+        self._data: npt.NDArray[Any] = np.empty(room, dtype)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def nbytes(self) -> int:
+        return self._data.nbytes
+
+    def view(self) -> npt.NDArray[Any]:
+        return self._data[: self._size]
+
+    def extend(self, values: npt.ArrayLike) -> None:
+        array = np.asarray(values)
+        part = self.grow(len(array))
+        part[:] = array
+
+    def append(self, value: Any) -> None:
+        self.grow(1)[0] = value
+
+    def grow(self, count: int, fill: Any = None) -> npt.NDArray[Any]:
+        """Add `count` elements and return them as a view, to be filled by the caller unless `fill` is given."""
+        needed = self._size + count
+        if needed > len(self._data):
+            data = np.empty(max(needed, 2 * len(self._data)), self._data.dtype)
+            data[: self._size] = self._data[: self._size]
+            self._data = data
+        part = self._data[self._size : needed]
+        if fill is not None:
+            part[:] = fill
+        self._size = needed
+        return part

@@ -1,0 +1,166 @@
+"""Order-preserving integer labels for constants that have no code of their own: strings, and integers beyond 2**53.
+
+Every constant gets an even label, larger constants larger ones, with room between them:
+
+    constants          'apple'        'pear'        'plum'
+    labels       ...     2000          4000          6000   ...
+    keys          1999    |     3999    |    5999     |    6001
+
+A value of an event is *located*: if it is a constant, its key is that label; if not, it falls in the gap between two
+constants and gets the odd key just below the next one (just above the last). So ``> 'apple'`` is the interval from
+2001, ``< 'plum'`` the interval up to 5999, and both stay right while constants are added in between. When a gap has no room
+left, all labels are spread anew and whoever stored keys is told (`Relabelling`).
+
+Invariants: `constants` ascend strictly; `labels` ascend strictly, are even, and lie strictly inside the region.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# The share of the free room that an addition at either end takes: constants that come in ascending order then find
+# room for millions before a relabelling, and 2**39 places remain between two neighbours.
+_END_SHARE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelling:
+    """Labels before and after, position by position; keys outside the region are not concerned."""
+
+    first: int
+    last: int
+    old: npt.NDArray[np.int64]
+    new: npt.NDArray[np.int64]
+
+    def lows(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Lower ends of intervals: a label moves with its constant, a gap becomes its lowest key."""
+        at = np.searchsorted(self.old, keys)
+        below = np.concatenate(([self.first + 1], self.new + 1))[at]
+        return self._moved(keys, at, below)
+
+    def highs(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Upper ends of intervals: a label moves with its constant, a gap becomes its highest key."""
+        at = np.searchsorted(self.old, keys)
+        above = np.concatenate((self.new - 1, [self.last - 1]))[at]
+        return self._moved(keys, at, above)
+
+    def _moved(
+        self, keys: npt.NDArray[np.int64], at: npt.NDArray[np.intp], gap: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        inside = (keys > self.first) & (keys < self.last)
+        label = np.append(self.old, self.last)[at] == keys
+        return np.where(inside, np.where(label, np.append(self.new, self.last)[at], gap), keys)
+
+
+class Labels:
+    """The labels of the constants of one dimension, in the region ``first < label < last`` (both even)."""
+
+    __slots__ = ("_label_of", "constants", "first", "labels", "last")
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self.constants: list[Any] = []
+        self.labels: list[int] = []
+        self._label_of: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.constants)
+
+    def __contains__(self, constant: object) -> bool:
+        return constant in self._label_of
+
+    def label(self, constant: Any) -> int:
+        """The label of a constant that was added."""
+        return self._label_of[constant]
+
+    def locate(self, value: Any) -> int:
+        """The key of any value: its label, or the key of the gap it falls in."""
+        label = self._label_of.get(value)
+        if label is not None:
+            return label
+        at = bisect_left(self.constants, value)
+        if at < len(self.labels):
+            return self.labels[at] - 1
+        return self.labels[-1] + 1 if self.labels else self.first + 1
+
+    def locate_integers(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """`locate` of every element, where the constants are 64-bit integers."""
+        if not self.labels:
+            return np.full(len(values), self.first + 1, np.int64)
+        constants, labels = np.array(self.constants, np.int64), np.array(self.labels, np.int64)
+        at = np.searchsorted(constants, values)
+        inside = np.minimum(at, len(labels) - 1)
+        gap = np.where(at < len(labels), labels[inside] - 1, labels[-1] + 1)
+        return np.where(constants[inside] == values, labels[inside], gap)
+
+    def add(self, constants: Iterable[Any]) -> Relabelling | None:
+        """Add constants; those that are there are passed over. Returns the change of labels if all had to move."""
+        new = sorted({constant for constant in constants if constant not in self._label_of})
+        if not new:
+            return None
+        if len(new) == 1:
+            at = bisect_left(self.constants, new[0])
+            below, above = self._neighbours(at)
+            labels = self._spread(below, above, 1, at)
+            if labels is not None:
+                self.constants.insert(at, new[0])
+                self.labels.insert(at, labels[0])
+                self._label_of[new[0]] = labels[0]
+                return None
+            return self._relabel(new)
+        return self._merge(new)
+
+    def _merge(self, new: list[Any]) -> Relabelling | None:
+        """Add several constants: each run that falls in one gap is spread over it."""
+        constants: list[Any] = []
+        labels: list[int] = []
+        taken = start = 0
+        while start < len(new):
+            at = bisect_left(self.constants, new[start], lo=taken)
+            end = bisect_left(new, self.constants[at], lo=start) if at < len(self.constants) else len(new)
+            below, above = self._neighbours(at)
+            spread = self._spread(below, above, end - start, at)
+            if spread is None:
+                return self._relabel(new)
+            constants += self.constants[taken:at] + new[start:end]
+            labels += self.labels[taken:at] + spread
+            taken, start = at, end
+        self.constants = constants + self.constants[taken:]
+        self.labels = labels + self.labels[taken:]
+        self._label_of = dict(zip(self.constants, self.labels, strict=True))
+        return None
+
+    def _neighbours(self, at: int) -> tuple[int, int]:
+        below = self.labels[at - 1] if at > 0 else self.first
+        above = self.labels[at] if at < len(self.labels) else self.last
+        return below, above
+
+    def _spread(self, below: int, above: int, count: int, at: int) -> list[int] | None:
+        """`count` even labels strictly between two, evenly apart; None when there is no room."""
+        step = (above - below) // (count + 1)
+        start = below
+        if self.labels and (at == 0 or at == len(self.labels)):
+            step = min(step, (above - below) // _END_SHARE) if above - below > _END_SHARE * 2 else step
+            start = above - (count + 1) * (step & ~1) if at == 0 else below
+        step &= ~1
+        if step < 2:
+            return None
+        return [start + step * (i + 1) for i in range(count)]
+
+    def _relabel(self, new: list[Any]) -> Relabelling:
+        old = np.array(self.labels, np.int64)
+        kept = self.constants
+        self.constants = sorted(kept + new)
+        # The room is 2**55 or more and memory ends long before that many constants.
+        step = ((self.last - self.first) // (len(self.constants) + 1)) & ~1
+        self.labels = [self.first + step * (i + 1) for i in range(len(self.constants))]
+        self._label_of = dict(zip(self.constants, self.labels, strict=True))
+        moved = np.array([self._label_of[constant] for constant in kept], np.int64)
+        return Relabelling(self.first, self.last, old, moved)

@@ -1,0 +1,79 @@
+"""Expressions that keep their tree, as jump code.
+
+Every leaf says where to go next, if it holds and if it does not; ACCEPT and REJECT end the walk:
+
+    a = 1 AND (b = 2 OR c = 3)        step   leaf    then     else
+                                       2     a = 1   1        REJECT
+                                       1     b = 2   ACCEPT   0
+                                       0     c = 3   ACCEPT   REJECT
+
+AND and OR need no stack, and what is already decided is not evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.labels import Relabelling
+from tamis.encoding.leaf import Leaf
+from tamis.encoding.predicates import GrowingPredicates, Predicates, predicates_of
+from tamis.language.expression import Constant, Expression, Or
+
+ACCEPT = -1
+REJECT = -2
+
+
+class Programs(NamedTuple):
+    """Programs as kernels read them: a program is the number of its first step."""
+
+    predicates: Predicates
+    then: npt.NDArray[np.int64]
+    otherwise: npt.NDArray[np.int64]
+
+
+class ProgramTable:
+    """All programs, one after another."""
+
+    def __init__(self) -> None:
+        self._predicates = GrowingPredicates()
+        self._then = GrowingArray(np.int64)
+        self._otherwise = GrowingArray(np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self._predicates.nbytes + self._then.nbytes + self._otherwise.nbytes
+
+    def view(self) -> Programs:
+        return Programs(self._predicates.view(), self._then.view(), self._otherwise.view())
+
+    def add(self, tree: Expression) -> int:
+        """Add the program of a tree of leaves; returns its number."""
+        steps: list[tuple[Leaf, int, int]] = []
+        first = _emit(tree, ACCEPT, REJECT, len(self._then), steps)
+        self._predicates.extend(predicates_of(leaf for leaf, _, _ in steps))
+        self._then.extend([then for _, then, _ in steps])
+        self._otherwise.extend([otherwise for _, _, otherwise in steps])
+        return first
+
+    def relabel(self, dimension: int, relabelling: Relabelling) -> None:
+        self._predicates.relabel(dimension, relabelling)
+
+
+def _emit(tree: Expression, then: int, otherwise: int, base: int, steps: list[tuple[Leaf, int, int]]) -> int:
+    """Append the steps of a tree, last first, since a step must know where the next one is; returns its first step."""
+    if isinstance(tree, Leaf):
+        steps.append((tree, then, otherwise))
+        return base + len(steps) - 1
+    if isinstance(tree, Constant):
+        return then if tree.value else otherwise
+    entry = otherwise if isinstance(tree, Or) else then
+    for operand in reversed(tree.operands):
+        if isinstance(tree, Or):
+            entry = _emit(operand, then, entry, base, steps)
+        else:
+            entry = _emit(operand, entry, otherwise, base, steps)
+    return entry

@@ -1,0 +1,84 @@
+"""Order-preserving labels: order, gaps, growth, relabelling."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tamis.encoding.labels import Labels
+
+FIRST, LAST = -(2**40), 2**40
+
+
+def check(labels: Labels) -> None:
+    assert labels.constants == sorted(set(labels.constants))
+    assert all(label % 2 == 0 and labels.first < label < labels.last for label in labels.labels)
+    assert all(lower < upper for lower, upper in zip(labels.labels, labels.labels[1:], strict=False))
+    assert all(labels.label(constant) == label for constant, label in zip(labels.constants, labels.labels, strict=True))
+
+
+def test_a_value_between_constants_falls_in_their_gap() -> None:
+    labels = Labels(FIRST, LAST)
+    labels.add(["apple", "pear", "plum"])
+    check(labels)
+    assert labels.label("apple") < labels.locate("banana") < labels.label("pear")
+    assert labels.locate("aardvark") < labels.label("apple")
+    assert labels.locate("zebra") > labels.label("plum")
+    assert labels.locate("pear") == labels.label("pear")
+
+
+def test_without_constants_all_values_share_a_key() -> None:
+    labels = Labels(FIRST, LAST)
+    assert labels.locate("a") == labels.locate("b")
+
+
+def test_adding_again_changes_nothing() -> None:
+    labels = Labels(FIRST, LAST)
+    labels.add(["b", "a"])
+    before = list(labels.labels)
+    assert labels.add(["a", "b", "a"]) is None
+    assert labels.labels == before
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7, 100])
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "inwards"])
+def test_intervals_stay_right_while_constants_come_in_any_order(batch: int, order: str) -> None:
+    """Intervals made early, moved along when labels move, mean the same after all constants are there."""
+    values = list(range(400))
+    if order == "random":
+        random.Random(5).shuffle(values)
+    elif order == "descending":
+        values.reverse()
+    elif order == "inwards":
+        values = [value for pair in zip(values, reversed(values), strict=True) for value in pair][:400]
+    labels = Labels(-(2**11), 2**11)  # so little room that relabelling happens often
+    made: list[tuple[str, int, int, int]] = []
+    moves = 0
+    for start in range(0, len(values), batch):
+        moved = labels.add(values[start : start + batch])
+        if moved is not None:
+            moves += 1
+            lows = moved.lows(np.array([lo for _, _, lo, _ in made], np.int64))
+            highs = moved.highs(np.array([hi for _, _, _, hi in made], np.int64))
+            made = [(kind, v, int(lo), int(hi)) for (kind, v, _, _), lo, hi in zip(made, lows, highs, strict=True)]
+        check(labels)
+        for value in values[start : start + batch]:
+            label = labels.label(value)
+            made += [("=", value, label, label), ("<", value, -(2**62), label - 1), (">", value, label + 1, 2**62)]
+    assert moves > 0 or batch == 100
+    probes = [*values, *[value + 0.5 for value in values], -1, 1000]
+    keys = {probe: labels.locate(probe) for probe in probes}
+    for kind, value, lo, hi in made:
+        for probe in probes[:: 13 if kind != "=" else 1]:
+            expected = {"=": probe == value, "<": probe < value, ">": probe > value}[kind]
+            assert (lo <= keys[probe] <= hi) is expected, (kind, value, probe)
+
+
+def test_integers_are_located_together_as_one_by_one() -> None:
+    labels = Labels(FIRST, LAST)
+    values = np.array([5, 6, 7, 2**62, -(2**62), 0, 10**12], np.int64)
+    assert labels.locate_integers(values).tolist() == [labels.locate(int(value)) for value in values]
+    labels.add([6, 2**62, -3])
+    assert labels.locate_integers(values).tolist() == [labels.locate(int(value)) for value in values]
