@@ -1,0 +1,113 @@
+"""Tamis: millions of standing Boolean queries against a stream of events.
+
+>>> import tamis
+>>> matcher = tamis.Matcher()
+>>> matcher.add("cheap-classics", "price BETWEEN 20 AND 40 AND genre = 'classics'")
+>>> matcher.match({"price": 26, "genre": "classics"})
+['cheap-classics']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import (
+    CapabilityError,
+    DuplicateIdError,
+    EventError,
+    ExpressionError,
+    FileError,
+    HistoryError,
+    IdTypeError,
+    KindError,
+    LiteralError,
+    NestingError,
+    ParseError,
+    SchemaError,
+    TableError,
+    TamisError,
+    UnknownAttributeError,
+    UnknownIdError,
+    UnknownIndexError,
+)
+
+if TYPE_CHECKING:
+    from tamis.index.registry import indexes
+    from tamis.language.builder import attr, exists, history
+    from tamis.language.evaluate import evaluate
+    from tamis.language.explain import Explanation, explain
+    from tamis.language.expression import Expression
+    from tamis.language.json_form import from_json, to_json
+    from tamis.language.parser import parse
+    from tamis.language.schema import Schema
+    from tamis.language.values import Interval
+    from tamis.matcher.matcher import Matcher
+
+__version__ = "0.1.0"
+
+# Names that are imported when they are first used: numba, pyarrow and sqlglot take most of a second to load.
+_LAZY = {
+    "Explanation": "tamis.language.explain",
+    "Expression": "tamis.language.expression",
+    "Interval": "tamis.language.values",
+    "Matcher": "tamis.matcher.matcher",
+    "Schema": "tamis.language.schema",
+    "attr": "tamis.language.builder",
+    "evaluate": "tamis.language.evaluate",
+    "exists": "tamis.language.builder",
+    "explain": "tamis.language.explain",
+    "from_json": "tamis.language.json_form",
+    "history": "tamis.language.builder",
+    "indexes": "tamis.index.registry",
+    "parse": "tamis.language.parser",
+    "to_json": "tamis.language.json_form",
+}
+
+__all__ = [
+    "CapabilityError",
+    "DuplicateIdError",
+    "EventError",
+    "Explanation",
+    "Expression",
+    "ExpressionError",
+    "FileError",
+    "HistoryError",
+    "IdTypeError",
+    "Interval",
+    "KindError",
+    "LiteralError",
+    "Matcher",
+    "NestingError",
+    "ParseError",
+    "Schema",
+    "SchemaError",
+    "TableError",
+    "TamisError",
+    "UnknownAttributeError",
+    "UnknownIdError",
+    "UnknownIndexError",
+    "__version__",
+    "attr",
+    "evaluate",
+    "exists",
+    "explain",
+    "from_json",
+    "history",
+    "indexes",
+    "parse",
+    "to_json",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""The indexes: one module per algorithm, one interface, found by name."""

@@ -1,0 +1,92 @@
+"""What an index is: something that finds, for a batch of events, the conjunctions that are true of them.
+
+An index sees dimensions and keys. It reads the conjunction table, is told which rows to insert and delete, and answers with
+pairs of numbers; strings, types and the users' ids are none of its business.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import ConjunctionTable
+from tamis.encoding.events import EventBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an index can do. Asking for what it cannot is a CapabilityError.
+
+    Attributes
+    ----------
+    dynamic : bool
+        Insert and delete work in place; otherwise they make the index build itself anew.
+    several_values : bool
+        An event may have several values of one attribute.
+    interval_values : bool
+        An event's value may be an interval.
+    """
+
+    dynamic: bool = True
+    several_values: bool = True
+    interval_values: bool = True
+
+    def to_dict(self) -> dict[str, bool]:
+        return asdict(self)
+
+
+class Counters(NamedTuple):
+    """How much work a match was.
+
+    Attributes
+    ----------
+    candidates : int
+        Conjunctions looked at.
+    predicates : int
+        Predicates evaluated.
+    """
+
+    candidates: int
+    predicates: int
+
+
+class Matches(NamedTuple):
+    """Pairs of event row and conjunction, grouped by event in ascending order, each pair once."""
+
+    event: npt.NDArray[np.int64]
+    conjunction: npt.NDArray[np.int32]
+    counters: Counters
+
+
+class Index(ABC):
+    """Finds the conjunctions of a table that are true of events.
+
+    An index is not changed while it is read: the caller sees to that.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    capabilities: ClassVar[Capabilities] = Capabilities()
+
+    def __init__(self, table: ConjunctionTable) -> None:
+        self.table = table
+
+    @abstractmethod
+    def insert(self, conjunctions: npt.NDArray[np.int32]) -> None:
+        """Take in rows of the table that are not in the index."""
+
+    @abstractmethod
+    def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
+        """Drop rows of the table that are in the index."""
+
+    @abstractmethod
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        """All pairs of an event and a conjunction that is true of it. Dimension numbers are below `dimensions`."""
+
+    @abstractmethod
+    def stats(self) -> dict[str, Any]:
+        """Figures about the index: at least `conjunctions` and `bytes`, of its own arrays."""

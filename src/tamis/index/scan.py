@@ -1,0 +1,150 @@
+"""`scan`: every conjunction is looked at for every event, up to the first predicate that fails.
+
+It is the baseline of all five papers (SCAN) and the yardstick of the other indexes. What makes it a fair one is the order: the
+narrowest predicate of each conjunction is tested first, and its bounds lie in columns of their own, which are read
+from front to back; only survivors are looked up in the table.
+
+    conjunction   0     1       2      3
+    dimension     7     DEAD    12     ANY       of the narrowest predicate; ANY: nothing to test first
+    lo            10            MIN    MIN       its lowest and highest key: necessary, not sufficient,
+    hi            10            99     MAX       where it has several intervals
+
+Invariant: a row is DEAD unless it was inserted and not deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import ConjunctionTable
+from tamis.encoding.events import EventBatch, holds, load, unload
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.kernel import kernel
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.leaf import Mode
+from tamis.index.interface import Counters, Index, Matches
+
+_DEAD = -1
+_ANY = -2
+_SOME = int(Mode.SOME)
+_LOWEST_ROOM = 1024
+
+
+class Scan(Index):
+    """Looks at every conjunction."""
+
+    name = "scan"
+    summary = "looks at every conjunction; no structure, no surprises"
+
+    def __init__(self, table: ConjunctionTable) -> None:
+        super().__init__(table)
+        self._dimension = GrowingArray(np.int32)
+        self._lo = GrowingArray(np.int64)
+        self._hi = GrowingArray(np.int64)
+        self._count = 0
+
+    def insert(self, conjunctions: npt.NDArray[np.int32]) -> None:
+        missing = len(self.table) - len(self._dimension)
+        if missing > 0:
+            self._dimension.grow(missing, fill=_DEAD)
+            self._lo.grow(missing, fill=KEY_MIN)
+            self._hi.grow(missing, fill=KEY_MAX)
+        _choose(self.table.view(), conjunctions, self._dimension.view(), self._lo.view(), self._hi.view())
+        self._count += len(conjunctions)
+
+    def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
+        self._dimension.view()[conjunctions] = _DEAD
+        self._count -= len(conjunctions)
+
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        events: list[npt.NDArray[np.int64]] = []
+        found: list[npt.NDArray[np.int32]] = []
+        evaluated = np.zeros(1, np.int64)
+        event, conjunction, room = 0, 0, _LOWEST_ROOM
+        while event < len(batch.start) - 1:
+            event_part, found_part = np.empty(room, np.int64), np.empty(room, np.int32)
+            event, conjunction, filled = _scan(
+                (self._dimension.view(), self._lo.view(), self._hi.view()),
+                self.table.view(),
+                batch,
+                dimensions,
+                (event, conjunction),
+                (event_part, found_part, evaluated),
+            )
+            events.append(event_part[:filled])
+            found.append(found_part[:filled])
+            room *= 2
+        return Matches(
+            np.concatenate(events) if events else np.zeros(0, np.int64),
+            np.concatenate(found) if found else np.zeros(0, np.int32),
+            Counters(candidates=self._count * (len(batch.start) - 1), predicates=int(evaluated[0])),
+        )
+
+    def stats(self) -> dict[str, Any]:
+        columns = (self._dimension, self._lo, self._hi)
+        return {"conjunctions": self._count, "bytes": sum(column.nbytes for column in columns)}
+
+
+@kernel
+def _choose(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: Any) -> None:
+    """Note the narrowest predicate of each conjunction."""
+    predicates = table.predicates
+    for c in conjunctions:
+        narrowest = np.inf
+        dimension[c], lo[c], hi[c] = _ANY, KEY_MIN, KEY_MAX
+        for p in range(table.start[c], table.start[c + 1]):
+            if predicates.mode[p] == _SOME:
+                low = predicates.lo[predicates.start[p]]
+                high = predicates.hi[predicates.start[p + 1] - 1]
+                width = np.float64(high) - np.float64(low)
+                if width < narrowest:
+                    narrowest = width
+                    dimension[c], lo[c], hi[c] = predicates.dimension[p], low, high
+
+
+@kernel
+def _scan(firsts: Any, table: Any, batch: Any, dimensions: int, place: Any, out: Any) -> tuple[int, int, int]:
+    """Scan from a place, an event and a conjunction, until the room in the output is used up; returns where it stopped."""
+    dimension, lo, hi = firsts
+    event, c = place
+    events, found, evaluated = out
+    first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    # The lowest and highest key of the event in each dimension; the other way round where it has none.
+    lowest, highest = np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN)
+    filled = 0
+    while event < len(batch.start) - 1:
+        load(batch, event, first, count)
+        for v in range(batch.start[event], batch.start[event + 1]):
+            d = batch.dimension[v]
+            lowest[d] = min(lowest[d], batch.lo[v])
+            highest[d] = max(highest[d], batch.hi[v])
+        while c < len(dimension) and filled < len(found):
+            d = dimension[c]
+            if d >= 0:
+                evaluated[0] += 1
+                matched = lo[c] <= highest[d] and lowest[d] <= hi[c]
+            else:
+                matched = d == _ANY
+            if matched:
+                for p in range(table.start[c], table.start[c + 1]):
+                    evaluated[0] += 1
+                    if not holds(table.predicates, p, batch, first, count):
+                        matched = False
+                        break
+                if matched:
+                    events[filled] = event
+                    found[filled] = c
+                    filled += 1
+            c += 1
+        unload(batch, event, count)
+        for v in range(batch.start[event], batch.start[event + 1]):
+            lowest[batch.dimension[v]] = KEY_MAX
+            highest[batch.dimension[v]] = KEY_MIN
+        if c < len(dimension):
+            break
+        event += 1
+        c = 0
+    return event, c, filled

@@ -1,0 +1,1 @@
+"""The matcher: subscriptions come and go, events are matched against all of them."""

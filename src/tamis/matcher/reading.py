@@ -1,0 +1,46 @@
+"""What callers hand in as events: dictionaries, or anything that Arrow can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import EventError
+from tamis.language.event import FlatEvent, flatten
+
+
+def read_events(events: Any) -> list[FlatEvent] | pa.Table:
+    """Events as flat dictionaries or as an Arrow table, whichever they come as.
+
+    Raises
+    ------
+    EventError
+        When they are neither.
+    """
+    table = as_table(events)
+    if table is not None:
+        return table
+    if isinstance(events, Mapping):
+        raise EventError("a batch of events is a list of mappings or a table. Hint: match() takes a single event")
+    if isinstance(events, str | bytes) or not isinstance(events, Iterable):
+        raise EventError(
+            f"events are a list of mappings, an Arrow table or record batch, or something with the Arrow PyCapsule "
+            f"protocol (polars, pandas, DuckDB), not {type(events).__name__}"
+        )
+    return [flatten(event, row=row) for row, event in enumerate(events)]
+
+
+def as_table(data: Any) -> pa.Table | None:
+    """Arrow data as a table; None for anything else."""
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        try:
+            return pa.table(data)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise EventError(f"{type(data).__name__} cannot be read as an Arrow table: {error}") from None
+    return None

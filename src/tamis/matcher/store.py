@@ -1,0 +1,234 @@
+"""The subscriptions of a matcher in keys, and the index over them.
+
+    expression --compile--> clauses --intern--> conjunctions (each once) <--owners-- slots --ids--> users' ids
+
+A *slot* is a subscription's number. Slots are never given twice; those of removed subscriptions go when the store is swept.
+Everything that can fail happens before the first change, so a call that adds many adds all or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.compile import Compiler
+from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
+from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.events import EncodedEvents
+from tamis.encoding.labels import Relabelling
+from tamis.encoding.predicate_encoding import encode_rows
+from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
+from tamis.encoding.predicates import predicates_of, run_indices, taken
+from tamis.encoding.programs import ProgramTable
+from tamis.errors import ExpressionError
+from tamis.index.interface import Index
+from tamis.language.expression import Expression
+from tamis.matcher.ids import Id, Ids
+from tamis.matcher.owners import NO_PROGRAM, Owners, verify
+from tamis.matcher.sources import Block, Sources
+
+# Below this, laying expressions out in columns costs more than compiling them one by one.
+_FEWEST_IN_BULK = 32
+# A sweep costs time in proportion to what is alive: it waits until as much is dead, and not for a few.
+_FEWEST_TO_SWEEP = 4096
+
+
+class Clauses(NamedTuple):
+    """The clauses of new subscriptions: conjunction numbers, how many each subscription has, and the programs."""
+
+    numbers: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
+    programs: npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Work:
+    """How much matching has been done so far."""
+
+    events: int = 0
+    candidates: int = 0
+    predicates: int = 0
+    verified: int = 0
+    mismatched: int = 0
+
+
+class Store:
+    """Subscriptions by slot, and which of them events satisfy."""
+
+    def __init__(self, index_type: type[Index], scalars: Container[str]) -> None:
+        self._index_type = index_type
+        self._scalars = scalars
+        self.work = Work()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all subscriptions, and with them every dimension and constant."""
+        self.ids = Ids()
+        self.sources = Sources()
+        self.dimensions = Dimensions()
+        self.table = ConjunctionTable()
+        self.programs = ProgramTable()
+        self.owners = Owners()
+        self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
+        self.index = self._index_type(self.table)
+        self.conjunctions = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        return self.table.nbytes + self.owners.nbytes + self.programs.nbytes
+
+    # -- adding and removing
+
+    def compile(self, expressions: Sequence[Expression]) -> Clauses:
+        """Compile expressions and intern their clauses, which have no owner yet."""
+        if len(expressions) < _FEWEST_IN_BULK:
+            return self._compile_each(expressions)
+        # Most subscriptions are plain conjunctions, and those are encoded together.
+        plain = np.array([ExpressionRows.can_hold(expression) for expression in expressions], np.bool_)
+        bulk, rest = np.flatnonzero(plain), np.flatnonzero(~plain)
+        together = self.compile_rows(ExpressionRows([expressions[row] for row in bulk.tolist()]))
+        return _merged((bulk, together), (rest, self._compile_each([expressions[row] for row in rest.tolist()])))
+
+    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> Clauses:
+        """The same for rows of predicates; `identifiers` name them when one is wrong."""
+        encoded = encode_rows(rows, self.compiler)
+        # Interned first: should the rest move labels, the table's keys follow.
+        numbers = self.table.intern(encoded.conjunctions)
+        left = np.ones(len(rows), np.bool_)
+        left[encoded.rows] = left[encoded.never] = False
+        others = np.flatnonzero(left)
+        expressions = []
+        for row in others.tolist():
+            try:
+                expressions.append(rows.expression(row))
+            except ExpressionError as error:
+                error.subscription = identifiers[row]
+                raise
+        return _merged(
+            (encoded.rows, _plain_clauses(numbers, 1, len(numbers))),
+            (encoded.never, _plain_clauses(numbers[:0], 0, len(encoded.never))),
+            (others, self._compile_each(expressions)),
+        )
+
+    def _compile_each(self, expressions: Sequence[Expression]) -> Clauses:
+        compiled = self.compiler.compile_many(expressions)
+        clauses = [clause for each in compiled for clause in each.clauses]
+        start = np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64))
+        numbers = self.table.intern(Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause)))
+        counts = np.array([len(each.clauses) for each in compiled], np.int32)
+        programs = [NO_PROGRAM if each.tree is None else self.programs.add(each.tree) for each in compiled]
+        return Clauses(numbers, counts, np.array(programs, np.int64))
+
+    def add(self, identifiers: list[Id], clauses: Clauses, block: Block) -> None:
+        """Take in new subscriptions, whose ids were checked and whose clauses were interned."""
+        self.sources.add(block)
+        self.ids.add(identifiers)
+        born = self.owners.add(clauses.numbers, clauses.counts, clauses.programs, len(self.table))
+        self.conjunctions += len(born)
+        self.index.insert(born)
+
+    def remove(self, identifier: Id) -> None:
+        """Remove a subscription that is there."""
+        self._release(identifier)
+        if len(self) == 0:
+            self.clear()
+        else:
+            self._sweep_if_due()
+
+    def replace(self, identifier: Id, clauses: Clauses, block: Block) -> None:
+        """Give a subscription that is there other clauses, in a slot of its own."""
+        self._release(identifier)
+        self.add([identifier], clauses, block)
+        self._sweep_if_due()
+
+    def _release(self, identifier: Id) -> None:
+        died = self.owners.remove(self.ids.slot(identifier))
+        self.ids.remove(identifier)
+        self.conjunctions -= len(died)
+        self.index.delete(died)
+
+    def _sweep_if_due(self) -> None:
+        if len(self.owners) > 2 * max(len(self), _FEWEST_TO_SWEEP):
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Drop the slots and conjunctions that nobody owns any more. Order and dimensions stay."""
+        edges = self.owners.view()
+        live = np.sort(self.ids.slots())
+        chosen = run_indices(edges.first_edge[live], edges.edges[live].astype(np.int64))
+        kept, numbers = np.unique(edges.clause[chosen], return_inverse=True)
+        old = self.table.view()
+        counts = np.diff(old.start)[kept]
+        predicates = taken(old.predicates, run_indices(old.start[kept], counts))
+        self.table = ConjunctionTable()
+        self.table.intern(Conjunctions(np.append(0, np.cumsum(counts)), predicates))
+        self.owners = Owners()
+        born = self.owners.add(numbers.astype(np.int32), edges.edges[live], edges.program[live], len(self.table))
+        self.ids = self.ids.compacted(live)
+        self.sources = self.sources.compacted(live)
+        self.index = self._index_type(self.table)
+        self.index.insert(born)
+
+    def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
+        """Keys of a dimension move: those that are stored follow, and the index is built anew."""
+        self.table.relabel(dimension, relabelling)
+        self.programs.relabel(dimension, relabelling)
+        self.index = self._index_type(self.table)
+        self.index.insert(np.flatnonzero(self.owners.view().owners > 0).astype(np.int32))
+
+    # -- matching
+
+    def match(self, encoded: EncodedEvents) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """All pairs of event row and slot, each once, grouped by event."""
+        matches = self.index.match(encoded.batch, len(self.dimensions))
+        rows, slots = self.owners.of_matches(matches.event, matches.conjunction)
+        kept = np.empty(len(rows), np.bool_)
+        verified = verify(
+            self.owners.view(), self.programs.view(), encoded.batch, len(self.dimensions), rows, slots, kept
+        )
+        self.work.events += len(encoded.batch.start) - 1
+        self.work.candidates += matches.counters.candidates
+        self.work.predicates += matches.counters.predicates
+        self.work.verified += verified
+        self.work.mismatched += encoded.mismatched
+        return (rows[kept], slots[kept]) if verified else (rows, slots)
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "index": self.index.name,
+            "subscriptions": len(self),
+            "conjunctions": self.conjunctions,
+            "dimensions": len(self.dimensions),
+            "bytes": self.nbytes,
+            "index_stats": self.index.stats(),
+            "events": self.work.events,
+            "candidates": self.work.candidates,
+            "predicates": self.work.predicates,
+            "verified": self.work.verified,
+            "mismatched": self.work.mismatched,
+        }
+
+
+def _plain_clauses(numbers: npt.NDArray[np.int32], each: int, count: int) -> Clauses:
+    """`count` subscriptions with as many clauses each and no program."""
+    return Clauses(numbers, np.full(count, each, np.int32), np.full(count, NO_PROGRAM, np.int64))
+
+
+def _merged(*parts: tuple[npt.NDArray[np.intp], Clauses]) -> Clauses:
+    """Clauses of rows that were compiled apart, in the order of the rows."""
+    total = sum(len(rows) for rows, _ in parts)
+    counts, programs = np.empty(total, np.int32), np.empty(total, np.int64)
+    for rows, clauses in parts:
+        counts[rows], programs[rows] = clauses.counts, clauses.programs
+    first = np.cumsum(counts, dtype=np.int64) - counts
+    numbers = np.empty(int(counts.sum(dtype=np.int64)), np.int32)
+    for rows, clauses in parts:
+        numbers[run_indices(first[rows], clauses.counts.astype(np.int64))] = clauses.numbers
+    return Clauses(numbers, counts, programs)

@@ -1,0 +1,100 @@
+"""One list of checks that every index of the registry must pass."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.encoding.conjunctions import ConjunctionTable
+from tamis.encoding.events import EventBatch
+from tamis.encoding.leaf import Leaf, Mode
+from tamis.index.interface import Index, Matches
+from tamis.index.registry import find_index
+from tests.index.naive import RandomKeys, batch_of, matching, rows_of
+
+pytestmark = [pytest.mark.kernels, pytest.mark.parametrize("name", sorted(tamis.indexes()))]
+
+
+def built(name: str, clauses: list[list[Leaf]]) -> Index:
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(clauses))
+    assert numbers.tolist() == list(range(len(clauses)))
+    index = find_index(name)(table)
+    index.insert(numbers)
+    return index
+
+
+def pairs(matches: Matches) -> set[tuple[int, int]]:
+    """The pairs, after checking what every index promises of them."""
+    assert (np.diff(matches.event) >= 0).all(), "grouped by event, ascending"
+    found = list(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True))
+    assert len(set(found)) == len(found), "each pair once"
+    assert matches.counters.candidates >= len(found)
+    assert matches.counters.predicates >= 0
+    return set(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_finds_what_is_true_and_nothing_else(name: str, seed: int) -> None:
+    keys = RandomKeys(seed)
+    clauses = keys.clauses(60)
+    index = built(name, clauses)
+    several, intervals = index.capabilities.several_values, index.capabilities.interval_values
+    events = [keys.event(several=several, intervals=intervals) for _ in range(25)]
+    assert pairs(index.match(batch_of(events), keys.dimensions)) == matching(dict(enumerate(clauses)), events)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_inserting_and_deleting_between_matches(name: str, seed: int) -> None:
+    keys, chance = RandomKeys(seed), random.Random(seed)
+    clauses = keys.clauses(60)
+    table = ConjunctionTable()
+    table.intern(rows_of(clauses))
+    index = find_index(name)(table)
+    live: set[int] = set()
+    events = [keys.event(several=False, intervals=False) for _ in range(8)]
+    for _ in range(30):
+        absent = sorted(set(range(len(clauses))) - live)
+        added = set(chance.sample(absent, min(len(absent), chance.randint(0, 8))))
+        removed = set(chance.sample(sorted(live), min(len(live), chance.randint(0, 6))))
+        index.insert(np.array(sorted(added), np.int32))
+        index.delete(np.array(sorted(removed), np.int32))
+        live = (live | added) - removed
+        expected = matching({number: clauses[number] for number in live}, events)
+        assert pairs(index.match(batch_of(events), keys.dimensions)) == expected
+        assert index.stats()["conjunctions"] == len(live)
+
+
+def test_a_table_that_grows_after_the_index_was_made(name: str) -> None:
+    keys = RandomKeys(9)
+    clauses = keys.clauses(40)
+    index = built(name, clauses[:10])
+    index.insert(index.table.intern(rows_of(clauses[10:])))
+    events = [keys.event(several=False, intervals=False) for _ in range(10)]
+    assert pairs(index.match(batch_of(events), keys.dimensions)) == matching(dict(enumerate(clauses)), events)
+
+
+def test_more_matches_than_fit_in_a_first_guess(name: str) -> None:
+    clauses = [[Leaf(0, Mode.SOME, ((-number, 5),))] for number in range(1, 1500)] + [[]]
+    index = built(name, clauses)
+    events = [{0: [(3, 3)]}] * 3
+    assert len(pairs(index.match(batch_of(events), 1))) == 3 * 1500
+
+
+def test_nothing_to_do(name: str) -> None:
+    empty = find_index(name)(ConjunctionTable())
+    none = EventBatch(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    assert pairs(empty.match(none, 0)) == set()
+    assert pairs(empty.match(batch_of([{}, {0: [(1, 1)]}]), 1)) == set()
+    index = built(name, [[]])
+    assert pairs(index.match(none, 0)) == set()
+    assert pairs(index.match(batch_of([{}, {0: [(1, 1)]}]), 1)) == {(0, 0), (1, 0)}
+
+
+def test_stats_tell_size(name: str) -> None:
+    index = built(name, RandomKeys(1).clauses(50))
+    assert index.stats()["conjunctions"] == 50
+    assert index.stats()["bytes"] > 0

@@ -1,0 +1,103 @@
+"""Subscriptions that come and go, interleaved with matching, against a dictionary and the evaluator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import tamis
+from tamis.language.evaluate import matches
+from tamis.language.expression import Expression
+from tamis.matcher import store
+from tests.random_cases import RandomCases
+
+IDS = st.integers(0, 12)
+SEEDS = st.integers(0, 10_000)
+
+
+class Changes(RuleBasedStateMachine):
+    """After every step the matcher agrees with the model on a fixed set of events."""
+
+    @initialize(seed=SEEDS)
+    def start(self, seed: int) -> None:
+        self.matcher = tamis.Matcher()
+        self.model: dict[int, Expression] = {}
+        cases = RandomCases(seed)
+        self.events = [cases.event() for _ in range(6)]
+
+    def expression(self, seed: int) -> Expression:
+        return RandomCases(seed).expression()
+
+    @rule(identifier=IDS, seed=SEEDS)
+    def add(self, identifier: int, seed: int) -> None:
+        expression = self.expression(seed)
+        if identifier in self.model:
+            with pytest.raises(tamis.DuplicateIdError):
+                self.matcher.add(identifier, expression)
+        else:
+            self.matcher.add(identifier, expression)
+            self.model[identifier] = expression
+
+    @rule(identifiers=st.sets(IDS, max_size=5), seed=SEEDS, table=st.booleans())
+    def add_many(self, identifiers: set[int], seed: int, table: bool) -> None:
+        expressions = {identifier: self.expression(seed + identifier) for identifier in sorted(identifiers)}
+        columns: dict[str, Any] = {"id": list(expressions), "expression": [str(each) for each in expressions.values()]}
+        try:
+            if table:
+                self.matcher.add_table(pa.table(columns, pa.schema([("id", pa.int64()), ("expression", pa.string())])))
+            else:
+                self.matcher.add_many(expressions, expressions.values())
+        except tamis.DuplicateIdError:
+            assert self.model.keys() & identifiers
+        else:
+            assert not self.model.keys() & identifiers
+            self.model.update(expressions)
+
+    @rule(identifier=IDS, seed=SEEDS)
+    def replace(self, identifier: int, seed: int) -> None:
+        expression = self.expression(seed)
+        if identifier in self.model:
+            self.matcher.replace(identifier, expression)
+            self.model[identifier] = expression
+        else:
+            with pytest.raises(tamis.UnknownIdError):
+                self.matcher.replace(identifier, expression)
+
+    @rule(identifier=IDS)
+    def remove(self, identifier: int) -> None:
+        if identifier in self.model:
+            self.matcher.remove(identifier)
+            del self.model[identifier]
+        else:
+            with pytest.raises(tamis.UnknownIdError):
+                self.matcher.remove(identifier)
+
+    @invariant()
+    def agrees(self) -> None:
+        if not hasattr(self, "matcher"):
+            return
+        assert len(self.matcher) == len(self.model)
+        expected = {
+            (row, identifier)
+            for row, event in enumerate(self.events)
+            for identifier, expression in self.model.items()
+            if matches(expression, event)
+        }
+        found = self.matcher.match_batch(self.events)
+        pairs = list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True))
+        assert set(pairs) == expected
+        assert len(pairs) == len(expected)
+
+
+@pytest.fixture(autouse=True)
+def sweep_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_FEWEST_TO_SWEEP", 4)
+
+
+TestChanges = Changes.TestCase
+TestChanges.settings = settings(max_examples=40, stateful_step_count=30)

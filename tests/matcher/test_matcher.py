@@ -1,0 +1,290 @@
+"""The public API of the matcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis import attr
+from tamis.language.evaluate import matches
+from tamis.matcher import store
+
+
+def test_three_ways_to_write_one() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("text", "price BETWEEN 20 AND 40 AND genre = 'classics'")
+    matcher.add("built", attr("price").between(20, 40) & (attr("genre") == "classics"))
+    matcher.add("json", [["price", "between", [20, 40]], ["genre", "=", "classics"]])
+    assert sorted(matcher.match({"price": 26, "genre": "classics"})) == ["built", "json", "text"]
+    assert matcher.match({"price": 41, "genre": "classics"}) == []
+    assert matcher.stats()["conjunctions"] == 1
+    assert (len(matcher), "text" in matcher, "other" in matcher, 5 in matcher, None in matcher) == (
+        3,
+        True,
+        False,
+        False,
+        False,
+    )
+
+
+def test_results_in_all_forms() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(["x", "y"], ["a >= 1", "a >= 2"])
+    events = [{"a": 2}, {"a": 0}, {"a": 1}]
+    table = matcher.match_batch(events)
+    assert table.schema == pa.schema([("event", pa.int64()), ("subscription", pa.string())])
+    assert sorted(map(tuple, table.to_pandas().to_numpy().tolist())) == [(0, "x"), (0, "y"), (2, "x")]
+    counts = matcher.count_batch(events)
+    assert counts.dtype == np.int64
+    assert counts.tolist() == [2, 0, 1]
+    numbered = tamis.Matcher()
+    numbered.add(np.int32(7), "a = 1")  # type: ignore[arg-type]
+    assert numbered.match_batch([{"a": 1}]).schema.field("subscription").type == pa.int64()
+    assert numbered.match({"a": 1}) == [7]
+    assert 7 in numbered
+
+
+@pytest.mark.parametrize("identifier", [None, 1.5, True, b"x", ("a",), 2**63, "\ud800"])
+def test_ids_that_are_no_ids(identifier: Any) -> None:
+    matcher = tamis.Matcher()
+    for call in (matcher.add, matcher.replace):
+        with pytest.raises(tamis.IdTypeError):
+            call(identifier, "a = 1")
+    with pytest.raises(tamis.IdTypeError):
+        matcher.add_many(["x", identifier], ["a = 1", "a = 1"])
+    with pytest.raises(tamis.IdTypeError):
+        matcher.remove(identifier)
+    assert identifier not in matcher
+    assert len(matcher) == 0
+
+
+def test_ids_are_all_str_or_all_int() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("1", "a = 1")
+    with pytest.raises(tamis.IdTypeError, match="the ids are str"):
+        matcher.add(1, "a = 1")
+    with pytest.raises(tamis.IdTypeError, match="the ids are str"):
+        matcher.add_many(["2", 3], ["a = 1"] * 2)
+    with pytest.raises(tamis.IdTypeError, match="the ids are str"):
+        matcher.remove(1)
+    with pytest.raises(tamis.IdTypeError):
+        tamis.Matcher().add_many([1, "2"], ["a = 1"] * 2)
+    assert 1 not in matcher
+    matcher.remove("1")
+    matcher.add(1, "a = 1")  # an empty matcher takes either
+    assert matcher.match_batch([{"a": 1}])["subscription"].to_pylist() == [1]
+
+
+def test_duplicate_and_unknown_ids() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("x", "a = 1")
+    with pytest.raises(tamis.DuplicateIdError, match="'x' is there already"):
+        matcher.add("x", "a = 2")
+    with pytest.raises(tamis.DuplicateIdError, match="'y'"):
+        matcher.add_many(["y", "y"], ["a = 1", "a = 1"])
+    for call in (matcher.remove, lambda i: matcher.replace(i, "a = 1"), lambda i: matcher.explain(i, {})):
+        with pytest.raises(tamis.UnknownIdError, match="no subscription 'z'"):
+            call("z")
+    with pytest.raises(KeyError):
+        matcher.remove("z")
+    assert matcher.match({"a": 1}) == ["x"]
+
+
+def test_a_call_that_adds_many_adds_all_or_none() -> None:
+    matcher = tamis.Matcher()
+    with pytest.raises(tamis.ParseError, match="subscription 'b'"):
+        matcher.add_many(["a", "b", "c"], ["x = 1", "x = = 2", "x = 3"])
+    with pytest.raises(tamis.ExpressionError, match="2 ids for 1 expressions"):
+        matcher.add_many(["a", "b"], ["x = 1"])
+    with pytest.raises(tamis.ExpressionError, match="not an expression"):
+        matcher.add_many(["a", "b"], ["x = 1", 5])
+    assert len(matcher) == 0
+    assert matcher.match({"x": 1}) == []
+    matcher.add_many([], [])
+    assert len(matcher) == 0
+
+
+def test_replace_keeps_the_old_expression_when_the_new_one_is_wrong() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("x", "a = 1")
+    with pytest.raises(tamis.ParseError):
+        matcher.replace("x", "a = ")
+    assert matcher.match({"a": 1}) == ["x"]
+    matcher.replace("x", "a = 2")
+    assert (matcher.match({"a": 1}), matcher.match({"a": 2}), len(matcher)) == ([], ["x"], 1)
+    assert "a = 2" in str(matcher.explain("x", {"a": 2}))
+
+
+def test_equal_conjunctions_are_stored_once_and_outlive_one_owner() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(range(50), ["a = 1 AND b = 2", "b = 2 AND a = 1"] * 25)
+    assert matcher.stats()["conjunctions"] == 1
+    for number in [0, 49, *range(10, 30)]:
+        matcher.remove(number)
+    assert sorted(matcher.match({"a": 1, "b": 2})) == [*range(1, 10), *range(30, 49)]
+    for number in range(1, 10):
+        matcher.remove(number)
+        matcher.add(number, "a = 1 AND b = 2")
+    assert sorted(matcher.match({"a": 1, "b": 2})) == [*range(1, 10), *range(30, 49)]
+
+
+def test_a_subscription_whose_clauses_overlap_is_named_once() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("x", "a = 1 OR b = 1 OR a > 0 AND c = 1")
+    matcher.add("y", "a = 1")
+    assert sorted(matcher.match({"a": 1, "b": 1, "c": 1})) == ["x", "y"]
+    assert matcher.count_batch([{"a": 1, "b": 1}, {"b": 1}]).tolist() == [2, 1]
+    matcher.remove("x")
+    assert matcher.match({"a": 1, "b": 1}) == ["y"]
+
+
+def test_expressions_that_keep_their_tree_are_verified() -> None:
+    text = "z = 1 AND " + " AND ".join(f"(a{i} = 1 OR b{i} > 1 AND c{i} <> 3)" for i in range(20))
+    matcher = tamis.Matcher()
+    matcher.add("tree", text)
+    matcher.add("plain", "z = 1")
+    event = {"z": 1, **{f"a{i}": 1 for i in range(20)}}
+    assert sorted(matcher.match(event)) == ["plain", "tree"]
+    assert matcher.match({**event, "a19": 2}) == ["plain"]
+    assert sorted(matcher.match({**event, "a19": 2, "b19": 5, "c19": 4})) == ["plain", "tree"]
+    assert matcher.match_batch([event, {"z": 1}, {}]).num_rows == 3
+    assert matcher.stats()["verified"] > 0
+
+
+def test_true_and_false() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(["always", "never", "contradiction"], ["TRUE", "FALSE", "a < 3 AND a > 5"])
+    assert matcher.match({}) == ["always"]
+    assert sorted(matcher.match({"a": [1, 9]})) == ["always", "contradiction"]  # two values meet both
+    assert len(matcher) == 3
+    matcher.remove("never")
+    assert matcher.match({}) == ["always"]
+
+
+def test_history_is_refused_with_a_reason() -> None:
+    matcher = tamis.Matcher()
+    for text in ("x < ANY (SELECT x FROM history)", "NOT EXISTS (SELECT 1 FROM history h WHERE h.a = a)"):
+        with pytest.raises(tamis.HistoryError, match="earlier events"):
+            matcher.add("x", text)
+        with pytest.raises(tamis.HistoryError, match=r"subscription 'x'.*earlier events"):
+            matcher.add_many(["x"], [text])
+    assert len(matcher) == 0
+
+
+def test_explain() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("x", "price < 5 AND genre = 'classics'")
+    explanation = matcher.explain("x", {"price": 7, "genre": "classics"})
+    assert not explanation.matched
+    assert "FALSE" in str(explanation)
+    assert "7" in str(explanation)
+    assert matcher.explain("x", {"price": 1, "genre": "classics"}).matched
+
+
+def test_indexes_by_name() -> None:
+    assert "scan" in tamis.indexes()
+    assert tamis.Matcher(index="scan").stats()["index"] == "scan"
+    with pytest.raises(tamis.UnknownIndexError, match="did you mean 'scan'"):
+        tamis.Matcher(index="scam")
+    with pytest.raises(tamis.UnknownIndexError):
+        tamis.Matcher(index=5)  # type: ignore[arg-type]
+
+
+def test_labels_that_run_out_of_room_are_spread_anew() -> None:
+    """Each new constant falls in the narrowest gap, so that room is used up as fast as can be."""
+    matcher = tamis.Matcher()
+    texts = ["b", "a"] + ["a" + "a" * k + "b" for k in range(100)]
+    expressions = [attr("s") > text for text in texts]
+    numbers = [2**53 + 2**40 // 2**k for k in range(40)] + [2**53 + 10**6 + k for k in range(60)]
+    expressions += [attr("n") <= number for number in numbers]
+    expressions += [(attr("s").startswith("aab") | (attr("n") == 2**53 + 1)) & attr("z").is_null()]
+    for number, expression in enumerate(expressions):
+        matcher.add(number, expression)
+    for text, number in zip(
+        [*texts, "aab", "aaba", "", "zz"], [*numbers, 2**53 + 1, 0, -(2**60), 2**63 - 1], strict=False
+    ):
+        event = {"s": text, "n": number}
+        assert sorted(matcher.match(event)) == [i for i, each in enumerate(expressions) if matches(each, event)], event
+
+
+def test_much_removed_is_swept_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_FEWEST_TO_SWEEP", 10)
+    matcher = tamis.Matcher()
+    matcher.add_table(
+        pa.table(
+            {
+                "id": [f"t{i}" for i in range(40)],
+                "predicates": [[{"attribute": "a", "operator": "=", "values": [i % 5]}] for i in range(40)],
+            }
+        )
+    )
+    tree = " AND ".join(f"(a = {i} OR b = 1 OR c{i} > 1)" for i in range(9))
+    matcher.add_many([f"m{i}" for i in range(30)], [f"a = {i % 5} OR b = {i % 3}" for i in range(30)])
+    matcher.add("tree", tree)
+    before = matcher.stats()["bytes"]
+    for i in range(40):
+        if i % 7:
+            matcher.remove(f"t{i}")
+        if i < 30 and i % 4:
+            matcher.remove(f"m{i}")
+    events = [{"a": a, "b": b} for a in range(6) for b in range(4)]
+    for event in events:
+        expected = [f"t{i}" for i in range(0, 40, 7) if i % 5 == event["a"]]
+        expected += [f"m{i}" for i in range(0, 30, 4) if i % 5 == event["a"] or i % 3 == event["b"]]
+        expected += ["tree"] if event["b"] == 1 else []
+        assert sorted(matcher.match(event)) == sorted(expected)
+    assert sorted(set(matcher.match_batch(events)["subscription"].to_pylist())) == sorted(
+        [f"t{i}" for i in range(0, 40, 7)] + [f"m{i}" for i in range(0, 30, 4)] + ["tree"]
+    )
+    assert str(matcher.explain("t7", {"a": 2}).expression) == "a = 2"
+    assert "b = 2" in str(matcher.explain("m8", {"a": 2}).expression)
+    assert matcher.stats()["bytes"] <= before
+
+
+def test_removing_everything_forgets_everything() -> None:
+    matcher = tamis.Matcher()
+    empty = matcher.stats()["bytes"]
+    matcher.add_many(range(1000), [f"a{i} = {i} AND s LIKE '%x{i}%'" for i in range(1000)])
+    for number in range(1000):
+        matcher.remove(number)
+    stats = matcher.stats()
+    assert (stats["subscriptions"], stats["conjunctions"], stats["dimensions"], stats["bytes"]) == (0, 0, 0, empty)
+    matcher.add(1, "a = 1")
+    assert matcher.match({"a": 1}) == [1]
+
+
+class TestDefectsOfOthers:
+    """What other systems got wrong."""
+
+    def test_a_shared_predicate(self) -> None:
+        matcher = tamis.Matcher()
+        matcher.add(1, "b IN (1, 2, 3) AND a = 1")
+        matcher.add(2, "b IN (1, 2, 3)")
+        assert matcher.match({"a": 2, "b": 1}) == [2]
+
+    def test_a_simple_range(self) -> None:
+        matcher = tamis.Matcher()
+        matcher.add_many(range(3), ["score > 20", "score > 25", "score > 30"])
+        assert sorted(matcher.match({"score": 30})) == [0, 1]
+
+    def test_two_conditions_on_one_attribute(self) -> None:
+        matcher = tamis.Matcher()
+        matcher.add(1, "a > 1 AND a <> 3 AND a < 5")
+        assert [matcher.match({"a": a}) for a in (1, 2, 3, 4, 5)] == [[], [1], [], [1], []]
+
+    def test_many_values(self) -> None:
+        matcher = tamis.Matcher()
+        matcher.add(1, f"a IN ({', '.join(map(str, range(0, 200_000, 2)))})")
+        matcher.add(2, "a = 77777")
+        assert matcher.match({"a": list(range(1, 1001, 2))}) == []
+        assert matcher.match({"a": list(range(1, 1002))}) == [1]
+        assert sorted(matcher.match({"a": [1, 77777, 199_998]})) == [1, 2]
+
+    def test_a_negation_on_a_missing_attribute(self) -> None:
+        matcher = tamis.Matcher()
+        matcher.add_many(range(4), ["a <> 1", "NOT (a = 1)", "a NOT IN (1)", "a NOT LIKE 'x'"])
+        assert matcher.match({"b": 1}) == []
