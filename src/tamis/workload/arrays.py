@@ -1,0 +1,72 @@
+"""The flat arrays that a workload consists of before it becomes Arrow, and that benchmarks take as they are.
+
+    ptr           0        2     3            subscription i has the predicates ptr[i] to ptr[i + 1]
+    attribute     4   0    7                  predicate j is about attribute[j] ...
+    operator      =   in   between            ... with OPERATORS[operator[j]] ...
+    literal_ptr   0   1    3        5         ... and the literals literal_ptr[j] to literal_ptr[j + 1]
+    literals      42  7 9  20 31
+
+A literal is the number of a value, 1 to the cardinality; strict bounds may be one below and one above. On an attribute with
+strings the number stands for its string; LIKE has the number of a string that satisfies it, and `prefix` says how many
+digits of it the pattern keeps (0 for the other operators).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.workload.zipf import Integers
+
+
+class PredicateArrays(NamedTuple):
+    """Subscriptions, see the module. `literals` are doubles where the config's numbers are floats."""
+
+    ptr: Integers
+    attribute: npt.NDArray[np.int32]
+    operator: npt.NDArray[np.uint8]
+    literal_ptr: Integers
+    literals: npt.NDArray[Any]
+    prefix: npt.NDArray[np.uint8]
+
+
+class EventArrays(NamedTuple):
+    """Events, one per row: distinct attributes and the number of each one's value, doubles as for literals."""
+
+    attribute: npt.NDArray[np.int32]
+    value: npt.NDArray[Any]
+
+
+def offsets(counts: npt.NDArray[Any]) -> Integers:
+    """Where each of some runs of these lengths begins, and the end of the last."""
+    ends = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=ends[1:])
+    return ends
+
+
+def first_subscriptions(arrays: PredicateArrays, count: int) -> PredicateArrays:
+    """The first `count` subscriptions."""
+    predicates = int(arrays.ptr[count])
+    return PredicateArrays(
+        ptr=arrays.ptr[: count + 1],
+        attribute=arrays.attribute[:predicates],
+        operator=arrays.operator[:predicates],
+        literal_ptr=arrays.literal_ptr[: predicates + 1],
+        literals=arrays.literals[: int(arrays.literal_ptr[predicates])],
+        prefix=arrays.prefix[:predicates],
+    )
+
+
+def concatenate(parts: Sequence[PredicateArrays]) -> PredicateArrays:
+    """Subscriptions of several blocks, one after the other."""
+    return PredicateArrays(
+        ptr=offsets(np.concatenate([np.diff(part.ptr) for part in parts])),
+        attribute=np.concatenate([part.attribute for part in parts]),
+        operator=np.concatenate([part.operator for part in parts]),
+        literal_ptr=offsets(np.concatenate([np.diff(part.literal_ptr) for part in parts])),
+        literals=np.concatenate([part.literals for part in parts]),
+        prefix=np.concatenate([part.prefix for part in parts]),
+    )

@@ -1,0 +1,221 @@
+"""The parameters of a workload, checked when they are made."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from tamis.errors import TamisError, did_you_mean
+
+Style = Literal["be-gen", "op-index"]
+OperatorClass = Literal["min", "low", "med", "high"]
+Numbers = Literal["integer", "float"]
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "style": get_args(Style),
+    "operator_class": get_args(OperatorClass),
+    "numbers": get_args(Numbers),
+}
+
+# Bounds keep the working memory of a block at some 200 MB for events of 100 attributes, 2 GB at the very worst.
+_WHOLE: dict[str, tuple[int, int]] = {
+    "subscriptions": (1, 10**12),
+    "dimensions": (1, 1_000_000),
+    "cardinality": (2, 10_000_000),
+    "event_size": (1, 1_000),
+    "events": (0, 10**9),
+    "other_events": (0, 10**9),
+    "seed": (0, 2**64 - 1),
+}
+_REAL: dict[str, tuple[float, float]] = {
+    "subscription_size": (1, 1_000),
+    "match_probability": (1e-9, 1),
+    "equality_ratio": (0, 1),
+    "alpha": (0, 10),
+    "range_share": (0, 0.5),
+    "string_share": (0, 1),
+    "prefix_share": (0, 1),
+}
+
+
+class WorkloadError(TamisError, ValueError):
+    """A parameter of a workload is wrong, or what is asked of the workload does not fit its parameters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadConfig:
+    """What a workload is made from. Two equal configs give the same workload, value for value (with one NumPy version).
+
+    Attributes
+    ----------
+    style : "be-gen" or "op-index"
+        ``be-gen``: base expressions of equalities are the events, every subscription is derived from one of them and
+        matches it (BE-Tree 7.1). ``op-index``: subscriptions independent of the events (OpIndex 7.1); then only the
+        operators ``=  <=  >=`` occur, and `match_probability`, `operator_class` and `range_share` play no part.
+    subscriptions : int
+        How many. A smaller workload is the beginning of a larger one that is otherwise equal.
+    dimensions : int
+        How many attributes there are: `a0`, `a1`, ...; those with strings are called `s0`, `s1`, ...
+    cardinality : int
+        How many values an attribute has, at least 2: the numbers 1 to `cardinality`.
+    subscription_size : float
+        be-gen: the mean number of predicates, each predicate of the event being kept with one probability.
+        op-index: the largest number; sizes are uniform from 1 to it.
+    event_size : int
+        How many attributes each event has.
+    match_probability : float
+        The share of the subscriptions that is derived from each event (and so matches it). There are
+        ``round(1 / match_probability)`` base events.
+    equality_ratio : float
+        The share of ``=`` among the predicates, LIKE aside. The others are drawn evenly from the operator class.
+        With class ``min`` all are ``=``, whatever the ratio.
+    alpha : float
+        Attribute r, counted from 0, is drawn with probability proportional to ``1 / (r + 1) ** alpha``: 0 is uniform,
+        above it is Zipf. In style op-index the values follow it too.
+    operator_class : "min", "low", "med" or "high"
+        ``min`` has =, ``low`` also IN, ``med`` also < <= > >= BETWEEN, ``high`` also <> and NOT IN.
+    range_share : float
+        The mean width of BETWEEN, as a share of the cardinality, at most 0.5.
+    string_share : float
+        The share of the attributes that carry strings (`v00042` for 42, so that their order is that of the numbers).
+    prefix_share : float
+        The share of LIKE 'prefix%' among the predicates on these attributes.
+    numbers : "integer" or "float"
+        How the values of the other attributes are written. As floats they keep their order, but lie on no grid.
+    events : int or None
+        How many events `write` writes; None: every base event once (be-gen), 1,000 (op-index). Beyond the number of
+        base events they repeat.
+    other_events : int
+        How many events `write` writes that are drawn in the same way but have no subscriptions derived from them.
+    seed : int
+        Chooses one of the workloads that these parameters describe.
+
+    Raises
+    ------
+    WorkloadError
+        When a parameter is of the wrong type, outside its range, or does not fit another.
+
+    Examples
+    --------
+    >>> WorkloadConfig(subscriptions=1_000, match_probability=0.01).base_events
+    100
+    """
+
+    style: Style = "be-gen"
+    subscriptions: int = 1_000_000
+    dimensions: int = 100
+    cardinality: int = 100
+    subscription_size: float = 10
+    event_size: int = 30
+    match_probability: float = 0.001
+    equality_ratio: float = 0.4
+    alpha: float = 0.0
+    operator_class: OperatorClass = "med"
+    range_share: float = 0.12
+    string_share: float = 0.0
+    prefix_share: float = 0.0
+    numbers: Numbers = "integer"
+    events: int | None = None
+    other_events: int = 1_000
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, words in _WORDS.items():
+            _check_word(name, getattr(self, name), words)
+        for name, (low, high) in _WHOLE.items():
+            if name == "events" and self.events is None:
+                continue
+            # Stored as plain numbers, so that NumPy's scalars compare and print alike.
+            object.__setattr__(self, name, _whole(name, getattr(self, name), low, high))
+        for name, (least, most) in _REAL.items():
+            object.__setattr__(self, name, _real(name, getattr(self, name), least, most))
+        self._check_sizes()
+        if self.prefix_share > 0 and self.string_share == 0:
+            raise WorkloadError("prefix_share needs attributes with strings. Hint: set string_share above 0")
+
+    def _check_sizes(self) -> None:
+        size = f"{self.subscription_size:g}"
+        if self.event_size > self.dimensions:
+            raise WorkloadError(
+                f"event_size is {self.event_size}, but there are only {self.dimensions} attributes (dimensions)"
+            )
+        if self.style == "be-gen" and self.subscription_size > self.event_size:
+            raise WorkloadError(
+                f"subscription_size is {size}, but a subscription keeps predicates of an event, "
+                f"which has {self.event_size} (event_size)"
+            )
+        if self.style == "op-index" and not self.subscription_size.is_integer():
+            raise WorkloadError(f"in style op-index, subscription_size is the largest size: a whole number, not {size}")
+        if self.style == "op-index" and self.subscription_size > self.dimensions:
+            raise WorkloadError(
+                f"subscription_size is {size}, but there are only {self.dimensions} attributes (dimensions)"
+            )
+
+    @property
+    def base_events(self) -> int:
+        """How many base expressions there are, style be-gen; subscription i is derived from number i modulo this."""
+        return max(1, round(1 / self.match_probability))
+
+    @property
+    def event_count(self) -> int:
+        """How many events the workload offers when no number is given."""
+        if self.events is not None:
+            return self.events
+        return self.base_events if self.style == "be-gen" else 1_000
+
+    def to_json(self) -> str:
+        """All parameters as a JSON object."""
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> WorkloadConfig:
+        """Read what `to_json` wrote; parameters that are left out have their defaults."""
+        try:
+            parameters = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise WorkloadError(f"a workload's config is not JSON: {error}") from None
+        if not isinstance(parameters, dict):
+            raise WorkloadError("a workload's config is a JSON object of parameters")
+        return cls(**known_parameters(parameters))
+
+
+def known_parameters(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters themselves, once each is known to be one of WorkloadConfig."""
+    known = [field.name for field in fields(WorkloadConfig)]
+    for name in parameters:
+        if name not in known:
+            raise WorkloadError(f"a workload has no parameter {name!r}{did_you_mean(name, known)}")
+    return parameters
+
+
+def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in words:
+        raise WorkloadError(f"{name} is one of {', '.join(words)}, not {value!r}")
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise WorkloadError(f"{name} must be a whole number, not {value!r}") from None
+    if not low <= number <= high:
+        raise WorkloadError(f"{name} must be from {low:,} to {high:,}, not {number}")
+    return number
+
+
+def _real(name: str, value: Any, low: float, high: float) -> float:
+    try:
+        if isinstance(value, bool | str | bytes):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise WorkloadError(f"{name} must be a number, not {value!r}") from None
+    if not (math.isfinite(number) and low <= number <= high):
+        raise WorkloadError(f"{name} must be from {low:g} to {high:g}, not {number}")
+    return number

@@ -1,0 +1,148 @@
+"""Drawing subscriptions and events, as arrays of numbers, block by block.
+
+Block b of a stream has a seed made of the config's seed, the stream and b, so a block is the same whichever others are made,
+in whatever order and on whatever machine: many workers can make one workload, each from the config alone.
+Subscription i belongs to base event i modulo their number, so a worker draws only the base events that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.operators import Operator
+from tamis.workload.arrays import EventArrays, PredicateArrays, first_subscriptions, offsets
+from tamis.workload.config import WorkloadConfig
+from tamis.workload.domain import Domain
+from tamis.workload.implied import CODE, IMPLIED, Literals, implied_literals, implied_operators
+from tamis.workload.zipf import Integers, Popularity
+
+SUBSCRIPTION_BLOCK = 10_000
+EVENT_BLOCK = 1_000
+
+_KEPT_EVENT_BLOCKS = 500
+"""Blocks of base events kept for reuse: half a million events, some 180 MB at 30 attributes."""
+
+
+class _Stream(IntEnum):
+    BASE_EVENTS = 0
+    SUBSCRIPTIONS = 1
+    OTHER_EVENTS = 2
+
+
+class Draws:
+    """What is drawn for a config: events by their numbers, subscriptions by block."""
+
+    def __init__(self, config: WorkloadConfig, domain: Domain) -> None:
+        self._config = config
+        self._domain = domain
+        self._attributes = Popularity(config.dimensions, config.alpha)
+        self._values = Popularity(config.cardinality, config.alpha if config.style == "op-index" else 0.0)
+        self._base_block = lru_cache(_KEPT_EVENT_BLOCKS)(lambda block: self._event_block(_Stream.BASE_EVENTS, block))
+
+    def events(self, rows: Integers) -> EventArrays:
+        """The events of some numbers; in style be-gen the base events, over and over."""
+        if self._config.style == "be-gen":
+            rows = rows % self._config.base_events
+        return self._pick(rows, self._base_block)
+
+    def other_events(self, rows: Integers) -> EventArrays:
+        """Events of a stream of their own, from which nothing is derived."""
+        return self._pick(rows, lambda block: self._event_block(_Stream.OTHER_EVENTS, block))
+
+    def subscriptions(self, block: int) -> PredicateArrays:
+        """One block of the subscriptions."""
+        rng = self._rng(_Stream.SUBSCRIPTIONS, block)
+        first = block * SUBSCRIPTION_BLOCK
+        whole = self._derived(rng, first) if self._config.style == "be-gen" else self._independent(rng)
+        # Cut off only now, so that a smaller workload is the beginning of a larger one.
+        return first_subscriptions(whole, min(SUBSCRIPTION_BLOCK, self._config.subscriptions - first))
+
+    def _rng(self, stream: _Stream, block: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self._config.seed, spawn_key=(stream, block)))
+
+    def _event_block(self, stream: _Stream, block: int) -> EventArrays:
+        rng = self._rng(stream, block)
+        attribute = self._attributes.draw_distinct(rng, EVENT_BLOCK, self._config.event_size)
+        return EventArrays(attribute.astype(np.int32), 1 + self._values.draw(rng, attribute.shape))
+
+    def _pick(self, rows: Integers, draw_block: Callable[[int], EventArrays]) -> EventArrays:
+        attribute = np.empty((len(rows), self._config.event_size), np.int32)
+        value = np.empty(attribute.shape, np.int64)
+        blocks, within = np.divmod(rows, EVENT_BLOCK)
+        for block in np.unique(blocks).tolist():
+            here = blocks == block
+            events = draw_block(block)
+            attribute[here] = events.attribute[within[here]]
+            value[here] = events.value[within[here]]
+        return EventArrays(attribute, value)
+
+    def _derived(self, rng: np.random.Generator, first: int) -> PredicateArrays:
+        """Style be-gen: each subscription keeps some predicates of its base event and turns some into implied ones."""
+        config = self._config
+        base = self.events(first + np.arange(SUBSCRIPTION_BLOCK))
+        kept = _keep(rng, SUBSCRIPTION_BLOCK, config.event_size, config.subscription_size)
+        attribute, values = base.attribute[kept], base.value[kept]
+        others = IMPLIED[config.operator_class]
+        operators = implied_operators(rng, len(values), config.equality_ratio, others)
+        prefix = self._prefixes(rng, attribute, operators)
+        literals = implied_literals(rng, operators, values, config.cardinality, config.range_share)
+        return _predicates(kept, attribute, operators, literals, prefix)
+
+    def _independent(self, rng: np.random.Generator) -> PredicateArrays:
+        """Style op-index: sizes uniform, attributes and operands drawn by popularity, `<=` and `>=` as likely."""
+        largest = int(self._config.subscription_size)
+        sizes = rng.integers(1, largest + 1, SUBSCRIPTION_BLOCK)
+        kept = np.arange(largest) < sizes[:, None]
+        attribute = self._attributes.draw_distinct(rng, SUBSCRIPTION_BLOCK, largest)[kept].astype(np.int32)
+        operators = implied_operators(rng, len(attribute), self._config.equality_ratio, (Operator.LE, Operator.GE))
+        prefix = self._prefixes(rng, attribute, operators)
+        operands = 1 + self._values.draw(rng, (len(attribute),))
+        return _predicates(kept, attribute, operators, Literals(np.arange(len(operands) + 1), operands), prefix)
+
+    def _prefixes(
+        self, rng: np.random.Generator, attribute: npt.NDArray[np.int32], operators: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.uint8]:
+        """Turn some predicates on strings into LIKE, in place; how many digits each keeps, 0 for all others."""
+        prefix = np.zeros(len(attribute), np.uint8)
+        if self._config.prefix_share > 0:
+            like = self._domain.strings[attribute] & (rng.random(len(attribute)) < self._config.prefix_share)
+            operators[like] = CODE[Operator.LIKE]
+            prefix[like] = rng.integers(1, self._domain.digits + 1, np.count_nonzero(like))
+        return prefix
+
+
+def _predicates(
+    kept: npt.NDArray[np.bool_],
+    attribute: npt.NDArray[np.int32],
+    operators: npt.NDArray[np.uint8],
+    literals: Literals,
+    prefix: npt.NDArray[np.uint8],
+) -> PredicateArrays:
+    """`kept` has a row per subscription, and as many places set in it as the subscription has predicates."""
+    ptr = offsets(np.count_nonzero(kept, axis=1))
+    return PredicateArrays(ptr, attribute, operators, literals.ptr, literals.values, prefix)
+
+
+def _keep(rng: np.random.Generator, rows: int, size: int, mean: float) -> npt.NDArray[np.bool_]:
+    """Which predicates of its event each subscription keeps: each with one probability, and one when that kept none."""
+    kept = rng.random((rows, size)) < _keep_probability(size, mean)
+    empty = np.flatnonzero(~kept.any(axis=1))
+    kept[empty, rng.integers(0, size, len(empty))] = True
+    return kept
+
+
+def _keep_probability(size: int, mean: float) -> float:
+    """The p for which keeping each of `size` with p, but at least one, keeps `mean`: size p + (1 - p)**size = mean."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if size * middle + (1 - middle) ** size < mean:
+            low = middle
+        else:
+            high = middle
+    return high

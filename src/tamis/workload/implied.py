@@ -1,0 +1,163 @@
+"""Predicates implied by an equality (BE-Tree, Table 2b): given ``a = v``, literals for any other operator that v satisfies.
+
+Departure: the table asks v1 >= v for ``<`` and v1 <= v for ``>``, under which v need not satisfy them; both are strict here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.operators import Operator
+from tamis.workload.arrays import offsets
+from tamis.workload.config import OperatorClass
+from tamis.workload.zipf import Integers
+
+OPERATORS: tuple[Operator, ...] = (
+    Operator.EQ,
+    Operator.NE,
+    Operator.LT,
+    Operator.LE,
+    Operator.GT,
+    Operator.GE,
+    Operator.BETWEEN,
+    Operator.IN,
+    Operator.NOT_IN,
+    Operator.LIKE,
+)
+"""The operators that occur in workloads; an operator's code is its place here."""
+
+CODE: dict[Operator, int] = {operator: code for code, operator in enumerate(OPERATORS)}
+
+_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.BETWEEN)
+IMPLIED: dict[OperatorClass, tuple[Operator, ...]] = {
+    "min": (),
+    "low": (Operator.IN,),
+    "med": (Operator.IN, *_RANGES),
+    "high": (Operator.IN, *_RANGES, Operator.NE, Operator.NOT_IN),
+}
+"""Operator class (BE-Tree, Table 2a) -> what an equality may be turned into."""
+
+MAX_SET = 6
+"""The most values in IN and NOT IN (BE-Tree 7.1)."""
+
+
+class Literals(NamedTuple):
+    """The literals of some predicates: predicate j has ``values[ptr[j]:ptr[j + 1]]``."""
+
+    ptr: Integers
+    values: Integers
+
+
+def implied_operators(
+    rng: np.random.Generator, count: int, equality_ratio: float, others: tuple[Operator, ...]
+) -> npt.NDArray[np.uint8]:
+    """Codes of operators: ``=`` with the given probability, else one of the others, each as likely."""
+    codes = np.full(count, CODE[Operator.EQ], np.uint8)
+    if others:
+        turned = np.flatnonzero(rng.random(count) >= equality_ratio)
+        choices = np.array([CODE[operator] for operator in others], np.uint8)
+        codes[turned] = choices[rng.integers(0, len(choices), len(turned))]
+    return codes
+
+
+def implied_literals(
+    rng: np.random.Generator, operators: npt.NDArray[np.uint8], values: Integers, cardinality: int, range_share: float
+) -> Literals:
+    """Literals that make each operator hold for its value, which is one of 1 to `cardinality`."""
+    places = {operator: np.flatnonzero(operators == code) for operator, code in CODE.items()}
+    bounds = values.copy()
+    for operator in (Operator.NE, Operator.LT, Operator.LE, Operator.GT, Operator.GE):
+        place = places[operator]
+        bounds[place] = _bounds(rng, operator, values[place], cardinality)
+    between = places[Operator.BETWEEN]
+    bounds[between], ends = _ranges(rng, values[between], cardinality, range_share)
+    sets = np.concatenate([places[Operator.IN], places[Operator.NOT_IN]])
+    members, sizes = _sets(rng, values[sets], len(places[Operator.IN]), cardinality)
+
+    counts = np.ones(len(operators), np.int64)
+    counts[between] = 2
+    counts[sets] = sizes
+    ptr = offsets(counts)
+    literals = np.empty(int(ptr[-1]), np.int64)
+    literals[ptr[:-1]] = bounds
+    literals[ptr[between] + 1] = ends
+    columns = np.arange(MAX_SET)
+    used = columns < sizes[:, None]
+    literals[(ptr[sets][:, None] + columns)[used]] = members[used]
+    return Literals(ptr, literals)
+
+
+def _bounds(rng: np.random.Generator, operator: Operator, values: Integers, cardinality: int) -> Integers:
+    """One literal each, uniform among those that make the operator hold."""
+    match operator:
+        case Operator.LT:
+            return values + 1 + _below(rng, cardinality + 1 - values)
+        case Operator.LE:
+            return values + _below(rng, cardinality + 1 - values)
+        case Operator.GT:
+            return _below(rng, values)
+        case Operator.GE:
+            return 1 + _below(rng, values)
+    return _shifted(values, 1 + _below(rng, np.full(len(values), cardinality - 1)), cardinality)
+
+
+def _ranges(
+    rng: np.random.Generator, values: Integers, cardinality: int, range_share: float
+) -> tuple[Integers, Integers]:
+    """Both ends of ranges that contain the values: widths uniform around the mean, then every position as likely."""
+    mean = max(1.0, range_share * cardinality)
+    widths = np.rint(1 + rng.random(len(values)) * (2 * mean - 2)).astype(np.int64)
+    lowest = np.maximum(1, values - widths + 1)
+    highest = np.minimum(values, cardinality - widths + 1)
+    starts = lowest + _below(rng, highest - lowest + 1)
+    return starts, starts + widths - 1
+
+
+def _sets(
+    rng: np.random.Generator, values: Integers, inside: int, cardinality: int
+) -> tuple[Integers, npt.NDArray[np.int64]]:
+    """Rows of distinct members in ascending order, and how many of each row are used.
+
+    The first `inside` sets contain their value (IN), the others do not (NOT IN). All have 2 to MAX_SET members, as far
+    as the cardinality allows.
+    """
+    # `others` counts the members that are not the value itself.
+    at_most = min(MAX_SET, cardinality - 1)
+    others = rng.integers(min(2, at_most), at_most + 1, len(values))
+    others[:inside] = rng.integers(1, min(MAX_SET, cardinality), inside)
+    shifts = _distinct_shifts(rng, others, cardinality)
+    members = _shifted(values[:, None], shifts, cardinality)
+    members[np.arange(MAX_SET) >= others[:, None]] = cardinality + 1  # sorts behind all members
+    sizes = others.copy()
+    members[np.arange(inside), others[:inside]] = values[:inside]
+    sizes[:inside] += 1
+    members.sort(axis=1)
+    return members, sizes
+
+
+def _distinct_shifts(rng: np.random.Generator, counts: Integers, cardinality: int) -> Integers:
+    """In row i a uniform choice of ``counts[i]`` distinct numbers from 1 to `cardinality` - 1; the rest is arbitrary.
+
+    Floyd's algorithm, all rows at once: step j draws from 1 to n - count + j + 1 and takes that upper end instead of a repeat.
+    """
+    shifts = np.zeros((len(counts), MAX_SET), np.int64)
+    for step in range(MAX_SET):
+        upper = cardinality - counts + step
+        drawn = 1 + _below(rng, upper)
+        taken = (shifts[:, :step] == drawn[:, None]).any(axis=1)
+        shifts[:, step] = np.where(taken, upper, drawn)
+    return shifts
+
+
+def _shifted(values: Integers, shifts: Integers, cardinality: int) -> Integers:
+    """The values moved up within 1 to `cardinality`, cyclically: never themselves for shifts of 1 to `cardinality` - 1."""
+    moved: Integers = (values - 1 + shifts) % cardinality + 1
+    return moved
+
+
+def _below(rng: np.random.Generator, limits: Integers) -> Integers:
+    """Uniform integers from 0 to below each limit; limits are far below 2**53, so the product never rounds up to one."""
+    return (rng.random(len(limits)) * limits).astype(np.int64)

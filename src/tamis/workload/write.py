@@ -1,0 +1,116 @@
+"""Writing a workload to a folder of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tamis.errors import FileError
+from tamis.workload.config import WorkloadConfig, WorkloadError
+from tamis.workload.generate import Workload, generate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUBSCRIPTIONS = "subscriptions.parquet"
+EVENTS = "events.parquet"
+OTHER_EVENTS = "other_events.parquet"
+CONFIG = "config.json"
+
+_FILES = (SUBSCRIPTIONS, EVENTS, OTHER_EVENTS, CONFIG)
+
+_GROUP_BLOCKS = 10
+"""How many blocks make one row group of a file: 100,000 subscriptions, 10,000 events."""
+
+
+def write(config: WorkloadConfig, folder: str | os.PathLike[str], *, wide: bool = False) -> tuple[Path, ...]:
+    """Write a workload to a folder, which is made when it is not there.
+
+    Parameters
+    ----------
+    config : WorkloadConfig
+        What to generate; ``preset(name, ...)`` gives named ones.
+    folder : path
+        Gets `subscriptions.parquet`, `events.parquet`, `other_events.parquet` and `config.json`. They are written
+        under a temporary name and renamed when all are complete. A workload that is there already is replaced.
+    wide : bool
+        Events with a column per attribute instead of a list of pairs, for few dimensions.
+
+    Returns
+    -------
+    tuple of Path
+        The files, in the order above.
+
+    Raises
+    ------
+    FileError
+        When the folder cannot be written, or holds files of these names that are not a workload's.
+    WorkloadError
+        When `wide` is asked for with too many dimensions.
+    """
+    workload = generate(config)
+    workload.event_schema(wide=wide)
+    target = _prepare(folder)
+    try:
+        with TemporaryDirectory(prefix=".workload-", dir=target) as temporary:
+            _write_files(workload, Path(temporary), wide)
+            for name in _FILES:
+                os.replace(Path(temporary) / name, target / name)
+    except OSError as error:
+        raise FileError(f"cannot write the workload: {error.strerror or error}", path=str(target)) from None
+    return tuple(target / name for name in _FILES)
+
+
+def read_config(folder: str | os.PathLike[str]) -> WorkloadConfig:
+    """The config of the workload in a folder."""
+    path = Path(folder) / CONFIG
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"cannot read the workload's config: {error.strerror or error}", path=str(path)) from None
+    except ValueError:  # not UTF-8, or no possible path
+        raise FileError("this is not a workload's config", path=str(path)) from None
+    return WorkloadConfig.from_json(text)
+
+
+def _prepare(folder: str | os.PathLike[str]) -> Path:
+    """Make the folder, and refuse one with files that no workload was written to: people use these names."""
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        taken = [name for name in _FILES if (target / name).exists()]
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FileError(f"cannot write a workload here: {reason}", path=repr(str(target))) from None
+    if taken:
+        try:
+            read_config(target)
+        except (FileError, WorkloadError):
+            raise FileError(
+                f"there are files that are not a workload's: {', '.join(taken)}. "
+                "Hint: choose another folder, or remove them",
+                path=str(target),
+            ) from None
+    return target
+
+
+def _write_files(workload: Workload, folder: Path, wide: bool) -> None:
+    events = workload.event_schema(wide=wide)
+    _write_batches(folder / SUBSCRIPTIONS, workload.subscription_schema, workload.subscription_blocks())
+    _write_batches(folder / EVENTS, events, workload.event_blocks(wide=wide))
+    _write_batches(folder / OTHER_EVENTS, events, workload.other_event_blocks(wide=wide))
+    (folder / CONFIG).write_text(workload.config.to_json() + "\n", encoding="utf-8")
+
+
+def _write_batches(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    """A row group for every few batches, of which no more are in memory at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        while group := list(islice(batches, _GROUP_BLOCKS)):
+            writer.write_table(pa.Table.from_batches(group, schema))

@@ -1,0 +1,145 @@
+"""The parameters are checked, and the errors say what would be right."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tamis.errors import TamisError
+from tamis.workload import PRESETS, WorkloadConfig, WorkloadError, preset
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"style": "begen"}, "style is one of be-gen, op-index, not 'begen'"),
+        ({"operator_class": "max"}, "operator_class is one of min, low, med, high"),
+        ({"operator_class": ["med"]}, "operator_class is one of"),
+        ({"numbers": "double"}, "numbers is one of integer, float"),
+        ({"subscriptions": 0}, "subscriptions must be from 1 to"),
+        ({"subscriptions": 10**13}, "subscriptions must be from 1 to"),
+        ({"subscriptions": 1.5}, "subscriptions must be a whole number, not 1.5"),
+        ({"subscriptions": True}, "subscriptions must be a whole number, not True"),
+        ({"subscriptions": None}, "subscriptions must be a whole number, not None"),
+        ({"dimensions": 0}, "dimensions must be from 1"),
+        ({"cardinality": 1}, "cardinality must be from 2"),
+        ({"event_size": 0}, "event_size must be from 1"),
+        ({"event_size": 101}, "event_size is 101, but there are only 100 attributes"),
+        ({"subscription_size": 0.5}, "subscription_size must be from 1"),
+        ({"subscription_size": "10"}, "subscription_size must be a number, not '10'"),
+        ({"subscription_size": 31}, "subscription_size is 31, but .* has 30"),
+        ({"style": "op-index", "subscription_size": 2.5}, "a whole number, not 2.5"),
+        ({"style": "op-index", "subscription_size": 101}, "only 100 attributes"),
+        ({"match_probability": 0}, "match_probability must be from 1e-09 to 1"),
+        ({"match_probability": 1.1}, "match_probability must be from"),
+        ({"match_probability": 1e-10}, "match_probability must be from"),
+        ({"equality_ratio": -0.1}, "equality_ratio must be from 0 to 1, not -0.1"),
+        ({"equality_ratio": float("nan")}, "equality_ratio must be from 0 to 1, not nan"),
+        ({"alpha": -1}, "alpha must be from 0"),
+        ({"alpha": float("inf")}, "alpha must be from 0"),
+        ({"range_share": 0.6}, "range_share must be from 0 to 0.5"),
+        ({"string_share": 2}, "string_share must be from 0 to 1"),
+        ({"prefix_share": 0.5}, "prefix_share needs attributes with strings. Hint: set string_share"),
+        ({"events": -1}, "events must be from 0"),
+        ({"other_events": -1}, "other_events must be from 0"),
+        ({"seed": -1}, "seed must be from 0"),
+        ({"seed": 2**64}, "seed must be from 0"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        WorkloadConfig(**parameters)
+
+
+def test_the_error_is_ours_and_a_value_error() -> None:
+    assert issubclass(WorkloadError, TamisError)
+    assert issubclass(WorkloadError, ValueError)
+
+
+def test_numpy_scalars_become_plain_numbers() -> None:
+    config = WorkloadConfig(subscriptions=np.int64(7), alpha=np.float32(1))  # type: ignore[arg-type]
+    assert type(config.subscriptions) is int
+    assert type(config.alpha) is float
+    assert config == WorkloadConfig(subscriptions=7, alpha=1)
+
+
+@pytest.mark.parametrize(
+    ("probability", "count"), [(1.0, 1), (0.5, 2), (0.09, 11), (0.01, 100), (0.001, 1_000), (1e-9, 10**9)]
+)
+def test_base_events_follow_the_match_probability(probability: float, count: int) -> None:
+    assert WorkloadConfig(match_probability=probability).base_events == count
+
+
+def test_number_of_events_when_none_is_given() -> None:
+    assert WorkloadConfig(match_probability=0.01).event_count == 100
+    assert WorkloadConfig(match_probability=0.01, style="op-index").event_count == 1_000
+    assert WorkloadConfig(match_probability=0.01, events=7).event_count == 7
+
+
+@pytest.mark.parametrize("config", [WorkloadConfig(), *PRESETS.values(), WorkloadConfig(events=3, seed=2**64 - 1)])
+def test_json_round_trip(config: WorkloadConfig) -> None:
+    assert WorkloadConfig.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[1]", "is a JSON object"),
+        ('{"dimension": 3}', "no parameter 'dimension'; did you mean 'dimensions'"),
+        ('{"alpha": NaN}', "alpha must be from 0"),
+        ('{"alpha": "1"}', "alpha must be a number"),
+    ],
+)
+def test_wrong_json_is_refused(text: str, message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        WorkloadConfig.from_json(text)
+
+
+def test_presets_are_the_columns_of_the_papers_and_our_shapes() -> None:
+    assert list(PRESETS) == [
+        "be-tree",
+        "ps-tree-dense",
+        "ps-tree-sparse",
+        "op-index",
+        "dense",
+        "sparse",
+        "zipf",
+        "range",
+        "ads",
+    ]
+    be_tree = preset("be-tree")
+    assert (be_tree.dimensions, be_tree.cardinality, be_tree.base_events) == (400, 48, 100)
+    assert (be_tree.subscription_size, be_tree.event_size, be_tree.equality_ratio) == (7, 15, 0.3)
+    assert preset("ps-tree-sparse").dimensions == 30_000
+    assert preset("op-index").style == "op-index"
+    assert preset("ads").operator_class == "high"
+
+
+def test_presets_take_changes() -> None:
+    assert preset("zipf", subscriptions=5, seed=9) == preset("zipf", seed=9, subscriptions=5)
+    assert preset("zipf", subscriptions=5).subscriptions == 5
+    assert preset("zipf", subscriptions=5).alpha == PRESETS["zipf"].alpha
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("zip", {}, "no workload 'zip'; did you mean 'zipf'.*there are: be-tree"),
+        ("zipf", {"aplha": 1}, "no parameter 'aplha'; did you mean 'alpha'"),
+        ("zipf", {"alpha": -1}, "alpha must be from"),
+    ],
+)
+def test_unknown_presets_and_parameters_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        preset(name, **changes)
+
+
+def test_configs_do_not_load_arrow() -> None:
+    code = "import sys, tamis.workload; sys.exit(any(name in sys.modules for name in ('pyarrow', 'numba', 'pandas')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
