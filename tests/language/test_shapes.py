@@ -192,7 +192,8 @@ def test_texts_that_look_alike(texts: list[str]) -> None:
     """Each after each other, so that every one meets the template of every other."""
     for first in texts:
         shapes.forget_shapes()
-        outcome(first)
+        for _ in range(2):
+            outcome(first)
         for text in texts:
             assert_same(text)
             assert_same(text)
@@ -213,7 +214,8 @@ def test_other_literals_in_the_same_shape(expression: Expression, random: Random
 
 
 def test_a_known_shape_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    parse("a = 5 AND b IN ('x', 'y') OR NOT c LIKE 'z%'")
+    for _ in range(2):
+        parse("a = 5 AND b IN ('x', 'y') OR NOT c LIKE 'z%'")
     monkeypatch.setattr("tamis.language.grammar.read", None)
     text = "a = 7 AND b IN ('v', 'w') OR NOT c LIKE 'u%'"
     assert str(parse(text)) == text
@@ -221,6 +223,8 @@ def test_a_known_shape_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_bound_expressions_share_nothing_that_changes() -> None:
+    for _ in range(2):
+        parse("a = 0 AND b = 1")
     first, second = parse("a = 1 AND b = 1"), parse("a = 2 AND b = 1")
     assert first.operands[0] == Predicate("a", "=", [1])
     assert second.operands[0] == Predicate("a", "=", [2])
@@ -240,13 +244,14 @@ def test_bound_expressions_share_nothing_that_changes() -> None:
     ],
 )
 def test_odd_texts_leave_no_template(text: str) -> None:
-    outcome(text)
+    for _ in range(3):
+        outcome(text)
     assert known() == 0
 
 
 def test_errors_leave_no_template() -> None:
-    outcome("a = 1 AND")
-    outcome("a RLIKE '('")
+    for text in ("a = 1 AND", "a RLIKE '('") * 3:
+        outcome(text)
     assert known() == 0
 
 

@@ -97,11 +97,8 @@ class NumberDimension(Dimension):
         labelled = [int(constant) for constant in constants if is_labelled(constant)]
         if not labelled:
             return []
-        moved = [
-            self._large.add(constant for constant in labelled if constant > 0),
-            self._small.add(constant for constant in labelled if constant < 0),
-        ]
-        return [relabelling for relabelling in moved if relabelling is not None]
+        moved = self._large.add(constant for constant in labelled if constant > 0)
+        return moved + self._small.add(constant for constant in labelled if constant < 0)
 
     def key(self, value: float) -> int:
         if -INT_EXACT < value < INT_EXACT or not is_labelled(value):
@@ -165,7 +162,7 @@ class StringDimension(Dimension):
         moved = self._labels.add(constants)
         if len(self._labels) != before:
             self._constants = None
-        return [moved] if moved is not None else []
+        return moved
 
     def label(self, constant: str) -> int:
         """The key of a constant that was added."""

@@ -27,6 +27,8 @@ import numpy.typing as npt
 # The share of the free room that an addition at either end takes: constants that come in ascending order then find
 # room for millions before a relabelling, and 2**39 places remain between two neighbours.
 _END_SHARE = 1 << 16
+# Up to this many constants are inserted one by one; more are merged in a pass over all.
+_FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,58 +102,57 @@ class Labels:
         gap = np.where(at < len(labels), labels[inside] - 1, labels[-1] + 1)
         return np.where(constants[inside] == values, labels[inside], gap)
 
-    def add(self, constants: Iterable[Any]) -> Relabelling | None:
-        """Add constants; those that are there are passed over. Returns the change of labels if all had to move."""
+    def add(self, constants: Iterable[Any]) -> list[Relabelling]:
+        """Add constants; those that are there are passed over. Returns the changes, in their order, if labels moved."""
         new = sorted({constant for constant in constants if constant not in self._label_of})
-        if not new:
-            return None
-        if len(new) == 1:
-            at = bisect_left(self.constants, new[0])
-            below, above = self._neighbours(at)
-            labels = self._spread(below, above, 1, at)
-            if labels is not None:
-                self.constants.insert(at, new[0])
-                self.labels.insert(at, labels[0])
-                self._label_of[new[0]] = labels[0]
-                return None
-            return self._relabel(new)
-        return self._merge(new)
+        if len(new) > _FEW:
+            moved = self._merge(new)
+            return [moved] if moved is not None else []
+        return [moved for constant in new if (moved := self._insert(constant)) is not None]
+
+    def _insert(self, constant: Any) -> Relabelling | None:
+        at = bisect_left(self.constants, constant)
+        labels = self._spread(at, 1)
+        if labels is None:
+            return self._relabel([constant])
+        self.constants.insert(at, constant)
+        self.labels.insert(at, labels[0])
+        self._label_of[constant] = labels[0]
+        return None
 
     def _merge(self, new: list[Any]) -> Relabelling | None:
-        """Add several constants: each run that falls in one gap is spread over it."""
+        """Add many constants: each run that falls in one gap is spread over it."""
         constants: list[Any] = []
         labels: list[int] = []
+        added: list[int] = []
         taken = start = 0
         while start < len(new):
             at = bisect_left(self.constants, new[start], lo=taken)
             end = bisect_left(new, self.constants[at], lo=start) if at < len(self.constants) else len(new)
-            below, above = self._neighbours(at)
-            spread = self._spread(below, above, end - start, at)
+            spread = self._spread(at, end - start)
             if spread is None:
                 return self._relabel(new)
             constants += self.constants[taken:at] + new[start:end]
             labels += self.labels[taken:at] + spread
+            added += spread
             taken, start = at, end
         self.constants = constants + self.constants[taken:]
         self.labels = labels + self.labels[taken:]
-        self._label_of = dict(zip(self.constants, self.labels, strict=True))
+        self._label_of.update(zip(new, added, strict=True))
         return None
 
-    def _neighbours(self, at: int) -> tuple[int, int]:
+    def _spread(self, at: int, count: int) -> list[int] | None:
+        """Even labels, evenly apart, for `count` constants that come before place `at`; None when there is no room."""
         below = self.labels[at - 1] if at > 0 else self.first
         above = self.labels[at] if at < len(self.labels) else self.last
-        return below, above
-
-    def _spread(self, below: int, above: int, count: int, at: int) -> list[int] | None:
-        """`count` even labels strictly between two, evenly apart; None when there is no room."""
         step = (above - below) // (count + 1)
-        start = below
-        if self.labels and (at == 0 or at == len(self.labels)):
-            step = min(step, (above - below) // _END_SHARE) if above - below > _END_SHARE * 2 else step
-            start = above - (count + 1) * (step & ~1) if at == 0 else below
+        at_end = at in (0, len(self.labels)) and len(self.labels) > 0
+        if at_end and above - below > 2 * _END_SHARE:
+            step = min(step, (above - below) // _END_SHARE)
         step &= ~1
         if step < 2:
             return None
+        start = above - (count + 1) * step if at_end and at == 0 else below
         return [start + step * (i + 1) for i in range(count)]
 
     def _relabel(self, new: list[Any]) -> Relabelling:

@@ -1,7 +1,8 @@
 """Texts that differ in their literals only are read once.
 
-A text's *shape* is the text with a mark in place of every string and number. The first text of a shape is read word by
-word and leaves a template; the others only fill in their literals.
+A text's *shape* is the text with a mark in place of every string and number. The second text of a shape leaves a
+template, into which all later ones only fill their literals. (The first does not: where no two texts are alike, making
+templates would cost a third more for nothing.)
 
 A template is used only when the outcome is certain to be that of reading word by word: what is odd is read in that
 way, and so is whatever is wrong, so that errors are the same. Templates never change, so any thread may use them.
@@ -36,6 +37,8 @@ _MARK = "\0"
 _STRING, _INTEGER, _DECIMAL = (_MARK + kind for kind in "sid")
 
 _templates: dict[str, Template] = {}
+_sighted: set[int] = set()
+_MAX_SIGHTED = 1 << 17
 _writing = threading.Lock()
 
 
@@ -57,7 +60,7 @@ def parse_by_shape(text: str) -> Expression:
     shape = "".join(pieces)
     template = _templates.get(shape)
     if template is None:
-        return _learn(text, shape)
+        return _learn(text, shape) if _seen_before(shape) else _read_afresh(text)
     try:
         filled = template.fill(literals)
     except ExpressionError:
@@ -69,6 +72,20 @@ def forget_shapes() -> None:
     """Drop all templates."""
     with _writing:
         _templates.clear()
+        _sighted.clear()
+
+
+def _seen_before(shape: str) -> bool:
+    """Whether a text of this shape came before; if not, this one is noted."""
+    # By hash: two shapes that share one merely make a template too early.
+    sight = hash(shape)
+    if sight in _sighted:
+        return True
+    with _writing:
+        if len(_sighted) >= _MAX_SIGHTED:
+            _sighted.clear()
+        _sighted.add(sight)
+    return False
 
 
 def _read_afresh(text: str) -> Expression:
@@ -78,7 +95,7 @@ def _read_afresh(text: str) -> Expression:
 
 
 def _learn(text: str, shape: str) -> Expression:
-    """Read a text of a new shape word by word, and keep its template if it is safe to use."""
+    """Read a text word by word, and keep its template if it is safe to use."""
     from tamis.language.grammar import read
 
     reading = read(text)

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import combined, is_text
-from tamis.encoding.event_table import encode_table
-from tamis.encoding.events import EncodedEvents, encode_flat
+from tamis.encoding.events import EncodedEvents
 from tamis.encoding.predicate_table import read_predicates
 from tamis.errors import ExpressionError, HistoryError, TableError
 from tamis.index.registry import find_index
@@ -65,7 +64,7 @@ class Matcher:
         """
         identifiers = self._store.ids.check_new([id])
         read = self._read(expression)
-        self._store.add(identifiers, self._store.compile([read]), GivenExpressions([_kept(expression, read)]))
+        self._store.add_one(identifiers[0], read, GivenExpressions([_kept(expression, read)]))
 
     def add_many(self, ids: Iterable[Id], expressions: Iterable[Any]) -> None:
         """Add many subscriptions: all, or none if one of them is wrong.
@@ -163,7 +162,7 @@ class Matcher:
         flat = flatten(event)
         if self._schema is not None:
             self._schema.check_event(flat)
-        _, slots = self._store.match(encode_flat([flat], self._store.dimensions))
+        _, slots = self._store.match(self._store.encode([flat]))
         return self._store.ids.name(slots)
 
     def match_batch(self, events: Any) -> pa.Table:
@@ -226,11 +225,11 @@ class Matcher:
     def _encode(self, events: Any) -> EncodedEvents:
         read = read_events(events)
         if isinstance(read, pa.Table):
-            return encode_table(read, self._store.dimensions, self._schema)
+            return self._store.encode_table(read, self._schema)
         if self._schema is not None:
             for row, event in enumerate(read):
                 self._schema.check_event(event, row)
-        return encode_flat(read, self._store.dimensions)
+        return self._store.encode(read)
 
 
 def _kept(given: Any, read: Expression) -> str | Expression:

@@ -3,7 +3,8 @@
     expression --compile--> clauses --intern--> conjunctions (each once) <--owners-- slots --ids--> users' ids
 
 A *slot* is a subscription's number. Slots are never given twice; those of removed subscriptions go when the store is swept.
-Everything that can fail happens before the first change, so a call that adds many adds all or none.
+Everything that can fail happens before the first change, so a call that adds many adds all or none. A subscription that is
+added alone waits to be compiled together with others until something needs it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tamis.encoding.compile import Compiler
 from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
 from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.events import EncodedEvents
+from tamis.encoding.event_table import encode_table
+from tamis.encoding.events import EncodedEvents, encode_flat
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_encoding import encode_rows
 from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
@@ -26,13 +29,17 @@ from tamis.encoding.predicates import predicates_of, run_indices, taken
 from tamis.encoding.programs import ProgramTable
 from tamis.errors import ExpressionError
 from tamis.index.interface import Index
+from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
+from tamis.language.schema import Schema
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.owners import NO_PROGRAM, Owners, verify
 from tamis.matcher.sources import Block, Sources
 
 # Below this, laying expressions out in columns costs more than compiling them one by one.
 _FEWEST_IN_BULK = 32
+# Subscriptions that are added one by one wait for each other up to this many.
+_MOST_PENDING = 4096
 # A sweep costs time in proportion to what is alive: it waits until as much is dead, and not for a few.
 _FEWEST_TO_SWEEP = 4096
 
@@ -76,6 +83,7 @@ class Store:
         self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
         self.index = self._index_type(self.table)
         self.conjunctions = 0
+        self._pending: list[Expression] = []
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -128,8 +136,27 @@ class Store:
 
     def add(self, identifiers: list[Id], clauses: Clauses, block: Block) -> None:
         """Take in new subscriptions, whose ids were checked and whose clauses were interned."""
+        self.flush()
         self.sources.add(block)
         self.ids.add(identifiers)
+        self._own(clauses)
+
+    def add_one(self, identifier: Id, expression: Expression, block: Block) -> None:
+        """Take in one subscription, whose id was checked. It is compiled with those that follow, when it is needed."""
+        self.sources.add(block)
+        self.ids.add([identifier])
+        self._pending.append(expression)
+        if len(self._pending) >= _MOST_PENDING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Compile what `add_one` left; nothing can go wrong with an expression that was read."""
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._own(self.compile(pending))
+
+    def _own(self, clauses: Clauses) -> None:
+        """Give the clauses to the slots that have none yet, in their order."""
         born = self.owners.add(clauses.numbers, clauses.counts, clauses.programs, len(self.table))
         self.conjunctions += len(born)
         self.index.insert(born)
@@ -149,6 +176,7 @@ class Store:
         self._sweep_if_due()
 
     def _release(self, identifier: Id) -> None:
+        self.flush()
         died = self.owners.remove(self.ids.slot(identifier))
         self.ids.remove(identifier)
         self.conjunctions -= len(died)
@@ -185,6 +213,16 @@ class Store:
 
     # -- matching
 
+    def encode(self, events: list[FlatEvent]) -> EncodedEvents:
+        """Events in keys, for `match`."""
+        self.flush()
+        return encode_flat(events, self.dimensions)
+
+    def encode_table(self, events: pa.Table, schema: Schema | None) -> EncodedEvents:
+        """The same for a table; with a schema, they must keep to it."""
+        self.flush()
+        return encode_table(events, self.dimensions, schema)
+
     def match(self, encoded: EncodedEvents) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """All pairs of event row and slot, each once, grouped by event."""
         matches = self.index.match(encoded.batch, len(self.dimensions))
@@ -201,6 +239,7 @@ class Store:
         return (rows[kept], slots[kept]) if verified else (rows, slots)
 
     def stats(self) -> dict[str, Any]:
+        self.flush()
         return {
             "index": self.index.name,
             "subscriptions": len(self),
