@@ -3,8 +3,9 @@
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-# The build backend comes from the constraints too, hence no isolated (and unpinned) one.
-INSTALL := $(PIP) install --constraint constraints.txt --no-build-isolation --editable
+# The build backend comes from the constraints too, hence no isolated (and unpinned) one. The variable spares the pip of
+# older Pythons a warning about pyspark, which comes as source; newer ones have no such option and ignore it.
+INSTALL := PIP_USE_PEP517=1 $(PIP) install --constraint constraints.txt --no-build-isolation --editable
 # Tests run in this many processes; those that need Spark stay in one of them.
 JOBS ?= 2
 PYTEST = $(BIN)/pytest --quiet -n $(JOBS) --dist loadgroup
@@ -13,10 +14,10 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test setup lint format clean
+.PHONY: help demo test bench-loading setup lint format clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/core.stamp  ## Set up what the library needs and run the main job
 	@$(BIN)/tamis demo
@@ -25,6 +26,10 @@ demo: .venv/core.stamp  ## Set up what the library needs and run the main job
 test: lint  ## Set up everything and run all checks and tests
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m kernels
 	$(PYTEST)
+
+bench-loading: .venv/core.stamp  ## Measure how fast subscriptions are taken in; renew docs/benchmarks.md
+	$(BIN)/python -m tamis.bench.loading --json docs/results/loading.json
+	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis
 

@@ -12,6 +12,8 @@
     ├── TableError (ValueError)            an Arrow table has not one of the forms we read
     ├── SchemaError (ValueError)           a declared schema cannot be read
     ├── FileError (ValueError)             a file cannot be read: path, line
+    ├── WorkloadError (ValueError)         a workload cannot be generated from these parameters
+    ├── JavaNotFoundError (OSError)        there is no Java that Spark could run on
     ├── DuplicateIdError (KeyError)        a subscription with this id is there already
     ├── UnknownIdError (KeyError)          no subscription has this id
     ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
@@ -141,6 +143,14 @@ class FileError(TamisError, ValueError):
         self.path = path
         self.line = line
         super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
+
+
+class WorkloadError(TamisError, ValueError):
+    """A parameter of a workload is wrong, or what is asked of the workload does not fit its parameters."""
+
+
+class JavaNotFoundError(TamisError, OSError):
+    """There is no Java that Spark could run on."""
 
 
 class DuplicateIdError(TamisError, KeyError):

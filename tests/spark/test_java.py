@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import TamisError
+from tamis.errors import JavaNotFoundError, TamisError
 from tamis.spark import java
-from tamis.spark.java import JavaNotFoundError, ensure_java
+from tamis.spark.java import ensure_java
 
 QUERY = """
 from pathlib import Path

@@ -70,7 +70,15 @@ class _Writer:
             if facets.presence is not None:
                 self._put(facets.presence, (0,))
             if len(values) == 1:
-                self._one_kind(facets, values, values[0])
+                value = values[0]
+                # One number for which there is a dimension is by far the most frequent case.
+                if (type(value) is int or type(value) is float) and facets.number is not None:
+                    key = facets.number.key(value)
+                    self._dimension.append(facets.number.number)
+                    self._lo.append(key)
+                    self._hi.append(key)
+                else:
+                    self._one_kind(facets, values, value)
             else:
                 by_kind: dict[Kind | None, list[Any]] = {}
                 for value in values:

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tamis.errors import TamisError
+from tamis.errors import JavaNotFoundError
 
 MINIMUM_JAVA = 17
 """The oldest Java that Spark 4 runs on."""
@@ -32,10 +32,6 @@ for argument do
 done
 exec {{java}} "$@"
 """
-
-
-class JavaNotFoundError(TamisError, OSError):
-    """There is no Java that Spark could run on."""
 
 
 def ensure_java() -> Path:

@@ -10,8 +10,9 @@ References: BE-Gen, Sadoghi and Jacobsen, BE-Tree, SIGMOD 2011, section 7.1; Ji 
 Zhang, Chan and Tan, OpIndex, VLDB 2014, section 7.1.
 """
 
+from tamis.errors import WorkloadError
 from tamis.workload.arrays import EventArrays, PredicateArrays
-from tamis.workload.config import Numbers, OperatorClass, Style, WorkloadConfig, WorkloadError
+from tamis.workload.config import Numbers, OperatorClass, Style, WorkloadConfig
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK
 from tamis.workload.generate import Workload, generate
 from tamis.workload.implied import OPERATORS

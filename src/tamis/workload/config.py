@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from tamis.errors import TamisError, did_you_mean
+from tamis.errors import WorkloadError, did_you_mean
 
 Style = Literal["be-gen", "op-index"]
 OperatorClass = Literal["min", "low", "med", "high"]
@@ -40,10 +40,6 @@ _REAL: dict[str, tuple[float, float]] = {
     "string_share": (0, 1),
     "prefix_share": (0, 1),
 }
-
-
-class WorkloadError(TamisError, ValueError):
-    """A parameter of a workload is wrong, or what is asked of the workload does not fit its parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tamis.errors import WorkloadError
 from tamis.workload.arrays import EventArrays, PredicateArrays, concatenate
-from tamis.workload.config import WorkloadConfig, WorkloadError
+from tamis.workload.config import WorkloadConfig
 from tamis.workload.domain import Domain
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK, Draws
 from tamis.workload.zipf import Integers

@@ -11,8 +11,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from tamis.errors import did_you_mean
-from tamis.workload.config import WorkloadConfig, WorkloadError, known_parameters
+from tamis.errors import WorkloadError, did_you_mean
+from tamis.workload.config import WorkloadConfig, known_parameters
 
 _DENSE = WorkloadConfig(
     dimensions=100, cardinality=100, subscription_size=10, event_size=30, match_probability=0.001, equality_ratio=0.4

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tamis.errors import FileError
-from tamis.workload.config import WorkloadConfig, WorkloadError
+from tamis.errors import FileError, WorkloadError
+from tamis.workload.config import WorkloadConfig
 from tamis.workload.generate import Workload, generate
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Benchmarks: each prints a table of ratios measured side by side and writes its results for the page."""
