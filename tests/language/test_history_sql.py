@@ -94,8 +94,8 @@ REFUSED = [
     ("x < ANY (SELECT y FROM history ^a.b)", "the short name of history is one word"),
     ("^ANY (SELECT y FROM history) > x", "ANY stands only after an attribute and a comparison"),
     ("EXISTS (^a)", "a subquery is expected here"),
-    ("EXISTS (SELECT ^* FROM history)", "the subquery of EXISTS begins with SELECT 1"),
-    ("EXISTS (SELECT ^2 FROM history)", "the subquery of EXISTS begins with SELECT 1"),
+    ("EXISTS (SELECT ^x FROM history)", "the subquery of EXISTS begins with SELECT 1 or SELECT *"),
+    ("EXISTS (SELECT ^2 FROM history)", "the subquery of EXISTS begins with SELECT 1 or SELECT *"),
     ("EXISTS (SELECT 1 FROM ^orders)", "subqueries on other tables than history are not supported: orders"),
     (
         "EXISTS (SELECT 1 FROM history h WHERE h.a = a ^OR h.b = b)",
@@ -134,3 +134,9 @@ def test_refused(marked: str, reason: str) -> None:
         parse(marked.replace("^", "", 1))
     assert error.value.reason == reason
     assert error.value.position == marked.index("^")
+
+
+def test_a_star_means_the_same() -> None:
+    assert parse("EXISTS (SELECT * FROM history h WHERE h.a = a)") == parse(
+        "EXISTS (SELECT 1 FROM history h WHERE h.a = a)"
+    )

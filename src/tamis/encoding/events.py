@@ -43,6 +43,14 @@ class EncodedEvents(NamedTuple):
     mismatched: int
 
 
+def has_several(batch: EventBatch) -> bool:
+    """Whether some event has several keys in one dimension, which then stand next to each other."""
+    repeated = batch.dimension[1:] == batch.dimension[:-1]
+    starts = batch.start[1:-1]
+    repeated[starts[(starts > 0) & (starts < len(batch.dimension))] - 1] = False  # neighbours of different events
+    return bool(repeated.any())
+
+
 def encode_flat(events: Sequence[FlatEvent], dimensions: Dimensions) -> EncodedEvents:
     """Encode events in the normal form of `language.event`, value by value."""
     writer = _Writer(dimensions)

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.conjunctions import ConjunctionTable
-from tamis.encoding.events import EventBatch
+from tamis.encoding.events import EventBatch, has_several
+from tamis.errors import CapabilityError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,16 @@ class Capabilities:
 
     def to_dict(self) -> dict[str, bool]:
         return asdict(self)
+
+    def check(self, batch: EventBatch, name: str) -> None:
+        """Raise a CapabilityError if the batch has what an index, called `name`, cannot match."""
+        if not self.interval_values and (batch.lo != batch.hi).any():
+            raise CapabilityError(f"the index {name!r} cannot match events with an Interval. Hint: use index='auto'")
+        if not self.several_values and has_several(batch):
+            raise CapabilityError(
+                f"the index {name!r} cannot match events with several values of an attribute, or with LIKE '%x%' and "
+                "RLIKE, which may find several patterns in one value. Hint: use index='auto'"
+            )
 
 
 class Counters(NamedTuple):

@@ -44,10 +44,11 @@ def read_exists(reader: Reader) -> Exists:
     reader.at += 2
     reader.expect("SELECT", "a subquery is expected here", _EXISTS)
     start = reader.word.start
-    one = reader.literal() if reader.is_literal() else None
-    if one is None or one.slot is None or one.value != 1:
-        reader.refuse("the subquery of EXISTS begins with SELECT 1", start, _EXISTS)
-    reader.fixed.append(one.slot)
+    if not reader.take_if("*"):
+        one = reader.literal() if reader.is_literal() else None
+        if one is None or one.slot is None or one.value != 1:
+            reader.refuse("the subquery of EXISTS begins with SELECT 1 or SELECT *", start, _EXISTS)
+        reader.fixed.append(one.slot)
     reader.alias = _from_history(reader, _EXISTS)
     joins: list[Join] = []
     conditions: list[Predicate] = []

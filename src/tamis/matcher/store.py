@@ -225,6 +225,7 @@ class Store:
 
     def match(self, encoded: EncodedEvents) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """All pairs of event row and slot, each once, grouped by event."""
+        self.index.capabilities.check(encoded.batch, self.index.name)
         matches = self.index.match(encoded.batch, len(self.dimensions))
         rows, slots = self.owners.of_matches(matches.event, matches.conjunction)
         kept = np.empty(len(rows), np.bool_)
