@@ -216,3 +216,11 @@ def test_plain_strings_are_found_as_they_are(needle: str, text: str) -> None:
 def test_an_escape_is_used_only_where_it_is_needed() -> None:
     assert quoted("a!b") == ("a!b", None)
     assert quoted("a%b!", before="%") == ("%a!%b!!", "!")
+
+
+@pytest.mark.parametrize(
+    "slip", [lambda: 1 & attr("b"), lambda: attr("a") == 1 & attr("b"), lambda: "x" | (attr("b") == 1)]
+)
+def test_missing_parentheses_get_a_hint(slip: Callable[[], object]) -> None:
+    with pytest.raises(ExpressionError, match="write parentheses"):
+        slip()

@@ -189,10 +189,16 @@ class Attribute(_Named[Expression]):
         return self._predicate(operator, (self._literal(other),))
 
     def __and__(self, other: Expression | Attribute) -> Expression:
-        return self.is_true() & other  # type: ignore[operator]  # an Expression takes an Attribute for its is_true()
+        return self.is_true() & other
 
     def __or__(self, other: Expression | Attribute) -> Expression:
-        return self.is_true() | other  # type: ignore[operator]
+        return self.is_true() | other
+
+    def __rand__(self, other: object) -> Expression:
+        return self.is_true().__rand__(other)
+
+    def __ror__(self, other: object) -> Expression:
+        return self.is_true().__ror__(other)
 
     def __invert__(self) -> Expression:
         return Not(self.is_true())

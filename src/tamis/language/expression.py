@@ -35,11 +35,18 @@ class Expression:
     depth: int
     operands: tuple[Expression, ...]
 
-    def __and__(self, other: Expression) -> Expression:
+    def __and__(self, other: object) -> Expression:
         return all_of(self, _operand(other))
 
-    def __or__(self, other: Expression) -> Expression:
+    def __or__(self, other: object) -> Expression:
         return any_of(self, _operand(other))
+
+    # With something else on the left, as in 1 & (attr("a") == 2), the parentheses are missing: `_operand` says so.
+    def __rand__(self, other: object) -> Expression:
+        return all_of(_operand(other), self)
+
+    def __ror__(self, other: object) -> Expression:
+        return any_of(_operand(other), self)
 
     def __invert__(self) -> Expression:
         return Not(self)

@@ -13,7 +13,7 @@ _SYMBOLS: dict[str, str] = {
     **dict.fromkeys("+-*/%^&~", "arithmetic is not supported"),
     "|": "concatenation and arithmetic are not supported",
     ":": "casts and paths are not supported",
-    ";": "a text holds one expression and no",
+    ";": "a text holds only one expression",
     **dict.fromkeys("[]{}", "lists and objects are not supported"),
     **dict.fromkeys("!@$#\\", "this character is not supported"),
     "?": "parameters are not supported",
