@@ -1,0 +1,13 @@
+"""The command `tamis`: one module per command, what they share beside them.
+
+    main                the group, and what becomes of errors        options              options of several commands
+    lines               the lines of a text file                     json_text            strict JSON
+    subscription_files  subscriptions of a file, with their lines    load                 from there into a matcher
+    event_files         events of a file, in batches                 match_run            one pass over them
+    match_files         matches to a file                            check_report         what there is to say about a file
+    bookshop            the world of the demo                        demo_page            how it is told
+    diagnostics         messages, progress and bad lines on stderr   whole_file           a file appears whole or not at all
+
+A line that cannot be read is handed on as a `FileError` in its place, not raised: `check` lists all of them, `match` stops
+at the first or skips it. Modules of the library are imported inside functions, so that ``tamis --help`` is quick.
+"""

@@ -1,0 +1,136 @@
+"""What there is to say about a file of subscriptions: errors, warnings, repetitions, and what it is made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.cli.seen_ids import SeenIds
+from tamis.cli.subscription_lines import Read, wrong_expression
+from tamis.errors import ExpressionError, FileError
+
+if TYPE_CHECKING:
+    from tamis.language.expression import Expression
+    from tamis.language.schema import Schema
+
+
+class Finding(NamedTuple):
+    """A line and what is to be said about it; without a line, it is about the whole file."""
+
+    line: int | None
+    message: str
+
+
+@dataclass
+class Report:
+    """Grows by a line of the file at a time; `add` says what is new."""
+
+    path: str
+    schema: Schema | None = None
+    subscriptions: int = 0
+    errors: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+    attributes: Counter[str] = field(default_factory=Counter)
+    operators: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._ids = SeenIds()
+        # By digest: a million expressions would not fit beside each other.
+        self._lines: dict[bytes, int | list[int]] = {}
+
+    def add(self, item: Read) -> list[tuple[str, Finding]]:
+        """Take in what a line gives; what is found, each as an "error" or a "warning"."""
+        errors, warnings = self._findings(item)
+        self.errors += errors
+        self.warnings += warnings
+        return [*[("error", finding) for finding in errors], *[("warning", finding) for finding in warnings]]
+
+    @property
+    def repeated(self) -> list[list[int]]:
+        """The lines whose subscriptions have one and the same expression."""
+        return [lines for lines in self._lines.values() if isinstance(lines, list)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report for JSON."""
+        return {
+            "path": self.path,
+            "subscriptions": self.subscriptions,
+            "errors": [finding._asdict() for finding in self.errors],
+            "warnings": [finding._asdict() for finding in self.warnings],
+            "repeated": self.repeated,
+            "attributes": dict(self.attributes.most_common()),
+            "operators": dict(self.operators.most_common()),
+        }
+
+    def _findings(self, item: Read) -> tuple[list[Finding], list[Finding]]:
+        from tamis.language.reading import to_expression
+
+        if isinstance(item, FileError):
+            return [Finding(item.line, message_of(item))], []
+        self.subscriptions += 1
+        errors = []
+        if problem := self._ids.problem(item):
+            errors.append(Finding(item.line, problem))
+        try:
+            expression = to_expression(item.source)
+            if self.schema is not None:
+                self.schema.check(expression)
+        except ExpressionError as error:
+            return [*errors, Finding(item.line, wrong_expression(error))], []
+        self._count(expression, item.line)
+        return errors, [Finding(item.line, remark) for remark in _remarks(expression, self.schema)]
+
+    def _count(self, expression: Expression, line: int) -> None:
+        from tamis.language.expression import Exists, Predicate, Quantified
+
+        self.attributes.update(expression.attributes())
+        for node in expression.walk():
+            if isinstance(node, Predicate):
+                self.operators[node.operator.upper()] += 1
+            elif isinstance(node, Quantified):
+                self.operators[f"{node.operator} {node.quantifier}".upper()] += 1
+            elif isinstance(node, Exists):
+                self.operators["EXISTS"] += 1
+        digest = blake2b(_canonical(expression).encode(), digest_size=16).digest()
+        first = self._lines.setdefault(digest, line)
+        if isinstance(first, list):
+            first.append(line)
+        elif first != line:
+            self._lines[digest] = [first, line]
+
+
+def message_of(error: FileError) -> str:
+    """The text of an error without file and line."""
+    place = f"{error.path}: " if error.line is None else f"{error.path}:{error.line}: "
+    return str(error).removeprefix(place)
+
+
+def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
+    """What is odd about an expression that is right, where attributes without a declaration have one value."""
+    from tamis.language.simplify import Finding as Kind
+    from tamis.language.simplify import simplify
+
+    remarks = simplify(expression, scalars=None if schema is None else schema.scalars).remarks
+    said = [str(remark) for remark in remarks if remark.finding not in (Kind.NEVER, Kind.ALWAYS)]
+    kinds = {remark.finding for remark in remarks}
+    if Kind.NEVER in kinds:
+        said = ["never matches: " + "; ".join(said) if said else "never matches"]
+    if Kind.ALWAYS in kinds:
+        said = ["matches every event"]
+    if expression.needs_history():
+        said.append("compares with earlier events, of which `tamis match` keeps none")
+    return said
+
+
+def _canonical(expression: Expression) -> str:
+    """A text that is the same for operands in another order, or said twice."""
+    from tamis.language.expression import And, Not, Or
+
+    if isinstance(expression, And | Or):
+        word = " AND " if isinstance(expression, And) else " OR "
+        return f"({word.join(sorted({_canonical(operand) for operand in expression.operands}))})"
+    if isinstance(expression, Not):
+        return f"NOT {_canonical(expression.operand)}"
+    return str(expression)

@@ -1,0 +1,93 @@
+"""What goes to stderr while a command works: messages, bad lines, progress. Results go to stdout or to a file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Literal, TextIO
+
+import click
+
+from tamis.errors import FileError
+
+OnError = Literal["stop", "skip"]
+
+BAD_LINES_SHOWN = 20
+"""How many skipped lines are shown; the rest is counted."""
+
+CLEAR = "\r\x1b[K"
+"""Goes back to the beginning of the line on a terminal and empties it."""
+
+_REDRAW_SECONDS = 0.1
+_BAR = 24
+
+
+class Diagnostics:
+    """Speaks to the person at the terminal, and keeps count of bad lines.
+
+    Parameters
+    ----------
+    on_error : "stop" or "skip"
+        What `bad_line` does.
+    quiet : bool
+        No progress and no summary; bad lines are still shown.
+    progress : bool
+        Whether to draw progress; it is drawn only where stderr is a terminal.
+    """
+
+    def __init__(self, on_error: OnError = "stop", *, quiet: bool = False, progress: bool = True) -> None:
+        self.stops = on_error == "stop"
+        self.bad_lines = 0
+        self._quiet = quiet
+        self._draws = progress and not quiet and is_terminal(sys.stderr)
+        self._drawn_at = 0.0
+        self._bar_is_there = False
+
+    def bad_line(self, error: FileError) -> None:
+        """Show and count a bad line, or raise the error if bad lines stop the work."""
+        if self.stops:
+            self.clear()
+            raise error
+        self.bad_lines += 1
+        if self.bad_lines <= BAD_LINES_SHOWN:
+            self._say(str(error))
+        elif self.bad_lines == BAD_LINES_SHOWN + 1:
+            self._say("... further bad lines are only counted")
+
+    def summary(self, message: str) -> None:
+        """Say what was done, unless quiet."""
+        self.clear()
+        if not self._quiet:
+            self._say(message)
+
+    def progress(self, doing: str, share: float | None) -> None:
+        """Draw how far the work is: a bar if the whole is known, what is being done in any case."""
+        if not self._draws or time.monotonic() < self._drawn_at + _REDRAW_SECONDS:
+            return
+        self._drawn_at = time.monotonic()
+        bar = ""
+        if share is not None:
+            full = int(share * _BAR)
+            bar = f"{share:4.0%} [{'#' * full}{' ' * (_BAR - full)}] "
+        click.echo(f"{CLEAR}{bar}{doing}", nl=False, err=True)
+        self._bar_is_there = True
+
+    def clear(self) -> None:
+        """Take the bar away."""
+        if self._bar_is_there:
+            click.echo(CLEAR, nl=False, err=True)
+            self._bar_is_there = False
+
+    def _say(self, message: str) -> None:
+        self.clear()
+        click.echo(message, err=True)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether someone looks at a stream; Python has None for one that is closed."""
+    return stream is not None and stream.isatty()
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 event``, ``1,000 events``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,81 @@
+"""What JSON does not say about an event: which strings are timestamps, and which field is its name."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.json_text import JsonError
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+
+
+class TimestampReader:
+    """Reads the strings of attributes that a schema declares as timestamps. Other values stay as they are."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._names: frozenset[str] = frozenset()
+        if schema is not None:
+            from tamis.language.values import Kind
+
+            self._names = frozenset(name for name in schema if schema[name].kind is Kind.TIMESTAMP)
+
+    def read(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The event with its timestamps.
+
+        Raises
+        ------
+        JsonError
+            For a string that is not one.
+        """
+        return self._object(event, "") if self._names else event
+
+    def _object(self, found: dict[str, Any], prefix: str) -> dict[str, Any]:
+        return {key: self._value(value, prefix + key) for key, value in found.items()}
+
+    def _value(self, value: Any, name: str) -> Any:
+        if isinstance(value, dict):
+            return self._object(value, f"{name}.")
+        if name not in self._names:
+            return value
+        if isinstance(value, list):
+            return [_timestamp(each, name) for each in value]
+        return _timestamp(value, name)
+
+
+def _timestamp(value: Any, name: str) -> Any:
+    from tamis.errors import LiteralError
+    from tamis.language.literals import read_timestamp
+
+    if not isinstance(value, str):
+        return value
+    try:
+        moment: datetime = read_timestamp(value)
+    except LiteralError:
+        raise JsonError(f"attribute {name!r}: {value!r} is not a timestamp. Hint: 2026-11-14T10:00:00Z") from None
+    return moment
+
+
+def read_label(event: dict[str, Any], path: str, kind: type | None) -> str | int:
+    """The value of a field, which may lie in nested objects (``order.id``): a string or an integer, all of one type.
+
+    Raises
+    ------
+    JsonError
+    """
+    from tamis.errors import IdTypeError
+    from tamis.matcher.ids import plain_id
+
+    found: Any = event
+    for name in [path] if path in event else path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    if found is None:
+        raise JsonError(f"there is no field {path!r} for --event-id")
+    try:
+        label = plain_id(found)
+    except IdTypeError:
+        raise JsonError(f"the field {path!r} must be a string or an integer, not {found!r}") from None
+    if kind is not None and type(label) is not kind:
+        raise JsonError(f"the field {path!r} was {kind.__name__} before; {label!r} is {type(label).__name__}")
+    return label

@@ -1,0 +1,24 @@
+"""``tamis indexes``: what there is to match with."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+def indexes() -> None:
+    """List the indexes and what they can do.
+
+    \b
+    Example:
+      tamis indexes
+    """
+    from tamis.index.registry import AUTO, find_index
+    from tamis.index.registry import indexes as all_indexes
+
+    default = find_index(AUTO).name
+    for name, capabilities in all_indexes().items():
+        click.echo(click.style(name, bold=True) + (" (auto)" if name == default else ""))
+        click.echo(f"  {find_index(name).summary}")
+        for capability, there in capabilities.to_dict().items():
+            click.echo(f"  {'yes' if there else 'no ':<3}  {capability.replace('_', ' ')}")

@@ -1,0 +1,55 @@
+"""JSON as we read it: Python's reader, but a key given twice is an error, and every error is one short sentence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+class JsonError(ValueError):
+    """A text is not JSON, or not the JSON that is needed. Its text has no place; the caller knows file and line."""
+
+
+def read_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises
+    ------
+    JsonError
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise JsonError(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} ({place})") from None
+    except JsonError:
+        raise
+    except RecursionError:
+        raise JsonError("the JSON is nested too deep") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise JsonError(f"the JSON cannot be read: {error}") from None
+
+
+def read_object(text: str, what: str) -> dict[str, Any]:
+    """The object of a JSON text that stands for `what` ("an event")."""
+    value = read_json(text)
+    if not isinstance(value, dict):
+        raise JsonError(f"{what} is a JSON object, not {_name(value)}")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise JsonError(f"the key {twice!r} is given twice in one object")
+    return found
+
+
+def _name(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, list):
+        return "a list. Hint: one object per line, without a list around them"
+    return "a string" if isinstance(value, str) else "a number"

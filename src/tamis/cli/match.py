@@ -1,0 +1,107 @@
+"""``tamis match``: events of a file against subscriptions of a file."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tamis.cli import match_files
+from tamis.cli.diagnostics import Diagnostics, OnError, is_terminal
+from tamis.cli.event_files import EventFile
+from tamis.cli.exit_status import SKIPPED
+from tamis.cli.lines import STDIN
+from tamis.cli.load import load
+from tamis.cli.match_files import STDOUT, open_matches
+from tamis.cli.match_run import MatchRun
+from tamis.cli.options import (
+    event_format_option,
+    format_option,
+    index_option,
+    on_error_option,
+    quiet_option,
+    read_schema,
+    schema_option,
+)
+from tamis.cli.subscription_files import SubscriptionFile
+
+
+@click.command()
+@click.argument("subscriptions")
+@click.argument("events", default=STDIN)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default=STDOUT,
+    help="File for the matches, which appears when it is complete. Default: stdout.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(match_files.FORMATS),
+    help="Format of the matches. Default: by the end of the name of --output, else jsonl.",
+)
+@click.option("--count", is_flag=True, help="Write how many subscriptions each event matches, not which.")
+@click.option(
+    "--event-id",
+    metavar="FIELD",
+    help="Name events by the value of this field, a string or an integer, instead of their number (from 0).",
+)
+@format_option
+@event_format_option
+@schema_option
+@on_error_option
+@index_option
+@click.option(
+    "--batch-size",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="How many events are read at once.",
+)
+@quiet_option
+def match(
+    subscriptions: str,
+    events: str,
+    output: str,
+    output_format: str | None,
+    count: bool,
+    event_id: str | None,
+    format: str | None,
+    event_format: str | None,
+    schema_path: str | None,
+    on_error: OnError,
+    index: str,
+    batch_size: int,
+    quiet: bool,
+) -> None:
+    """Match EVENTS against SUBSCRIPTIONS.
+
+    SUBSCRIPTIONS is JSONL ({"id": ..., "expression": ...}), CSV (id,expression), Parquet, or text with an expression per
+    line, whose number is then its id. EVENTS is JSONL or Parquet; - or nothing is JSONL from stdin.
+
+    Matches are written as {"event": ..., "subscription": ...}, with the number of the event, counted from 0. Bad lines are
+    reported as file:line: message. The exit status is 1 if one stopped the work, 3 if some were skipped.
+
+    \b
+    Examples:
+      tamis match alerts.jsonl events.jsonl > matches.jsonl
+      tail -f events.jsonl | tamis match alerts.txt - --event-id order_id
+      tamis match subscriptions.parquet events.parquet --output matches.parquet
+    """
+    from tamis.matcher.matcher import Matcher
+
+    if subscriptions == events == STDIN:
+        raise click.UsageError("Subscriptions and events cannot both come from stdin.")
+    schema = read_schema(schema_path)
+    matcher = Matcher(index, schema)
+    to_terminal = output == STDOUT and is_terminal(sys.stdout)
+    diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal)
+    file = EventFile(events, event_format, label=event_id, schema=schema)
+    load(SubscriptionFile(subscriptions, format), matcher, diagnostics)
+    with open_matches(output, output_format) as writer:
+        run = MatchRun(matcher, file, writer, diagnostics, count)
+        run.match_all(batch_size)
+    diagnostics.summary(run.summary())
+    if diagnostics.bad_lines:
+        sys.exit(SKIPPED)

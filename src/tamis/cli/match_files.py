@@ -1,0 +1,170 @@
+"""Matches to stdout or to a file, as JSONL, CSV or Parquet.
+
+A table of matches has two columns: `event`, and `subscription` or (counts) `matches`. Text is made by Arrow, a column at a
+time: a busy event has a hundred thousand matches.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from tamis.cli.whole_file import whole_file
+from tamis.errors import FileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STDOUT = "-"
+FORMATS = ("jsonl", "csv", "parquet")
+
+# Bounds the text in memory, and keeps it within the 2 GB of an Arrow string array.
+_ROWS_AT_ONCE = 1 << 18
+
+
+class MatchWriter(ABC):
+    """Takes tables of matches, all with the same columns."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    @abstractmethod
+    def write(self, matches: pa.Table) -> None:
+        """Write some matches; text is with whoever reads the stream when this returns."""
+
+    @abstractmethod
+    def finish(self, names: list[str]) -> None:
+        """Complete the file; `names` are its columns, should there have been no matches."""
+
+
+@contextmanager
+def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
+    """A writer to a file, which appears when the block ends without an error, or to stdout (``-``).
+
+    Parameters
+    ----------
+    format : str, optional
+        One of FORMATS. If it is not given: by the end of the name, else JSONL.
+
+    Raises
+    ------
+    FileError
+        When the file cannot be written.
+    """
+    kind = format or _format_of(path)
+    writer = _WRITERS[kind]
+    if path == STDOUT:
+        if kind == "parquet":
+            raise FileError("Parquet is written to a file. Hint: --output matches.parquet", path="stdout")
+        if sys.stdout is None:
+            raise FileError("is closed", path="stdout")
+        yield writer(sys.stdout.buffer)
+    else:
+        with whole_file(path) as stream:
+            yield writer(stream)
+
+
+def _format_of(path: str) -> str:
+    ends = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+    return next((format for end, format in ends.items() if path.lower().endswith(end)), "jsonl")
+
+
+class _JsonWriter(MatchWriter):
+    def write(self, matches: pa.Table) -> None:
+        first, second = matches.column_names
+        before = (f'{{"{first}": ', f', "{second}": ', "}\n")
+        _write_lines(self.stream, matches, before, json.dumps)
+
+    def finish(self, names: list[str]) -> None:
+        self.stream.flush()
+
+
+class _CsvWriter(MatchWriter):
+    _begun = False
+
+    def write(self, matches: pa.Table) -> None:
+        self._begin(matches.column_names)
+        _write_lines(self.stream, matches, ("", ",", "\n"), _csv_field)
+
+    def finish(self, names: list[str]) -> None:
+        self._begin(names)
+        self.stream.flush()
+
+    def _begin(self, names: list[str]) -> None:
+        if not self._begun:
+            self.stream.write(f"{','.join(names)}\n".encode())
+            self._begun = True
+
+
+class _ParquetWriter(MatchWriter):
+    """Gathers small tables: each that is written is a row group, and many small ones make a file slow."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__(stream)
+        self._writer: Any = None
+        self._waiting: list[pa.Table] = []
+
+    def write(self, matches: pa.Table) -> None:
+        self._waiting.append(matches)
+        if sum(table.num_rows for table in self._waiting) >= _ROWS_AT_ONCE:
+            self._write_waiting()
+
+    def finish(self, names: list[str]) -> None:
+        import pyarrow as pa
+
+        if self._writer is None and not self._waiting:
+            self._waiting.append(pa.table({name: pa.array([], pa.int64()) for name in names}))
+        if self._waiting:
+            self._write_waiting()
+        self._writer.close()
+
+    def _write_waiting(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        matches = pa.concat_tables(self._waiting)
+        self._waiting = []
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self.stream, matches.schema, compression="zstd")
+        self._writer.write_table(matches)
+
+
+_WRITERS: dict[str, type[MatchWriter]] = {"jsonl": _JsonWriter, "csv": _CsvWriter, "parquet": _ParquetWriter}
+
+
+def _write_lines(
+    stream: BinaryIO, matches: pa.Table, around: tuple[str, str, str], quote: Callable[[str], str]
+) -> None:
+    """Write a line per row: its two values as text, and what stands before, between and after them."""
+    import pyarrow.compute as pc
+
+    for start in range(0, matches.num_rows, _ROWS_AT_ONCE):
+        part = matches.slice(start, _ROWS_AT_ONCE)
+        first, second = (_texts(column, quote) for column in part.columns)
+        lines = pc.binary_join_element_wise(around[0], first, around[1], second, around[2], "")
+        size = pc.sum(pc.binary_length(lines)).as_py()
+        stream.write(memoryview(lines.buffers()[2])[:size])
+    stream.flush()
+
+
+def _texts(column: pa.ChunkedArray, quote: Callable[[str], str]) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from tamis.encoding.columns import combined
+
+    values = combined(column)
+    if pa.types.is_integer(values.type):
+        return values.cast(pa.string())
+    encoded = pc.dictionary_encode(values)
+    quoted = pa.array([quote(text) for text in encoded.dictionary.to_pylist()], pa.string())
+    return quoted.take(encoded.indices)
+
+
+def _csv_field(text: str) -> str:
+    quoted = text.replace('"', '""')
+    return f'"{quoted}"' if not text or any(mark in text for mark in ',"\r\n') else text

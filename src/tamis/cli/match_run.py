@@ -1,0 +1,140 @@
+"""One pass over a file of events: match, write, keep count."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tamis.cli.diagnostics import Diagnostics, counted
+from tamis.cli.event_files import Batch, EventFile
+from tamis.cli.match_files import MatchWriter
+from tamis.errors import EventError, FileError, TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tamis.matcher.matcher import Matcher
+
+
+class Pace:
+    """How many events are matched at once: few enough that progress is seen and that their matches fit in memory."""
+
+    def __init__(self) -> None:
+        self.events = 128
+
+    def learn(self, seconds: float, matches: int) -> None:
+        """Go faster or slower, after what the last events took."""
+        if seconds > 0.6 or matches > 2_000_000:
+            self.events = max(1, self.events // 2)
+        elif seconds < 0.2 and matches < 500_000:
+            self.events *= 2
+
+
+class MatchRun:
+    """Matches the events of a file and writes the matches, or with `count` how many there are for each event."""
+
+    def __init__(
+        self, matcher: Matcher, file: EventFile, writer: MatchWriter, diagnostics: Diagnostics, count: bool
+    ) -> None:
+        self._matcher = matcher
+        self._file = file
+        self._writer = writer
+        self._diagnostics = diagnostics
+        self._count = count
+        self._pace = Pace()
+        self._events = 0
+        self._matches = 0
+        self._seconds = 0.0
+
+    def match_all(self, batch_size: int) -> None:
+        """Match and write all events.
+
+        Raises
+        ------
+        FileError
+            For the first bad line, if the diagnostics stop at it; all events before it are matched and written.
+        """
+        self._diagnostics.progress("matching", 0)
+        started = time.perf_counter()
+        read = 0.0
+        for batch in self._file.batches(batch_size, until_error=self._diagnostics.stops):
+            read, read_before = self._file.share() or 0.0, read
+            errors = [*batch.errors, *self._write(batch, read_before, read)]
+            for error in sorted(errors, key=lambda error: error.line or 0):
+                self._diagnostics.bad_line(error)
+        self._seconds = time.perf_counter() - started
+        self._writer.finish(["event", "matches" if self._count else "subscription"])
+
+    def summary(self) -> str:
+        """What was done, in a line or two."""
+        done = (
+            f"{counted(self._events, 'event')} against {counted(len(self._matcher), 'subscription')}: "
+            f"{counted(self._matches, 'match', 'matches')} in {self._seconds:.1f} s"
+        )
+        if self._seconds > 0:
+            done += f", {self._events / self._seconds:,.0f} events/s"
+        if self._diagnostics.bad_lines:
+            done += f"; {counted(self._diagnostics.bad_lines, 'bad line')} skipped"
+        mismatched = self._matcher.stats()["mismatched"]
+        if mismatched:
+            done += (
+                f"\n{counted(mismatched, 'value')} of events had another kind than the subscriptions compare with "
+                "and satisfied none. Hint: --schema checks kinds and reads timestamps"
+            )
+        return done
+
+    def _write(self, batch: Batch, read_before: float, read: float) -> list[FileError]:
+        """Match a batch and write it; the errors of events that are wrong, only the first if bad lines stop the work.
+
+        `read_before` and `read` are the shares of the file that were read before the batch and with it.
+        """
+        errors = []
+        start = 0
+        while start < len(batch):
+            end = min(start + self._pace.events, len(batch))
+            began, before = time.perf_counter(), self._matches
+            for result in self._matched(batch.part(start, end)):
+                if not isinstance(result, FileError):
+                    self._writer.write(result)
+                    continue
+                errors.append(result)
+                if self._diagnostics.stops:
+                    return errors
+            self._pace.learn(time.perf_counter() - began, self._matches - before)
+            done = f"{counted(self._events, 'event')}, {counted(self._matches, 'match', 'matches')}"
+            share = read_before + (read - read_before) * end / len(batch)
+            self._diagnostics.progress(done, share if read else None)
+            start = end
+        return errors
+
+    def _matched(self, batch: Batch) -> Iterator[pa.Table | FileError]:
+        """The matches of a batch: one that is refused is halved until a single event is."""
+        try:
+            matches = self._matches_of(batch)
+        except EventError as error:
+            if len(batch) > 1:
+                half = len(batch) // 2
+                yield from self._matched(batch.part(0, half))
+                yield from self._matched(batch.part(half, len(batch)))
+                return
+            message = str(error).removeprefix("event 0, ").removeprefix("event 0: ")
+            yield self._file.error(batch.lines[0], message)
+        except TableError as error:
+            raise FileError(str(error), path=self._file.name) from None
+        else:
+            yield matches
+
+    def _matches_of(self, batch: Batch) -> pa.Table:
+        import pyarrow as pa
+
+        if self._count:
+            counts = self._matcher.count_batch(batch.events)
+            self._matches += int(counts.sum())
+            found = pa.table({"event": batch.labels, "matches": counts})
+        else:
+            pairs = self._matcher.match_batch(batch.events)
+            self._matches += pairs.num_rows
+            found = pairs.set_column(0, "event", batch.labels.take(pairs["event"]))
+        self._events += len(batch)
+        return found

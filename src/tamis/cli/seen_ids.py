@@ -1,0 +1,30 @@
+"""The ids of a file so far, to find those that are there twice or of another type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tamis.cli.subscription_lines import Subscription
+    from tamis.matcher.ids import Id
+
+
+class SeenIds:
+    """Ids by the line that they first stood in. All are of the type of the first."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Id, int] = {}
+        self._type: type | None = None
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def problem(self, subscription: Subscription) -> str | None:
+        """Note an id; what is wrong with it, if anything."""
+        identifier = subscription.id
+        if self._type is None:
+            self._type = type(identifier)
+        if type(identifier) is not self._type:
+            return f"the ids before are {self._type.__name__}; {identifier!r} is {type(identifier).__name__}"
+        first = self._lines.setdefault(identifier, subscription.line)
+        return None if first == subscription.line else f"the id {identifier!r} is also that of line {first}"

@@ -1,0 +1,123 @@
+"""Subscriptions of text files: JSONL, CSV, and an expression per line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.cli.json_text import JsonError, read_object
+from tamis.cli.lines import Line, Lines, not_text
+from tamis.errors import ExpressionError, FileError, HistoryError, IdTypeError, ParseError
+
+if TYPE_CHECKING:
+    from tamis.matcher.ids import Id
+
+_LONGEST_FIELD = 1 << 30
+
+
+class Subscription(NamedTuple):
+    """What a line says: an id, and what stands for the expression (text, the JSON form, or the expression itself)."""
+
+    line: int
+    id: Id
+    source: Any
+
+
+Read = Subscription | FileError
+"""What a line of a file gives: a subscription, or what is wrong with it."""
+
+
+def read_json_lines(lines: Lines) -> Iterator[Read]:
+    """An object per line: ``{"id": "ann", "expression": "price < 5"}``, or with the JSON form under "predicates"."""
+    for line in lines:
+        if line.text.strip():
+            yield _read(lines, line, _of_object)
+
+
+def read_expressions(lines: Lines) -> Iterator[Read]:
+    """An expression per line, whose number is the id; empty lines and those with only a ``--`` comment are skipped."""
+    for line in lines:
+        text = line.text.strip()
+        if text and not text.startswith("--"):
+            yield _read(lines, line, lambda line: Subscription(line.number, line.number, line.text))
+
+
+def read_csv(lines: Lines) -> Iterator[Read]:
+    """Records under a header with the columns id and expression; others are ignored.
+
+    Raises
+    ------
+    FileError
+        When the header has not these columns.
+    """
+    # Python's limit of 128 kB would refuse long expressions.
+    csv.field_size_limit(_LONGEST_FIELD)
+    records = csv.reader((f"{line.text}\n" for line in lines), strict=True)
+    header = _header(lines, records)
+    while True:
+        line = records.line_num + 1
+        try:
+            record = next(records)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield lines.error(line, f"not CSV: {error}")
+            continue
+        if record:
+            yield _of_record(lines, line, header, record)
+
+
+def wrong_expression(error: ExpressionError) -> str:
+    """The text of an error for someone who sees file and line before it."""
+    if isinstance(error, HistoryError):
+        return "compares with earlier events, of which `tamis match` keeps none. Hint: tamis explain --history"
+    error.subscription = None
+    one_line = isinstance(error, ParseError) and "\n" not in error.text
+    # A second number of a line would only confuse.
+    return str(error).replace("(line 1, column ", "(column ", 1) if one_line else str(error)
+
+
+def _read(lines: Lines, line: Line, read: Callable[[Line], Subscription]) -> Read:
+    if problem := not_text(line.text):
+        return lines.error(line.number, problem)
+    try:
+        return read(line)
+    except (JsonError, IdTypeError) as error:
+        return lines.error(line.number, str(error))
+
+
+def _of_object(line: Line) -> Subscription:
+    from tamis.matcher.ids import plain_id
+
+    found = read_object(line.text, "a subscription")
+    forms = [key for key in ("expression", "predicates") if key in found]
+    if "id" not in found or len(forms) != 1:
+        keys = ", ".join(found) or "none"
+        raise JsonError(f"a subscription has the keys id and either expression or predicates; there are: {keys}")
+    source = found[forms[0]]
+    if not isinstance(source, list) and (forms == ["predicates"] or not isinstance(source, str)):
+        wanted = "a list of predicates" if forms == ["predicates"] else "a text or a list of predicates"
+        raise JsonError(f"{forms[0]} must be {wanted}")
+    return Subscription(line.number, plain_id(found["id"]), source)
+
+
+def _header(lines: Lines, records: Iterator[list[str]]) -> list[str]:
+    try:
+        header = [name.strip() for name in next(records, [])]
+    except csv.Error as error:
+        raise lines.error(1, f"not CSV: {error}") from None
+    if header.count("id") != 1 or header.count("expression") != 1:
+        found = f"it is {','.join(header)}" if header else "there is none"
+        raise lines.error(1, f"the header must have the columns id and expression; {found}")
+    return header
+
+
+def _of_record(lines: Lines, line: int, header: list[str], record: list[str]) -> Read:
+    if problem := not_text("".join(record)):
+        return lines.error(line, problem)
+    if len(record) != len(header):
+        fields = f"{len(record)} fields where the header has {len(header)}"
+        return lines.error(line, f"{fields}. Hint: an expression with a comma needs double quotes around it")
+    identifier, text = record[header.index("id")], record[header.index("expression")]
+    return Subscription(line, identifier, text) if identifier else lines.error(line, "the id is empty")

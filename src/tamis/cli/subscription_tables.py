@@ -1,0 +1,69 @@
+"""Subscriptions of Parquet files. A row is a line, and counts from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.parquet_rows import ParquetRows
+from tamis.cli.subscription_lines import Read, Subscription
+from tamis.errors import ExpressionError, FileError, IdTypeError, TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def subscription_tables(rows: ParquetRows) -> Iterator[tuple[int, pa.Table]]:
+    """Tables that `Matcher.add_table` reads, each with the number of its first row.
+
+    Raises
+    ------
+    FileError
+        When the file is damaged, or has not the right columns.
+    """
+    from tamis.matcher.matcher import Matcher
+
+    try:
+        Matcher().add_table(rows.schema.empty_table())
+    except TableError as error:
+        raise FileError(str(error), path=rows.name) from None
+    form = "expression" if "expression" in rows.schema.names else "predicates"
+    return rows.tables(columns=["id", form])
+
+
+def read_rows(rows: ParquetRows) -> Iterator[Read]:
+    """The rows one by one, for those who look at each."""
+    from tamis.matcher.ids import plain_id
+
+    for first, table in subscription_tables(rows):
+        source = _source(table)
+        for row, identifier in enumerate(table["id"].to_pylist()):
+            try:
+                yield Subscription(first + row, plain_id(identifier), source(row))
+            except (IdTypeError, TableError, ExpressionError) as error:
+                yield rows.error(first + row, one_row(error))
+
+
+def one_row(error: Exception) -> str:
+    """The text of an error about a table of one row, without its number there."""
+    return str(error).removeprefix("row 0: ")
+
+
+def _source(table: pa.Table) -> Callable[[int], Any]:
+    """What gives the expression of a row."""
+    from tamis.encoding.predicate_table import read_predicates
+
+    if "expression" in table.column_names:
+        texts = table["expression"].to_pylist()
+
+        def text(row: int) -> str:
+            if texts[row] is None:
+                raise TableError("expression is null")
+            return str(texts[row])
+
+        return text
+    column = table["predicates"]
+    try:
+        return read_predicates(column).expression
+    except TableError:  # some row is wrong
+        return lambda row: read_predicates(column.slice(row, 1)).expression(0)

@@ -1,0 +1,58 @@
+"""Writing a file so that it appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from tamis.errors import FileError
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[BinaryIO]:
+    """Open a file that gets its name when the block ends without an error, and until then has another.
+
+    What is there already is replaced; a pipe or a device is written to as it is.
+
+    Raises
+    ------
+    FileError
+        When it cannot be written.
+    """
+    final, written = _names(path)
+    try:
+        with open(written, "wb") as stream:
+            yield stream
+        if written != final:
+            os.replace(written, final)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    finally:
+        if written != final:
+            with suppress(OSError):
+                written.unlink()
+
+
+def _names(path: str) -> tuple[Path, Path]:
+    """The name that the file is to have, and the one that it has while it is written."""
+    if "\0" in path:
+        raise FileError("cannot be written: a null character in the name", path=path)
+    try:
+        # A link stays a link: what it points to is replaced.
+        final = Path(os.path.realpath(path))
+        if final.is_dir() or not final.name:
+            raise FileError("cannot be written: it is a directory", path=path)
+        if final.exists() and not final.is_file():
+            return final, final
+        return final, final.with_name(f".{final.name}.{os.getpid()}.part")
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: str, error: OSError) -> FileError:
+    return FileError(f"cannot be written: {error.strerror or error}", path=path)

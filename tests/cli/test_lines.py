@@ -1,0 +1,111 @@
+"""Lines keep their numbers whatever is in them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tamis.cli.lines import Line, Lines, not_text, read_text
+from tamis.errors import FileError
+
+
+def lines_of(path: Path, data: bytes) -> list[Line]:
+    path.write_bytes(data)
+    return list(Lines(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("data", "texts"),
+    [
+        (b"", []),
+        (b"a", ["a"]),
+        (b"a\n", ["a"]),
+        (b"a\n\nb\n", ["a", "", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa\nb", ["a", "b"]),
+        ("a\u2028b\x0bc\x85d\né".encode(), ["a\u2028b\x0bc\x85d", "é"]),
+        (b"x" * 200_000 + b"\ny", ["x" * 200_000, "y"]),
+    ],
+)
+def test_lines_and_numbers(tmp_path: Path, data: bytes, texts: list[str]) -> None:
+    assert lines_of(tmp_path / "f", data) == [Line(number, text) for number, text in enumerate(texts, 1)]
+
+
+def test_gzip_is_unpacked(tmp_path: Path) -> None:
+    assert [line.text for line in lines_of(tmp_path / "f.gz", gzip.compress(b"a\nb"))] == ["a", "b"]
+
+
+@pytest.mark.parametrize("data", [b"not gzip", gzip.compress(b"a\n" * 1000, mtime=0)[:-12]], ids=["other", "cut"])
+def test_damaged_gzip_is_an_error_with_the_file(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(FileError, match=r"f\.gz: cannot be read"):
+        lines_of(tmp_path / "f.gz", data)
+
+
+def test_a_byte_that_is_not_utf8_is_found(tmp_path: Path) -> None:
+    _, bad = lines_of(tmp_path / "f", b"ok\nmot\xe9\n")
+    assert bad.number == 2
+    assert not_text(bad.text) == "not UTF-8: byte 0xe9 at column 4. Hint: convert it with iconv -t utf-8"
+    assert not_text("é 𝄞 \u2028") is None
+
+
+@pytest.mark.parametrize(("name", "reason"), [("missing", "No such file"), ("", "Is a directory"), ("a\0b", "null")])
+def test_what_cannot_be_opened(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(FileError, match=reason):
+        Lines(os.path.join(tmp_path, name))
+
+
+def test_the_share_that_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"0123456789\n" * 40_000)
+    lines = Lines(str(path))
+    shares = [lines.share() for _ in lines]
+    assert shares[0] is not None
+    assert 0 < shares[0] < 0.5
+    assert shares[-1] == lines.share() == 1.0
+
+
+def test_a_stream_is_ready_only_when_something_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as stream:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+        lines = Lines("-")
+        assert lines.share() is None
+        assert not lines.ready()
+        os.write(writer, b"a\nb\nc")
+        assert lines.ready()
+        found = iter(lines)
+        assert next(found).text == "a"
+        assert lines.ready()  # b is in memory
+        assert next(found).text == "b"
+        assert not lines.ready()  # c has no end yet
+        os.close(writer)
+        assert lines.ready()
+        assert [line.text for line in found] == ["c"]
+
+
+def test_stdin_without_a_file_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"a\nb")))
+    lines = Lines("-")
+    assert lines.ready()
+    assert lines.name == "stdin"
+    assert [line.text for line in lines] == ["a", "b"]
+
+
+def test_closed_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(FileError, match="stdin: is closed"):
+        Lines("-")
+
+
+def test_read_text(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"a\n\nb\n")
+    assert read_text(str(path)) == "a\n\nb"
+    path.write_bytes(b"a\n\xff\n")
+    with pytest.raises(FileError, match="f:2: not UTF-8"):
+        read_text(str(path))

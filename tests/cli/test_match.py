@@ -1,0 +1,285 @@
+"""`tamis match`: what comes in, what comes out, and what bad lines do."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.running import pairs, run, write, write_jsonl
+
+SUBSCRIPTIONS = [
+    {"id": "cheap", "expression": "price < 10"},
+    {"id": "crime", "predicates": [["genre", "=", "crime"], ["price", ">", 1]]},
+    {"id": "either", "expression": "genre = 'poetry' OR NOT price < 50"},
+]
+EVENTS: list[dict[str, Any]] = [
+    {"price": 5, "genre": "crime", "order": {"id": "o1"}},
+    {"price": 20, "genre": "poetry", "order": {"id": "o2"}},
+    {"price": 20, "genre": "travel", "order": {"id": "o3"}},
+    {"price": 99, "genre": "crime", "order": {"id": "o4"}},
+]
+MATCHES = {(0, "cheap"), (0, "crime"), (1, "either"), (3, "crime"), (3, "either")}
+
+
+@pytest.fixture
+def subscriptions(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "s.jsonl", SUBSCRIPTIONS)
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "e.jsonl", EVENTS)
+
+
+def test_jsonl_to_stdout(subscriptions: Path, events: Path) -> None:
+    result = run("match", subscriptions, events)
+    assert result.exit_code == 0
+    assert pairs(result.stdout) == MATCHES
+    assert result.stderr.startswith("4 events against 3 subscriptions: 5 matches in ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["-"], []])
+def test_events_from_stdin(subscriptions: Path, events: Path, words: list[str]) -> None:
+    assert pairs(run("match", subscriptions, *words, stdin=events.read_text()).stdout) == MATCHES
+
+
+def test_subscriptions_from_stdin(subscriptions: Path, events: Path) -> None:
+    assert pairs(run("match", "-", events, stdin=subscriptions.read_text()).stdout) == MATCHES
+    assert run("match", "-", "-").exit_code == 2
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_batches_change_nothing(subscriptions: Path, events: Path, size: int) -> None:
+    assert pairs(run("match", subscriptions, events, "--batch-size", size).stdout) == MATCHES
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s.parquet"])
+def test_formats_of_subscriptions(tmp_path: Path, events: Path, name: str) -> None:
+    ids, texts = ["cheap", "crime"], ["price < 10", "genre = 'crime' AND price > 1"]
+    if name == "s.csv":
+        write(tmp_path / name, "id,expression", *[f"{each},{text}" for each, text in zip(ids, texts, strict=True)])
+    else:
+        pq.write_table(pa.table({"id": ids, "expression": texts}), tmp_path / name)
+    found = pairs(run("match", tmp_path / name, events).stdout)
+    assert found == {pair for pair in MATCHES if pair[1] != "either"}
+
+
+def test_text_subscriptions_are_known_by_their_line(tmp_path: Path, events: Path) -> None:
+    path = write(tmp_path / "alerts", "-- mine", "price < 10", "", "genre = 'poetry'")
+    assert pairs(run("match", path, events).stdout) == {(0, 2), (1, 4)}
+
+
+def test_parquet_all_the_way(tmp_path: Path) -> None:
+    kind = pa.list_(pa.struct({"attribute": pa.string(), "operator": pa.string(), "values": pa.list_(pa.int64())}))
+    rows = [[{"attribute": "a", "operator": "<", "values": [n]}] for n in range(4)]
+    pq.write_table(pa.table({"id": range(4), "predicates": pa.array(rows, kind)}), tmp_path / "s.parquet")
+    pq.write_table(pa.table({"a": [0, 2, None]}), tmp_path / "e.parquet")
+    result = run("match", tmp_path / "s.parquet", tmp_path / "e.parquet", "-o", tmp_path / "m.parquet")
+    assert result.stdout == ""
+    found = pq.read_table(tmp_path / "m.parquet")
+    assert found.schema.types == [pa.int64(), pa.int64()]
+    assert {tuple(row.values()) for row in found.to_pylist()} == {(0, 1), (0, 2), (0, 3), (1, 3)}
+
+
+def test_counts(tmp_path: Path, subscriptions: Path, events: Path) -> None:
+    records = [json.loads(line) for line in run("match", subscriptions, events, "--count").stdout.splitlines()]
+    assert records == [{"event": event, "matches": count} for event, count in enumerate([2, 1, 0, 2])]
+    run("match", subscriptions, events, "--count", "-o", tmp_path / "m.csv", "--event-id", "order.id")
+    assert (tmp_path / "m.csv").read_text() == "event,matches\no1,2\no2,1\no3,0\no4,2\n"
+
+
+def test_events_named_by_a_field(tmp_path: Path, subscriptions: Path, events: Path) -> None:
+    run("match", subscriptions, events, "--event-id", "order.id", "-o", tmp_path / "m.csv")
+    with (tmp_path / "m.csv").open(newline="") as stream:
+        header, *records = csv.reader(stream)
+    assert header == ["event", "subscription"]
+    assert {tuple(record) for record in records} == {(f"o{event + 1}", each) for event, each in MATCHES}
+
+
+def test_quiet(subscriptions: Path, events: Path) -> None:
+    assert run("match", subscriptions, events, "--quiet").stderr == ""
+
+
+def test_no_events(tmp_path: Path, subscriptions: Path) -> None:
+    result = run("match", subscriptions, write(tmp_path / "none.jsonl"))
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "0 events" in result.stderr
+
+
+# -- bad lines
+
+
+BAD_SUBSCRIPTIONS = [
+    '{"id": "cheap", "expression": "price < 10"}',
+    '{"id": "broken", "expression": "price <"}',
+    "nonsense",
+    '{"id": "cheap", "expression": "price < 11"}',
+    '{"id": 5, "expression": "price < 11"}',
+    '{"id": "past", "expression": "price < ANY (SELECT price FROM history)"}',
+    '{"id": "last", "expression": "genre = \'crime\'"}',
+]
+
+
+def test_stop_at_the_first_bad_subscription(tmp_path: Path, events: Path) -> None:
+    path = write(tmp_path / "bad.jsonl", *BAD_SUBSCRIPTIONS)
+    result = run("match", path, events, "-o", tmp_path / "m.csv")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        f"{path}:2: an attribute or a literal is missing at the end (column 8)\n  price <\n"
+    )
+    assert not (tmp_path / "m.csv").exists()
+
+
+def test_skip_bad_subscriptions(tmp_path: Path, events: Path) -> None:
+    path = write(tmp_path / "bad.jsonl", *BAD_SUBSCRIPTIONS)
+    result = run("match", path, events, "--on-error", "skip")
+    assert result.exit_code == 3
+    assert pairs(result.stdout) == {(0, "cheap"), (0, "last"), (3, "last")}
+    reported = [line.split(":")[1] for line in result.stderr.splitlines() if line.startswith(f"{path}:")]
+    assert reported == ["2", "3", "4", "5", "6"]
+    assert "bad.jsonl:4: the id 'cheap' is also that of line 1\n" in result.stderr
+    assert "bad.jsonl:5: the ids before are str; 5 is int\n" in result.stderr
+    assert "bad.jsonl:6: compares with earlier events" in result.stderr
+    assert "; 5 bad lines skipped\n" in result.stderr
+
+
+def test_bad_rows_of_a_table(tmp_path: Path, events: Path) -> None:
+    kind = pa.list_(pa.struct({"attribute": pa.string(), "operator": pa.string(), "values": pa.list_(pa.int64())}))
+    good = [{"attribute": "price", "operator": "<", "values": [10]}]
+    rows = [good, None, [{"attribute": "price", "operator": "<", "values": [1, 2]}], good, good]
+    pq.write_table(pa.table({"id": list("abcad"), "predicates": pa.array(rows, kind)}), tmp_path / "s.parquet")
+    result = run("match", tmp_path / "s.parquet", events, "--on-error", "skip")
+    assert result.exit_code == 3
+    assert pairs(result.stdout) == {(0, "a"), (0, "d")}
+    assert "s.parquet:2: predicates is null\n" in result.stderr
+    assert "s.parquet:3: < takes one literal" in result.stderr
+    assert "s.parquet:4: the id 'a' is there already\n" in result.stderr
+    stopped = run("match", tmp_path / "s.parquet", events)
+    assert stopped.exit_code == 1
+    assert stopped.stderr.endswith("s.parquet:2: predicates is null\n")
+
+
+BAD_EVENTS = ['{"price": 5}', '{"price": [[1]]}', '{"price": 6}', "nonsense", '{"price": 7}']
+
+
+def test_what_was_matched_before_a_bad_event_is_written(tmp_path: Path, subscriptions: Path) -> None:
+    path = write(tmp_path / "bad.jsonl", *BAD_EVENTS)
+    result = run("match", subscriptions, path)
+    assert result.exit_code == 1
+    assert pairs(result.stdout) == {(0, "cheap")}
+    assert result.stderr == f"{path}:2: attribute 'price': a list holds scalars, not other lists\n"
+
+
+def test_skip_bad_events(tmp_path: Path, subscriptions: Path) -> None:
+    path = write(tmp_path / "bad.jsonl", *BAD_EVENTS)
+    result = run("match", subscriptions, path, "--on-error", "skip", "-o", tmp_path / "m.jsonl")
+    assert result.exit_code == 3
+    assert pairs((tmp_path / "m.jsonl").read_text()) == {(0, "cheap"), (2, "cheap"), (4, "cheap")}
+    assert [line.split(": ")[0] for line in result.stderr.splitlines()[:2]] == [f"{path}:2", f"{path}:4"]
+    assert "3 events" in result.stderr
+    assert "; 2 bad lines skipped" in result.stderr
+
+
+def test_a_flood_of_bad_lines_is_not_shown(tmp_path: Path, subscriptions: Path) -> None:
+    result = run("match", subscriptions, write(tmp_path / "bad", *["x"] * 1000), "--on-error", "skip")
+    assert result.stderr.count("not JSON") == 20
+    assert "; 1,000 bad lines skipped" in result.stderr
+
+
+def test_bad_events_of_a_table(tmp_path: Path) -> None:
+    write(tmp_path / "s.txt", "price > 0")
+    prices = pa.array([1, 2**63, 2, 2**63 + 1], pa.uint64())
+    pq.write_table(pa.table({"price": prices}), tmp_path / "e.parquet")
+    result = run("match", tmp_path / "s.txt", tmp_path / "e.parquet", "--on-error", "skip")
+    assert result.exit_code == 3
+    assert pairs(result.stdout) == {(0, 1), (2, 1)}
+    assert "e.parquet:2: attribute 'price': an integer is beyond 64 bits\n" in result.stderr
+    assert run("match", tmp_path / "s.txt", tmp_path / "e.parquet").exit_code == 1
+
+
+def test_a_table_of_another_form_is_an_error_of_the_file(tmp_path: Path) -> None:
+    write(tmp_path / "s.txt", "price > 0")
+    pq.write_table(pa.table({"price": [[[1]]]}), tmp_path / "e.parquet")
+    result = run("match", tmp_path / "s.txt", tmp_path / "e.parquet", "--on-error", "skip")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{tmp_path / 'e.parquet'}: column 'price'")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["missing", "e.jsonl"], "missing: cannot be opened: No such file or directory"),
+        (["s.jsonl", "missing"], "missing: cannot be opened: No such file or directory"),
+        ([".", "e.jsonl"], ".: cannot be opened: Is a directory"),
+        (["empty", "e.jsonl"], "empty: there is no subscription in it"),
+        (["empty.csv", "e.jsonl"], "empty.csv:1: the header must have the columns id and expression"),
+        (["empty.parquet", "e.jsonl"], "empty.parquet: is not Parquet, or is damaged"),
+        (["s.jsonl", "empty.parquet"], "empty.parquet: is not Parquet, or is damaged"),
+        (["s.jsonl", "e.jsonl", "--index", "scam"], "Error: no index 'scam'; did you mean 'scan'?"),
+        (["s.jsonl", "e.jsonl", "--schema", "missing"], "missing: cannot be opened"),
+        (["s.jsonl", "e.jsonl", "-o", "no/such/file"], "no/such/file: cannot be written: No such file or directory"),
+        (["s.jsonl", "e.jsonl", "--output-format", "parquet"], "stdout: Parquet is written to a file"),
+    ],
+)
+def test_files_that_cannot_be_used(
+    tmp_path: Path, subscriptions: Path, events: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("empty", "empty.csv", "empty.parquet"):
+        write(tmp_path / name)
+    before = sorted(os.listdir(tmp_path))
+    result = run("match", *words)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(message)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+# -- schema
+
+
+def test_schema(tmp_path: Path) -> None:
+    schema = write(tmp_path / "schema.json", '{"at": "timestamp",', '"price": "number"}')
+    subscriptions = write(
+        tmp_path / "s.txt", "at < TIMESTAMP '2026-11-14 10:00:00'", "price = 'x'", "prize < 5", "price < 5"
+    )
+    events = write(tmp_path / "e.jsonl", '{"at": "2026-11-14T09:59:59Z", "price": 1}', '{"price": "1"}', '{"at": "x"}')
+    result = run("match", subscriptions, events, "--schema", schema, "--on-error", "skip")
+    assert result.exit_code == 3
+    assert pairs(result.stdout) == {(0, 1), (0, 4)}
+    assert "s.txt:2: attribute 'price' is a number" in result.stderr
+    assert "s.txt:3: unknown attribute 'prize'; did you mean 'price'?" in result.stderr
+    assert "e.jsonl:2: attribute 'price': '1' is a string, the schema declares a number" in result.stderr
+    assert "e.jsonl:3: attribute 'at': 'x' is not a timestamp" in result.stderr
+
+
+def test_values_of_another_kind_are_mentioned(tmp_path: Path) -> None:
+    subscriptions = write(tmp_path / "s.txt", "at < TIMESTAMP '2026-11-14 10:00:00'")
+    result = run("match", subscriptions, "-", stdin='{"at": "2026-11-14"}\n')
+    assert "1 value of events had another kind" in result.stderr
+    assert "--schema" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "a schema is a JSON object"),
+        ('{"a": "nummer"}', "'nummer' is not a kind"),
+        ('{"a": "number", "a": "string"}', "the key 'a' is given twice"),
+        ("{", "not JSON"),
+    ],
+)
+def test_a_bad_schema(tmp_path: Path, subscriptions: Path, events: Path, text: str, message: str) -> None:
+    schema = write(tmp_path / "schema.json", text)
+    result = run("match", subscriptions, events, "--schema", schema)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{schema}: ")
+    assert message in result.stderr

@@ -1,0 +1,117 @@
+"""Matches are written as readers of each format expect them, and a file appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tamis.cli import match_files
+from tamis.cli.match_files import open_matches
+from tamis.errors import FileError
+
+AWKWARD = ["plain", "", "a,b", 'say "x"', "two\nlines", "é 𝄞", "back\\slash", "\x01"]
+
+
+def write(path: Path, *tables: pa.Table, format: str | None = None) -> Path:
+    with open_matches(str(path), format) as writer:
+        for table in tables:
+            writer.write(table)
+        writer.finish(["event", "subscription"])
+    return path
+
+
+def matches(events: list[Any], subscriptions: list[Any]) -> pa.Table:
+    return pa.table({"event": events, "subscription": subscriptions})
+
+
+@pytest.mark.parametrize("ids", [[1, -2, 3], ["x", "y", "x"]])
+def test_jsonl(tmp_path: Path, ids: list[Any]) -> None:
+    path = write(tmp_path / "m", matches([0, 0], ids[:2]), matches([7], ids[2:]))
+    assert path.read_text().splitlines() == [
+        json.dumps({"event": event, "subscription": each}) for event, each in zip([0, 0, 7], ids, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", ["m.jsonl", "m.csv", "m.parquet"])
+def test_awkward_ids_survive(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, matches(AWKWARD, AWKWARD[::-1]))
+    if name.endswith("jsonl"):
+        found = [tuple(json.loads(line).values()) for line in path.read_text().splitlines()]
+    elif name.endswith("csv"):
+        with path.open(newline="") as stream:
+            header, *found = [tuple(record) for record in csv.reader(stream)]
+        assert header == ("event", "subscription")
+    else:
+        found = [tuple(row.values()) for row in pq.read_table(path).to_pylist()]
+    assert found == list(zip(AWKWARD, AWKWARD[::-1], strict=True))
+
+
+def test_long_tables_are_written_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match_files, "_ROWS_AT_ONCE", 3)
+    table = matches(list(range(10)), list(range(10)))
+    assert len(write(tmp_path / "m.jsonl", table, table).read_text().splitlines()) == 20
+    path = write(tmp_path / "m.parquet", table.slice(0, 1), table.slice(1, 1), table.slice(2))
+    assert pq.read_table(path) == table
+    assert pq.ParquetFile(path).num_row_groups == 1
+
+
+def test_no_matches(tmp_path: Path) -> None:
+    assert write(tmp_path / "m.jsonl").read_text() == ""
+    assert write(tmp_path / "m.csv").read_text() == "event,subscription\n"
+    assert pq.read_table(write(tmp_path / "m.pq")).column_names == ["event", "subscription"]
+
+
+def test_a_given_format_wins(tmp_path: Path) -> None:
+    assert write(tmp_path / "m.jsonl", matches([1], [2]), format="csv").read_text() == "event,subscription\n1,2\n"
+
+
+def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text("old")
+    with open_matches(str(path)) as writer:
+        writer.write(matches([1], [2]))
+        assert path.read_text() == "old"
+        writer.finish(["event", "subscription"])
+    assert path.read_text() == "event,subscription\n1,2\n"
+    assert os.listdir(tmp_path) == ["m.csv"]
+
+
+def test_an_error_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(AttributeError), open_matches(str(tmp_path / "m.csv")) as writer:
+        writer.write(None)
+    assert os.listdir(tmp_path) == []
+
+
+def test_links_stay_links(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write(tmp_path / "link", matches([1], [2]))
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "real").read_text()) == {"event": 1, "subscription": 2}
+
+
+def test_devices_are_written_to_as_they_are() -> None:
+    write(Path(os.devnull), matches([1], [2]))
+    assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize(("name", "reason"), [("", "directory"), ("no/such/folder", "No such file"), ("a\0b", "null")])
+def test_what_cannot_be_written(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(FileError, match=f"cannot be written: .*{reason}"), open_matches(os.path.join(tmp_path, name)):
+        raise AssertionError("unreachable")
+
+
+def test_parquet_needs_a_file() -> None:
+    with pytest.raises(FileError, match="Hint: --output"), open_matches("-", "parquet"):
+        raise AssertionError("unreachable")
+
+
+def test_errors_of_the_work_pass_through(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^mine$"), open_matches(str(tmp_path / "m.csv")):
+        raise ValueError("mine")
