@@ -79,6 +79,18 @@ def test_ids_are_all_str_or_all_int() -> None:
     assert matcher.match_batch([{"a": 1}])["subscription"].to_pylist() == [1]
 
 
+def test_integers_too_long_to_be_written_out() -> None:
+    endless = 10**5000
+    matcher = tamis.Matcher()
+    with pytest.raises(tamis.LiteralError, match="an integer of 16610 bits"):
+        matcher.add("x", [["a", "=", endless]])
+    with pytest.raises(tamis.EventError, match="an integer of 16610 bits"):
+        matcher.match({"a": endless})
+    with pytest.raises(tamis.IdTypeError, match="an integer of 16610 bits"):
+        matcher.add(endless, "a = 1")
+    assert endless not in matcher
+
+
 def test_duplicate_and_unknown_ids() -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "a = 1")

@@ -78,7 +78,7 @@ def check_literal(value: Any) -> Scalar:
     if isinstance(plain, float) and not math.isfinite(plain):
         raise LiteralError(f"{plain} is not a literal of the language: a number must be finite")
     if isinstance(plain, int) and not INT64_MIN <= plain <= INT64_MAX:
-        raise LiteralError(f"the integer {plain} is beyond 64 bits ({INT64_MIN} to {INT64_MAX})")
+        raise LiteralError(f"{in_words(plain)} is beyond 64 bits ({INT64_MIN} to {INT64_MAX})")
     if isinstance(plain, str) and not is_well_formed(plain):
         raise LiteralError(f"{plain!r} holds a lone surrogate and is not a Unicode string")
     return plain
@@ -104,10 +104,15 @@ def check_value(value: Any) -> Scalar | None:
             "use a number, a string, a boolean, a date, a datetime, a list of these, an Interval or a nested object"
         )
     if isinstance(plain, int) and not INT64_MIN <= plain <= INT64_MAX:
-        raise EventError(f"the integer {plain} is beyond 64 bits")
+        raise EventError(f"{in_words(plain)} is beyond 64 bits")
     if isinstance(plain, str) and not is_well_formed(plain):
         raise EventError(f"{plain!r} holds a lone surrogate and is not a Unicode string")
     return plain
+
+
+def in_words(number: int) -> str:
+    """An integer as a message shows it: Python refuses to write out those of thousands of digits."""
+    return f"the integer {number}" if number.bit_length() < 256 else f"an integer of {number.bit_length()} bits"
 
 
 def plain_scalar(value: Any) -> Scalar | None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import DuplicateIdError, IdTypeError, UnknownIdError
-from tamis.language.values import INT64_MAX, INT64_MIN, is_well_formed
+from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_well_formed
 
 Id = str | int
 
@@ -139,6 +139,6 @@ def plain_id(identifier: object) -> Id:
     if isinstance(identifier, int | np.integer) and not isinstance(identifier, bool):
         number = int(identifier)
         if not INT64_MIN <= number <= INT64_MAX:
-            raise IdTypeError(f"the id {number} is beyond 64 bits")
+            raise IdTypeError(f"{in_words(number)} is beyond 64 bits and no id")
         return number
     raise IdTypeError(f"an id is a str or an int, not {type(identifier).__name__}: {identifier!r}")
