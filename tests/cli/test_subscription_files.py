@@ -52,7 +52,7 @@ def test_jsonl(tmp_path: Path) -> None:
         ('{"id": 1, "expression": "a = 1", "predicates": []}', "a subscription has the keys id and either"),
         ('{"id": 1.5, "expression": "a = 1"}', "an id is a str or an int, not float"),
         ('{"id": null, "expression": "a = 1"}', "an id is a str or an int"),
-        ('{"id": 99999999999999999999, "expression": "a = 1"}', "the id 99999999999999999999 is beyond 64 bits"),
+        ('{"id": 99999999999999999999, "expression": "a = 1"}', "the integer 99999999999999999999 is beyond 64 bits"),
         ('{"id": "\\ud800", "expression": "a = 1"}', "the id '\\ud800' holds a lone surrogate"),
         ('{"id": 1, "expression": 5}', "expression must be a text or a list of predicates"),
         ('{"id": 1, "predicates": "a = 1"}', "predicates must be a list of predicates"),
