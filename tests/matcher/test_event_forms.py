@@ -14,6 +14,8 @@ import pytest
 import tamis
 from tests.random_cases import RandomCases
 
+pytestmark = pytest.mark.kernels
+
 MICROSECOND = datetime(2026, 11, 14, 10, 0, 0, 1)
 
 

@@ -8,6 +8,8 @@ from tamis.language.evaluate import matches
 from tamis.matcher.matcher import Matcher
 from tests.random_cases import RandomCases
 
+pytestmark = pytest.mark.kernels
+
 SUBSCRIPTIONS = 150
 EVENTS = 60
 

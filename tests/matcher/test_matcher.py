@@ -13,6 +13,8 @@ from tamis import attr
 from tamis.language.evaluate import matches
 from tamis.matcher import store
 
+pytestmark = pytest.mark.kernels
+
 
 def test_three_ways_to_write_one() -> None:
     matcher = tamis.Matcher()

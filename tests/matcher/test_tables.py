@@ -14,6 +14,8 @@ import tamis
 from tamis.language.expression import And, Expression, Predicate, all_of
 from tests.random_cases import RandomCases
 
+pytestmark = pytest.mark.kernels
+
 VARIANT = pa.struct(
     [
         ("integer", pa.int64()),
