@@ -46,7 +46,7 @@ class ExpressionError(TamisError, ValueError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return text if self.subscription is None else f"subscription {self.subscription!r}: {text}"
+        return text if self.subscription is None else f"subscription {shortened(self.subscription)}: {text}"
 
 
 class ParseError(ExpressionError):
@@ -102,10 +102,16 @@ class NestingError(ExpressionError):
 class UnknownAttributeError(ExpressionError):
     """The declared schema has no such attribute."""
 
+    # Of a schema with more attributes, only those that are spelled nearly so are named.
+    _LISTED = 12
+
     def __init__(self, attribute: str, known: Iterable[str]) -> None:
         self.attribute = attribute
         names = sorted(known)
-        super().__init__(f"unknown attribute {attribute!r}{did_you_mean(attribute, names)}")
+        close = did_you_mean(attribute, names)
+        if not close and len(names) <= self._LISTED:
+            close = f"; there are: {', '.join(names)}" if names else "; none is declared"
+        super().__init__(f"unknown attribute {shortened(attribute)}{close}")
 
 
 class KindError(ExpressionError):
@@ -120,6 +126,7 @@ class EventError(TamisError, ValueError):
     """An event is wrong. `row` is its place in the batch, counted from 0."""
 
     def __init__(self, message: str, *, row: int | None = None, attribute: str | None = None) -> None:
+        self.reason = message
         self.row = row
         self.attribute = attribute
         place = [f"event {row}"] if row is not None else []
@@ -158,7 +165,7 @@ class DuplicateIdError(TamisError, KeyError):
 
     def __init__(self, identifier: object) -> None:
         self.identifier = identifier
-        super().__init__(f"subscription {identifier!r} is there already; use replace() to change it")
+        super().__init__(f"subscription {shortened(identifier)} is there already; use replace() to change it")
 
 
 class UnknownIdError(TamisError, KeyError):
@@ -166,7 +173,7 @@ class UnknownIdError(TamisError, KeyError):
 
     def __init__(self, identifier: object) -> None:
         self.identifier = identifier
-        super().__init__(f"no subscription {identifier!r}")
+        super().__init__(f"no subscription {shortened(identifier)}")
 
 
 class IdTypeError(TamisError, TypeError):
@@ -178,15 +185,17 @@ class UnknownIndexError(TamisError, ValueError):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        super().__init__(f"no index {name!r}{did_you_mean(name, names)}; there are: {', '.join(names)}")
+        super().__init__(f"no index {shortened(name)}{did_you_mean(name, names)}; there are: {', '.join(names)}")
 
 
 class CapabilityError(TamisError, ValueError):
     """The index cannot do what is asked of it."""
 
 
-def did_you_mean(word: str, known: list[str]) -> str:
+def did_you_mean(word: object, known: list[str]) -> str:
     """`; did you mean 'x'?` when some known word is close, else nothing."""
+    if not isinstance(word, str):
+        return ""
     folded = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), list(folded), n=2, cutoff=0.6)
     if not close:
@@ -194,7 +203,11 @@ def did_you_mean(word: str, known: list[str]) -> str:
     return "; did you mean " + " or ".join(repr(folded[name]) for name in close) + "?"
 
 
-def shortened(text: object, *, quoted: bool = True, most: int = 100) -> str:
-    """A text as a message shows it: quoted, and cut in the middle where it is long."""
-    shown = repr(text) if quoted else str(text)
+def shortened(value: object, *, quoted: bool = True, most: int = 100) -> str:
+    """A value as a message shows it: quoted, and cut in the middle where it is long. It never fails."""
+    try:
+        shown = repr(value) if quoted else str(value)
+    except Exception:
+        # A list of lists of lists that is too deep for Python, or an object that cannot show itself.
+        shown = f"<{type(value).__name__}>"
     return shown if len(shown) <= most else f"{shown[: most - 20]} ... {shown[-15:]}"

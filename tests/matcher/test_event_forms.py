@@ -209,6 +209,11 @@ def test_no_events_and_no_subscriptions() -> None:
         (pa.table({"a.b": [1], "a": [{"b": 2}]}), "given twice"),
         (pa.table({"e": pa.array([[{"name": "a", "value": 1}]])}), "'attribute' and 'value'"),
         (pa.table({"e": pa.array([[(1, 1)]], pa.map_(pa.int64(), pa.int64()))}), "are strings"),
+        (pa.table({"": [1]}), "cannot be empty"),
+        (pa.table({"a": [{"": 1}], "b": [1]}), "cannot be empty inside 'a'"),
+        (pa.table({"e": pa.array([[("", 1)]], pa.map_(pa.string(), pa.int64()))}), "cannot be empty"),
+        (pa.table({"a": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}), "out of range"),
+        (pa.chunked_array([[1]]), "cannot be read as an Arrow table"),
         ({"a": 1}, "match\\(\\) takes a single event"),
         ("a = 1", "a list of mappings"),
         (5, "a list of mappings"),
@@ -261,8 +266,81 @@ def arrow_variant(value: Any) -> dict[str, Any]:
     return variant(value)
 
 
-def test_values_of_a_kind_that_nobody_asks_for_are_counted() -> None:
-    matcher = matcher_of("a = 1", "b IS NOT NULL", "c LIKE 'x%'")
-    matcher.match({"a": "one", "b": 5, "c": 3, "d": 7})
-    matcher.match_batch(pa.table({"a": ["x", None, "y"], "c": [1, 2, None]}))
-    assert matcher.stats()["mismatched"] == 2 + 4
+def test_values_of_another_kind_than_asked_for_are_counted() -> None:
+    events: list[dict[str, Any]] = [
+        {"a": "one", "b": 5, "c": 3, "d": 7},  # a and c
+        {"a": 1, "c": "x", "e": 5},  # e lacks a string
+        {"e": "x"},  # e lacks a number
+        {"e": [1, "x"], "a": [1, "x"]},
+        {"a": None, "c": []},
+    ]
+    one_by_one, table = (matcher_of("a = 1", "b IS NOT NULL", "c LIKE 'x%'", "e = 1 OR e = 'x'") for _ in range(2))
+    for event in events:
+        one_by_one.match(event)
+    rows = [[{"attribute": name, "value": value} for name, value in entries(event)] for event in events[:4]]
+    table.match_batch(
+        pa.table({"event": pa.array(rows, pa.list_(pa.struct([("attribute", pa.string()), ("value", VARIANT)])))})
+    )
+    assert one_by_one.stats()["mismatched"] == table.stats()["mismatched"] == 2 + 1 + 1
+
+
+LEFT_OUT = pa.array([True, False, False])
+
+
+ODD_LISTS = [
+    (
+        pa.ListArray.from_arrays(pa.array([0, 1, 3, 4], pa.int32()), pa.array([1, 2, None, 1]), mask=LEFT_OUT),
+        [[], [2], [1]],
+    ),
+    (pa.FixedSizeListArray.from_arrays(pa.array([1, 1, 2, 2, 1, 3]), 2, mask=LEFT_OUT), [[], [2], [1, 3]]),
+    (
+        pa.ListViewArray.from_arrays(pa.array([2, 0], pa.int32()), pa.array([1, 2], pa.int32()), pa.array([2, 1, 3])),
+        [[3], [2, 1]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("column", "rows"), ODD_LISTS)
+def test_lists_that_are_null_but_have_elements(column: pa.Array, rows: list[Any]) -> None:
+    matcher = matcher_of("a = 1", "a = 2", "a = 3", "a IS NULL")
+    events = [{"a": row} for row in rows]
+    assert found(matcher, pa.table({"a": column})) == expected(matcher, events)
+    assert found(matcher, pa.table({"a": column}).slice(1)) == expected(matcher, events[1:])
+
+
+def test_maps_that_are_null_but_have_entries() -> None:
+    matcher = matcher_of("a = 1", "b = 2", "c = 3")
+    keys, items = pa.array(["a", "b", "c"]), pa.array([1, 2, 3])
+    column = pa.MapArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), keys, items, mask=LEFT_OUT)
+    assert found(matcher, pa.table({"e": column})) == [(1, 1), (2, 2)]
+    assert found(matcher, pa.table({"e": column}).slice(2)) == [(0, 2)]
+
+
+def test_strings_as_views_anywhere() -> None:
+    """polars gives all strings, categories and lists of them as views."""
+    import polars as pl
+
+    matcher = matcher_of("a = 'x'", "a = 'y'", "s.a = 'x'")
+    assert found(matcher, pl.DataFrame({"a": ["x", None, "y"]}, schema={"a": pl.Categorical})) == [(0, 0), (2, 1)]
+    assert found(matcher, pl.DataFrame({"a": ["x"]}).with_columns(pl.col("a").cast(pl.Enum(["x"])))) == [(0, 0)]
+    assert found(matcher, pl.DataFrame({"a": [["x", "y"], []]}, schema={"a": pl.List(pl.Categorical)})) == [
+        (0, 0),
+        (0, 1),
+    ]
+    assert found(
+        matcher, pl.DataFrame({"e": [[{"attribute": "b", "value": "x"}, {"attribute": "a", "value": "y"}]]})
+    ) == [(0, 1)]
+    assert found(matcher, pl.DataFrame({"s": [{"a": "x"}, None], "t": [1, 2]})) == [(0, 2)]
+
+
+def test_a_map_of_variants_beside_another_column() -> None:
+    matcher = matcher_of("e.a = 1", "e.a = 'x'")
+    column = pa.array([[("a", {"integer": 1})], [("a", {"string": "x"})]], pa.map_(pa.string(), VARIANT))
+    assert found(matcher, pa.table({"e": column, "k": [1, 2]})) == [(0, 0), (1, 1)]
+
+
+def test_a_name_given_in_two_ways_but_once_a_row() -> None:
+    matcher = matcher_of("b.c = 1")
+    assert found(matcher, pa.table({"b": [{"c": 1}, {"c": None}], "b.c": [None, 1]})) == [(0, 0), (1, 0)]
+    with pytest.raises(tamis.EventError, match=r"event 1, attribute 'b\.c': the attribute is given twice"):
+        matcher.match_batch(pa.table({"b": [{"c": None}, {"c": 1}], "b.c": [None, 1]}))

@@ -122,6 +122,30 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
     assert len(matcher) == 0
 
 
+@pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", 1.5])
+def test_what_is_no_list(wrong: Any) -> None:
+    matcher = tamis.Matcher()
+    with pytest.raises(tamis.IdTypeError, match="ids are a list"):
+        matcher.add_many(wrong, ["a = 1", "a = 2"])
+    with pytest.raises(tamis.ExpressionError, match="expressions are a list"):
+        matcher.add_many(["a", "b"], wrong)
+    with pytest.raises(tamis.TableError):
+        matcher.add_table(wrong)
+    assert [wrong] not in matcher
+    assert len(matcher) == 0
+
+
+def test_results_before_the_first_subscription_and_after_the_last() -> None:
+    matcher = tamis.Matcher()
+    assert matcher.match_batch([{"a": 1}]).num_rows == 0
+    matcher.add("x", "a = 1")
+    assert matcher.match_batch([{"a": 1}])["subscription"].to_pylist() == ["x"]
+    matcher.remove("x")
+    assert matcher.match_batch([{"a": 1}]).num_rows == 0
+    matcher.add(5, "a = 1")
+    assert matcher.match_batch([{"a": 1}])["subscription"].to_pylist() == [5]
+
+
 def test_replace_keeps_the_old_expression_when_the_new_one_is_wrong() -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "a = 1")
@@ -257,6 +281,37 @@ def test_much_removed_is_swept_away(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(matcher.explain("t7", {"a": 2}).expression) == "a = 2"
     assert "b = 2" in str(matcher.explain("m8", {"a": 2}).expression)
     assert matcher.stats()["bytes"] <= before
+
+
+def test_a_sweep_forgets_constants_patterns_and_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_FEWEST_TO_SWEEP", 8)
+    matcher = tamis.Matcher()
+    matcher.add("stays", "s LIKE '%keep%' OR s RLIKE '^k+$' OR t > 'm' OR n = 9007199254740993")
+    tree = " AND ".join(f"(q{i} = 1 OR r{i} LIKE '%x%')" for i in range(8))
+    matcher.add("tree", tree)
+    matcher.add("moves", "a = 1")
+    for i in range(200):
+        matcher.replace(
+            "moves", f"s LIKE '%drop{i}%' AND s RLIKE 'd{i}+' AND t = 'w{i:03}' AND n < {2**53 + 2 * i} AND z{i} = 1"
+        )
+    assert matcher.stats()["dimensions"] < 16 + 8 + 60
+    truth = {"s": "drop199 d1999", "t": "w199", "n": 5, "z199": 1}
+    cases: list[tuple[dict[str, Any], list[str]]] = [
+        (truth, ["moves", "stays"]),
+        ({**truth, "t": "w198"}, ["stays"]),
+        ({"s": "we keep it"}, ["stays"]),
+        ({"s": "kkk"}, ["stays"]),
+        ({"s": "drop7 d77", "t": "m"}, []),
+        ({"t": "ma"}, ["stays"]),
+        ({"n": 2**53 + 1}, ["stays"]),
+        ({"n": 2**53}, []),
+        ({f"q{i}": 1 for i in range(8)}, ["tree"]),
+        ({f"r{i}": "axb" for i in range(8)}, ["tree"]),
+        ({f"r{i}": "axb" for i in range(7)}, []),
+    ]
+    for event, expected in cases:
+        assert sorted(matcher.match(event)) == expected, event
+        assert sorted(matcher.match_batch([event])["subscription"].to_pylist()) == expected
 
 
 def test_removing_everything_forgets_everything() -> None:

@@ -170,6 +170,9 @@ WRONG: list[tuple[Any, str]] = [
     (table_of([[("a", "=", [{}])]]), "NULL is not a literal"),
     (table_of([[("", "=", [1])]], pa.int64()), "name cannot be empty"),
     (table_of([[(None, "=", [1])]], pa.int64()), "row 0: a predicate's attribute is null"),
+    (table_of([[("a", "=", [1])], [("a", "<", [2**60])]], pa.timestamp("us")), "subscription 1: .*outside the years 1 to 9999"),
+    (table_of([[("a", "=", [1])], [("a", "in", [1, 2**64 - 1])]], pa.uint64()), "row 1: a literal is wrong: .*beyond 64 bits"),
+    (pa.chunked_array([[1]]), "cannot be read as an Arrow table"),
     ([1, 2], "an Arrow table is needed"),
 ]  # fmt: skip
 
@@ -178,10 +181,24 @@ WRONG: list[tuple[Any, str]] = [
 def test_a_wrong_table_is_refused_whole(table: Any, message: str) -> None:
     matcher = tamis.Matcher()
     matcher.add(99, "z = 1")
-    with pytest.raises(tamis.TamisError, match=message):
+    with pytest.raises(tamis.TamisError, match=message) as refusal:
         matcher.add_table(table)
+    assert not isinstance(refusal.value, tamis.EventError)
     assert len(matcher) == 1
     assert matcher.match({"a": 1, "z": 1}) == [99]
+
+
+def test_words_of_a_dictionary_that_no_row_uses() -> None:
+    attribute = pa.DictionaryArray.from_arrays(pa.array([1, 1], pa.int32()), ["", "a", None])
+    operator = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["=", "foo", None])
+    structs = pa.StructArray.from_arrays(
+        [attribute, operator, pa.array([[0], [1]])], ["attribute", "operator", "values"]
+    )
+    matcher = tamis.Matcher()
+    matcher.add_table(
+        pa.table({"id": [0, 1], "predicates": pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), structs)})
+    )
+    assert matcher.match({"a": 1}) == [1]
 
 
 def test_a_null_among_the_predicates() -> None:

@@ -12,11 +12,13 @@ import tamis
 from tamis.language.evaluate import matches
 from tamis.workload import PRESETS, Workload, generate, preset
 
-CHANGES: dict[str, Any] = {"subscriptions": 3000, "match_probability": 0.02, "events": 50, "other_events": 20}
+CHANGES: dict[str, Any] = {"subscriptions": 3000, "events": 50, "other_events": 20}
 
 
 def workload(name: str, **changes: Any) -> Workload:
-    return generate(preset(name, **{**CHANGES, **changes}))
+    if PRESETS[name].style == "be-gen":
+        changes = {"match_probability": 0.02, **changes}
+    return generate(preset(name, **CHANGES, **changes))
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))

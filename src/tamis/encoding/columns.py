@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.encoding.runs import run_indices
 from tamis.errors import EventError, TableError
 from tamis.language.values import INT64_MAX, INT64_MIN, Kind
 
@@ -22,6 +23,10 @@ VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")
 """The fields of a struct that stands for a value of any kind."""
 
 Rows = npt.NDArray[np.int64]
+_NO_ROWS: Rows = np.zeros(0, np.int64)
+
+_Source = tuple[str, pa.Array, Rows]
+"""An attribute, values of any type, and the row of each."""
 
 
 class Column(NamedTuple):
@@ -43,26 +48,33 @@ def event_columns(table: pa.Table) -> Iterator[Column]:
     EventError
         When an attribute is given twice, or an integer is beyond 64 bits.
     """
+    sources = _sources(table)
+    given: dict[str, Rows] = {}
+    for attribute, values, rows in sources:
+        if not attribute:
+            raise EventError("an attribute's name cannot be empty")
+        columns = list(typed(attribute, values, rows))
+        filled = np.unique(np.concatenate([column.rows for column in columns])) if columns else _NO_ROWS
+        twice = np.intersect1d(given.get(attribute, _NO_ROWS), filled, assume_unique=True)
+        if len(twice):
+            raise EventError("the attribute is given twice", row=int(twice[0]), attribute=attribute)
+        given[attribute] = np.union1d(given[attribute], filled) if attribute in given else filled
+        yield from columns
+
+
+def _sources(table: pa.Table) -> Iterator[_Source]:
+    """The attributes of a table, with Arrow values and the row of each."""
+    rows = np.arange(table.num_rows, dtype=np.int64)
     if len(table.column_names) == 1:
         only = table.schema.field(0)
         if pa.types.is_map(only.type):
-            yield from _paired(_combined(table, 0), *_map_parts(_combined(table, 0)))
+            yield from _paired(rows, *_map_parts(combined(table.column(0))))
             return
-        if _is_list(only.type) and pa.types.is_struct(only.type.value_type):
-            yield from _listed(_combined(table, 0), only.name)
+        if is_list(only.type) and pa.types.is_struct(only.type.value_type):
+            yield from _paired(rows, *_entry_parts(combined(table.column(0)), only.name))
             return
-    seen: set[str] = set()
-    rows = np.arange(table.num_rows, dtype=np.int64)
     for index, name in enumerate(table.column_names):
-        for attribute, values, value_rows in _flattened(name, _combined(table, index), rows):
-            if attribute in seen:
-                raise EventError("the attribute is given twice", attribute=attribute)
-            seen.add(attribute)
-            yield from typed(attribute, values, value_rows)
-
-
-def _combined(table: pa.Table, index: int) -> pa.Array:
-    return combined(table.column(index))
+        yield from _flattened(name, combined(table.column(index)), rows)
 
 
 def combined(column: pa.ChunkedArray) -> pa.Array:
@@ -72,62 +84,113 @@ def combined(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _flattened(name: str, values: pa.Array, rows: Rows) -> Iterator[tuple[str, pa.Array, Rows]]:
-    """Structs to dotted names; everything else as it is."""
+def _flattened(name: str, values: pa.Array, rows: Rows) -> Iterator[_Source]:
+    """Structs and maps to dotted names; everything else as it is."""
     if pa.types.is_struct(values.type):
         for field, child in zip(values.type, values.flatten(), strict=True):
-            yield from _flattened(f"{name}.{field.name}", child, rows)
+            yield from _flattened(_dotted(name, field.name), child, rows)
     elif pa.types.is_map(values.type):
-        for column in _paired(values, *_map_parts(values)):
-            yield f"{name}.{column.attribute}", _back_to_arrow(column), rows[column.rows]
+        for attribute, items, item_rows in _paired(rows, *_map_parts(values)):
+            yield _dotted(name, attribute), items, item_rows
     else:
         yield name, values, rows
 
 
-def _back_to_arrow(column: Column) -> pa.Array:
-    if column.kind is Kind.TIMESTAMP:
-        return pa.array(column.values, pa.int64()).cast(pa.timestamp("us"))
-    return pa.array(column.values)
+def _dotted(name: str, inner: str) -> str:
+    if not inner:
+        raise EventError(f"an attribute's name cannot be empty inside {name!r}")
+    return f"{name}.{inner}"
 
 
 def _map_parts(maps: pa.Array) -> tuple[Rows, pa.Array, pa.Array]:
-    """The entries of a map column: row, key, item."""
-    lists = maps.cast(pa.list_(pa.struct([("key", maps.type.key_type), ("value", maps.type.item_type)])))
-    entries = pc.list_flatten(lists)
-    keys, items = entries.flatten()
-    return pc.list_parent_indices(lists).to_numpy().astype(np.int64), keys, items
+    """The entries of a map column: the row of each, key, item."""
+    places, parents = list_places(maps)
+    return parents, chosen(maps.keys, places), chosen(maps.items, places)
 
 
-def _listed(lists: pa.Array, name: str) -> Iterator[Column]:
-    entry = lists.type.value_type
-    names = [field.name for field in entry]
+def _entry_parts(lists: pa.Array, name: str) -> tuple[Rows, pa.Array, pa.Array]:
+    """The entries of a column of lists of structs: the row of each, attribute, value."""
+    names = [field.name for field in lists.type.value_type]
     if sorted(names) != ["attribute", "value"]:
         raise TableError(
             f"the only column {name!r} is a list of structs with the fields {names}; "
             "events need the fields 'attribute' and 'value'"
         )
-    entries = pc.list_flatten(lists)
-    rows = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
-    children = entries.flatten()
-    yield from _paired(lists, rows, children[names.index("attribute")], children[names.index("value")])
+    places, parents = list_places(lists)
+    fields = dict(zip(names, lists.values.flatten(), strict=True))
+    return parents, chosen(fields["attribute"], places), chosen(fields["value"], places)
 
 
-def _paired(lists: pa.Array, rows: Rows, keys: pa.Array, items: pa.Array) -> Iterator[Column]:
+def _paired(rows: Rows, parents: Rows, keys: pa.Array, items: pa.Array) -> Iterator[_Source]:
     """Entries of (attribute, value), sorted apart by attribute."""
     if not is_text(keys.type):
         raise TableError(f"names of attributes are strings, not {keys.type}")
+    keys = plain_texts(keys)
     if keys.null_count:
-        row = int(rows[np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False))[0]])
+        row = int(rows[parents[np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False))[0]]])
         raise EventError("an attribute's name is null", row=row)
-    encoded = keys if pa.types.is_dictionary(keys.type) else pc.dictionary_encode(keys)
+    encoded = pc.dictionary_encode(keys)
     codes = encoded.indices.to_numpy().astype(np.int64)
     order = grouped(codes)
     bounds = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
-    sorted_items, sorted_rows = items.take(pa.array(order)), rows[order]
+    sorted_items, sorted_rows = chosen(items, order), rows[parents[order]]
     for code, attribute in enumerate(encoded.dictionary.to_pylist()):
         start, end = int(bounds[code]), int(bounds[code + 1])
-        if start < end:
-            yield from typed(attribute, sorted_items.slice(start, end - start), sorted_rows[start:end])
+        yield attribute, sorted_items.slice(start, end - start), sorted_rows[start:end]
+
+
+def list_places(lists: pa.Array) -> tuple[Rows, Rows]:
+    """Of every element of a column of lists or maps: its place in the child array, and the row of its list.
+
+    Arrow's own functions disagree about lists that are null and yet have elements, which are left out here.
+    """
+    kind = lists.type
+    if pa.types.is_fixed_size_list(kind):
+        starts = (lists.offset + np.arange(len(lists), dtype=np.int64)) * kind.list_size
+        counts = np.full(len(lists), kind.list_size, np.int64)
+    elif pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        starts, counts = lists.offsets.to_numpy().astype(np.int64), lists.sizes.to_numpy().astype(np.int64)
+    else:
+        offsets = lists.offsets.to_numpy().astype(np.int64)
+        starts, counts = offsets[:-1], np.diff(offsets)
+    if lists.null_count:
+        counts = np.where(lists.is_valid().to_numpy(zero_copy_only=False), counts, 0)
+    return run_indices(starts, counts), np.repeat(np.arange(len(lists), dtype=np.int64), counts)
+
+
+def chosen(values: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
+    """The values at some places, without a copy where they stand in a row."""
+    if len(places) == 0:
+        return values.slice(0, 0)
+    if places[-1] - places[0] == len(places) - 1 and (np.diff(places) == 1).all():
+        return values.slice(int(places[0]), len(places))
+    return without_views(values).take(pa.array(places))
+
+
+def without_views(values: pa.Array) -> pa.Array:
+    """Strings in a form that Arrow's functions know: for views, which polars gives, it has few."""
+    kind = values.type
+    if pa.types.is_string_view(kind):
+        return values.cast(pa.large_string())
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        return pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.large_string()))
+    if pa.types.is_struct(kind) and kind.num_fields:
+        fields = [without_views(child) for child in values.flatten()]
+        return pa.StructArray.from_arrays(fields, names=[field.name for field in kind], mask=values.is_null())
+    if is_list(kind) and without_views(values.values.slice(0, 0)).type != kind.value_type:
+        places, parents = list_places(values)
+        counts = np.bincount(parents, minlength=len(values))
+        offsets = pa.array(np.append(0, np.cumsum(counts)), pa.int64())
+        return pa.LargeListArray.from_arrays(
+            offsets, chosen(without_views(values.values), places), mask=values.is_null()
+        )
+    return values
+
+
+def plain_texts(values: pa.Array) -> pa.Array:
+    """Strings as strings, where they come as a dictionary or as views."""
+    plain = without_views(values)
+    return plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
 
 
 def grouped(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
@@ -141,16 +204,17 @@ def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
     kind = values.type
     if pa.types.is_null(kind):
         return
-    if pa.types.is_dictionary(kind):
+    if is_text(kind):
+        values = plain_texts(values)
+        kind = values.type
+    elif pa.types.is_dictionary(kind):
         values, kind = values.dictionary_decode(), kind.value_type
-    if pa.types.is_string_view(kind):
-        values, kind = values.cast(pa.large_string()), pa.large_string()  # views lack most of Arrow's functions
-    if _is_list(kind):
-        parents = pc.list_parent_indices(values).to_numpy().astype(np.int64)
+    if is_list(kind):
         element = kind.value_type
-        if _is_list(element) or (pa.types.is_struct(element) and not is_variant(element)) or pa.types.is_map(element):
+        if is_list(element) or (pa.types.is_struct(element) and not is_variant(element)) or pa.types.is_map(element):
             raise TableError(f"column {attribute!r}: a list holds scalars, not {element}")
-        yield from typed(attribute, pc.list_flatten(values), rows[parents])
+        places, parents = list_places(values)
+        yield from typed(attribute, chosen(values.values, places), rows[parents])
         return
     if is_variant(kind):
         for child in values.flatten():
@@ -206,10 +270,10 @@ def _integers(decimals: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
 
 
 def _microseconds(attribute: str, values: pa.Array) -> npt.NDArray[np.int64]:
-    if pa.types.is_date(values.type):
-        values = values.cast(pa.timestamp("us"))
-    zone = values.type.tz
     try:
+        if pa.types.is_date(values.type):
+            values = values.cast(pa.timestamp("us"))
+        zone = values.type.tz
         # Finer than microseconds is cut off, towards the past.
         if values.type.unit == "ns":
             return np.asarray(values.cast(pa.int64()).to_numpy() // 1000, np.int64)
@@ -229,7 +293,7 @@ def is_variant(kind: pa.DataType) -> bool:
     return pa.types.is_struct(kind) and kind.num_fields > 0 and all(field.name in VARIANT_FIELDS for field in kind)
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def is_list(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_list(kind)
         or pa.types.is_large_list(kind)

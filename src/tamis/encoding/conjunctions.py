@@ -19,7 +19,8 @@ import numpy.typing as npt
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import inlined, kernel
 from tamis.encoding.labels import Relabelling
-from tamis.encoding.predicates import GrowingPredicates, Predicates, run_indices, taken
+from tamis.encoding.predicates import GrowingPredicates, Predicates, taken
+from tamis.encoding.runs import run_indices
 
 _EMPTY = -1
 _LOWEST_CAPACITY = 64

@@ -39,6 +39,7 @@ from tamis.encoding.keys import (
 )
 from tamis.encoding.labels import Labels, Relabelling
 from tamis.encoding.patterns import Needles, Regexes
+from tamis.encoding.runs import run_indices
 from tamis.language.values import Kind, to_microseconds
 
 PRESENT = -1
@@ -86,6 +87,9 @@ class Dimension(ABC):
     def key(self, value: Any) -> int:
         """The key of one value, of a predicate or of an event."""
 
+    def keep(self, lows: Keys, highs: Keys) -> None:  # noqa: B027 - most dimensions keep nothing
+        """Forget the constants on which none of these intervals depends."""
+
 
 class NumberDimension(Dimension):
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
@@ -114,6 +118,11 @@ class NumberDimension(Dimension):
             if len(chosen):
                 codes[chosen] = labels.locate_integers(values[chosen].astype(np.int64))
         return codes
+
+    def keep(self, lows: Keys, highs: Keys) -> None:
+        ends = np.concatenate((lows, highs))
+        self._large.keep(ends)
+        self._small.keep(ends)
 
     @staticmethod
     def labelled(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -178,8 +187,11 @@ class StringDimension(Dimension):
             return np.array([self._labels.locate(text) for text in changed.to_pylist()], np.int64)
         if self._constants is None:
             self._constants = pa.array(self._labels.constants, pa.large_string())
-        labels = np.array(self._labels.labels, np.int64)
-        return texts.locate(changed, self._constants, labels, self._labels.first + 1)
+        return texts.locate(changed, self._constants, self._labels.label_array(), self._labels.first + 1)
+
+    def keep(self, lows: Keys, highs: Keys) -> None:
+        self._labels.keep(np.concatenate((lows, highs)))
+        self._constants = None
 
 
 class PatternDimension(Dimension):
@@ -197,6 +209,9 @@ class PatternDimension(Dimension):
     def hits(self, text: str) -> list[int]:
         """The keys of a string of an event."""
         return [PRESENT, *self._patterns.hits(text.lower() if self._lower else text)]
+
+    def keep(self, lows: Keys, highs: Keys) -> None:
+        self._patterns.keep(set(run_indices(lows, highs - lows + 1).tolist()))
 
     def keys(self, values: pa.Array) -> tuple[Keys, npt.NDArray[np.int64]]:
         """The keys of a column of strings, and how many each string has."""
@@ -230,9 +245,11 @@ _CLASSES: dict[Facet, type[Dimension]] = {
 class Facets:
     """The dimensions of one attribute, arranged by the kind of value that feeds them."""
 
-    __slots__ = ("boolean", "number", "patterns", "presence", "texts", "timestamp")
+    __slots__ = ("asked", "boolean", "number", "patterns", "presence", "texts", "timestamp")
 
     def __init__(self) -> None:
+        self.asked: frozenset[Kind] = frozenset()
+        """The kinds that some predicate compares with."""
         self.number: NumberDimension | None = None
         self.timestamp: TimestampDimension | None = None
         self.boolean: BooleanDimension | None = None
@@ -242,21 +259,15 @@ class Facets:
 
     def add(self, dimension: Dimension) -> None:
         if isinstance(dimension, StringDimension):
+            self.asked |= {Kind.STRING}
             self.texts.append(dimension)
         elif isinstance(dimension, PatternDimension):
+            self.asked |= {Kind.STRING}
             self.patterns.append(dimension)
         else:
             setattr(self, dimension.facet.value, dimension)
-
-    def asks_for(self, kind: Kind) -> bool:
-        """Whether some predicate compares with values of this kind."""
-        if kind is Kind.STRING:
-            return bool(self.texts or self.patterns)
-        return getattr(self, kind.value) is not None
-
-    def only_presence(self) -> bool:
-        """Whether predicates ask of the attribute no more than whether it is there."""
-        return not any(self.asks_for(kind) for kind in Kind)
+            if dimension.facet is not Facet.PRESENCE:
+                self.asked |= {Kind(dimension.facet.value)}
 
 
 class Dimensions:
@@ -281,10 +292,20 @@ class Dimensions:
         dimension = self._by_name.get((attribute, facet))
         if dimension is None:
             dimension = _CLASSES[facet](len(self._all), attribute, facet)
-            self._all.append(dimension)
-            self._by_name[attribute, facet] = dimension
-            self.by_attribute.setdefault(attribute, Facets()).add(dimension)
+            self._enter(dimension)
         return dimension
 
-    def __contains__(self, name: tuple[str, Facet]) -> bool:
-        return name in self._by_name
+    def kept(self, numbers: Iterable[int]) -> tuple[Dimensions, npt.NDArray[np.int32]]:
+        """Some of the dimensions alone, numbered anew in the same order, and the new number of each old one."""
+        kept = Dimensions()
+        renumbered = np.zeros(len(self), np.int32)
+        for number in numbers:
+            dimension = self._all[number]
+            renumbered[number] = dimension.number = len(kept)
+            kept._enter(dimension)
+        return kept, renumbered
+
+    def _enter(self, dimension: Dimension) -> None:
+        self._all.append(dimension)
+        self._by_name[dimension.attribute, dimension.facet] = dimension
+        self.by_attribute.setdefault(dimension.attribute, Facets()).add(dimension)

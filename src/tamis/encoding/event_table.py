@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tamis.encoding.columns import Column, Rows, event_columns
 from tamis.encoding.dimensions import Dimensions, Facets
 from tamis.encoding.events import EncodedEvents, EventBatch
 from tamis.encoding.kernel import kernel
-from tamis.encoding.predicates import run_indices
+from tamis.encoding.runs import run_indices
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 
@@ -23,15 +24,13 @@ _Part = tuple[int, Rows, npt.NDArray[np.int64]]
 def encode_table(table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> EncodedEvents:
     """Encode a table of events in one of the forms that `columns` reads; with a schema, they must keep to it."""
     parts: list[_Part] = []
-    mismatched = 0
-    rows_of: dict[str, Rows] = {}
+    # An attribute has several columns where its values are of several kinds, or integers and doubles.
+    rows_of: dict[str, dict[Kind, list[Rows]]] = {}
     for column in event_columns(table):
+        seen = rows_of.setdefault(column.attribute, {}).setdefault(column.kind, [])
+        seen.append(column.rows)
         if schema is not None:
-            # An attribute has several columns where integers and doubles come apart.
-            before = rows_of.get(column.attribute)
-            rows = column.rows if before is None else np.sort(np.concatenate((before, column.rows)))
-            rows_of[column.attribute] = rows
-            schema.check_column(column.attribute, column.kind, rows)
+            schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
         facets = dimensions.by_attribute.get(column.attribute)
         if facets is None:
             continue
@@ -39,9 +38,24 @@ def encode_table(table: pa.Table, dimensions: Dimensions, schema: Schema | None 
             rows = np.unique(column.rows)
             parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
         parts.extend(_parts(column, facets))
-        if not facets.asks_for(column.kind) and not facets.only_presence():
-            mismatched += len(column.rows)
+    mismatched = sum(
+        _mismatched(dimensions.by_attribute[attribute].asked, kinds)
+        for attribute, kinds in rows_of.items()
+        if attribute in dimensions.by_attribute
+    )
     return EncodedEvents(_batch(parts, table.num_rows), mismatched)
+
+
+def _mismatched(asked: frozenset[Kind], kinds: dict[Kind, list[Rows]]) -> int:
+    """How many rows have the attribute, but not in all the kinds that are asked for."""
+    if asked <= kinds.keys() and len(kinds) == 1:
+        return 0
+    rows = {kind: np.unique(np.concatenate(parts)) for kind, parts in kinds.items()}
+    present = len(np.unique(np.concatenate(list(rows.values()))))
+    if not asked <= rows.keys():
+        return present
+    complete = functools.reduce(np.intersect1d, [rows[kind] for kind in asked]) if asked else None
+    return present - len(complete) if complete is not None else 0
 
 
 def _parts(column: Column, facets: Facets) -> list[_Part]:

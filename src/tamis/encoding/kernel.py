@@ -2,11 +2,16 @@
 
 Kernels are plain Python over flat arrays: they allocate little, never raise and know nothing of Python objects. They run
 uncompiled too (``NUMBA_DISABLE_JIT=1``), which the test suite does.
+
+Compiled kernels are cached on disk. Numba takes a cached kernel for current while its own file is unchanged, but kernels
+inline helpers of other files: here a cached kernel is current only while all sources of the package are.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -14,10 +19,22 @@ import numba
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# The packages that hold kernels, or what kernels inline.
+_PACKAGES = ("encoding", "index", "matcher")
+
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function: cached on disk, without the GIL, division by zero as in NumPy."""
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    compile_with = functools.partial(numba.njit, nogil=True, error_model="numpy")
+    compiled: Any
+    try:
+        compiled = compile_with(cache=True)(function)
+    except RuntimeError:  # no folder that a cache could be written to
+        compiled = compile_with()(function)
+    cache: Any = getattr(compiled, "_cache", None)
+    if hasattr(cache, "_cache_file"):
+        cache._cache_file._source_stamp = _source_stamp()
+        _survive_damage(cache)
     return cast(Callable[P, R], compiled)
 
 
@@ -25,3 +42,25 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Like `kernel`, for small helpers that only kernels call; LLVM inlines them."""
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
     return cast(Callable[P, R], compiled)
+
+
+@functools.cache
+def _source_stamp() -> tuple[tuple[str, int, int], ...]:
+    """Names, times and sizes of all sources that a kernel may draw on."""
+    root = Path(__file__).parent.parent
+    files = sorted(file for package in _PACKAGES for file in (root / package).glob("*.py"))
+    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+
+
+def _survive_damage(cache: Any) -> None:
+    """Let a cache whose files are damaged be compiled anew, where Numba would raise what unpickling them does."""
+    load = cache.load_overload
+
+    def load_or_forget(signature: Any, context: Any) -> Any:
+        try:
+            return load(signature, context)
+        except Exception:
+            cache.flush()
+            return None
+
+    cache.load_overload = load_or_forget

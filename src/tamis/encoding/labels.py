@@ -63,7 +63,7 @@ class Relabelling:
 class Labels:
     """The labels of the constants of one dimension, in the region ``first < label < last`` (both even)."""
 
-    __slots__ = ("_label_of", "constants", "first", "labels", "last")
+    __slots__ = ("_arrays", "_label_of", "constants", "first", "labels", "last")
 
     def __init__(self, first: int, last: int) -> None:
         self.first = first
@@ -71,6 +71,7 @@ class Labels:
         self.constants: list[Any] = []
         self.labels: list[int] = []
         self._label_of: dict[Any, int] = {}
+        self._arrays: dict[str, npt.NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
         return len(self.constants)
@@ -96,15 +97,35 @@ class Labels:
         """`locate` of every element, where the constants are 64-bit integers."""
         if not self.labels:
             return np.full(len(values), self.first + 1, np.int64)
-        constants, labels = np.array(self.constants, np.int64), np.array(self.labels, np.int64)
+        constants, labels = self._array("constants"), self.label_array()
         at = np.searchsorted(constants, values)
         inside = np.minimum(at, len(labels) - 1)
         gap = np.where(at < len(labels), labels[inside] - 1, labels[-1] + 1)
         return np.where(constants[inside] == values, labels[inside], gap)
 
+    def label_array(self) -> npt.NDArray[np.int64]:
+        """All labels, ascending."""
+        return self._array("labels")
+
+    def _array(self, name: str) -> npt.NDArray[np.int64]:
+        if name not in self._arrays:
+            self._arrays[name] = np.array(getattr(self, name), np.int64)
+        return self._arrays[name]
+
+    def keep(self, keys: npt.NDArray[np.int64]) -> None:
+        """Forget the constants on which none of these ends of intervals depends; labels stay as they are."""
+        labels = self.label_array()
+        used = np.isin(labels, keys) | np.isin(labels + 1, keys) | np.isin(labels - 1, keys)
+        self.constants = [self.constants[at] for at in np.flatnonzero(used).tolist()]
+        self.labels = labels[used].tolist()
+        self._label_of = dict(zip(self.constants, self.labels, strict=True))
+        self._arrays = {}
+
     def add(self, constants: Iterable[Any]) -> list[Relabelling]:
         """Add constants; those that are there are passed over. Returns the changes, in their order, if labels moved."""
         new = sorted({constant for constant in constants if constant not in self._label_of})
+        if new:
+            self._arrays = {}
         if len(new) > _FEW:
             moved = self._merge(new)
             return [moved] if moved is not None else []

@@ -24,11 +24,12 @@ from tamis.encoding.kernel import kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, double_codes
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows
-from tamis.encoding.predicates import Predicates, run_indices, taken
+from tamis.encoding.predicates import Predicates, taken
+from tamis.encoding.runs import run_indices
 from tamis.errors import ExpressionError
 from tamis.language.expression import Predicate
 from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator
-from tamis.language.values import Kind
+from tamis.language.values import Kind, is_moment
 
 Bools = npt.NDArray[np.bool_]
 
@@ -130,7 +131,10 @@ def _plain_keys(kind: Kind, plain: Any) -> Ints:
     return keys
 
 
-def _finite(kind: Kind, plain: Any) -> Any:
+def _fine(kind: Kind, plain: Any) -> Any:
+    """Which literals are inside the language: finite numbers, timestamps of the years 1 to 9999."""
+    if kind is Kind.TIMESTAMP:
+        return is_moment(plain)
     return np.isfinite(plain) if kind is Kind.NUMBER and plain.dtype == np.float64 else True
 
 
@@ -140,7 +144,7 @@ def _kinds(table: PredicateRows) -> tuple[Ints, Bools]:
     fine = np.zeros(table.value_start[-1], np.bool_)
     for kind, positions, plain in table.values:
         # A second field that is set in the same variant makes the value wrong.
-        fine[positions] = (kinds[positions] == _NO_KIND) & _finite(kind, plain)
+        fine[positions] = (kinds[positions] == _NO_KIND) & _fine(kind, plain)
         kinds[positions] = _KINDS.index(kind)
     kind_of, good = np.empty(len(table.attribute), np.int64), np.empty(len(table.attribute), np.bool_)
     _one_kind(table.value_start, kinds, fine, kind_of, good)

@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import combined, is_text, is_variant, plain_values
+from tamis.encoding.columns import combined, is_text, is_variant, plain_texts, plain_values
 from tamis.encoding.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows, TypedValues
-from tamis.errors import ExpressionError, TableError
+from tamis.errors import EventError, ExpressionError, TableError
 from tamis.language.expression import Expression, Predicate, all_of
 from tamis.language.operators import read_operator
+from tamis.language.values import Kind, from_microseconds
 
 
 class PredicateTable(PredicateRows):
@@ -26,7 +27,7 @@ class PredicateTable(PredicateRows):
     def __init__(
         self, start: Ints, attribute: pa.Array, operator: pa.Array, value_start: Ints, values: pa.Array
     ) -> None:
-        attributes = _encoded(attribute)
+        attributes = pc.dictionary_encode(attribute)
         self.start = start
         self.attribute = attributes.indices.to_numpy().astype(np.int64)
         self.attributes = attributes.dictionary.to_pylist()
@@ -35,37 +36,44 @@ class PredicateTable(PredicateRows):
                 raise TableError(
                     f"row {_row_of(_first(self.attribute == code), start)}: an attribute's name cannot be empty"
                 )
-        self.operator = _operators(_encoded(operator), start)
+        self.operator = _operators(pc.dictionary_encode(operator), start)
         self.value_start = value_start
-        self._values = values
-        self.values = list(_typed_values(values))
+        self.values = list(self._typed(values))
 
     def predicate(self, p: int) -> Predicate:
-        first = int(self.value_start[p])
-        values = self._values.slice(first, int(self.value_start[p + 1]) - first).to_pylist()
-        if is_variant(self._values.type):
-            values = [_variant_value(value) for value in values]
-        return Predicate(self.attributes[self.attribute[p]], OPERATORS[self.operator[p]], values)
+        first, last = int(self.value_start[p]), int(self.value_start[p + 1])
+        literals: list[Any] = [None] * (last - first)
+        for kind, positions, plain in self.values:
+            for at in range(*np.searchsorted(positions, (first, last))):
+                place = int(positions[at]) - first
+                if literals[place] is not None:
+                    raise ExpressionError("a value sets one field, not several")
+                literals[place] = _literal(kind, plain[at])
+        return Predicate(self.attributes[self.attribute[p]], OPERATORS[self.operator[p]], literals)
 
     def expression(self, row: int) -> Expression:
         return all_of(*[self.predicate(p) for p in range(self.start[row], self.start[row + 1])])
 
+    def _typed(self, values: pa.Array) -> Iterator[TypedValues]:
+        for part in values.flatten() if is_variant(values.type) else [values]:
+            if pa.types.is_null(part.type):
+                continue
+            decoded = plain_texts(part)
+            positions = np.flatnonzero(decoded.is_valid().to_numpy(zero_copy_only=False))
+            try:
+                kind, plain = plain_values("values", decoded.drop_null(), positions)
+            except EventError as error:
+                owner = int(np.searchsorted(self.value_start, error.row or 0, side="right")) - 1
+                place = "" if error.row is None else f"row {_row_of(owner, self.start)}: "
+                raise TableError(f"{place}a literal is wrong: {error.reason}") from None
+            yield TypedValues(kind, positions, plain)
 
-def _typed_values(values: pa.Array) -> Iterator[TypedValues]:
-    for part in values.flatten() if is_variant(values.type) else [values]:
-        if pa.types.is_null(part.type):
-            continue
-        decoded = part.dictionary_decode() if pa.types.is_dictionary(part.type) else part
-        positions = np.flatnonzero(decoded.is_valid().to_numpy(zero_copy_only=False))
-        kind, plain = plain_values("values", decoded.drop_null(), positions)
-        yield TypedValues(kind, positions, plain)
 
-
-def _variant_value(value: dict[str, Any] | None) -> Any:
-    given = [field for field in (value or {}).values() if field is not None]
-    if len(given) > 1:
-        raise ExpressionError(f"a value sets one field, not {len(given)}: {value}")
-    return given[0] if given else None
+def _literal(kind: Kind, plain: Any) -> Any:
+    """A literal as Python has it."""
+    if kind is Kind.TIMESTAMP:
+        return from_microseconds(int(plain))
+    return plain.as_py() if kind is Kind.STRING else plain.item()
 
 
 def read_predicates(column: pa.ChunkedArray) -> PredicateTable:
@@ -92,6 +100,7 @@ def read_predicates(column: pa.ChunkedArray) -> PredicateTable:
     for name in ("attribute", "operator"):
         if not is_text(fields[name].type):
             raise _wrong_type(lists.type)
+        fields[name] = plain_texts(fields[name])
         if fields[name].null_count:
             row = _row_of(_first_null(fields[name]), start)
             raise TableError(f"row {row}: a predicate's {name} is null")
@@ -115,10 +124,6 @@ def _operators(encoded: pa.DictionaryArray, start: Ints) -> Ints:
 
 def _row_of(predicate: int, start: Ints) -> int:
     return int(np.searchsorted(start, predicate, side="right")) - 1
-
-
-def _encoded(column: pa.Array) -> pa.DictionaryArray:
-    return column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
 
 
 def _first_null(column: pa.Array) -> int:

@@ -13,7 +13,7 @@ The intervals of predicate p are ``lo[i], hi[i]`` for ``start[p] <= i < start[p 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,10 @@ import numpy.typing as npt
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.leaf import Leaf
+from tamis.encoding.runs import run_indices
+
+
+Ends = npt.NDArray[np.int64]
 
 
 class Predicates(NamedTuple):
@@ -102,9 +106,14 @@ def taken(columns: Predicates, chosen: npt.NDArray[Any]) -> Predicates:
     )
 
 
-def run_indices(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The indices ``start, start + 1, ...`` of every run, one run after another."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    first: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
-    return np.arange(total, dtype=np.int64) + first
+def ends_by_dimension(parts: Sequence[Predicates]) -> Iterator[tuple[int, Ends, Ends]]:
+    """Every dimension that occurs, with the lower and the upper ends of all its intervals."""
+    dimension = np.concatenate([np.repeat(part.dimension, np.diff(part.start)) for part in parts])
+    order = np.argsort(dimension, kind="stable")
+    lows = np.concatenate([part.lo for part in parts])[order]
+    highs = np.concatenate([part.hi for part in parts])[order]
+    numbers = np.unique(np.concatenate([part.dimension for part in parts]))
+    starts = np.searchsorted(dimension[order], numbers)
+    ends = np.searchsorted(dimension[order], numbers, side="right")
+    for number, start, end in zip(numbers.tolist(), starts, ends, strict=True):
+        yield number, lows[start:end], highs[start:end]

@@ -12,6 +12,7 @@ AND and OR need no stack, and what is already decided is not evaluated.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.leaf import Leaf
-from tamis.encoding.predicates import GrowingPredicates, Predicates, predicates_of
+from tamis.encoding.predicates import GrowingPredicates, Predicates, predicates_of, taken
 from tamis.language.expression import Constant, Expression, Or
 
 ACCEPT = -1
@@ -42,6 +43,8 @@ class ProgramTable:
         self._predicates = GrowingPredicates()
         self._then = GrowingArray(np.int64)
         self._otherwise = GrowingArray(np.int64)
+        self._lowest: dict[int, int] = {}
+        """Program -> its lowest step; its steps are all from there to its first."""
 
     @property
     def nbytes(self) -> int:
@@ -53,11 +56,29 @@ class ProgramTable:
     def add(self, tree: Expression) -> int:
         """Add the program of a tree of leaves; returns its number."""
         steps: list[tuple[Leaf, int, int]] = []
-        first = _emit(tree, ACCEPT, REJECT, len(self._then), steps)
+        lowest = len(self._then)
+        first = _emit(tree, ACCEPT, REJECT, lowest, steps)
+        self._lowest[first] = lowest
         self._predicates.extend(predicates_of(leaf for leaf, _, _ in steps))
         self._then.extend([then for _, then, _ in steps])
         self._otherwise.extend([otherwise for _, _, otherwise in steps])
         return first
+
+    def taken(self, programs: Iterable[int]) -> tuple[ProgramTable, dict[int, int]]:
+        """Some of the programs alone, and the new number of each."""
+        copied = ProgramTable()
+        renumbered = {}
+        steps = self.view()
+        for program in programs:
+            lowest = self._lowest[program]
+            shift = len(copied._then) - lowest
+            chosen = np.arange(lowest, program + 1)
+            copied._predicates.extend(taken(steps.predicates, chosen))
+            for column, targets in ((copied._then, steps.then), (copied._otherwise, steps.otherwise)):
+                column.extend(np.where(targets[chosen] >= 0, targets[chosen] + shift, targets[chosen]))
+            renumbered[program] = program + shift
+            copied._lowest[program + shift] = lowest + shift
+        return copied, renumbered
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
         self._predicates.relabel(dimension, relabelling)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.errors import UnknownIndexError
+from tamis.errors import UnknownIndexError, shortened
 from tamis.index.interface import Capabilities, Index
 from tamis.index.scan import Scan
 
@@ -20,11 +20,11 @@ def find_index(name: str) -> type[Index]:
     UnknownIndexError
         With the names that there are.
     """
-    if name == AUTO:
-        return _DEFAULT
-    index = _INDEXES.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str):
+        raise UnknownIndexError(shortened(name), [AUTO, *_INDEXES])
+    index = _DEFAULT if name == AUTO else _INDEXES.get(name)
     if index is None:
-        raise UnknownIndexError(str(name), [AUTO, *_INDEXES])
+        raise UnknownIndexError(name, [AUTO, *_INDEXES])
     return index
 
 

@@ -111,27 +111,32 @@ def _scan(firsts: Any, table: Any, batch: Any, dimensions: int, place: Any, out:
     dimension, lo, hi = firsts
     event, c = place
     events, found, evaluated = out
+    conjunction_start, predicates = table
+    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
+    v_start, v_dimension, v_lo, v_hi = batch
+    tested = 0
     first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
     # The lowest and highest key of the event in each dimension; the other way round where it has none.
     lowest, highest = np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN)
     filled = 0
-    while event < len(batch.start) - 1:
-        load(batch, event, first, count)
-        for v in range(batch.start[event], batch.start[event + 1]):
-            d = batch.dimension[v]
-            lowest[d] = min(lowest[d], batch.lo[v])
-            highest[d] = max(highest[d], batch.hi[v])
+    while event < len(v_start) - 1:
+        load(v_start, v_dimension, event, first, count)
+        for v in range(v_start[event], v_start[event + 1]):
+            d = v_dimension[v]
+            lowest[d] = min(lowest[d], v_lo[v])
+            highest[d] = max(highest[d], v_hi[v])
         while c < len(dimension) and filled < len(found):
             d = dimension[c]
             if d >= 0:
-                evaluated[0] += 1
+                tested += 1
                 matched = lo[c] <= highest[d] and lowest[d] <= hi[c]
             else:
                 matched = d == _ANY
             if matched:
-                for p in range(table.start[c], table.start[c + 1]):
-                    evaluated[0] += 1
-                    if not holds(table.predicates, p, batch, first, count):
+                for p in range(conjunction_start[c], conjunction_start[c + 1]):
+                    tested += 1
+                    d = p_dimension[p]
+                    if not holds(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], v_lo, v_hi, first[d], count[d]):
                         matched = False
                         break
                 if matched:
@@ -139,12 +144,13 @@ def _scan(firsts: Any, table: Any, batch: Any, dimensions: int, place: Any, out:
                     found[filled] = c
                     filled += 1
             c += 1
-        unload(batch, event, count)
-        for v in range(batch.start[event], batch.start[event + 1]):
-            lowest[batch.dimension[v]] = KEY_MAX
-            highest[batch.dimension[v]] = KEY_MIN
+        unload(v_start, v_dimension, event, count)
+        for v in range(v_start[event], v_start[event + 1]):
+            lowest[v_dimension[v]] = KEY_MAX
+            highest[v_dimension[v]] = KEY_MIN
         if c < len(dimension):
             break
         event += 1
         c = 0
+    evaluated[0] += tested
     return event, c, filled

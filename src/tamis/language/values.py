@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from tamis.errors import EventError, LiteralError
+from tamis.errors import EventError, LiteralError, shortened
 
 Scalar: TypeAlias = bool | int | float | str | date | datetime
 
@@ -25,6 +25,13 @@ _MOST_DIGITS = 19
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive datetimes are UTC in Tamis
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST_MOMENT = (datetime.min - _EPOCH) // _MICROSECOND
+_LAST_MOMENT = (datetime.max - _EPOCH) // _MICROSECOND
+
+
+def is_moment(count: Any) -> Any:
+    """Whether a number of microseconds since 1970, or each of an array, lies in the years 1 to 9999."""
+    return (count >= _FIRST_MOMENT) & (count <= _LAST_MOMENT)
 
 
 class Kind(StrEnum):
@@ -68,11 +75,13 @@ def check_literal(value: Any) -> Scalar:
         )
     try:
         plain = plain_scalar(value)
-    except (ValueError, OverflowError) as error:
-        raise LiteralError(f"{value!r} is not a literal of the language: {error}") from None
+    except Exception as error:  # also what a foreign class raises
+        raise LiteralError(
+            f"{shortened(value)} is not a literal of the language: {shortened(error, quoted=False)}"
+        ) from None
     if plain is None:
         raise LiteralError(
-            f"{value!r} ({type(value).__name__}) is not a literal of the language. "
+            f"{shortened(value)} ({type(value).__name__}) is not a literal of the language. "
             "Hint: use a number, a string, a boolean, a date or a datetime"
         )
     if isinstance(plain, float) and not math.isfinite(plain):
@@ -80,7 +89,7 @@ def check_literal(value: Any) -> Scalar:
     if isinstance(plain, int) and not INT64_MIN <= plain <= INT64_MAX:
         raise LiteralError(f"{in_words(plain)} is beyond 64 bits ({INT64_MIN} to {INT64_MAX})")
     if isinstance(plain, str) and not is_well_formed(plain):
-        raise LiteralError(f"{plain!r} holds a lone surrogate and is not a Unicode string")
+        raise LiteralError(f"{shortened(plain)} holds a lone surrogate and is not a Unicode string")
     return plain
 
 
@@ -96,8 +105,10 @@ def check_value(value: Any) -> Scalar | None:
         return None
     try:
         plain = plain_scalar(value)
-    except (ValueError, OverflowError) as error:
-        raise EventError(f"{value!r} is not a value of the language: {error}") from None
+    except Exception as error:  # also what a foreign class raises
+        raise EventError(
+            f"{shortened(value)} is not a value of the language: {shortened(error, quoted=False)}"
+        ) from None
     if plain is None:
         raise EventError(
             f"{type(value).__name__} is not a value of the language; "
@@ -106,7 +117,7 @@ def check_value(value: Any) -> Scalar | None:
     if isinstance(plain, int) and not INT64_MIN <= plain <= INT64_MAX:
         raise EventError(f"{in_words(plain)} is beyond 64 bits")
     if isinstance(plain, str) and not is_well_formed(plain):
-        raise EventError(f"{plain!r} holds a lone surrogate and is not a Unicode string")
+        raise EventError(f"{shortened(plain)} holds a lone surrogate and is not a Unicode string")
     return plain
 
 
@@ -136,10 +147,24 @@ def plain_scalar(value: Any) -> Scalar | None:
     if isinstance(value, Decimal):
         return _plain_decimal(value)
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        # As nanoseconds, a datetime64 would become a number.
-        item = value.astype("datetime64[us]").item() if value.dtype.kind == "M" else value.item()
+        if value.dtype.kind in "mM":
+            return _plain_time(value)
+        item = value.item()
         return None if type(item) is type(value) else plain_scalar(item)
     return None
+
+
+def _plain_time(value: Any) -> datetime | None:
+    """The moment of a numpy.datetime64. `item()` would give a number for nanoseconds, and outside Python's years."""
+    if value.dtype.kind == "m":
+        raise ValueError("a span of time has no kind")
+    if value != value:
+        return None
+    year = 1970 + int(value.astype("datetime64[Y]").astype("int64"))
+    if not MINYEAR <= year <= MAXYEAR:
+        raise ValueError(f"the year {year} is not within {MINYEAR} to {MAXYEAR}")
+    moment: datetime = value.astype("datetime64[us]").item()
+    return moment
 
 
 def _plain_decimal(value: Decimal) -> int | float:
@@ -158,7 +183,7 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError, ArithmeticError):
+    except Exception:  # a foreign class may raise anything
         return isinstance(value, Decimal) and value.is_nan()
 
 
@@ -178,6 +203,19 @@ def to_microseconds(value: date) -> int:
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)  # noqa: DTZ001
     return (value - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(count: int) -> datetime:
+    """The timestamp of so many microseconds since 1970.
+
+    Raises
+    ------
+    LiteralError
+        Before the year 1 and after 9999.
+    """
+    if not _FIRST_MOMENT <= count <= _LAST_MOMENT:
+        raise LiteralError("a timestamp lies outside the years 1 to 9999")
+    return _EPOCH + count * _MICROSECOND
 
 
 def identity(value: Scalar) -> tuple[type, Scalar]:
@@ -205,14 +243,15 @@ class Interval:
             value = check_value(end)
             if value is None or kind_of(value) not in (Kind.NUMBER, Kind.TIMESTAMP):
                 raise EventError(
-                    f"an Interval runs between two numbers or two dates or datetimes, not from {self.lo!r} to {self.hi!r}"
+                    "an Interval runs between two numbers or two dates or datetimes, "
+                    f"not from {shortened(self.lo)} to {shortened(self.hi)}"
                 )
             ends.append(value)
         lo, hi = ends
         if kind_of(lo) is not kind_of(hi):
-            raise EventError(f"the ends of an Interval are of one kind: {self.lo!r}, {self.hi!r}")
+            raise EventError(f"the ends of an Interval are of one kind: {shortened(self.lo)}, {shortened(self.hi)}")
         if compare(lo, hi) > 0:
-            raise EventError(f"an Interval's lower end comes first: {self.lo!r} is above {self.hi!r}")
+            raise EventError(f"an Interval's lower end comes first: {shortened(self.lo)} is above {shortened(self.hi)}")
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.errors import DuplicateIdError, IdTypeError, UnknownIdError
+from tamis.errors import DuplicateIdError, IdTypeError, UnknownIdError, shortened
 from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_well_formed
 
 Id = str | int
@@ -19,6 +19,8 @@ class Ids:
     """Ids by slot and slots by id. A slot keeps its id until the ids are compacted, so results can be named later."""
 
     def __init__(self) -> None:
+        self.type: type[str] | type[int] | None = None
+        """The type of the ids; None while there are none."""
         self._slots: dict[Id, int] = {}
         self._by_slot: list[Id] = []
         self._arrow: pa.Array | None = None
@@ -31,14 +33,9 @@ class Ids:
 
     def __contains__(self, identifier: object) -> bool:
         try:
-            return identifier in self._slots and type(plain_id(identifier)) is self.type
+            return plain_id(identifier) in self._slots
         except IdTypeError:
             return False
-
-    @property
-    def type(self) -> type[str] | type[int] | None:
-        """The type of the ids; None while there are none."""
-        return type(next(iter(self._slots))) if self._slots else None
 
     def slot(self, identifier: object) -> int:
         """The slot of an id.
@@ -64,6 +61,8 @@ class Ids:
         ------
         DuplicateIdError, IdTypeError
         """
+        if isinstance(identifiers, str | bytes) or not isinstance(identifiers, Iterable):
+            raise IdTypeError(f"ids are a list of str or int, not {type(identifiers).__name__}")
         given = list(identifiers)
         plain: list[Any] = given
         if set(map(type, given)) - {int} or not _in_range(given):
@@ -87,11 +86,15 @@ class Ids:
     def add(self, identifiers: list[Id]) -> None:
         """Give the next slots to ids that `check_new` let through."""
         first = len(self._by_slot)
+        if identifiers:
+            self.type = str if isinstance(identifiers[0], str) else int
         self._slots.update(zip(identifiers, range(first, first + len(identifiers)), strict=True))
         self._by_slot.extend(identifiers)
 
     def remove(self, identifier: Id) -> None:
         del self._slots[identifier]
+        if not self._slots:
+            self.type = None
 
     def name(self, slots: npt.NDArray[Any]) -> list[Id]:
         """The ids of slots, as a list."""
@@ -110,7 +113,9 @@ class Ids:
 
     def _as_arrow(self) -> pa.Array:
         """All ids by slot; what was added since the last call is appended."""
-        kind = pa.string() if self.type is str else pa.int64()
+        kind = pa.int64() if self.type is int else pa.string()
+        if not self._by_slot:
+            return pa.array([], kind)
         done = self._arrow if self._arrow is not None else pa.array([], kind)
         if len(done) < len(self._by_slot):
             added = pa.array(self._by_slot[len(done) :], kind)
@@ -141,4 +146,4 @@ def plain_id(identifier: object) -> Id:
         if not INT64_MIN <= number <= INT64_MAX:
             raise IdTypeError(f"{in_words(number)} is beyond 64 bits and no id")
         return number
-    raise IdTypeError(f"an id is a str or an int, not {type(identifier).__name__}: {identifier!r}")
+    raise IdTypeError(f"an id is a str or an int, not {type(identifier).__name__}: {shortened(identifier)}")

@@ -75,6 +75,8 @@ class Matcher:
             The error names the subscription.
         """
         identifiers = self._store.ids.check_new(ids)
+        if isinstance(expressions, str | bytes) or not isinstance(expressions, Iterable):
+            raise ExpressionError(f"expressions are a list, one for each id, not {type(expressions).__name__}")
         given = list(expressions)
         if len(given) != len(identifiers):
             raise ExpressionError(f"{len(identifiers)} ids for {len(given)} expressions")
@@ -199,8 +201,8 @@ class Matcher:
     def stats(self) -> dict[str, Any]:
         """Figures about what the matcher holds and has done.
 
-        ``mismatched`` counts the values of events that were of a kind that no predicate on their attribute asks for: a
-        number where all predicates compare with strings, say.
+        ``mismatched`` counts how often an event had an attribute, but no value of a kind that some predicate on it asks
+        for: a string where a predicate compares with a number, say.
         """
         return self._store.stats()
 

@@ -170,24 +170,27 @@ def _owners_of(edges: Any, events: Any, conjunctions: Any, found: Any, slots: An
 def verify(edges: Any, programs: Any, batch: Any, dimensions: int, events: Any, slots: Any, kept: Any) -> int:
     """Run the programs of the slots that have one; `kept` tells which pairs remain. Returns how many were run."""
     first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    predicates, then, otherwise = programs
+    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
+    v_start, v_dimension, v_lo, v_hi = batch
+    program = edges.program
     loaded = _NONE
     verified = 0
     for i in range(len(events)):
-        step = edges.program[slots[i]]
+        step = program[slots[i]]
         kept[i] = True
         if step == NO_PROGRAM:
             continue
         if loaded != events[i]:
             if loaded != _NONE:
-                unload(batch, loaded, count)
+                unload(v_start, v_dimension, loaded, count)
             loaded = events[i]
-            load(batch, loaded, first, count)
+            load(v_start, v_dimension, loaded, first, count)
         verified += 1
         while step >= 0:
-            step = (
-                programs.then[step]
-                if holds(programs.predicates, step, batch, first, count)
-                else programs.otherwise[step]
-            )
+            d = p_dimension[step]
+            begin, end = p_start[step], p_start[step + 1]
+            held = holds(p_mode[step], p_lo, p_hi, begin, end, v_lo, v_hi, first[d], count[d])
+            step = then[step] if held else otherwise[step]
         kept[i] = step == ACCEPT
     return verified

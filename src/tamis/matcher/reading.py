@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import EventError
+from tamis.errors import EventError, TableError, shortened
 from tamis.language.event import FlatEvent, flatten
 
 
@@ -16,8 +16,8 @@ def read_events(events: Any) -> list[FlatEvent] | pa.Table:
 
     Raises
     ------
-    EventError
-        When they are neither.
+    EventError, TableError
+        When they are neither, or cannot be read.
     """
     table = as_table(events)
     if table is not None:
@@ -41,6 +41,7 @@ def as_table(data: Any) -> pa.Table | None:
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         try:
             return pa.table(data)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise EventError(f"{type(data).__name__} cannot be read as an Arrow table: {error}") from None
+        except Exception as error:  # whatever the other library raises
+            reason = shortened(error, quoted=False)
+            raise TableError(f"{type(data).__name__} cannot be read as an Arrow table: {reason}") from None
     return None

@@ -25,8 +25,9 @@ from tamis.encoding.events import EncodedEvents, encode_flat
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_encoding import encode_rows
 from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
-from tamis.encoding.predicates import predicates_of, run_indices, taken
+from tamis.encoding.predicates import Predicates, ends_by_dimension, predicates_of, taken
 from tamis.encoding.programs import ProgramTable
+from tamis.encoding.runs import run_indices
 from tamis.errors import ExpressionError
 from tamis.index.interface import Index
 from tamis.language.event import FlatEvent
@@ -41,7 +42,7 @@ _FEWEST_IN_BULK = 32
 # Subscriptions that are added one by one wait for each other up to this many.
 _MOST_PENDING = 4096
 # A sweep costs time in proportion to what is alive: it waits until as much is dead, and not for a few.
-_FEWEST_TO_SWEEP = 4096
+_FEWEST_TO_SWEEP = 1024
 
 
 class Clauses(NamedTuple):
@@ -187,7 +188,7 @@ class Store:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Drop the slots and conjunctions that nobody owns any more. Order and dimensions stay."""
+        """Drop what nobody owns any more: slots, conjunctions, programs, constants, dimensions. Order stays."""
         edges = self.owners.view()
         live = np.sort(self.ids.slots())
         chosen = run_indices(edges.first_edge[live], edges.edges[live].astype(np.int64))
@@ -195,14 +196,31 @@ class Store:
         old = self.table.view()
         counts = np.diff(old.start)[kept]
         predicates = taken(old.predicates, run_indices(old.start[kept], counts))
+        programs = edges.program[live]
+        self.programs, moved = self.programs.taken(np.unique(programs[programs != NO_PROGRAM]).tolist())
+        predicates = self._sweep_dimensions(predicates)
         self.table = ConjunctionTable()
-        self.table.intern(Conjunctions(np.append(0, np.cumsum(counts)), predicates))
+        order = self.table.intern(Conjunctions(np.append(0, np.cumsum(counts)), predicates))
         self.owners = Owners()
-        born = self.owners.add(numbers.astype(np.int32), edges.edges[live], edges.program[live], len(self.table))
+        moved_programs = np.array([moved.get(program, NO_PROGRAM) for program in programs.tolist()], np.int64)
+        born = self.owners.add(order[numbers], edges.edges[live], moved_programs, len(self.table))
         self.ids = self.ids.compacted(live)
         self.sources = self.sources.compacted(live)
+        self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
         self.index = self._index_type(self.table)
         self.index.insert(born)
+
+    def _sweep_dimensions(self, predicates: Predicates) -> Predicates:
+        """Keep only the dimensions and constants of these predicates and of the programs, which are renumbered."""
+        parts = (predicates, self.programs.view().predicates)
+        used = []
+        for number, lows, highs in ends_by_dimension(parts):
+            self.dimensions[number].keep(lows, highs)
+            used.append(number)
+        self.dimensions, renumbered = self.dimensions.kept(used)
+        for part in parts:
+            part.dimension[:] = renumbered[part.dimension]
+        return predicates
 
     def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Keys of a dimension move: those that are stored follow, and the index is built anew."""
