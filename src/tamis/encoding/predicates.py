@@ -24,7 +24,6 @@ from tamis.encoding.labels import Relabelling
 from tamis.encoding.leaf import Leaf
 from tamis.encoding.runs import run_indices
 
-
 Ends = npt.NDArray[np.int64]
 
 
