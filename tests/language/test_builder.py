@@ -151,8 +151,20 @@ def test_exists() -> None:
         (lambda: A == [1], LiteralError, "not a literal"),
         (lambda: A.isin([1, None]), LiteralError, "NULL"),
         (lambda: A.isin([]), ExpressionError, "at least one literal"),
-        (lambda: A.isin("abc"), ExpressionError, "a list of literals is needed, not 'abc'"),
+        (lambda: A.isin("abc"), ExpressionError, "take a list of literals, not 'abc'"),
         (lambda: A.isin(5), ExpressionError, "a list of literals"),  # type: ignore[arg-type]
+        (lambda: A.isin(b"ab"), ExpressionError, r"take a list of literals, not b'ab' \(bytes\)"),
+        (lambda: A.not_in({1: 2}), ExpressionError, r"take a list of literals, not {1: 2} \(dict\)"),
+        (lambda: A.isin(bytearray(b"ab")), ExpressionError, "take a list of literals"),
+        (lambda: A.like("x%", escape=["!"]), LiteralError, r"ESCAPE takes one character, not \['!'\]"),  # type: ignore[arg-type]
+        (lambda: A.like("x%", escape=5), LiteralError, "ESCAPE takes one character, not 5"),  # type: ignore[arg-type]
+        (lambda: A.ilike("x%", escape=b"!"), LiteralError, "ESCAPE takes one character"),  # type: ignore[arg-type]
+        (lambda: A.like("x%", escape=""), LiteralError, "ESCAPE takes one character, not ''"),
+        (lambda: operator.eq(A, np.timedelta64(5, "ns")), LiteralError, "a span of time has no kind"),
+        (lambda: operator.eq(A, np.datetime64("20000-01-01")), LiteralError, "the year 20000 is not within 1 to 9999"),
+        (lambda: operator.eq(A, np.datetime64("0000-01-01")), LiteralError, "the year 0 is not within"),
+        (lambda: operator.eq(A, np.datetime64(2**62, "s")), LiteralError, "is not within 1 to 9999"),
+        (lambda: operator.eq(A, np.datetime64("NaT")), LiteralError, "not a literal"),
         (lambda: A < True, LiteralError, "no order"),
         (lambda: A.between(1, "x"), LiteralError, "one kind"),
         (lambda: A.like(5), LiteralError, "string pattern"),  # type: ignore[arg-type]
@@ -190,6 +202,15 @@ def test_exists() -> None:
 def test_refused(build: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         build()
+
+
+def test_names_are_plain() -> None:
+    class Name(str):
+        def __hash__(self) -> int:
+            return 5
+
+    assert matches(attr(Name("price")) == 5, {"price": 5})
+    assert type(attr(Name("price")).name) is str
 
 
 def test_repr() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -466,6 +467,15 @@ def test_like_and_escape(pattern: str, escape: str | None, value: str, expected:
 def test_rlike_finds_anywhere(pattern: str, value: str, expected: bool) -> None:
     assert truth("rlike", pattern, value) is expected
     assert truth("not rlike", pattern, value) is (not expected)
+
+
+def test_a_regex_that_outgrows_its_memory_is_quiet_and_right(capfd: pytest.CaptureFixture[str]) -> None:
+    """RE2 then searches without its automaton."""
+    pattern = "a[ab]{20}c"
+    text = "".join(random.Random(1).choices("ab", k=100_000))
+    assert truth("rlike", [pattern], text) is False
+    assert truth("rlike", [pattern], f"{text}a{'b' * 20}c") is True
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_date_is_its_midnight_in_utc() -> None:

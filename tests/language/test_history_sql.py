@@ -53,6 +53,34 @@ def test_attributes_of_a_quantified_subquery(subquery: str, earlier: str) -> Non
             ),
         ),
         (
+            "EXISTS (SELECT 1 FROM history h WHERE ((h.a = a) AND (5 < h.b AND (h.c)))  AND h.d = 1)",
+            Exists(
+                [Join("a", "=", "a")], [Predicate("b", ">", [5]), Predicate("c", "=", [True]), Predicate("d", "=", [1])]
+            ),
+        ),
+        (
+            (
+                "EXISTS (SELECT 1 FROM history h WHERE NOT h.flag AND NOT h.a LIKE 'x!%' ESCAPE '!' AND NOT (h.b = 5) "
+                "AND NOT ((h.c IS NULL)) AND NOT NOT h.d < 3 AND NOT (NOT h.e <> 4) AND NOT h.f NOT IN (1, 2))"
+            ),
+            Exists(
+                [],
+                [
+                    Predicate("flag", "<>", [True]),
+                    Predicate("a", "not like", ["x!%"], escape="!"),
+                    Predicate("b", "<>", [5]),
+                    Predicate("c", "is not null"),
+                    Predicate("d", "<", [3]),
+                    Predicate("e", "<>", [4]),
+                    Predicate("f", "in", [1, 2]),
+                ],
+            ),
+        ),
+        (
+            "EXISTS (SELECT 1 FROM history h WHERE NOT (h.a = a) AND NOT b <> h.b)",
+            Exists([Join("a", "<>", "a"), Join("b", "=", "b")]),
+        ),
+        (
             "EXISTS (SELECT 1 FROM history h WHERE h.a LIKE 'x!%' ESCAPE '!' AND h.b AND h.c BETWEEN 1 AND 2 AND h.d = d)",
             Exists(
                 [Join("d", "=", "d")],
@@ -101,8 +129,20 @@ REFUSED = [
         "EXISTS (SELECT 1 FROM history h WHERE h.a = a ^OR h.b = b)",
         "inside EXISTS, predicates are joined with AND only",
     ),
-    ("EXISTS (SELECT 1 FROM history h WHERE ^NOT h.a = a)", "inside EXISTS, NOT and parentheses are not supported"),
-    ("EXISTS (SELECT 1 FROM history h WHERE ^(h.a = a))", "inside EXISTS, NOT and parentheses are not supported"),
+    ("EXISTS (SELECT 1 FROM history h WHERE ^NOT h.a < a)", "inside EXISTS, NOT before < is not supported"),
+    ("EXISTS (SELECT 1 FROM history h WHERE h.b AND ^NOT (h.a >= 5))", "inside EXISTS, NOT before >= is not supported"),
+    (
+        "EXISTS (SELECT 1 FROM history h WHERE ^NOT (h.a = a AND h.b))",
+        "inside EXISTS, NOT stands before one predicate",
+    ),
+    (
+        "EXISTS (SELECT 1 FROM history h WHERE (h.a = a ^OR h.b))",
+        "inside EXISTS, predicates are joined with AND only",
+    ),
+    ("EXISTS (SELECT 1 FROM history h WHERE ^((h.a = a)", "this parenthesis is never closed"),
+    ("EXISTS (SELECT 1 FROM history h WHERE (^))", "there is nothing between these parentheses"),
+    ("EXISTS (SELECT 1 FROM history h WHERE (^TRUE))", "inside EXISTS, every condition asks about the earlier event"),
+    ("EXISTS (SELECT 1 FROM history h WHERE (h.a = 5 ^h.b))", "AND, OR or another operator is missing before h"),
     ("EXISTS (SELECT 1 FROM history h WHERE ^TRUE)", "inside EXISTS, every condition asks about the earlier event"),
     ("EXISTS (SELECT 1 FROM history h WHERE ^price > 5)", "price is no attribute of the earlier event"),
     ("EXISTS (SELECT 1 FROM history h WHERE 5 < ^price)", "price is no attribute of the earlier event"),

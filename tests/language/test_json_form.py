@@ -241,6 +241,23 @@ def test_refused(form: Any, message: str) -> None:
         from_json(form)
 
 
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (["a", "<", {"any": "b"}, "x"], "nothing follows {'any': 'b'}, not 'x'"),
+        (["a", "=", 5, None], "ESCAPE belongs to LIKE and ILIKE"),
+        (["a", "in", [5], None], "ESCAPE belongs to LIKE and ILIKE"),
+        (["a", "=", {"date": "2026-W01-1"}], "'2026-W01-1' is not a date"),
+        (["a", "=", {"date": "20261114"}], "'20261114' is not a date"),
+        (["a", "=", {"timestamp": "20261114T100000"}], "is not a timestamp"),
+        (["a", "=", {"timestamp": "2026-11-14 10"}], "is not a timestamp"),
+    ],
+)
+def test_nothing_is_dropped_or_guessed(form: Any, message: str) -> None:
+    with pytest.raises(ExpressionError, match=message):
+        from_json(form)
+
+
 def test_the_error_keeps_its_class() -> None:
     with pytest.raises(LiteralError):
         from_json([["a", "=", None]])

@@ -59,7 +59,10 @@ REFUSED = [
     ("NOT ^", "an attribute or a literal is missing at the end"),
     ("a AND ^OR b", "an attribute or a literal is missing before OR"),
     ("^= 5", "an attribute or a literal is missing before ="),
-    ("a =^= 5", "an attribute or a literal is missing before ="),
+    ("a ^== 5", "this operator is not supported: =="),
+    ("a^<=>5", "this operator is not supported: <=>"),
+    ("5 ^== a", "this operator is not supported: =="),
+    ("a = ^= 5", "an attribute or a literal is missing before ="),
     ("a = ^(5)", "a literal stands without parentheses"),
     ("a = 1 ^= 2", "= stands where a predicate is complete already"),
     ("(a) ^= 2", "= stands where a predicate is complete already"),
@@ -123,7 +126,9 @@ REFUSED = [
     ("a RLIKE ^'('", "RLIKE cannot read the pattern '('"),
     ("a RLIKE ^'(?=x)'", "RLIKE cannot read the pattern '(?=x)'"),
     ("a LIKE ^'x!y' ESCAPE '!'", "the escape '!' must stand before %, _ or itself"),
-    ("a LIKE ^'x' ESCAPE 'ab'", "ESCAPE takes one character, not 'ab'"),
+    ("a LIKE 'x' ESCAPE ^'ab'", "ESCAPE takes one character, not 'ab'"),
+    ("a NOT ILIKE 'x' ESCAPE ^''", "ESCAPE takes one character, not ''"),
+    ("a RLIKE 'x' ESCAPE ^'!'", "ESCAPE belongs to LIKE and ILIKE, not to RLIKE"),
 ]
 
 
@@ -153,7 +158,8 @@ def test_nothing_is_no_expression(text: str) -> None:
         ("a = NULL", "use IS NULL or IS NOT NULL"),
         ('a = "x"', "a string is written in single quotes: 'x'"),
         ("a IN (b)", "a string is written in single quotes: 'b'"),
-        ("a == 1", "equality is written with one ="),
+        ("a == 1", "use ="),
+        ("a <=> 1", "use =, or IS NULL for a missing attribute"),
         ("a IS TRUE", "a boolean is tested by a = TRUE"),
         ("a < TRUE", "use = or <>"),
         ("a RLIKE '(?=x)'", "the syntax is RE2's (no look-around, no back-references)"),

@@ -92,6 +92,35 @@ def test_an_arrow_schema() -> None:
     assert list(Schema.of(arrow)) == ["price", "tags", "user.age", "user.geo.country", "a.b"]
 
 
+def test_the_constructor_reads_as_of_does() -> None:
+    declared = {"price": "number", "tags": list[str], "user": {"age": int}}
+    schema = Schema(declared)
+    assert schema == Schema.of(declared) == Schema(schema)
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert 5 not in schema
+    assert [] not in schema
+
+
+@pytest.mark.parametrize("declared", [5, None, {"a": 5}, {"": int}, {5: int}, ["a"]])
+def test_the_constructor_refuses_as_of_does(declared: Any) -> None:
+    with pytest.raises(SchemaError) as one:
+        Schema(declared)
+    with pytest.raises(SchemaError) as other:
+        Schema.of(declared)
+    assert str(one.value) == str(other.value)
+
+
+def test_few_declared_attributes_are_listed() -> None:
+    with pytest.raises(UnknownAttributeError, match=r"unknown attribute 'xyz'; there are: price, title$"):
+        Schema({"title": str, "price": int})["xyz"]
+    with pytest.raises(UnknownAttributeError, match=r"unknown attribute 'prize'; did you mean 'price'\?$"):
+        Schema({"title": str, "price": int})["prize"]
+    with pytest.raises(UnknownAttributeError, match=r"unknown attribute 'xyz'$"):
+        Schema({f"attribute{number}": int for number in range(13)})["xyz"]
+    with pytest.raises(UnknownAttributeError, match=r"unknown attribute 'xyz'; none is declared$"):
+        Schema({})["xyz"]
+
+
 def test_a_schema_is_itself() -> None:
     schema = Schema.of({"a": "number"})
     assert Schema.of(schema) is schema

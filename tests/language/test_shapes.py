@@ -60,6 +60,10 @@ def assert_same(text: str) -> None:
 
 FAMILIES = [
     [
+        f"EXISTS (SELECT 1 FROM history h WHERE NOT (h.a = {a}) AND (h.b = b AND NOT h.c RLIKE {b}) AND NOT h.d IN ({a}, 7))"
+        for a, b in [("1", "'x'"), ("2", "'y'"), ("3", "'('"), ("4", "'z'")]
+    ],
+    [
         "a = 5",
         "a = 6",
         "a = 0005",

@@ -10,16 +10,18 @@ Comparisons build expressions instead of comparing, so ``and``, ``or``, ``not`` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, NoReturn, TypeVar
 
-from tamis.errors import ExpressionError, LiteralError
+from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.checks import check_attribute
 from tamis.language.expression import Exists, Expression, Join, Not, Predicate, Quantified
 from tamis.language.operators import MIRRORED, Operator, Quantifier
 from tamis.language.quoting import quoted
 
 Built = TypeVar("Built")
+
+_NO_LISTS = (str, bytes, bytearray, memoryview, Mapping)
 
 _ONLY_INSIDE_EXISTS = (
     'a comparison of history(...) stands inside exists(). Hint: exists(history("a") == attr("a"), history("b") > 5)'
@@ -45,7 +47,7 @@ def exists(*terms: EarlierTerm) -> Exists:
     for term in terms:
         if not isinstance(term, EarlierTerm):
             raise ExpressionError(
-                f"exists() takes comparisons of history(...), not {term!r}. "
+                f"exists() takes comparisons of history(...), not {shortened(term)}. "
                 'Hint: exists(history("a") == attr("a"), history("b") > 5)'
             )
     parts = [term.part for term in terms]
@@ -92,8 +94,7 @@ class _Named(_Comparable, Generic[Built]):
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        check_attribute(name)
-        self.name = name
+        self.name = check_attribute(name)
 
     @abstractmethod
     def _predicate(self, operator: Operator, values: Iterable[Any], escape: str | None = None) -> Built:
@@ -155,7 +156,7 @@ class _Named(_Comparable, Generic[Built]):
 
     def _like_plain(self, text: str, *, before: str = "", after: str = "") -> Built:
         if not isinstance(text, str):
-            raise LiteralError(f"startswith, endswith and contains take a string, not {text!r}")
+            raise LiteralError(f"startswith, endswith and contains take a string, not {shortened(text)}")
         pattern, escape = quoted(text, before=before, after=after)
         return self._predicate(Operator.LIKE, (pattern,), escape)
 
@@ -246,7 +247,7 @@ class QuantifiedAttribute(_Comparable):
     def _compare(self, operator: Operator, other: Any) -> Any:
         if not isinstance(other, Attribute):
             raise ExpressionError(
-                f"{self!r} is compared with an attribute of the event, not with {other!r}. "
+                f"{self!r} is compared with an attribute of the event, not with {shortened(other)}. "
                 f'Hint: attr("...") < {self!r}, or exists(history({self.name!r}) ...) for a literal'
             )
         return Quantified(other.name, MIRRORED[operator], self.quantifier, self.name)
@@ -276,6 +277,10 @@ class EarlierTerm:
 
 
 def _literals(values: Any) -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ExpressionError(f"a list of literals is needed, not {values!r}")
+    # Iterating over these would give characters, bytes and keys.
+    if isinstance(values, _NO_LISTS) or not isinstance(values, Iterable):
+        raise ExpressionError(
+            f"isin and not_in take a list of literals, not {shortened(values)} ({type(values).__name__}). "
+            'Hint: attr("a").isin([1, 2])'
+        )
     return list(values)

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, get_args, get_origin
 
-from tamis.errors import ExpressionError, SchemaError, did_you_mean
+from tamis.errors import ExpressionError, SchemaError, did_you_mean, shortened
 from tamis.language.checks import check_attribute
 from tamis.language.event import MAX_NESTING
 from tamis.language.values import Kind
@@ -55,7 +55,7 @@ def read_declared(source: Any) -> dict[str, Declared]:
         fields = source.items()
     else:
         raise SchemaError(
-            f"a schema is a mapping from attributes to kinds or a pyarrow.Schema, not {source!r}. "
+            f"a schema is a mapping from attributes to kinds or a pyarrow.Schema, not {shortened(source)}. "
             'Hint: {"price": "number", "tags": "list<string>"}'
         )
     entries: dict[str, Declared] = {}
@@ -67,7 +67,7 @@ def read_declared(source: Any) -> dict[str, Declared]:
 def _declare(entries: dict[str, Declared], name: Any, kind: Any, depth: int) -> None:
     """Enter an attribute, or those of a nested object under dotted names."""
     try:
-        check_attribute(name)
+        name = check_attribute(name)
     except ExpressionError as error:
         raise SchemaError(str(error)) from None
     if depth > MAX_NESTING:
@@ -76,7 +76,7 @@ def _declare(entries: dict[str, Declared], name: Any, kind: Any, depth: int) -> 
     if fields is not None:
         for key, inner in fields:
             if not isinstance(key, str) or not key:
-                raise SchemaError(f"an attribute's name is a non-empty string, not {key!r} (inside {name!r})")
+                raise SchemaError(f"an attribute's name is a non-empty string, not {shortened(key)} (inside {name!r})")
             _declare(entries, f"{name}.{key}", inner, depth + 1)
         return
     if name in entries:
@@ -112,7 +112,7 @@ def _read(name: str, kind: Any) -> Declared:
     found = _of_type(kind)
     if found is None:
         raise SchemaError(
-            f"attribute {name!r}: {kind!r} is not a kind. Hint: number, string, boolean, timestamp, list<...>"
+            f"attribute {name!r}: {shortened(kind)} is not a kind. Hint: number, string, boolean, timestamp, list<...>"
         )
     return Declared(found)
 
@@ -127,7 +127,7 @@ def _read_word(name: str, word: str) -> Declared:
     kind = _SPELLINGS.get(text[text.index("<") + 1 : -1] if several else text)
     if kind is None:
         hint = did_you_mean(word, list(_SPELLINGS)) or "; there are number, string, boolean, timestamp and list<...>"
-        raise SchemaError(f"attribute {name!r}: {word!r} is not a kind{hint}")
+        raise SchemaError(f"attribute {name!r}: {shortened(word)} is not a kind{hint}")
     return Declared(kind, several)
 
 

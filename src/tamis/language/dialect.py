@@ -14,7 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from tamis.errors import ExpressionError, ParseError, did_you_mean
+from tamis.errors import ExpressionError, ParseError, did_you_mean, shortened
 from tamis.language.words import keyword
 
 NAME = "name"
@@ -24,6 +24,10 @@ NUMBER = "number"
 END = "end"
 
 _FOREIGN = TokenType.UNKNOWN
+
+_LONE_SURROGATE = "\ud800"
+"""What an escaped half of a surrogate pair is read as, so that it is refused like one that stands in the text.
+(Spark reads a question mark.)"""
 
 _SYMBOLS: dict[TokenType, str] = {
     TokenType.EQ: "=",
@@ -73,7 +77,15 @@ class Tamis(Dialect):
             **dict.fromkeys("[]{}&^:%!|+;/\\~?@#$'\"`", _FOREIGN),
             **{symbol: kind for kind, symbol in _SYMBOLS.items() if len(symbol) == 1},
         }
-        KEYWORDS = {"<=": TokenType.LTE, ">=": TokenType.GTE, "<>": TokenType.NEQ, "!=": TokenType.NEQ}
+        KEYWORDS = {
+            "<=": TokenType.LTE,
+            ">=": TokenType.GTE,
+            "<>": TokenType.NEQ,
+            "!=": TokenType.NEQ,
+            # Not of the language; as one word each it can be refused by its name.
+            "==": _FOREIGN,
+            "<=>": _FOREIGN,
+        }
         COMMANDS = set()
         NESTED_COMMENTS = False
 
@@ -84,13 +96,14 @@ class TamisSpark(Tamis):
     UNESCAPED_SEQUENCES = {"\\0": "\0", "\\Z": "\x1a", "\\%": "\\%", "\\_": "\\_", "\\a": "a", "\\f": "f", "\\v": "v"}
 
     class Tokenizer(Tamis.Tokenizer):
+        KEYWORDS = {**Tamis.Tokenizer.KEYWORDS, "==": TokenType.EQ}
         QUOTES = ["'", '"']
         IDENTIFIERS = ["`"]
         STRING_ESCAPES = ["\\", "'", '"']
         RAW_STRINGS = [(prefix + quote, quote) for prefix in "rR" for quote in "'\""]
         NUMERIC_ESCAPES = {"u": (16, 4, 4, 0xFFFF), "U": (16, 8, 8, 0x10FFFF), "0": (8, 3, 3, 0x7F)}
         DROP_UNKNOWN_ESCAPES = True
-        LONE_SURROGATE_REPLACEMENT = "?"
+        LONE_SURROGATE_REPLACEMENT = _LONE_SURROGATE
         STRING_ESCAPES_ALLOWED_IN_RAW_STRINGS = False
 
 
@@ -140,8 +153,8 @@ def split_words(text: str, dialect: str = "tamis") -> list[Word]:
 def _dialect(name: str) -> Dialect:
     if isinstance(name, str) and name in _DIALECTS:
         return _DIALECTS[name]
-    close = did_you_mean(str(name), list(_DIALECTS))
-    raise ExpressionError(f"unknown dialect {name!r}{close}; there are: {', '.join(_DIALECTS)}")
+    close = did_you_mean(name, list(_DIALECTS))
+    raise ExpressionError(f"unknown dialect {shortened(name)}{close}; there are: {', '.join(_DIALECTS)}")
 
 
 def _word(source: str, token: Token) -> Word:

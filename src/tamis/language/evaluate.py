@@ -9,12 +9,12 @@ holds when SOME point of SOME element satisfies it, a negative one is the negati
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tamis.errors import ExpressionError
-from tamis.language.event import FlatEvent, Value, flatten, kind_of_value
+from tamis.language.checks import compile_regex
+from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value
 from tamis.language.expression import And, Constant, Exists, Expression, Join, Not, Or, Predicate, Quantified
 from tamis.language.like import LikePattern
 from tamis.language.operators import POSITIVE, Operator, Quantifier
@@ -41,7 +41,7 @@ def evaluate(expression: Expression, event: Mapping[str, Any], history: Iterable
     >>> evaluate(Predicate("price", "<", [10]), {}) is None
     True
     """
-    earlier = [flatten(mapping, row=row) for row, mapping in enumerate(history)]
+    earlier = flatten_history(history)
     return evaluate_flat(expression, flatten(event), earlier)
 
 
@@ -128,7 +128,7 @@ def _satisfies(element: Value, predicate: Predicate, literals: list[Scalar]) -> 
         case Operator.ILIKE:
             return LikePattern.read(str(first), predicate.escape, True).matches(str(element).lower())
         case Operator.RLIKE:
-            return _regex(str(first)).search(str(element)) is not None
+            return compile_regex(str(first)).search(str(element)) is not None
         case _:
             return _holds(_ends(element), predicate.operator, _ends(first))
 
@@ -153,13 +153,6 @@ def _holds(left: _Ends, operator: Operator, right: _Ends) -> bool:
 
 def _ends(value: Value) -> _Ends:
     return (value.lo, value.hi) if isinstance(value, Interval) else (value, value)
-
-
-@functools.lru_cache(maxsize=4096)
-def _regex(pattern: str) -> Any:
-    import re2
-
-    return re2.compile(pattern)
 
 
 def _quantified(expression: Quantified, event: FlatEvent, history: Sequence[FlatEvent]) -> Truth:

@@ -8,10 +8,10 @@ attribute that is missing (absent, None, NaN, an empty list) has no entry. Flatt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from tamis.errors import EventError
+from tamis.errors import EventError, shortened
 from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, Scalar, check_value, is_well_formed, kind_of
 
 Value: TypeAlias = Scalar | Interval
@@ -50,6 +50,22 @@ def flatten(event: Mapping[str, Any], *, row: int | None = None) -> FlatEvent:
         else:
             _add(flat, _plain_name(name, row, None), value, row, 1)
     return flat
+
+
+def flatten_history(history: Iterable[Mapping[str, Any]]) -> list[FlatEvent]:
+    """The normal forms of the earlier events.
+
+    Raises
+    ------
+    EventError
+        When they are not a list of events; `row` is the place of one that is wrong.
+    """
+    if isinstance(history, Mapping | str | bytes) or not isinstance(history, Iterable):
+        raise EventError(
+            f"the history is a list of earlier events, not {shortened(history)} ({type(history).__name__}). "
+            "Hint: leave it out when there are none"
+        )
+    return [flatten(event, row=row) for row, event in enumerate(history)]
 
 
 def kind_of_value(value: Value) -> Kind | None:
@@ -112,11 +128,13 @@ def _is_list(value: Any) -> bool:
 def _plain_name(name: object, row: int | None, parent: str | None) -> str:
     inside = "" if parent is None else f" inside {_shortened(parent)!r}"
     if not isinstance(name, str):
-        raise EventError(f"an attribute's name is a string, not {name!r}{inside}", row=row)
+        raise EventError(f"an attribute's name is a string, not {shortened(name)}{inside}", row=row)
     if not name:
         raise EventError(f"an attribute's name cannot be empty{inside}", row=row)
     if not is_well_formed(name):
-        raise EventError(f"the name {name!r}{inside} holds a lone surrogate and is not a Unicode string", row=row)
+        raise EventError(
+            f"the name {shortened(name)}{inside} holds a lone surrogate and is not a Unicode string", row=row
+        )
     # A member of a str enumeration has a hash of its own, under which no lookup would find it.
     return name if type(name) is str else str.__str__(name)
 

@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 
 from tamis.language.evaluate import Truth, evaluate_flat
-from tamis.language.event import FlatEvent, Value, flatten, kind_of_value
+from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value
 from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, Quantified
 from tamis.language.operators import NULL_TESTS, Quantifier
 from tamis.language.values import Interval
@@ -116,7 +116,7 @@ def explain(expression: Expression, event: Mapping[str, Any], history: Iterable[
         ├─ TRUE     price <= 40   (price is 25)
         └─ FALSE    genre = 'classics'   (genre is 'crime')
     """
-    earlier = [flatten(mapping, row=row) for row, mapping in enumerate(history)]
+    earlier = flatten_history(history)
     return _explain(expression, flatten(event), earlier)
 
 

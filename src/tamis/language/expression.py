@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
-from tamis.errors import ExpressionError, NestingError
+from tamis.errors import ExpressionError, NestingError, shortened
 from tamis.language.checks import check_attribute, check_predicate
 from tamis.language.operators import COMPARISONS, POSITIVE, SETS, Operator, Quantifier, read_operator
 from tamis.language.values import Kind, Scalar, check_literal, distinct, identity, kinds_of
@@ -139,7 +139,7 @@ class Predicate(Expression):
     def __init__(
         self, attribute: str, operator: Operator | str, values: Iterable[Any] = (), *, escape: str | None = None
     ) -> None:
-        self.attribute = attribute
+        self.attribute = check_attribute(attribute)
         self.operator = operator if type(operator) is Operator else read_operator(operator)
         literals = tuple([check_literal(value) for value in values])
         self.values = distinct(literals) if self.operator in SETS else literals
@@ -182,12 +182,10 @@ class Quantified(Expression):
     __slots__ = ("attribute", "earlier", "operator", "quantifier")
 
     def __init__(self, attribute: str, operator: Operator | str, quantifier: Quantifier | str, earlier: str) -> None:
-        check_attribute(attribute)
-        check_attribute(earlier)
-        self.attribute = attribute
+        self.attribute = check_attribute(attribute)
         self.operator = _comparison(operator)
         self.quantifier = _quantifier(quantifier)
-        self.earlier = earlier
+        self.earlier = check_attribute(earlier)
         self.depth = 1
         self.operands = ()
 
@@ -201,11 +199,9 @@ class Join:
     __slots__ = ("attribute", "earlier", "operator")
 
     def __init__(self, earlier: str, operator: Operator | str, attribute: str) -> None:
-        check_attribute(earlier)
-        check_attribute(attribute)
-        self.earlier = earlier
+        self.earlier = check_attribute(earlier)
         self.operator = _comparison(operator)
-        self.attribute = attribute
+        self.attribute = check_attribute(attribute)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Join) and self._identity() == other._identity()
@@ -232,7 +228,9 @@ class Exists(Expression):
         self.operands = ()
         for part in (*self.joins, *self.conditions):
             if not isinstance(part, Join | Predicate):
-                raise ExpressionError(f"EXISTS holds joins with, and predicates on, earlier events, not {part!r}")
+                raise ExpressionError(
+                    f"EXISTS holds joins with, and predicates on, earlier events, not {shortened(part)}"
+                )
 
     def _identity(self) -> Any:
         return (self.joins, self.conditions)
@@ -318,7 +316,7 @@ def _operand(value: object) -> Expression:
     if isinstance(value, Attribute):
         return value.is_true()
     raise ExpressionError(
-        f"cannot combine an expression with {value!r}. Hint: & and | bind tighter than comparisons, "
+        f"cannot combine an expression with {shortened(value)}. Hint: & and | bind tighter than comparisons, "
         'so write parentheses: (attr("a") == 1) & (attr("b") == 2)'
     )
 
@@ -332,6 +330,6 @@ def _comparison(operator: Operator | str) -> Operator:
 
 def _quantifier(text: Quantifier | str) -> Quantifier:
     try:
-        return Quantifier(text)
+        return Quantifier(text if isinstance(text, str) else "")
     except ValueError:
-        raise ExpressionError(f"a quantifier is ANY or ALL, not {text!r}") from None
+        raise ExpressionError(f"a quantifier is ANY or ALL, not {shortened(text)}") from None

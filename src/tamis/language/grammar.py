@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from tamis.errors import NestingError
 from tamis.language import refusals
+from tamis.language.checks import check_escape
 from tamis.language.dialect import END, STRING, Word, split_words
 from tamis.language.expression import FALSE, MAX_DEPTH, TRUE, Expression, Not, Predicate, all_of, any_of
 from tamis.language.history_sql import QUANTIFIERS, SYMBOLS, read_exists, read_quantified, unqualified
 from tamis.language.operands import Literal, Name, Operands, Slot
-from tamis.language.operators import MIRRORED, NEGATION, Operator
+from tamis.language.operators import LIKES, MIRRORED, NEGATION, Operator
 
 _SUFFIXES: dict[str, Operator] = {
     operator.name: operator
     for operator in (Operator.IN, Operator.BETWEEN, Operator.LIKE, Operator.ILIKE, Operator.RLIKE)
 }
-_LIKES = (Operator.LIKE, Operator.NOT_LIKE, Operator.ILIKE, Operator.NOT_ILIKE)
 
 
 class Use(NamedTuple):
@@ -45,8 +45,7 @@ class Reading(NamedTuple):
 
 def read(text: str, dialect: str = "tamis") -> Reading:
     """Read a text word by word."""
-    # In Spark a backslash escapes in LIKE, whatever it has done already in the string.
-    reader = Reader(text, split_words(text, dialect), default_escape="\\" if dialect == "spark" else None)
+    reader = Reader(text, split_words(text, dialect), spark=dialect == "spark")
     return Reading(reader.expression(), reader.slots, reader.uses, reader.fixed)
 
 
@@ -86,9 +85,10 @@ class Reader(Operands):
     with while EXISTS is read.
     """
 
-    def __init__(self, text: str, words: list[Word], default_escape: str | None = None) -> None:
-        super().__init__(text, words)
-        self.default_escape = default_escape
+    def __init__(self, text: str, words: list[Word], *, spark: bool = False) -> None:
+        super().__init__(text, words, spark=spark)
+        # In Spark a backslash escapes in LIKE, whatever it has done already in the string.
+        self.default_escape = "\\" if spark else None
         self.alias: str | None = None
         self.uses: list[Use] = []
         self.fixed: list[int] = []
@@ -100,10 +100,10 @@ class Reader(Operands):
         outer: list[_Group] = []
         group = _Group(0, 0, 0)
         while True:
-            nots = self._nots(group.level)
+            nots = self.nots(group.level)
             if self.kind == "(":
                 outer.append(group)
-                group = _Group(self.word.start, nots, self._deeper(group.level + nots))
+                group = _Group(self.word.start, nots, self.deeper(group.level + nots))
                 self.at += 1
                 continue
             group.add(self.predicate(), nots)
@@ -120,14 +120,16 @@ class Reader(Operands):
             self.refuse("this parenthesis is never closed", group.start, "add the missing )")
         return group.close()
 
-    def _nots(self, level: int) -> int:
+    def nots(self, level: int) -> int:
+        """How many NOTs stand here, going past them."""
         count = 0
         while self.kind == "NOT" and not self.is_name():
-            count = self._deeper(level + count) - level
+            count = self.deeper(level + count) - level
             self.at += 1
         return count
 
-    def _deeper(self, level: int) -> int:
+    def deeper(self, level: int) -> int:
+        """The next level of nesting, if there may be one."""
         if level < MAX_DEPTH:
             return level + 1
         start = self.word.start
@@ -188,7 +190,9 @@ class Reader(Operands):
         """The predicate, once its parts are read."""
         values = [literal.value for literal in literals]
         symbol = None if escape is None else str(escape.value)
-        if symbol is None and operator in _LIKES and self.default_escape and self.default_escape in str(values[0]):
+        if escape is not None:
+            self.located(escape.start, lambda: check_escape(operator, symbol))
+        if symbol is None and operator in LIKES and self.default_escape and self.default_escape in str(values[0]):
             symbol = self.default_escape
         place = literals[0].start if literals else start
         predicate = self.located(place, lambda: Predicate(attribute, operator, values, escape=symbol))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.language import refusals
+from tamis.language.dialect import END
 from tamis.language.expression import Exists, Join, Predicate, Quantified
 from tamis.language.operands import Name
-from tamis.language.operators import COMPARISONS, MIRRORED, Operator, Quantifier
+from tamis.language.operators import COMPARISONS, MIRRORED, OPPOSITE, Operator, Quantifier
 
 if TYPE_CHECKING:
     from tamis.language.grammar import Reader
@@ -50,22 +51,14 @@ def read_exists(reader: Reader) -> Exists:
             reader.refuse("the subquery of EXISTS begins with SELECT 1 or SELECT *", start, _EXISTS)
         reader.fixed.append(one.slot)
     reader.alias = _from_history(reader, _EXISTS)
-    joins: list[Join] = []
-    conditions: list[Predicate] = []
-    more = reader.take_if("WHERE")
-    while more:
-        condition = _join(reader, reader.alias) or _condition(reader)
-        if isinstance(condition, Join):
-            joins.append(condition)
-        else:
-            conditions.append(condition)
-        more = reader.take_if("AND")
+    terms = _terms(reader, reader.alias) if reader.take_if("WHERE") else []
     reader.alias = None
-    if reader.kind == "OR":
-        reader.refuse("inside EXISTS, predicates are joined with AND only", hint=_EXISTS)
     if not reader.take_if(")"):
         refusals.refuse_after_predicate(reader)
-    return Exists(joins, conditions)
+    return Exists(
+        [term for term in terms if isinstance(term, Join)],
+        [term for term in terms if isinstance(term, Predicate)],
+    )
 
 
 def unqualified(name: Name, alias: str) -> str | None:
@@ -88,6 +81,60 @@ def _from_history(reader: Reader, form: str) -> str:
     if not reader.is_name() or reader.kind_after(1) == ".":
         reader.refuse("the short name of history is one word", start, form)
     return reader.take().text
+
+
+class _Open(NamedTuple):
+    """A parenthesis that is open: how many NOTs stand before it, how many terms, how deep it is."""
+
+    start: int
+    nots: int
+    terms: int
+    level: int
+
+
+def _terms(reader: Reader, alias: str) -> list[Join | Predicate]:
+    """What follows WHERE: terms joined with AND. Parentheses are taken off, and NOT goes into a term's operator."""
+    terms: list[Join | Predicate] = []
+    opened: list[_Open] = []
+    more = True
+    while more:
+        start = reader.word.start
+        level = opened[-1].level if opened else 0
+        nots = reader.nots(level)
+        if reader.kind == "(":
+            opened.append(_Open(start, nots, len(terms), reader.deeper(level + nots)))
+            reader.at += 1
+            continue
+        terms.append(_negated(reader, _join(reader, alias) or _condition(reader), nots, start))
+        while opened and reader.take_if(")"):
+            group = opened.pop()
+            if group.nots and len(terms) - group.terms > 1:
+                reader.refuse("inside EXISTS, NOT stands before one predicate", group.start, _EXISTS)
+            terms[-1] = _negated(reader, terms[-1], group.nots, group.start)
+        more = reader.take_if("AND")
+    if reader.kind == "OR":
+        reader.refuse("inside EXISTS, predicates are joined with AND only", hint=_EXISTS)
+    if opened and reader.kind == END:
+        reader.refuse("this parenthesis is never closed", opened[-1].start, "add the missing )")
+    return terms
+
+
+def _negated(reader: Reader, term: Join | Predicate, nots: int, start: int) -> Join | Predicate:
+    if nots % 2 == 0:
+        return term
+    operator = OPPOSITE.get(term.operator)
+    if operator is None:
+        reader.refuse(
+            f"inside EXISTS, NOT before {term.operator} is not supported",
+            start,
+            "on a list NOT (h.a < 5) is not h.a >= 5; write the comparison that is meant",
+        )
+    if isinstance(term, Join):
+        return Join(term.earlier, operator, term.attribute)
+    negated = Predicate.unchecked(term.attribute, operator, term.values, term.escape)
+    # The term was read last, and so was its use of literals.
+    reader.uses[-1] = reader.uses[-1]._replace(predicate=negated)
+    return negated
 
 
 def _join(reader: Reader, alias: str) -> Join | None:
@@ -120,8 +167,6 @@ def _make_join(reader: Reader, alias: str, left: Name, operator: Operator, right
 def _condition(reader: Reader) -> Predicate:
     """A predicate on the earlier event alone."""
     start = reader.word.start
-    if reader.kind in ("NOT", "(") and not reader.is_name():
-        reader.refuse("inside EXISTS, NOT and parentheses are not supported", hint=_EXISTS)
     condition = reader.predicate()
     if not isinstance(condition, Predicate):
         reader.refuse("inside EXISTS, every condition asks about the earlier event", start, _EXISTS)

@@ -25,7 +25,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any
 
-from tamis.errors import ExpressionError, LiteralError
+from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.checks import check_attribute
 from tamis.language.expression import (
     Constant,
@@ -38,8 +38,9 @@ from tamis.language.expression import (
     all_of,
     any_of,
 )
+from tamis.language.literals import read_date, read_timestamp
 from tamis.language.normal import CLAUSE_LIMIT, Clause, dnf_size, to_dnf
-from tamis.language.operators import COMPARISONS, NULL_TESTS, RANGES, SETS, Operator, Quantifier, read_operator
+from tamis.language.operators import COMPARISONS, LIKES, NULL_TESTS, RANGES, SETS, Operator, Quantifier, read_operator
 from tamis.language.values import Scalar
 
 _EXISTS, _NOT_EXISTS, _ATTRIBUTE = "exists", "not exists", "attribute"
@@ -57,7 +58,7 @@ def from_json(form: Any) -> Expression:
     <And price < 10 AND genre IN ('crime', 'classics')>
     """
     if not isinstance(form, list | tuple):
-        raise ExpressionError(f"the JSON form of an expression is a list, not {form!r}")
+        raise ExpressionError(f"the JSON form of an expression is a list, not {shortened(form)}")
     if not form:
         raise ExpressionError("an empty list is no expression. Hint: [true] matches every event, [false] none")
     if isinstance(form[0], str):
@@ -67,14 +68,19 @@ def from_json(form: Any) -> Expression:
     return any_of(*[_conjunction(part, f"[{place}]") for place, part in enumerate(form)])
 
 
-def to_json(expression: Expression) -> list[Any]:
-    """The JSON form of an expression: its DNF, a list of predicates if that has one clause, else a list of lists.
+def to_json(expression: Any) -> list[Any]:
+    """The JSON form of an expression, or of what stands for one: its DNF.
+
+    That is a list of predicates if it has one clause, else a list of lists.
 
     Raises
     ------
     ExpressionError
-        When the DNF would have more than `CLAUSE_LIMIT` clauses.
+        When it cannot be read, or the DNF would have more than `CLAUSE_LIMIT` clauses.
     """
+    from tamis.language.reading import to_expression
+
+    expression = to_expression(expression)
     clauses = to_dnf(expression)
     if clauses is None:
         size = dnf_size(expression)
@@ -97,7 +103,7 @@ def _is_item(form: Any) -> bool:
 
 def _conjunction(form: Any, path: str) -> Expression:
     if not isinstance(form, list | tuple) or _is_item(form):
-        raise _error(path, f"a list of predicates is needed here, not {_shortened(form)}")
+        raise _error(path, f"a list of predicates is needed here, not {shortened(form)}")
     if not form:
         raise _error(path, "an empty list of predicates. Hint: [true] matches every event, [false] none")
     return all_of(*[_item(part, f"{path}[{place}]") for place, part in enumerate(form)])
@@ -111,6 +117,8 @@ def _item(form: Any, path: str) -> Expression:
     name, operator, negated, rest = _split(form, path)
     try:
         if rest and isinstance(rest[0], dict) and rest[0].keys() & set(Quantifier):
+            if len(rest) > 1:
+                raise _error(path, f"nothing follows {shortened(rest[0])}, not {shortened(rest[1])}")
             quantifier, earlier = _single(rest[0], path + "[2]", tuple(Quantifier))
             check_attribute(earlier)
             literal: Expression = Quantified(name, operator, quantifier, earlier)
@@ -124,10 +132,10 @@ def _item(form: Any, path: str) -> Expression:
 def _split(form: Any, path: str) -> tuple[str, Operator, bool, list[Any]]:
     """The attribute, the operator, whether "not" stands before it, and what follows."""
     if not isinstance(form, list | tuple):
-        raise _error(path, f"a predicate is a list [attribute, operator, value], not {_shortened(form)}")
+        raise _error(path, f"a predicate is a list [attribute, operator, value], not {shortened(form)}")
     if len(form) < 2 or not isinstance(form[0], str) or not isinstance(form[1], str):
         raise _error(
-            path, f"a predicate is [attribute, operator, value] with a name and an operator, not {_shortened(form)}"
+            path, f"a predicate is [attribute, operator, value] with a name and an operator, not {shortened(form)}"
         )
     name, spelled, *rest = form
     try:
@@ -158,37 +166,39 @@ def _predicate(name: str, operator: Operator, rest: list[Any], path: str) -> Pre
     values = rest[0]
     if operator in SETS | RANGES:
         if not isinstance(values, list | tuple):
-            raise _error(path + "[2]", f"{operator.upper()} takes a list, not {_shortened(values)}")
+            raise _error(path + "[2]", f"{operator.upper()} takes a list, not {shortened(values)}")
         literals = [_literal(value, f"{path}[2][{place}]") for place, value in enumerate(values)]
     else:
         literals = [_literal(values, path + "[2]")]
     escape = rest[1] if len(rest) == 2 else None
+    if len(rest) == 2 and operator not in LIKES:
+        raise _error(path, f"ESCAPE belongs to LIKE and ILIKE, and {operator.upper()} takes nothing after its value")
     if escape is not None and not isinstance(escape, str):
-        raise _error(path + "[3]", f"an escape is a string of one character, not {_shortened(escape)}")
+        raise _error(path + "[3]", f"an escape is a string of one character, not {shortened(escape)}")
     return Predicate(name, operator, literals, escape=escape)
 
 
 def _literal(form: Any, path: str) -> Any:
     if isinstance(form, list | tuple):
-        raise _error(path, f"one value is needed, not the list {_shortened(form)}")
+        raise _error(path, f"one value is needed, not the list {shortened(form)}")
     if not isinstance(form, dict):
         return form
     kind, text = _single(form, path, ("date", "timestamp"))
     try:
-        return date.fromisoformat(text) if kind == "date" else datetime.fromisoformat(text)
-    except ValueError:
+        return read_date(text) if kind == "date" else read_timestamp(text)
+    except LiteralError:
         example = "2026-11-14" if kind == "date" else "2026-11-14 10:00:00"
-        raise LiteralError(f'at {path}: {text!r} is not a {kind}. Hint: {{"{kind}": "{example}"}}') from None
+        raise LiteralError(f'at {path}: {shortened(text)} is not a {kind}. Hint: {{"{kind}": "{example}"}}') from None
 
 
 def _read_exists(form: dict[Any, Any], path: str) -> Expression:
     key = next(iter(form)) if len(form) == 1 else None
     if key not in (_EXISTS, _NOT_EXISTS):
-        raise _error(path, f'an object here is {{"exists": [...]}} or {{"not exists": [...]}}, not {_shortened(form)}')
+        raise _error(path, f'an object here is {{"exists": [...]}} or {{"not exists": [...]}}, not {shortened(form)}')
     terms = form[key]
     path = f'{path}["{key}"]'
     if not isinstance(terms, list | tuple):
-        raise _error(path, f"a list of predicates on an earlier event is needed, not {_shortened(terms)}")
+        raise _error(path, f"a list of predicates on an earlier event is needed, not {shortened(terms)}")
     parts = [_term(term, f"{path}[{place}]") for place, term in enumerate(terms)]
     found = Exists(
         [part for part in parts if isinstance(part, Join)],
@@ -219,7 +229,7 @@ def _single(form: dict[Any, Any], path: str, keys: tuple[str, ...]) -> tuple[str
         if key in keys and isinstance(text, str):
             return key, text
     known = " or ".join(f'{{"{key}": "..."}}' for key in keys)
-    raise _error(path, f"an object here is {known}, not {_shortened(form)}")
+    raise _error(path, f"an object here is {known}, not {shortened(form)}")
 
 
 def _error(path: str, message: str) -> ExpressionError:
@@ -230,11 +240,6 @@ def _located(error: ExpressionError, path: str) -> ExpressionError:
     """The error of a part with its place, unless it says it already."""
     text = str(error)
     return error if text.startswith("at [") or not path else type(error)(f"at {path}: {text}")
-
-
-def _shortened(form: Any) -> str:
-    text = repr(form)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _write_clause(clause: Clause) -> list[Any]:

@@ -54,8 +54,8 @@ class LikePattern:
         LiteralError
             When the escape is not one character, or stands before anything but ``%``, ``_`` or itself.
         """
-        if escape is not None and (len(escape) != 1 or not is_well_formed(escape)):
-            raise LiteralError(f"ESCAPE takes one character, not {shortened(escape)}")
+        if escape is not None:
+            check_character(escape)
         parts: list[str | Wildcard] = []
         run: list[str] = []
 
@@ -72,7 +72,7 @@ class LikePattern:
                 position += 1
                 if position == len(pattern) or pattern[position] not in (ANY_RUN, ANY_ONE, escape):
                     raise LiteralError(
-                        f"in LIKE {shortened(pattern)} the escape {escape!r} must stand before %, _ or itself "
+                        f"in LIKE {shortened(pattern)} the escape {shortened(escape)} must stand before %, _ or itself "
                         f"(character {position})"
                     )
                 run.append(pattern[position])
@@ -123,6 +123,12 @@ class LikePattern:
             else:
                 pieces.append(".*" if part.symbol == ANY_RUN else ".")
         return r"(?s)\A" + "".join(pieces) + r"\z"
+
+
+def check_character(escape: object) -> None:
+    """An escape is one character."""
+    if not isinstance(escape, str) or len(escape) != 1 or not is_well_formed(escape):
+        raise LiteralError(f"ESCAPE takes one character, not {shortened(escape)}")
 
 
 def _shape(parts: list[str | Wildcard]) -> LikeShape:

@@ -14,6 +14,7 @@ from tamis.language.checks import check_attribute
 from tamis.language.cursor import SUPPORTED, Cursor
 from tamis.language.dialect import NAME, NUMBER, QUOTED, STRING, Word
 from tamis.language.literals import is_number, read_date, read_decimal, read_integer, read_timestamp
+from tamis.language.spark_numbers import SPARK_SUFFIXES, read_spark_number
 from tamis.language.values import Scalar, check_literal
 from tamis.language.words import CONTEXTUAL, KEYWORDS, RESERVED
 
@@ -52,10 +53,11 @@ class Name(NamedTuple):
 
 
 class Operands(Cursor):
-    """Reads names and literals; `slots` collects the literals' places."""
+    """Reads names and literals, in Spark's forms if `spark` says so; `slots` collects the literals' places."""
 
-    def __init__(self, text: str, words: list[Word]) -> None:
+    def __init__(self, text: str, words: list[Word], *, spark: bool = False) -> None:
         super().__init__(text, words)
+        self.spark = spark
         self.slots: list[Slot] = []
 
     def is_name(self) -> bool:
@@ -105,9 +107,16 @@ class Operands(Cursor):
             day = self.take()
             return self._slot(word.kind, day, word.start, self.located(day.start, lambda: _DATED[word.kind](day.text)))
         if word.kind == STRING:
-            self.at += 1
-            return self._slot(STRING, word, word.start, self.located(word.start, lambda: check_literal(word.text)))
+            text = self._string()
+            return self._slot(STRING, word, word.start, self.located(word.start, lambda: check_literal(text)))
         return self._number()
+
+    def _string(self) -> str:
+        """The text of a string; in Spark, of strings that follow each other, which are one."""
+        text = self.take().text
+        while self.spark and self.kind == STRING:
+            text += self.take().text
+        return text
 
     def _number(self) -> Literal:
         start = self.word.start
@@ -118,6 +127,10 @@ class Operands(Cursor):
             digits = self.take()
             word = Word(NUMBER, self.text[word.start : digits.end], word.start, digits.end)
         text = word.text
+        if self.spark and self.word.start == word.end and self.word.text.upper() in SPARK_SUFFIXES and is_number(text):
+            suffix = self.take().text
+            value = self.located(start, lambda: read_spark_number(text, suffix, negative=negative))
+            return self._slot("spark", word, start, value)
         if not is_number(text) or (self.word.start == word.end and self.kind in _MORE_NUMBER):
             self.refuse("this is not a number", word.start, "numbers are written like 5, -1.5 and 2e3")
         read = read_integer if text.isdigit() else read_decimal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from tamis.errors import ExpressionError
+from tamis.errors import ExpressionError, shortened
 
 
 class Operator(StrEnum):
@@ -44,11 +44,15 @@ NEGATION: dict[Operator, Operator] = {
 POSITIVE: dict[Operator, Operator] = {negative: positive for positive, negative in NEGATION.items()}
 """Negative operator -> the positive one it negates. (IS NOT NULL counts as the negation of IS NULL.)"""
 
+OPPOSITE: dict[Operator, Operator] = NEGATION | POSITIVE
+"""Operator -> what NOT makes of it, where that is an operator."""
+
 COMPARISONS = frozenset({Operator.EQ, Operator.NE, Operator.LT, Operator.LE, Operator.GT, Operator.GE})
 ORDER_COMPARISONS = frozenset({Operator.LT, Operator.LE, Operator.GT, Operator.GE})
 PATTERNS = frozenset(
     {Operator.LIKE, Operator.NOT_LIKE, Operator.ILIKE, Operator.NOT_ILIKE, Operator.RLIKE, Operator.NOT_RLIKE}
 )
+LIKES = PATTERNS - {Operator.RLIKE, Operator.NOT_RLIKE}
 NULL_TESTS = frozenset({Operator.IS_NULL, Operator.IS_NOT_NULL})
 SETS = frozenset({Operator.IN, Operator.NOT_IN})
 RANGES = frozenset({Operator.BETWEEN, Operator.NOT_BETWEEN})
@@ -69,11 +73,11 @@ class Quantifier(StrEnum):
     ALL = "all"
 
 
-def read_operator(text: str) -> Operator:
+def read_operator(text: object) -> Operator:
     """The operator that a text spells, in any case; `!=` is `<>`."""
-    folded = " ".join(text.lower().split())
+    folded = " ".join(text.lower().split()) if isinstance(text, str) else ""
     try:
         return Operator("<>" if folded == "!=" else folded)
     except ValueError:
         known = "  ".join(Operator)
-        raise ExpressionError(f"unknown operator {text!r}; there are: {known}") from None
+        raise ExpressionError(f"unknown operator {shortened(text)}; there are: {known}") from None

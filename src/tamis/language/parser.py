@@ -33,7 +33,7 @@ def parse(text: str, *, dialect: str = "tamis") -> Expression:
     >>> parse("price BETWEEN 20 AND 40 AND genre = 'classics'").attributes() == {"price", "genre"}
     True
     """
-    if dialect == "tamis":
+    if isinstance(dialect, str) and dialect == "tamis":
         from tamis.language.shapes import parse_by_shape
 
         return parse_by_shape(check_text(text))

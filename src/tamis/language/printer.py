@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from tamis.errors import ExpressionError, did_you_mean
+from tamis.errors import ExpressionError, did_you_mean, shortened
 from tamis.language.expression import And, Constant, Exists, Expression, Not, Or, Predicate, Quantified
 from tamis.language.operators import RANGES, SETS
 from tamis.language.values import Scalar
@@ -27,11 +27,11 @@ def to_sql(expression: Expression, dialect: str = "tamis") -> str:
     ExpressionError
         When the dialect is unknown or has no words for the expression.
     """
-    if dialect == "tamis":
+    if isinstance(dialect, str) and dialect == "tamis":
         return _TAMIS.expression(expression)
-    if dialect not in _DIALECTS:
+    if not isinstance(dialect, str) or dialect not in _DIALECTS:
         raise ExpressionError(
-            f"unknown dialect {dialect!r}{did_you_mean(str(dialect), _DIALECTS)}; there are: {', '.join(_DIALECTS)}"
+            f"unknown dialect {shortened(dialect)}{did_you_mean(dialect, _DIALECTS)}; there are: {', '.join(_DIALECTS)}"
         )
     from tamis.language.engine_sql import PRINTERS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.errors import ExpressionError
+from tamis.errors import ExpressionError, shortened
 from tamis.language.builder import Attribute
 from tamis.language.expression import Expression
 from tamis.language.json_form import from_json
@@ -31,6 +31,6 @@ def to_expression(source: Any) -> Expression:
     if isinstance(source, dict):
         return from_json([source])
     raise ExpressionError(
-        f"{source!r} ({type(source).__name__}) is not an expression. "
+        f"{shortened(source)} ({type(source).__name__}) is not an expression. "
         "Hint: use SQL text, attr(...) comparisons, or the JSON form, a list of [attribute, operator, value]"
     )

@@ -17,10 +17,14 @@ _SYMBOLS: dict[str, str] = {
     **dict.fromkeys("[]{}", "lists and objects are not supported"),
     **dict.fromkeys("!@$#\\", "this character is not supported"),
     "?": "parameters are not supported",
+    "==": "this operator is not supported",
+    "<=>": "this operator is not supported",
 }
 _SYMBOL_HINTS: dict[str, str] = {
     **dict.fromkeys("-:@$#\\", 'a name with such a character is quoted: "any name"'),
     "!": "write NOT, or <> for unequal",
+    "==": "use =",
+    "<=>": "use =, or IS NULL for a missing attribute",
     "[": "array_contains(a, v) tests the elements of a list",
 }
 _CONSTRUCTS: dict[str, str] = {
@@ -44,9 +48,7 @@ def refuse_operand(reader: Operands) -> NoReturn:
     if kind == "(":
         is_query = reader.kind_after(1) == "SELECT"
         reader.refuse(_CONSTRUCTS["SELECT"] if is_query else "a literal stands without parentheses")
-    doubled = kind == "=" and reader.at > 0 and reader.words[reader.at - 1].kind == "="
-    hint = "equality is written with one =" if doubled else SUPPORTED
-    reader.refuse(f"an attribute or a literal is missing before {_shown(reader)}", hint=hint)
+    reader.refuse(f"an attribute or a literal is missing before {_shown(reader)}")
 
 
 def refuse_after_predicate(reader: Operands) -> NoReturn:

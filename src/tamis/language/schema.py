@@ -6,10 +6,10 @@ subscription is added. Attributes of events that the schema does not name are al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import EventError, KindError, UnknownAttributeError
+from tamis.errors import EventError, KindError, UnknownAttributeError, shortened
 from tamis.language.declared import Declared, read_declared
 from tamis.language.event import FlatEvent, kind_of_value
 from tamis.language.expression import Exists, Expression, Predicate, Quantified
@@ -22,30 +22,35 @@ if TYPE_CHECKING:
 
 
 class Schema:
-    """The declared attributes, immutable. Made by `Schema.of`.
+    """The declared attributes, immutable.
 
-    >>> Schema.of({"price": "number", "tags": "list<string>", "user": {"age": int}})
+    Parameters
+    ----------
+    declared
+        A mapping of names to kinds, a `pyarrow.Schema`, or a Schema. A kind is a word ("number", "string", "boolean",
+        "timestamp", "list<string>" and common synonyms), a Python type (`int`, `list[str]`), a `Kind` or an Arrow
+        type; nested mappings and Arrow structs give dotted names.
+
+    Raises
+    ------
+    SchemaError
+        Naming the entry that cannot be read.
+
+    >>> Schema({"price": "number", "tags": "list<string>", "user": {"age": int}})
     Schema({'price': 'number', 'tags': 'list<string>', 'user.age': 'number'})
     """
 
     __slots__ = ("_declared",)
 
-    def __init__(self, declared: Mapping[str, Declared]) -> None:
-        self._declared = dict(declared)
+    def __init__(self, declared: Any) -> None:
+        self._declared: dict[str, Declared] = (
+            declared._declared if isinstance(declared, Schema) else read_declared(declared)
+        )
 
     @staticmethod
     def of(declared: Any) -> Schema:
-        """Read a schema from a mapping of names to kinds, a `pyarrow.Schema`, or a Schema.
-
-        A kind is a word ("number", "string", "boolean", "timestamp", "list<string>" and common synonyms), a Python
-        type (`int`, `list[str]`), a `Kind` or an Arrow type; nested mappings and Arrow structs give dotted names.
-
-        Raises
-        ------
-        SchemaError
-            Naming the entry that cannot be read.
-        """
-        return declared if isinstance(declared, Schema) else Schema(read_declared(declared))
+        """The schema itself if it is one, else what the constructor makes of it."""
+        return declared if isinstance(declared, Schema) else Schema(declared)
 
     def __getitem__(self, attribute: str) -> Declared:
         """What is declared for an attribute.
@@ -55,13 +60,13 @@ class Schema:
         UnknownAttributeError
             When there is no such attribute; the message names those that are spelled nearly so.
         """
-        found = self._declared.get(attribute)
+        found = self._declared.get(attribute) if isinstance(attribute, str) else None
         if found is None:
             raise UnknownAttributeError(attribute, self._declared)
         return found
 
     def __contains__(self, attribute: object) -> bool:
-        return attribute in self._declared
+        return isinstance(attribute, str) and attribute in self._declared
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._declared)
@@ -122,7 +127,7 @@ class Schema:
                     raise EventError(message, row=row, attribute=name)
                 kind = kind_of_value(value)
                 if kind is not declared.kind:
-                    message = f"{value!r} is a {kind}, the schema declares a {declared.kind}"
+                    message = f"{shortened(value)} is a {kind}, the schema declares a {declared.kind}"
                     raise EventError(message, row=row, attribute=name)
 
     def check_column(self, attribute: str, kind: Kind, rows: npt.NDArray[np.int64]) -> None:
@@ -144,7 +149,7 @@ class Schema:
             if kind_of(value) is not declared.kind:
                 raise KindError(
                     f"attribute {predicate.attribute!r} is a {declared.kind}: "
-                    f"{predicate.operator.upper()} with the {kind_of(value)} {value!r} can never be true"
+                    f"{predicate.operator.upper()} with the {kind_of(value)} {shortened(value)} can never be true"
                 )
 
     def _check_join(self, left: str, operator: Operator, right: str) -> None:

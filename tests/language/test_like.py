@@ -1,0 +1,74 @@
+"""LIKE patterns: their parts and shape, what they match, and their form for RE2."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import re2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.errors import LiteralError
+from tamis.language.like import LikePattern, LikeShape, Wildcard
+
+TEXTS = st.text("ab%_!\n", max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shape", "literal"),
+    [
+        ("", LikeShape.EXACT, ""),
+        ("abc", LikeShape.EXACT, "abc"),
+        ("abc%", LikeShape.PREFIX, "abc"),
+        ("%abc", LikeShape.SUFFIX, "abc"),
+        ("%abc%", LikeShape.CONTAINS, "abc"),
+        ("%%abc%%", LikeShape.CONTAINS, "abc"),
+        ("%", LikeShape.ANYTHING, ""),
+        ("%%%", LikeShape.ANYTHING, ""),
+        ("_", LikeShape.GENERAL, ""),
+        ("%_", LikeShape.GENERAL, ""),
+        ("a%b", LikeShape.GENERAL, "ab"),
+        ("a!%%", LikeShape.PREFIX, "a%"),
+        ("!_!!", LikeShape.EXACT, "_!"),
+    ],
+)
+def test_shapes(pattern: str, shape: LikeShape, literal: str) -> None:
+    read = LikePattern.read(pattern, "!")
+    assert (read.shape, read.literal) == (shape, literal)
+
+
+def test_parts() -> None:
+    assert LikePattern.read("a%%b_").parts == ("a", Wildcard("%"), "b", Wildcard("_"))
+    assert LikePattern.read("Ab%", fold=True).literal == "ab"
+
+
+@pytest.mark.parametrize("pattern", ["a!", "!ab", "!!!"])
+def test_wrong_escapes(pattern: str) -> None:
+    with pytest.raises(LiteralError, match="the escape '!' must stand before %, _ or itself"):
+        LikePattern.read(pattern, "!")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "right", "wrong"),
+    [
+        ("a%", ["a", "ab", "a\nb"], ["", "ba", "A"]),
+        ("a_c", ["abc", "a\nc", "a\N{MUSICAL SYMBOL G CLEF}c"], ["ac", "abbc"]),
+        ("%ab%ab", ["abab", "ababab", "xabyab"], ["ab", "aba", "ababx"]),
+        ("a.c", ["a.c"], ["abc"]),
+        ("", [""], ["a"]),
+    ],
+)
+def test_matches(pattern: str, right: list[str], wrong: list[str]) -> None:
+    read = LikePattern.read(pattern)
+    assert [text for text in right + wrong if read.matches(text)] == right
+
+
+@given(TEXTS, TEXTS)
+def test_both_ways_to_match_agree(pattern: str, text: str) -> None:
+    """Also with a regular expression of Python, written from the pattern character by character."""
+    read = LikePattern.read(pattern)
+    plain = "".join({"%": ".*", "_": "."}.get(symbol, re.escape(symbol)) for symbol in pattern)
+    expected = re.fullmatch(plain, text, re.DOTALL) is not None
+    assert read.matches(text) is expected
+    assert (re2.fullmatch(read.to_regex(), text) is not None) is expected
