@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from tamis.cli.diagnostics import BAD_LINES_SHOWN, CLEAR, Diagnostics, counted
+from tamis.cli.error_file import open_errors
 from tamis.errors import FileError
 
 
@@ -36,8 +42,30 @@ def test_skip_shows_some_and_counts_all(capsys: pytest.CaptureFixture[str]) -> N
         diagnostics.bad_line(FileError("wrong", path="f", line=line))
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "f:1: wrong"
-    assert shown[BAD_LINES_SHOWN:] == ["... further bad lines are only counted"]
+    assert shown[BAD_LINES_SHOWN:] == ["... further bad lines are only counted. Hint: --errors FILE gets all"]
     assert diagnostics.bad_lines == 99
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_all_bad_lines_go_to_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_error: Literal["stop", "skip"]
+) -> None:
+    path = tmp_path / "errors.jsonl"
+    lines = 1 if on_error == "stop" else 50
+    with suppress(FileError), open_errors(str(path)) as errors:
+        diagnostics = Diagnostics(on_error, errors=errors)
+        for line in range(1, lines + 1):
+            diagnostics.bad_line(FileError("wrong: é", path="f: g", line=line))
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert found == [{"file": "f: g", "line": line, "message": "wrong: é"} for line in range(1, lines + 1)]
+    if on_error == "skip":
+        assert capsys.readouterr().err.endswith(f"... further bad lines are in {path}\n")
+
+
+@pytest.mark.parametrize("name", ["", "no/such/folder", "a\0b"])
+def test_errors_that_cannot_be_written(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileError, match="cannot be written"), open_errors(os.path.join(tmp_path, name)):
+        raise AssertionError("unreachable")
 
 
 def test_no_progress_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

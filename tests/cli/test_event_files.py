@@ -102,13 +102,74 @@ def test_parquet_in_batches(tmp_path: Path) -> None:
     [
         ({"a": [1]}, "there is no column 'key'"),
         ({"key": [1.5]}, "must be strings or integers, not double"),
-        ({"key": ["a", None]}, "has nulls"),
+        ({"a.key": [1]}, "there is no column 'key'"),
+        ({"key": [{"a": 1}]}, "must be strings or integers, not struct"),
     ],
 )
 def test_columns_that_are_no_labels(tmp_path: Path, column: dict[str, Any], message: str) -> None:
     pq.write_table(pa.table(column), tmp_path / "e.parquet")
     with pytest.raises(FileError, match=message):
         batches(tmp_path / "e.parquet", label="key")
+
+
+def test_rows_without_a_label_are_bad_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": range(5), "key": ["v", None, "x", None, "z"]}), tmp_path / "e.parquet")
+    [batch] = batches(tmp_path / "e.parquet", label="key")
+    assert batch.labels.to_pylist() == ["v", "x", "z"]
+    assert list(batch.lines) == [1, 3, 5]
+    assert isinstance(batch.events, pa.Table)
+    assert batch.events["a"].to_pylist() == [0, 2, 4]
+    message = "there is no field 'key' for --event-id"
+    assert [str(error) for error in batch.errors] == [f"{tmp_path / 'e.parquet'}:{row}: {message}" for row in (2, 4)]
+    [first, *_] = batches(tmp_path / "e.parquet", label="key", until_error=True)
+    assert first.labels.to_pylist() == ["v"]
+    assert [error.line for error in first.errors] == [2]
+
+
+@pytest.mark.parametrize("until_error", [True, False])
+def test_a_batch_without_any_label(tmp_path: Path, until_error: bool) -> None:
+    pq.write_table(pa.table({"a": [1, 2], "key": pa.array([None, None], pa.string())}), tmp_path / "e.parquet")
+    [batch] = batches(tmp_path / "e.parquet", label="key", until_error=until_error)
+    assert len(batch) == len(batch.labels) == 0
+    assert batch.errors[0].line == 1
+
+
+def test_unsigned_labels(tmp_path: Path) -> None:
+    numbers = [1, 2**63 + 5, 2**63 - 1, None]
+    pq.write_table(pa.table({"n": pa.array(numbers, pa.uint64())}), tmp_path / "e.parquet")
+    jsonl = write_jsonl(tmp_path / "e.jsonl", [{} if number is None else {"n": number} for number in numbers])
+    for path in (tmp_path / "e.parquet", jsonl):
+        [batch] = batches(path, label="n")
+        assert batch.labels.type == pa.int64()
+        assert batch.labels.to_pylist() == [1, 2**63 - 1]
+        assert [str(error) for error in batch.errors] == [
+            f"{path}:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits and no label",
+            f"{path}:4: there is no field 'n' for --event-id",
+        ]
+
+
+def test_labels_from_structs(tmp_path: Path) -> None:
+    orders = [{"id": {"key": "x"}}, None, {"id": None}, {"id": {"key": "y"}}]
+    pq.write_table(pa.table({"order": orders}), tmp_path / "e.parquet")
+    [batch] = batches(tmp_path / "e.parquet", label="order.id.key")
+    assert batch.labels.to_pylist() == ["x", "y"]
+    assert [error.line for error in batch.errors] == [2, 3]
+
+
+def test_a_column_with_a_dot_in_its_name(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"order": [{"id": 1}], "order.id": ["x"]}), tmp_path / "e.parquet")
+    [batch] = batches(tmp_path / "e.parquet", label="order.id")
+    assert batch.labels.to_pylist() == ["x"]
+
+
+def test_the_type_of_labels(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": ["x"], "n": pa.array([1], pa.uint8())}), tmp_path / "e.pq")
+    for label, kind in [(None, pa.int64()), ("a", pa.string()), ("n", pa.int64())]:
+        assert EventFile(str(tmp_path / "e.pq"), label=label).label_type == kind
+    file = EventFile(str(write_jsonl(tmp_path / "e", [{"n": 1}])), label="n")
+    assert file.label_type == pa.string()
+    list(file.batches(10))
+    assert file.label_type == pa.int64()
 
 
 def test_parts_of_a_batch(tmp_path: Path) -> None:

@@ -37,3 +37,10 @@ def test_what_is_wrong(text: str, message: str) -> None:
 def test_something_else_than_an_object(text: str, found: str) -> None:
     with pytest.raises(JsonError, match=f"an event is a JSON object, not {found}"):
         read_object(text, "an event")
+
+
+def test_a_list_where_an_object_per_line_is_wanted() -> None:
+    with pytest.raises(JsonError, match=r"not a list\. Hint: one object per line"):
+        read_object("[{}]", "an event", per_line=True)
+    with pytest.raises(JsonError, match=r"not a list$"):
+        read_object("[{}]", "a schema")

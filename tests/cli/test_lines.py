@@ -7,6 +7,7 @@ import io
 import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -36,8 +37,28 @@ def test_lines_and_numbers(tmp_path: Path, data: bytes, texts: list[str]) -> Non
     assert lines_of(tmp_path / "f", data) == [Line(number, text) for number, text in enumerate(texts, 1)]
 
 
-def test_gzip_is_unpacked(tmp_path: Path) -> None:
-    assert [line.text for line in lines_of(tmp_path / "f.gz", gzip.compress(b"a\nb"))] == ["a", "b"]
+def test_long_lines_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is split into lines are the blocks, not what has gathered before them."""
+    blocks = [b"x" * 1000] * 50 + [b"y\nz", b"\n", b"\n\nlast"]
+    split: list[int] = []
+
+    class Block(bytes):
+        def split(self, *words: Any) -> list[bytes]:
+            split.append(len(self))
+            return super().split(*words)
+
+        def __radd__(self, before: bytes) -> Block:
+            return Block(bytes(before) + bytes(self))
+
+    lines = Lines(os.devnull)
+    monkeypatch.setattr(lines, "_block", iter([*map(Block, blocks), b""]).__next__)
+    assert [line.text for line in lines] == ["x" * 50_000 + "y", "z", "", "", "last"]
+    assert sum(split) == sum(map(len, blocks))
+
+
+@pytest.mark.parametrize("name", ["f.gz", "f.GZ"])
+def test_gzip_is_unpacked(tmp_path: Path, name: str) -> None:
+    assert [line.text for line in lines_of(tmp_path / name, gzip.compress(b"a\nb"))] == ["a", "b"]
 
 
 @pytest.mark.parametrize("data", [b"not gzip", gzip.compress(b"a\n" * 1000, mtime=0)[:-12]], ids=["other", "cut"])

@@ -91,7 +91,9 @@ def test_a_full_disk_is_an_error(many: list[Path], words: list[str]) -> None:
 def test_a_full_disk_under_a_file(many: list[Path]) -> None:
     result = run("match", *many, "-o", "/dev/full")
     assert result.exit_code == 1
-    assert result.stderr == "/dev/full: cannot be written: No space left on device\n"
+    message, stopped = result.stderr.splitlines()
+    assert message == "/dev/full: cannot be written: No space left on device"
+    assert stopped.startswith("stopped after ")
 
 
 def test_a_live_stream_is_answered_at_once_and_can_be_interrupted(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tamis.cli.parquet_rows import ParquetRows
 from tests.cli.running import pairs, run, write, write_jsonl
 
 SUBSCRIPTIONS = [
@@ -162,10 +163,51 @@ def test_bad_rows_of_a_table(tmp_path: Path, events: Path) -> None:
     assert pairs(result.stdout) == {(0, "a"), (0, "d")}
     assert "s.parquet:2: predicates is null\n" in result.stderr
     assert "s.parquet:3: < takes one literal" in result.stderr
-    assert "s.parquet:4: the id 'a' is there already\n" in result.stderr
+    assert "s.parquet:4: the id 'a' is also that of line 1\n" in result.stderr
     stopped = run("match", tmp_path / "s.parquet", events)
     assert stopped.exit_code == 1
-    assert stopped.stderr.endswith("s.parquet:2: predicates is null\n")
+    assert "s.parquet:2: predicates is null\nstopped before the first event\n" in stopped.stderr
+
+
+ID_LINES = [
+    ("a", "price <"),
+    ("a", "price < 10"),
+    ("b", "price < 10"),
+    ("b", "price <"),
+    ("", "price < 10"),
+    ("c", None),
+    ("c", "price < 10"),
+    ("d", "price < 10"),
+]
+"""The first line with an id owns it, right or wrong."""
+
+
+@pytest.mark.parametrize("name", ["s.jsonl", "s.csv", "s.parquet"])
+@pytest.mark.parametrize("rows_at_once", [1, 3, 100])
+def test_one_rule_about_ids(
+    tmp_path: Path, events: Path, monkeypatch: pytest.MonkeyPatch, name: str, rows_at_once: int
+) -> None:
+    path = tmp_path / name
+    if name == "s.jsonl":
+        write_jsonl(path, [{"id": each, "expression": text} for each, text in ID_LINES])
+    elif name == "s.csv":
+        write(path, *[f"{each},{text or ''}" for each, text in [("id", "expression"), *ID_LINES]])
+    else:
+        ids, texts = zip(*ID_LINES, strict=True)
+        pq.write_table(pa.table({"id": ids, "expression": texts}), path)
+        tables = ParquetRows.tables
+        monkeypatch.setattr(ParquetRows, "tables", lambda self, **words: tables(self, rows_at_once, **words))
+    first = 2 if name == "s.csv" else 1
+    bad = [str(first + row) for row in (0, 1, 3, 4, 5, 6)]
+    result = run("match", path, events, "--on-error", "skip")
+    assert pairs(result.stdout) == {(0, "b"), (0, "d")}
+    reported = [line.split(":")[1] for line in result.stderr.splitlines() if line.startswith(f"{path}:")]
+    assert reported == bad
+    assert f"{path}:{bad[1]}: the id 'a' is also that of line {first}\n" in result.stderr
+    assert f"{path}:{bad[2]}: the id 'b' is also that of " in result.stderr
+    assert f"{path}:{bad[3]}: the id is empty\n" in result.stderr
+    checked = [json.loads(line) for line in run("check", path, "--json").stdout.splitlines()]
+    assert sorted({str(error["line"]) for error in checked[0]["errors"]}) == bad
 
 
 BAD_EVENTS = ['{"price": 5}', '{"price": [[1]]}', '{"price": 6}', "nonsense", '{"price": 7}']
@@ -176,7 +218,18 @@ def test_what_was_matched_before_a_bad_event_is_written(tmp_path: Path, subscrip
     result = run("match", subscriptions, path)
     assert result.exit_code == 1
     assert pairs(result.stdout) == {(0, "cheap")}
-    assert result.stderr == f"{path}:2: attribute 'price': a list holds scalars, not other lists\n"
+    message, stopped = result.stderr.splitlines()
+    assert message == f"{path}:2: attribute 'price': a list holds scalars, not other lists"
+    assert stopped.startswith("stopped after 1 event against 3 subscriptions: 1 match in ")
+    assert run("match", subscriptions, path, "--quiet").stderr == f"{message}\n"
+
+
+def test_a_file_that_is_not_written_is_told(tmp_path: Path, subscriptions: Path) -> None:
+    path = write(tmp_path / "bad.jsonl", *BAD_EVENTS)
+    result = run("match", subscriptions, path, "-o", tmp_path / "m.csv")
+    assert result.exit_code == 1
+    assert result.stderr.endswith(f"; {tmp_path / 'm.csv'} is not written\n")
+    assert not (tmp_path / "m.csv").exists()
 
 
 def test_skip_bad_events(tmp_path: Path, subscriptions: Path) -> None:
@@ -193,6 +246,73 @@ def test_a_flood_of_bad_lines_is_not_shown(tmp_path: Path, subscriptions: Path) 
     result = run("match", subscriptions, write(tmp_path / "bad", *["x"] * 1000), "--on-error", "skip")
     assert result.stderr.count("not JSON") == 20
     assert "; 1,000 bad lines skipped" in result.stderr
+
+
+def test_all_bad_lines_in_a_file(tmp_path: Path, subscriptions: Path) -> None:
+    errors = tmp_path / "errors.jsonl"
+    bad = write(tmp_path / "bad", *["x"] * 100)
+    result = run("match", subscriptions, bad, "--on-error", "skip", "--errors", errors)
+    assert f"... further bad lines are in {errors}\n" in result.stderr
+    found = [json.loads(line) for line in errors.read_text().splitlines()]
+    assert [record["line"] for record in found] == list(range(1, 101))
+    assert found[0] == {"file": str(bad), "line": 1, "message": "not JSON: expecting value (column 1)"}
+
+
+def test_event_ids_in_structs_of_a_table(tmp_path: Path) -> None:
+    write(tmp_path / "s.txt", "price > 0")
+    numbers = pa.array([7, 2**63 + 5, None, 8], pa.uint64())
+    orders = pa.StructArray.from_arrays([numbers], ["id"])
+    pq.write_table(pa.table({"price": [1] * 4, "order": orders}), tmp_path / "e.parquet")
+    words = ["match", tmp_path / "s.txt", tmp_path / "e.parquet", "--event-id", "order.id"]
+    stopped = run(*words)
+    assert stopped.exit_code == 1
+    assert pairs(stopped.stdout) == {(7, 1)}
+
+
+def test_bad_event_ids_of_a_table_are_skipped(tmp_path: Path) -> None:
+    write(tmp_path / "s.txt", "price > 0")
+    numbers = pa.array([7, 2**63 + 5, None, 8], pa.uint64())
+    pq.write_table(pa.table({"price": [1] * 4, "n": numbers}), tmp_path / "e.parquet")
+    result = run(
+        "match", tmp_path / "s.txt", tmp_path / "e.parquet", "--event-id", "n", "--on-error", "skip", "--schema",
+        write(tmp_path / "schema.json", '{"price": "number"}'),
+    )  # fmt: skip
+    assert result.exit_code == 3
+    assert pairs(result.stdout) == {(7, 1), (8, 1)}
+    assert "e.parquet:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits" in result.stderr
+    assert "e.parquet:3: there is no field 'n' for --event-id\n" in result.stderr
+
+
+@pytest.mark.parametrize("count", [[], ["--count"]])
+def test_an_empty_result_has_the_types_of_a_full_one(tmp_path: Path, subscriptions: Path, count: list[str]) -> None:
+    schemas = []
+    for rows in (1, 0):
+        pq.write_table(pa.table({"price": [5.0], "key": ["x"]}).slice(0, rows), tmp_path / "e.pq")
+        words = ["--event-id", "key", "-o", tmp_path / "m.pq", *count]
+        assert run("match", subscriptions, tmp_path / "e.pq", *words).exit_code == 0
+        schemas.append(pq.read_schema(tmp_path / "m.pq"))
+    assert schemas[0] == schemas[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--index", "scam"], "--index: no index 'scam'; did you mean 'scan'?"),
+        (["-o", ""], "--output: the name of the file is empty"),
+        (["--errors", "-"], "--errors: bad lines need a file of their own"),
+        (["--errors", "x", "-o", "x"], "--errors: bad lines need a file of their own"),
+    ],
+)
+def test_a_wrong_command_line(subscriptions: Path, events: Path, words: list[str], message: str) -> None:
+    result = run("match", subscriptions, events, *words)
+    assert result.exit_code == 2
+    assert f"Invalid value for {message}" in result.stderr
+
+
+def test_errors_never_overwrite_the_input(subscriptions: Path, events: Path) -> None:
+    before = events.read_text()
+    assert run("match", subscriptions, events, "--errors", events).exit_code == 2
+    assert events.read_text() == before
 
 
 def test_bad_events_of_a_table(tmp_path: Path) -> None:
@@ -224,7 +344,6 @@ def test_a_table_of_another_form_is_an_error_of_the_file(tmp_path: Path) -> None
         (["empty.csv", "e.jsonl"], "empty.csv:1: the header must have the columns id and expression"),
         (["empty.parquet", "e.jsonl"], "empty.parquet: is not Parquet, or is damaged"),
         (["s.jsonl", "empty.parquet"], "empty.parquet: is not Parquet, or is damaged"),
-        (["s.jsonl", "e.jsonl", "--index", "scam"], "Error: no index 'scam'; did you mean 'scan'?"),
         (["s.jsonl", "e.jsonl", "--schema", "missing"], "missing: cannot be opened"),
         (["s.jsonl", "e.jsonl", "-o", "no/such/file"], "no/such/file: cannot be written: No such file or directory"),
         (["s.jsonl", "e.jsonl", "--output-format", "parquet"], "stdout: Parquet is written to a file"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ from tamis.cli import match_files
 from tamis.cli.match_files import open_matches
 from tamis.errors import FileError
 
+SCHEMA = pa.schema({"event": pa.int64(), "subscription": pa.string()})
 AWKWARD = ["plain", "", "a,b", 'say "x"', "two\nlines", "é 𝄞", "back\\slash", "\x01"]
 
 
@@ -23,7 +25,7 @@ def write(path: Path, *tables: pa.Table, format: str | None = None) -> Path:
     with open_matches(str(path), format) as writer:
         for table in tables:
             writer.write(table)
-        writer.finish(["event", "subscription"])
+        writer.finish(SCHEMA)
     return path
 
 
@@ -65,7 +67,23 @@ def test_long_tables_are_written_in_pieces(tmp_path: Path, monkeypatch: pytest.M
 def test_no_matches(tmp_path: Path) -> None:
     assert write(tmp_path / "m.jsonl").read_text() == ""
     assert write(tmp_path / "m.csv").read_text() == "event,subscription\n"
-    assert pq.read_table(write(tmp_path / "m.pq")).column_names == ["event", "subscription"]
+    assert pq.read_table(write(tmp_path / "m.pq")).schema == SCHEMA
+
+
+@pytest.mark.parametrize(("name", "text"), [("m.jsonl.gz", '{"event": 1, "subscription": 2}\n'), ("m.csv.GZ", "1,2\n")])
+def test_packed_files(tmp_path: Path, name: str, text: str) -> None:
+    path = write(tmp_path / name, matches([1], [2]), matches([1], [2]))
+    header = "event,subscription\n" if ".csv" in name else ""
+    assert gzip.decompress(path.read_bytes()).decode() == header + 2 * text
+    assert os.listdir(tmp_path) == [name]
+    data = path.read_bytes()
+    assert write(path, matches([1], [2]), matches([1], [2])).read_bytes() == data
+
+
+def test_parquet_is_not_packed_again(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="Parquet is packed in itself"):
+        write(tmp_path / "m.parquet.gz")
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_given_format_wins(tmp_path: Path) -> None:
@@ -78,7 +96,7 @@ def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     with open_matches(str(path)) as writer:
         writer.write(matches([1], [2]))
         assert path.read_text() == "old"
-        writer.finish(["event", "subscription"])
+        writer.finish(SCHEMA)
     assert path.read_text() == "event,subscription\n1,2\n"
     assert os.listdir(tmp_path) == ["m.csv"]
 
@@ -104,6 +122,11 @@ def test_devices_are_written_to_as_they_are() -> None:
 @pytest.mark.parametrize(("name", "reason"), [("", "directory"), ("no/such/folder", "No such file"), ("a\0b", "null")])
 def test_what_cannot_be_written(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(FileError, match=f"cannot be written: .*{reason}"), open_matches(os.path.join(tmp_path, name)):
+        raise AssertionError("unreachable")
+
+
+def test_a_file_without_a_name() -> None:
+    with pytest.raises(FileError, match="'': cannot be written: the name of the file is empty"), open_matches(""):
         raise AssertionError("unreachable")
 
 

@@ -68,7 +68,21 @@ def test_numpy_scalars_become_plain_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("probability", "count"), [(1.0, 1), (0.5, 2), (0.09, 11), (0.01, 100), (0.001, 1_000), (1e-9, 10**9)]
+    ("probability", "count"),
+    [
+        (1.0, 1),
+        (0.7, 1),
+        (0.51, 1),
+        (0.5, 2),
+        (0.4, 2),
+        (0.3, 3),
+        (1 / 3, 3),
+        (0.3333333333, 3),
+        (0.09, 11),
+        (0.01, 100),
+        (0.001, 1_000),
+        (1e-9, 10**9),
+    ],
 )
 def test_base_events_follow_the_match_probability(probability: float, count: int) -> None:
     assert WorkloadConfig(match_probability=probability).base_events == count

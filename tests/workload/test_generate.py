@@ -18,6 +18,8 @@ from tamis.workload import (
     generate,
     preset,
 )
+from tamis.workload.domain import Domain
+from tamis.workload.draw import Draws
 from tests.workload.satisfaction import event_dicts, matches, planted_holds
 
 MIXED = {"string_share": 0.4, "prefix_share": 0.3}
@@ -117,7 +119,10 @@ def test_planted_events_match_as_tables(numbers: str, cardinality: int, string_s
     assert all(matches(row["predicates"], events[row["id"] % 100]) for row in rows)
 
 
-@pytest.mark.parametrize(("probability", "planted"), [(0.5, 500), (0.09, 90), (0.01, 10), (0.001, 1)])
+@pytest.mark.parametrize(
+    ("probability", "planted"),
+    [(1, 1000), (0.7, 699), (0.5, 500), (0.4, 399), (0.3, 299), (0.09, 90), (0.01, 10), (0.001, 1)],
+)
 def test_match_probability(probability: float, planted: int) -> None:
     """Every event is matched by at least its share of the subscriptions; in a sparse space by little more."""
     workload = generate(shape("sparse", subscriptions=1_000, match_probability=probability))
@@ -125,6 +130,17 @@ def test_match_probability(probability: float, planted: int) -> None:
     for event in event_dicts(workload.events(10)):
         found = sum(matches(row, event) for row in rows)
         assert planted <= found <= planted + 5
+
+
+@pytest.mark.parametrize("probability", [0.97, 0.7, 0.3, 0.15, 0.017, 0.0007])
+def test_shares_that_do_not_divide_evenly(probability: float) -> None:
+    config = preset("dense", match_probability=probability)
+    draws = Draws(config, Domain(config))
+    for first in (0, 10**11):
+        base = draws.base_of(first + np.arange(200_000))
+        shares = np.bincount(base, minlength=config.base_events + 1) / len(base)
+        assert shares[:-1] == pytest.approx(probability, abs=1e-4)
+        assert shares[-1] == pytest.approx(1 - config.base_events * probability, abs=1e-4)
 
 
 def test_other_events_have_nothing_planted() -> None:

@@ -6,7 +6,8 @@
     event_files         events of a file, in batches                 match_run            one pass over them
     match_files         matches to a file                            check_report         what there is to say about a file
     bookshop            the world of the demo                        demo_page            how it is told
-    diagnostics         messages, progress and bad lines on stderr   whole_file           a file appears whole or not at all
+    diagnostics         messages, progress and bad lines on stderr   error_file           all bad lines in a file
+    whole_file          a file appears whole or not at all
 
 A line that cannot be read is handed on as a `FileError` in its place, not raised: `check` lists all of them, `match` stops
 at the first or skips it. Modules of the library are imported inside functions, so that ``tamis --help`` is quick.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamis.cli.check_report import Finding, Report, message_of
+from tamis.cli.check_report import Finding, Report
 from tamis.cli.diagnostics import Diagnostics, counted, is_terminal
+from tamis.cli.error_file import message_of
 from tamis.cli.exit_status import FAILED
 from tamis.cli.options import format_option, quiet_option, read_schema, schema_option
 from tamis.cli.subscription_files import SubscriptionFile

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.cli.error_file import message_of
 from tamis.cli.seen_ids import SeenIds
-from tamis.cli.subscription_lines import Read, wrong_expression
+from tamis.cli.subscription_lines import Read, expression_of, wrong_expression
 from tamis.errors import ExpressionError, FileError
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ class Report:
         }
 
     def _findings(self, item: Read) -> tuple[list[Finding], list[Finding]]:
-        from tamis.language.reading import to_expression
-
         if isinstance(item, FileError):
             return [Finding(item.line, message_of(item))], []
         self.subscriptions += 1
@@ -74,7 +73,7 @@ class Report:
         if problem := self._ids.problem(item):
             errors.append(Finding(item.line, problem))
         try:
-            expression = to_expression(item.source)
+            expression = expression_of(item)
             if self.schema is not None:
                 self.schema.check(expression)
         except ExpressionError as error:
@@ -99,12 +98,6 @@ class Report:
             first.append(line)
         elif first != line:
             self._lines[digest] = [first, line]
-
-
-def message_of(error: FileError) -> str:
-    """The text of an error without file and line."""
-    place = f"{error.path}: " if error.line is None else f"{error.path}:{error.line}: "
-    return str(error).removeprefix(place)
 
 
 def _remarks(expression: Expression, schema: Schema | None) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Literal, TextIO
 
 import click
 
+from tamis.cli.error_file import ErrorFile
 from tamis.errors import FileError
 
 OnError = Literal["stop", "skip"]
@@ -33,32 +34,45 @@ class Diagnostics:
         No progress and no summary; bad lines are still shown.
     progress : bool
         Whether to draw progress; it is drawn only where stderr is a terminal.
+    errors : ErrorFile, optional
+        Where all bad lines are written.
     """
 
-    def __init__(self, on_error: OnError = "stop", *, quiet: bool = False, progress: bool = True) -> None:
+    def __init__(
+        self,
+        on_error: OnError = "stop",
+        *,
+        quiet: bool = False,
+        progress: bool = True,
+        errors: ErrorFile | None = None,
+    ) -> None:
         self.stops = on_error == "stop"
         self.bad_lines = 0
         self._quiet = quiet
+        self._errors = errors
         self._draws = progress and not quiet and is_terminal(sys.stderr)
         self._drawn_at = 0.0
         self._bar_is_there = False
 
     def bad_line(self, error: FileError) -> None:
         """Show and count a bad line, or raise the error if bad lines stop the work."""
+        if self._errors is not None:
+            self._errors.write(error)
         if self.stops:
             self.clear()
             raise error
         self.bad_lines += 1
         if self.bad_lines <= BAD_LINES_SHOWN:
-            self._say(str(error))
+            self.say(str(error))
         elif self.bad_lines == BAD_LINES_SHOWN + 1:
-            self._say("... further bad lines are only counted")
+            where = "only counted. Hint: --errors FILE gets all" if self._errors is None else f"in {self._errors.path}"
+            self.say(f"... further bad lines are {where}")
 
     def summary(self, message: str) -> None:
         """Say what was done, unless quiet."""
         self.clear()
         if not self._quiet:
-            self._say(message)
+            self.say(message)
 
     def progress(self, doing: str, share: float | None) -> None:
         """Draw how far the work is: a bar if the whole is known, what is being done in any case."""
@@ -78,7 +92,8 @@ class Diagnostics:
             click.echo(CLEAR, nl=False, err=True)
             self._bar_is_there = False
 
-    def _say(self, message: str) -> None:
+    def say(self, message: str) -> None:
+        """Say something in any case."""
         self.clear()
         click.echo(message, err=True)
 

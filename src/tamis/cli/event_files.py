@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.cli.event_json import TimestampReader, read_label
+from tamis.cli.event_labels import LabelColumn, Labels
 from tamis.cli.json_text import JsonError, read_object
 from tamis.cli.lines import Line, Lines, not_text
 from tamis.cli.parquet_rows import ParquetRows
@@ -62,6 +63,10 @@ class EventFile:
         parquet = format == "parquet" if format else path.lower().endswith((".parquet", ".pq"))
         self._content: Lines | ParquetRows = ParquetRows(path) if parquet else Lines(path)
         self._label = label
+        self._label_column: LabelColumn | None = None
+        if label is not None and isinstance(self._content, ParquetRows):
+            self._label_column = LabelColumn(self._content, label)
+        self._kind: type | None = None
         self._timestamps = TimestampReader(schema)
 
     @property
@@ -82,41 +87,35 @@ class EventFile:
         With `until_error`, the batch with the first error is the last, and its events are those before the error.
         """
         if isinstance(self._content, ParquetRows):
-            return self._table_batches(self._content, size)
+            return self._table_batches(self._content, size, until_error)
         return self._line_batches(self._content, size, until_error)
 
-    def _table_batches(self, rows: ParquetRows, size: int) -> Iterator[Batch]:
+    @property
+    def label_type(self) -> pa.DataType:
+        """The type of the labels, as far as it is known: those of JSONL are strings until one is read."""
+        import pyarrow as pa
+
+        if self._label_column is not None:
+            return self._label_column.type
+        return pa.string() if self._label is not None and self._kind is not int else pa.int64()
+
+    def _table_batches(self, rows: ParquetRows, size: int, until_error: bool) -> Iterator[Batch]:
         import pyarrow as pa
 
         for first, table in rows.tables(size):
-            numbers = range(first - 1, first - 1 + table.num_rows)
-            labels = pa.array(numbers, pa.int64()) if self._label is None else self._label_column(table)
-            yield Batch(table, labels, range(first, first + table.num_rows))
-
-    def _label_column(self, table: pa.Table) -> pa.Array:
-        import pyarrow as pa
-
-        from tamis.encoding.columns import combined, is_text
-
-        if table.column_names.count(self._label) != 1:
-            raise FileError(f"there is no column {self._label!r} for --event-id", path=self.name)
-        column = combined(table[self._label])
-        if not (is_text(column.type) or pa.types.is_integer(column.type)):
-            raise FileError(
-                f"the column {self._label!r} must be strings or integers, not {column.type}", path=self.name
-            )
-        if column.null_count:
-            raise FileError(f"the column {self._label!r} has nulls, so events cannot be told apart", path=self.name)
-        return column.cast(pa.string() if is_text(column.type) else pa.int64())
+            if self._label_column is None:
+                numbers = pa.array(range(first - 1, first - 1 + table.num_rows), pa.int64())
+                yield Batch(table, numbers, range(first, first + table.num_rows))
+            else:
+                yield _labelled(rows, first, table, self._label_column.labels(table), until_error)
 
     def _line_batches(self, lines: Lines, size: int, until_error: bool) -> Iterator[Batch]:
         events: list[_Event] = []
         errors: list[FileError] = []
-        kind: type | None = None
         for number, line in enumerate(line for line in lines if line.text.strip()):
             try:
-                event = self._read(line, number, kind)
-                kind = type(event.label)
+                event = self._read(line, number)
+                self._kind = type(event.label)
                 events.append(event)
             except JsonError as error:
                 errors.append(lines.error(line.number, str(error)))
@@ -127,11 +126,11 @@ class EventFile:
         if events or errors:
             yield _batch(events, errors)
 
-    def _read(self, line: Line, number: int, kind: type | None) -> _Event:
+    def _read(self, line: Line, number: int) -> _Event:
         if problem := not_text(line.text):
             raise JsonError(problem)
-        event = read_object(line.text, "an event")
-        label = number if self._label is None else read_label(event, self._label, kind)
+        event = read_object(line.text, "an event", per_line=True)
+        label = number if self._label is None else read_label(event, self._label, self._kind)
         return _Event(line.number, label, self._timestamps.read(event))
 
 
@@ -139,6 +138,23 @@ class _Event(NamedTuple):
     line: int
     label: str | int
     fields: dict[str, Any]
+
+
+def _labelled(rows: ParquetRows, first: int, table: pa.Table, labels: Labels, until_error: bool) -> Batch:
+    """The rows that have a label, as a batch with errors for the others; `until_error` as in `EventFile.batches`."""
+    import pyarrow as pa
+
+    if not labels.problems:
+        return Batch(table, labels.values, range(first, first + table.num_rows))
+    problems = list(labels.problems.items())
+    kept = len(labels.rows)
+    if until_error:
+        problems = problems[:1]
+        kept = sum(row < problems[0][0] for row in labels.rows)
+    errors = [rows.error(first + row, message) for row, message in problems]
+    lines = [first + row for row in labels.rows[:kept]]
+    taken = pa.array(labels.rows[:kept], pa.int64())
+    return Batch(table.take(taken), labels.values.slice(0, kept), lines, errors)
 
 
 def _batch(events: list[_Event], errors: list[FileError]) -> Batch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.event_labels import beyond_64_bits, no_field
 from tamis.cli.json_text import JsonError
 
 if TYPE_CHECKING:
@@ -71,10 +72,12 @@ def read_label(event: dict[str, Any], path: str, kind: type | None) -> str | int
     for name in [path] if path in event else path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
     if found is None:
-        raise JsonError(f"there is no field {path!r} for --event-id")
+        raise JsonError(no_field(path))
     try:
         label = plain_id(found)
     except IdTypeError:
+        if type(found) is int:
+            raise JsonError(beyond_64_bits(path, found)) from None
         raise JsonError(f"the field {path!r} must be a string or an integer, not {found!r}") from None
     if kind is not None and type(label) is not kind:
         raise JsonError(f"the field {path!r} was {kind.__name__} before; {label!r} is {type(label).__name__}")

@@ -16,7 +16,7 @@ from tamis.cli.json_text import JsonError, read_json, read_object
 from tamis.cli.lines import STDIN, read_text
 from tamis.cli.options import event_format_option, format_option, read_schema, schema_option
 from tamis.cli.subscription_files import SubscriptionFile
-from tamis.cli.subscription_lines import wrong_expression
+from tamis.cli.subscription_lines import expression_of, wrong_expression
 from tamis.errors import ExpressionError, FileError
 
 if TYPE_CHECKING:
@@ -100,15 +100,13 @@ def _of_text(text: str) -> Expression:
 
 def _of_file(file: SubscriptionFile, identifier: str) -> Expression:
     """The expression of a subscription. Other lines may be as they are."""
-    from tamis.language.reading import to_expression
-
     unread = 0
     for item in file:
         if isinstance(item, FileError):
             unread += 1
         elif str(item.id) == identifier:
             try:
-                return to_expression(item.source)
+                return expression_of(item)
             except ExpressionError as error:
                 raise file.error(item.line, wrong_expression(error)) from None
     also = f"; {unread:,} of its lines cannot be read, see `tamis check`" if unread else ""

@@ -30,11 +30,12 @@ def read_json(text: str) -> Any:
         raise JsonError(f"the JSON cannot be read: {error}") from None
 
 
-def read_object(text: str, what: str) -> dict[str, Any]:
-    """The object of a JSON text that stands for `what` ("an event")."""
+def read_object(text: str, what: str, *, per_line: bool = False) -> dict[str, Any]:
+    """The object of a JSON text that stands for `what` ("an event"); with `per_line`, others stand in other lines."""
     value = read_json(text)
     if not isinstance(value, dict):
-        raise JsonError(f"{what} is a JSON object, not {_name(value)}")
+        hint = ". Hint: one object per line, without a list around them" if per_line and isinstance(value, list) else ""
+        raise JsonError(f"{what} is a JSON object, not {_name(value)}{hint}")
     return value
 
 
@@ -51,5 +52,5 @@ def _name(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, list):
-        return "a list. Hint: one object per line, without a list around them"
+        return "a list"
     return "a string" if isinstance(value, str) else "a number"

@@ -43,22 +43,27 @@ class Lines:
     def __init__(self, path: str) -> None:
         self.name = "stdin" if path == STDIN else path
         self._raw = _stdin() if path == STDIN else _open(path)
-        self._stream = gzip.GzipFile(fileobj=self._raw) if path.endswith(".gz") else self._raw
+        self._stream = gzip.GzipFile(fileobj=self._raw) if is_packed(path) else self._raw
         self._ours = path != STDIN
         self._left = 0
         self._size = _size(self._raw)
 
     def __iter__(self) -> Iterator[Line]:
-        number, rest = 0, b""
+        number = 0
+        begun: list[bytes] = []  # a line whose end has not come yet: joined once, or long lines would cost their square
         try:
             while block := self._block():
-                *whole, rest = (rest + block).split(b"\n")
+                *whole, rest = block.split(b"\n")
+                if whole:
+                    whole[0] = b"".join([*begun, whole[0]])
+                    begun = []
+                begun.append(rest)
                 self._left = len(whole)
                 for data in whole:
                     number += 1
                     self._left -= 1
                     yield Line(number, _decoded(data, number))
-            if rest:
+            if rest := b"".join(begun):
                 yield Line(number + 1, _decoded(rest, number + 1))
         finally:
             if self._ours:
@@ -88,6 +93,11 @@ class Lines:
             return cast(io.BufferedReader, self._stream).read1(_BLOCK)
         except (OSError, EOFError, zlib.error) as error:
             raise FileError(f"cannot be read: {_reason(error)}", path=self.name) from None
+
+
+def is_packed(path: str) -> bool:
+    """Whether the name is that of a file packed with gzip."""
+    return path.lower().endswith(".gz")
 
 
 def read_text(path: str) -> str:

@@ -7,15 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tamis.cli.diagnostics import Diagnostics, counted
+from tamis.cli.load_tables import TableLoader
 from tamis.cli.seen_ids import SeenIds
 from tamis.cli.subscription_files import SubscriptionFile
 from tamis.cli.subscription_lines import Subscription, wrong_expression
-from tamis.cli.subscription_tables import one_row
-from tamis.errors import DuplicateIdError, ExpressionError, FileError, IdTypeError, TableError
+from tamis.errors import ExpressionError, FileError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tamis.matcher.matcher import Matcher
 
 _TOGETHER = 10_000
@@ -43,8 +41,9 @@ def _added(file: SubscriptionFile, matcher: Matcher) -> Iterator[list[FileError]
     """Add some at a time; what was wrong with some of them."""
     tables = file.tables()
     if tables is not None:
+        loader = TableLoader(file, matcher)
         for first, table in tables:
-            yield list(_add_rows(file, matcher, first, table))
+            yield loader.add(first, table)
         return
     items, ids = iter(file), SeenIds()
     while together := list(islice(items, _TOGETHER)):
@@ -54,6 +53,8 @@ def _added(file: SubscriptionFile, matcher: Matcher) -> Iterator[list[FileError]
                 errors.append(item)
             elif problem := ids.problem(item):
                 errors.append(file.error(item.line, problem))
+            elif isinstance(item.source, ExpressionError):
+                errors.append(file.error(item.line, wrong_expression(item.source)))
             else:
                 subscriptions.append(item)
         yield errors + _add(file, matcher, subscriptions)
@@ -87,22 +88,3 @@ def _add_few(file: SubscriptionFile, matcher: Matcher, rest: list[Subscription])
 def _add_all(matcher: Matcher, subscriptions: list[Subscription]) -> None:
     if subscriptions:
         matcher.add_many([each.id for each in subscriptions], [each.source for each in subscriptions])
-
-
-def _add_rows(file: SubscriptionFile, matcher: Matcher, first: int, table: pa.Table) -> Iterator[FileError]:
-    """Add the rows that are right: a table that is refused is halved until a single row is."""
-    try:
-        matcher.add_table(table)
-    except (ExpressionError, TableError, DuplicateIdError, IdTypeError) as error:
-        if table.num_rows > 1:
-            half = table.num_rows // 2
-            yield from _add_rows(file, matcher, first, table.slice(0, half))
-            yield from _add_rows(file, matcher, first + half, table.slice(half))
-            return
-        yield file.error(first, _message(error))
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, ExpressionError):
-        return wrong_expression(error)
-    return f"the id {error.identifier!r} is there already" if isinstance(error, DuplicateIdError) else one_row(error)

@@ -8,8 +8,9 @@ import click
 
 from tamis.cli import match_files
 from tamis.cli.diagnostics import Diagnostics, OnError, is_terminal
+from tamis.cli.error_file import open_errors
 from tamis.cli.event_files import EventFile
-from tamis.cli.exit_status import SKIPPED
+from tamis.cli.exit_status import FAILED, SKIPPED
 from tamis.cli.lines import STDIN
 from tamis.cli.load import load
 from tamis.cli.match_files import STDOUT, open_matches
@@ -24,6 +25,7 @@ from tamis.cli.options import (
     schema_option,
 )
 from tamis.cli.subscription_files import SubscriptionFile
+from tamis.errors import FileError, UnknownIndexError
 
 
 @click.command()
@@ -51,6 +53,7 @@ from tamis.cli.subscription_files import SubscriptionFile
 @event_format_option
 @schema_option
 @on_error_option
+@click.option("--errors", metavar="FILE", help="Write all bad lines to a file, as JSONL: file, line and message.")
 @index_option
 @click.option(
     "--batch-size",
@@ -71,6 +74,7 @@ def match(
     event_format: str | None,
     schema_path: str | None,
     on_error: OnError,
+    errors: str | None,
     index: str,
     batch_size: int,
     quiet: bool,
@@ -93,15 +97,31 @@ def match(
 
     if subscriptions == events == STDIN:
         raise click.UsageError("Subscriptions and events cannot both come from stdin.")
+    if not output:
+        raise click.BadParameter("the name of the file is empty", param_hint="--output")
+    if errors in (subscriptions, events, output):
+        raise click.BadParameter("bad lines need a file of their own", param_hint="--errors")
     schema = read_schema(schema_path)
-    matcher = Matcher(index, schema)
+    try:
+        matcher = Matcher(index, schema)
+    except UnknownIndexError as error:
+        raise click.BadParameter(str(error), param_hint="--index") from None
     to_terminal = output == STDOUT and is_terminal(sys.stdout)
-    diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal)
-    file = EventFile(events, event_format, label=event_id, schema=schema)
-    load(SubscriptionFile(subscriptions, format), matcher, diagnostics)
-    with open_matches(output, output_format) as writer:
-        run = MatchRun(matcher, file, writer, diagnostics, count)
-        run.match_all(batch_size)
+    with open_errors(errors) as error_file:
+        diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal, errors=error_file)
+        file = EventFile(events, event_format, label=event_id, schema=schema)
+        source = SubscriptionFile(subscriptions, format)
+        run = MatchRun(matcher, file, diagnostics, count)
+        try:
+            load(source, matcher, diagnostics)
+            with open_matches(output, output_format) as writer:
+                run.match_all(writer, batch_size)
+        except FileError as error:
+            diagnostics.say(str(error))
+            diagnostics.summary(run.stopped() + ("" if output == STDOUT else f"; {output} is not written"))
+            sys.exit(FAILED)
     diagnostics.summary(run.summary())
+    if hint := run.hint():
+        diagnostics.summary(hint)
     if diagnostics.bad_lines:
         sys.exit(SKIPPED)

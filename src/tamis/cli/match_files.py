@@ -6,13 +6,15 @@ time: a busy event has a hundred thousand matches.
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from tamis.cli.lines import is_packed
 from tamis.cli.whole_file import whole_file
 from tamis.errors import FileError
 
@@ -37,8 +39,8 @@ class MatchWriter(ABC):
         """Write some matches; text is with whoever reads the stream when this returns."""
 
     @abstractmethod
-    def finish(self, names: list[str]) -> None:
-        """Complete the file; `names` are its columns, should there have been no matches."""
+    def finish(self, schema: pa.Schema) -> None:
+        """Complete the file; the schema is for its columns, should there have been no matches."""
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
     Parameters
     ----------
     format : str, optional
-        One of FORMATS. If it is not given: by the end of the name, else JSONL.
+        One of FORMATS. If it is not given: by the end of the name, else JSONL. Text under a name in `.gz` is packed.
 
     Raises
     ------
@@ -63,6 +65,11 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
         if sys.stdout is None:
             raise FileError("is closed", path="stdout")
         yield writer(sys.stdout.buffer)
+    elif is_packed(path):
+        if kind == "parquet":
+            raise FileError("Parquet is packed in itself. Hint: a name without .gz", path=path)
+        with whole_file(path) as stream, _packing(stream) as packed:
+            yield writer(packed)
     else:
         with whole_file(path) as stream:
             yield writer(stream)
@@ -70,7 +77,13 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
 
 def _format_of(path: str) -> str:
     ends = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-    return next((format for end, format in ends.items() if path.lower().endswith(end)), "jsonl")
+    name = path.lower().removesuffix(".gz")
+    return next((format for end, format in ends.items() if name.endswith(end)), "jsonl")
+
+
+def _packing(stream: BinaryIO) -> BinaryIO:
+    # No name and no time in it: the same matches give the same bytes.
+    return cast(BinaryIO, gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0))
 
 
 class _JsonWriter(MatchWriter):
@@ -79,7 +92,7 @@ class _JsonWriter(MatchWriter):
         before = (f'{{"{first}": ', f', "{second}": ', "}\n")
         _write_lines(self.stream, matches, before, json.dumps)
 
-    def finish(self, names: list[str]) -> None:
+    def finish(self, schema: pa.Schema) -> None:
         self.stream.flush()
 
 
@@ -90,8 +103,8 @@ class _CsvWriter(MatchWriter):
         self._begin(matches.column_names)
         _write_lines(self.stream, matches, ("", ",", "\n"), _csv_field)
 
-    def finish(self, names: list[str]) -> None:
-        self._begin(names)
+    def finish(self, schema: pa.Schema) -> None:
+        self._begin(schema.names)
         self.stream.flush()
 
     def _begin(self, names: list[str]) -> None:
@@ -113,11 +126,9 @@ class _ParquetWriter(MatchWriter):
         if sum(table.num_rows for table in self._waiting) >= _ROWS_AT_ONCE:
             self._write_waiting()
 
-    def finish(self, names: list[str]) -> None:
-        import pyarrow as pa
-
+    def finish(self, schema: pa.Schema) -> None:
         if self._writer is None and not self._waiting:
-            self._waiting.append(pa.table({name: pa.array([], pa.int64()) for name in names}))
+            self._waiting.append(schema.empty_table())
         if self._waiting:
             self._write_waiting()
         self._writer.close()

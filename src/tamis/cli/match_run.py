@@ -34,20 +34,17 @@ class Pace:
 class MatchRun:
     """Matches the events of a file and writes the matches, or with `count` how many there are for each event."""
 
-    def __init__(
-        self, matcher: Matcher, file: EventFile, writer: MatchWriter, diagnostics: Diagnostics, count: bool
-    ) -> None:
+    def __init__(self, matcher: Matcher, file: EventFile, diagnostics: Diagnostics, count: bool) -> None:
         self._matcher = matcher
         self._file = file
-        self._writer = writer
         self._diagnostics = diagnostics
         self._count = count
         self._pace = Pace()
         self._events = 0
         self._matches = 0
-        self._seconds = 0.0
+        self._started: float | None = None
 
-    def match_all(self, batch_size: int) -> None:
+    def match_all(self, writer: MatchWriter, batch_size: int) -> None:
         """Match and write all events.
 
         Raises
@@ -56,35 +53,51 @@ class MatchRun:
             For the first bad line, if the diagnostics stop at it; all events before it are matched and written.
         """
         self._diagnostics.progress("matching", 0)
-        started = time.perf_counter()
+        self._started = time.perf_counter()
         read = 0.0
         for batch in self._file.batches(batch_size, until_error=self._diagnostics.stops):
             read, read_before = self._file.share() or 0.0, read
-            errors = [*batch.errors, *self._write(batch, read_before, read)]
+            errors = [*batch.errors, *self._write(writer, batch, read_before, read)]
             for error in sorted(errors, key=lambda error: error.line or 0):
                 self._diagnostics.bad_line(error)
-        self._seconds = time.perf_counter() - started
-        self._writer.finish(["event", "matches" if self._count else "subscription"])
+        writer.finish(self._schema())
 
     def summary(self) -> str:
-        """What was done, in a line or two."""
+        """What was done up to now, in a line."""
+        seconds = 0.0 if self._started is None else time.perf_counter() - self._started
         done = (
             f"{counted(self._events, 'event')} against {counted(len(self._matcher), 'subscription')}: "
-            f"{counted(self._matches, 'match', 'matches')} in {self._seconds:.1f} s"
+            f"{counted(self._matches, 'match', 'matches')} in {seconds:.1f} s"
         )
-        if self._seconds > 0:
-            done += f", {self._events / self._seconds:,.0f} events/s"
+        if self._events:
+            done += f", {self._events / seconds:,.0f} events/s"
         if self._diagnostics.bad_lines:
             done += f"; {counted(self._diagnostics.bad_lines, 'bad line')} skipped"
-        mismatched = self._matcher.stats()["mismatched"]
-        if mismatched:
-            done += (
-                f"\n{counted(mismatched, 'value')} of events had another kind than the subscriptions compare with "
-                "and satisfied none. Hint: --schema checks kinds and reads timestamps"
-            )
         return done
 
-    def _write(self, batch: Batch, read_before: float, read: float) -> list[FileError]:
+    def stopped(self) -> str:
+        """What was done when the work stops at an error."""
+        return "stopped before the first event" if self._started is None else f"stopped after {self.summary()}"
+
+    def hint(self) -> str | None:
+        """What may have gone wrong unnoticed."""
+        mismatched = self._matcher.stats()["mismatched"]
+        if not mismatched:
+            return None
+        return (
+            f"{counted(mismatched, 'value')} of events had another kind than the subscriptions compare with "
+            "and satisfied none. Hint: --schema checks kinds and reads timestamps"
+        )
+
+    def _schema(self) -> pa.Schema:
+        import pyarrow as pa
+
+        second = self._matcher.match_batch([]).schema.field("subscription")
+        if self._count:
+            second = pa.field("matches", pa.int64())
+        return pa.schema([pa.field("event", self._file.label_type), second])
+
+    def _write(self, writer: MatchWriter, batch: Batch, read_before: float, read: float) -> list[FileError]:
         """Match a batch and write it; the errors of events that are wrong, only the first if bad lines stop the work.
 
         `read_before` and `read` are the shares of the file that were read before the batch and with it.
@@ -96,7 +109,7 @@ class MatchRun:
             began, before = time.perf_counter(), self._matches
             for result in self._matched(batch.part(start, end)):
                 if not isinstance(result, FileError):
-                    self._writer.write(result)
+                    writer.write(result)
                     continue
                 errors.append(result)
                 if self._diagnostics.stops:

@@ -9,8 +9,14 @@ if TYPE_CHECKING:
     from tamis.matcher.ids import Id
 
 
+EMPTY = "the id is empty"
+
+
 class SeenIds:
-    """Ids by the line that they first stood in. All are of the type of the first."""
+    """Ids by the line that they first stood in, which owns them even if its expression is wrong.
+
+    All are of the type of the first.
+    """
 
     def __init__(self) -> None:
         self._lines: dict[Id, int] = {}
@@ -22,9 +28,16 @@ class SeenIds:
     def problem(self, subscription: Subscription) -> str | None:
         """Note an id; what is wrong with it, if anything."""
         identifier = subscription.id
+        if identifier == "":
+            return EMPTY
         if self._type is None:
             self._type = type(identifier)
         if type(identifier) is not self._type:
             return f"the ids before are {self._type.__name__}; {identifier!r} is {type(identifier).__name__}"
         first = self._lines.setdefault(identifier, subscription.line)
-        return None if first == subscription.line else f"the id {identifier!r} is also that of line {first}"
+        return None if first == subscription.line else also_of(identifier, first)
+
+
+def also_of(identifier: Id, line: int) -> str:
+    """What is wrong with an id that is there already."""
+    return f"the id {identifier!r} is also that of line {line}"

@@ -11,13 +11,18 @@ from tamis.cli.lines import Line, Lines, not_text
 from tamis.errors import ExpressionError, FileError, HistoryError, IdTypeError, ParseError
 
 if TYPE_CHECKING:
+    from tamis.language.expression import Expression
     from tamis.matcher.ids import Id
 
 _LONGEST_FIELD = 1 << 30
 
 
 class Subscription(NamedTuple):
-    """What a line says: an id, and what stands for the expression (text, the JSON form, or the expression itself)."""
+    """What a line says: an id, and what stands for the expression.
+
+    That is text, the JSON form, the expression itself, or the error if there is none of them: the line has its id all the
+    same.
+    """
 
     line: int
     id: Id
@@ -62,10 +67,24 @@ def read_csv(lines: Lines) -> Iterator[Read]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield lines.error(line, f"not CSV: {error}")
+            yield lines.error(line, _not_csv(error))
             continue
         if record:
             yield _of_record(lines, line, header, record)
+
+
+def expression_of(subscription: Subscription) -> Expression:
+    """The expression of a line.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    from tamis.language.reading import to_expression
+
+    if isinstance(subscription.source, ExpressionError):
+        raise subscription.source
+    return to_expression(subscription.source)
 
 
 def wrong_expression(error: ExpressionError) -> str:
@@ -90,23 +109,42 @@ def _read(lines: Lines, line: Line, read: Callable[[Line], Subscription]) -> Rea
 def _of_object(line: Line) -> Subscription:
     from tamis.matcher.ids import plain_id
 
-    found = read_object(line.text, "a subscription")
+    found = read_object(line.text, "a subscription", per_line=True)
+    if "id" not in found:
+        raise JsonError(_wrong_keys(found))
+    return Subscription(line.number, plain_id(found["id"]), _source(found))
+
+
+def _source(found: dict[str, Any]) -> Any:
     forms = [key for key in ("expression", "predicates") if key in found]
-    if "id" not in found or len(forms) != 1:
-        keys = ", ".join(found) or "none"
-        raise JsonError(f"a subscription has the keys id and either expression or predicates; there are: {keys}")
+    if len(forms) != 1:
+        return ExpressionError(_wrong_keys(found))
     source = found[forms[0]]
     if not isinstance(source, list) and (forms == ["predicates"] or not isinstance(source, str)):
         wanted = "a list of predicates" if forms == ["predicates"] else "a text or a list of predicates"
-        raise JsonError(f"{forms[0]} must be {wanted}")
-    return Subscription(line.number, plain_id(found["id"]), source)
+        return ExpressionError(f"{forms[0]} must be {wanted}")
+    return source
+
+
+def _wrong_keys(found: dict[str, Any]) -> str:
+    keys = ", ".join(found) or "none"
+    return f"a subscription has the keys id and either expression or predicates; there are: {keys}"
+
+
+def _not_csv(error: csv.Error) -> str:
+    if "unexpected end" in str(error):
+        return "not CSV: a double quote that opens in this record is never closed; all lines after it belong to it"
+    return f"not CSV: {error}"
 
 
 def _header(lines: Lines, records: Iterator[list[str]]) -> list[str]:
     try:
-        header = [name.strip() for name in next(records, [])]
+        names = next(records, [])
     except csv.Error as error:
-        raise lines.error(1, f"not CSV: {error}") from None
+        raise lines.error(1, _not_csv(error)) from None
+    if problem := not_text(",".join(names)):
+        raise lines.error(1, problem)
+    header = [name.strip() for name in names]
     if header.count("id") != 1 or header.count("expression") != 1:
         found = f"it is {','.join(header)}" if header else "there is none"
         raise lines.error(1, f"the header must have the columns id and expression; {found}")
@@ -120,4 +158,4 @@ def _of_record(lines: Lines, line: int, header: list[str], record: list[str]) ->
         fields = f"{len(record)} fields where the header has {len(header)}"
         return lines.error(line, f"{fields}. Hint: an expression with a comma needs double quotes around it")
     identifier, text = record[header.index("id")], record[header.index("expression")]
-    return Subscription(line, identifier, text) if identifier else lines.error(line, "the id is empty")
+    return Subscription(line, identifier, text)

@@ -39,9 +39,14 @@ def read_rows(rows: ParquetRows) -> Iterator[Read]:
         source = _source(table)
         for row, identifier in enumerate(table["id"].to_pylist()):
             try:
-                yield Subscription(first + row, plain_id(identifier), source(row))
-            except (IdTypeError, TableError, ExpressionError) as error:
-                yield rows.error(first + row, one_row(error))
+                plain = plain_id(identifier)
+            except IdTypeError as error:
+                yield rows.error(first + row, "id is null" if identifier is None else str(error))
+                continue
+            try:
+                yield Subscription(first + row, plain, source(row))
+            except (TableError, ExpressionError) as error:
+                yield Subscription(first + row, plain, ExpressionError(one_row(error)))
 
 
 def one_row(error: Exception) -> str:

@@ -31,7 +31,7 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _cannot_write(path, error) from None
+        raise cannot_write(path, error) from None
     finally:
         if written != final:
             with suppress(OSError):
@@ -40,6 +40,8 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
 
 def _names(path: str) -> tuple[Path, Path]:
     """The name that the file is to have, and the one that it has while it is written."""
+    if not path:
+        raise FileError("cannot be written: the name of the file is empty", path="''")
     if "\0" in path:
         raise FileError("cannot be written: a null character in the name", path=path)
     try:
@@ -51,8 +53,10 @@ def _names(path: str) -> tuple[Path, Path]:
             return final, final
         return final, final.with_name(f".{final.name}.{os.getpid()}.part")
     except OSError as error:
-        raise _cannot_write(path, error) from None
+        raise cannot_write(path, error) from None
 
 
-def _cannot_write(path: str, error: OSError) -> FileError:
-    return FileError(f"cannot be written: {error.strerror or error}", path=path)
+def cannot_write(path: str, error: OSError | ValueError) -> FileError:
+    """The error for a file that the system does not write."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return FileError(f"cannot be written: {reason or error}", path=path)

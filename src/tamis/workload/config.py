@@ -41,6 +41,12 @@ _REAL: dict[str, tuple[float, float]] = {
     "prefix_share": (0, 1),
 }
 
+BE_GEN_ONLY = ("match_probability", "operator_class", "range_share")
+"""Parameters that play no part in style op-index."""
+
+_ROUNDING = 1e-9
+"""How far the shares of the base events may be from 1 in sum: 3 * 0.3333333333 is meant to be 1."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadConfig:
@@ -64,8 +70,9 @@ class WorkloadConfig:
     event_size : int
         How many attributes each event has.
     match_probability : float
-        The share of the subscriptions that is derived from each event (and so matches it). There are
-        ``round(1 / match_probability)`` base events.
+        The share p of the subscriptions that is derived from each event and so matches it. It is a lower bound: others
+        match by chance, and where predicates are few and wide (preset ``range``) far more do. There are as many base
+        events as p goes into 1, one if p is above 0.5; what is left over is derived from an event that is never offered.
     equality_ratio : float
         The share of ``=`` among the predicates, LIKE aside. The others are drawn evenly from the operator class.
         With class ``min`` all are ``=``, whatever the ratio.
@@ -153,8 +160,13 @@ class WorkloadConfig:
 
     @property
     def base_events(self) -> int:
-        """How many base expressions there are, style be-gen; subscription i is derived from number i modulo this."""
-        return max(1, round(1 / self.match_probability))
+        """How many base events there are, style be-gen; see `Draws.base_of` for those of a subscription."""
+        return (round if self.divides_evenly else math.floor)(1 / self.match_probability)
+
+    @property
+    def divides_evenly(self) -> bool:
+        """Whether every subscription is derived from one of the base events, so that none is left over."""
+        return abs(round(1 / self.match_probability) * self.match_probability - 1) < _ROUNDING
 
     @property
     def event_count(self) -> int:

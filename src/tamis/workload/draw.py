@@ -2,7 +2,7 @@
 
 Block b of a stream has a seed made of the config's seed, the stream and b, so a block is the same whichever others are made,
 in whatever order and on whatever machine: many workers can make one workload, each from the config alone.
-Subscription i belongs to base event i modulo their number, so a worker draws only the base events that it needs.
+A subscription's number tells its base event (`Draws.base_of`), so a worker draws only the base events that it needs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ EVENT_BLOCK = 1_000
 _KEPT_EVENT_BLOCKS = 500
 """Blocks of base events kept for reuse: half a million events, some 180 MB at 30 attributes."""
 
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The golden ratio's fractional part, as a share of 2**64."""
+
 
 class _Stream(IntEnum):
     BASE_EVENTS = 0
@@ -49,6 +52,17 @@ class Draws:
         if self._config.style == "be-gen":
             rows = rows % self._config.base_events
         return self._pick(rows, self._base_block)
+
+    def base_of(self, subscriptions: Integers) -> Integers:
+        """The number of the base event that each of some subscriptions is derived from.
+
+        The base events take turns. Where their number times the match probability is less than 1, each gets its share
+        of the multiples of the golden ratio, modulo 1, which fill it evenly; the rest is for the event after the last.
+        """
+        if self._config.divides_evenly:
+            return subscriptions % self._config.base_events
+        fractions = (subscriptions.astype(np.uint64) * _GOLDEN) / 2.0**64
+        return np.minimum(fractions / self._config.match_probability, self._config.base_events).astype(np.int64)
 
     def other_events(self, rows: Integers) -> EventArrays:
         """Events of a stream of their own, from which nothing is derived."""
@@ -84,7 +98,7 @@ class Draws:
     def _derived(self, rng: np.random.Generator, first: int) -> PredicateArrays:
         """Style be-gen: each subscription keeps some predicates of its base event and turns some into implied ones."""
         config = self._config
-        base = self.events(first + np.arange(SUBSCRIPTION_BLOCK))
+        base = self._pick(self.base_of(first + np.arange(SUBSCRIPTION_BLOCK)), self._base_block)
         kept = _keep(rng, SUBSCRIPTION_BLOCK, config.event_size, config.subscription_size)
         attribute, values = base.attribute[kept], base.value[kept]
         others = IMPLIED[config.operator_class]
