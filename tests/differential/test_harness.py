@@ -56,7 +56,7 @@ def asked(drawn: list[Batch]) -> list[tuple[Batch, Answers]]:
         (EVALUATOR, "_satisfies", mutants.ilike_with_case),
         (EVALUATOR, "_satisfies", mutants.like_without_escape),
         (LikePattern, "matches", mutants.like_within_a_line),
-        (EVALUATOR, "_regex", mutants.WholeText),
+        (EVALUATOR, "compile_regex", mutants.WholeText),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
