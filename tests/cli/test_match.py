@@ -402,3 +402,18 @@ def test_a_bad_schema(tmp_path: Path, subscriptions: Path, events: Path, text: s
     assert result.exit_code == 1
     assert result.stderr.startswith(f"{schema}: ")
     assert message in result.stderr
+
+
+def test_parquet_with_text_that_is_no_text(subscriptions: Path, events: Path, tmp_path: Path) -> None:
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+    path = tmp_path / "broken.parquet"
+    for table, words in (
+        (pa.table({"genre": broken}), ["match", subscriptions, path]),
+        (pa.table({"id": [1], "expression": broken}), ["match", path, events]),
+        (pa.table({"id": broken, "expression": ["a = 1"]}), ["check", path]),
+    ):
+        pq.write_table(table, path)
+        result = run(*words)
+        assert result.exit_code == 1
+        assert (result.stderr or result.stdout).startswith(f"{path}: ")
+        assert "Invalid UTF8" in result.stderr + result.stdout

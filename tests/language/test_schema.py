@@ -316,3 +316,8 @@ def test_columns_that_keep_to_the_schema(attribute: str, kind: Kind, rows: list[
 def test_columns_that_do_not(attribute: str, kind: Kind, rows: list[int], message: str) -> None:
     with pytest.raises(EventError, match=message):
         SCHEMA.check_column(attribute, kind, np.array(rows, np.int64))
+
+
+def test_an_arrow_value_is_no_type() -> None:
+    with pytest.raises(SchemaError, match="attribute 'a'"):
+        Schema({"a": pa.scalar(1)})

@@ -344,3 +344,27 @@ def test_a_name_given_in_two_ways_but_once_a_row() -> None:
     assert found(matcher, pa.table({"b": [{"c": 1}, {"c": None}], "b.c": [None, 1]})) == [(0, 0), (1, 0)]
     with pytest.raises(tamis.EventError, match=r"event 1, attribute 'b\.c': the attribute is given twice"):
         matcher.match_batch(pa.table({"b": [{"c": None}, {"c": 1}], "b.c": [None, 1]}))
+
+
+BROKEN = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+ENDS = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pa.table({"a": BROKEN}), "not UTF-8"),
+        (pa.table({"m": pa.MapArray.from_arrays([0, 1], BROKEN, pa.array([1]))}), "not UTF-8"),
+    ],
+)
+def test_what_arrow_itself_cannot_read(table: pa.Table, message: str) -> None:
+    with pytest.raises(tamis.TableError, match=message):
+        matcher_of("a = 'x' OR a RLIKE 'x'", "a.e = 1").match_batch(table)
+
+
+def test_run_ends_and_dictionaries_of_nothing() -> None:
+    matcher = matcher_of("a = 2", "a IS NULL")
+    assert found(matcher, pa.table({"a": ENDS})) == [(1, 0)]
+    inside = pa.StructArray.from_arrays([ENDS], names=["e"], mask=pa.array([True, False]))
+    assert found(matcher_of("a.e = 2"), pa.table({"a": inside})) == [(1, 0)]
+    assert found(matcher, pa.table({"a": pa.array([None]).dictionary_encode()})) == [(0, 1)]

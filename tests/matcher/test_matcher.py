@@ -122,7 +122,7 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
     assert len(matcher) == 0
 
 
-@pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", 1.5])
+@pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", 1.5, np.array(3)])
 def test_what_is_no_list(wrong: Any) -> None:
     matcher = tamis.Matcher()
     with pytest.raises(tamis.IdTypeError, match="ids are a list"):

@@ -205,3 +205,18 @@ def test_a_null_among_the_predicates() -> None:
     column = pa.array([[], None], predicates_type(pa.int64()))
     with pytest.raises(tamis.TableError, match="row 1: predicates is null"):
         tamis.Matcher().add_table(pa.table({"id": [1, 2], "predicates": column}))
+
+
+def test_text_that_is_no_text() -> None:
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+    like = pa.StructArray.from_arrays(
+        [pa.array(["a"]), pa.array(["like"]), pa.ListArray.from_arrays([0, 1], broken)],
+        ["attribute", "operator", "values"],
+    )
+    for table in (
+        pa.table({"id": broken, "expression": ["a = 1"]}),
+        pa.table({"id": [1], "expression": broken}),
+        pa.table({"id": [1], "predicates": pa.ListArray.from_arrays([0, 1], like)}),
+    ):
+        with pytest.raises(tamis.TableError, match="not UTF-8"):
+            tamis.Matcher().add_table(table)

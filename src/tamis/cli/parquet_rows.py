@@ -57,6 +57,7 @@ class ParquetRows:
         while True:
             try:
                 table = pa.Table.from_batches([next(batches)])
+                table.validate(full=True)  # strings that are no UTF-8, for one, are found nowhere else
             except StopIteration:
                 return
             except (pa.ArrowException, OSError) as error:

@@ -202,8 +202,11 @@ def grouped(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
     """The values of an attribute as columns of one kind each, nulls and NaNs left out."""
     kind = values.type
-    if pa.types.is_null(kind):
+    if pa.types.is_null(kind) or (pa.types.is_dictionary(kind) and pa.types.is_null(kind.value_type)):
         return
+    if pa.types.is_run_end_encoded(kind):
+        values = pc.run_end_decode(values)
+        kind = values.type
     if is_text(kind):
         values = plain_texts(values)
         kind = values.type

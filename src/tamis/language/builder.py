@@ -18,6 +18,7 @@ from tamis.language.checks import check_attribute
 from tamis.language.expression import Exists, Expression, Join, Not, Predicate, Quantified
 from tamis.language.operators import MIRRORED, Operator, Quantifier
 from tamis.language.quoting import quoted
+from tamis.language.values import is_iterable
 
 Built = TypeVar("Built")
 
@@ -278,7 +279,7 @@ class EarlierTerm:
 
 def _literals(values: Any) -> list[Any]:
     # Iterating over these would give characters, bytes and keys.
-    if isinstance(values, _NO_LISTS) or not isinstance(values, Iterable):
+    if isinstance(values, _NO_LISTS) or not is_iterable(values):
         raise ExpressionError(
             f"isin and not_in take a list of literals, not {shortened(values)} ({type(values).__name__}). "
             'Hint: attr("a").isin([1, 2])'

@@ -88,7 +88,7 @@ def _fields(kind: Any) -> list[tuple[Any, Any]] | None:
     """The fields of a nested mapping or an Arrow struct; None for anything else."""
     if isinstance(kind, Mapping):
         return list(kind.items())
-    if _is_arrow(kind):
+    if _is_arrow_type(kind):
         import pyarrow.types as arrow
 
         if arrow.is_struct(kind):
@@ -103,7 +103,7 @@ def _read(name: str, kind: Any) -> Declared:
         return Declared(kind)
     if isinstance(kind, str):
         return _read_word(name, kind)
-    if _is_arrow(kind):
+    if _is_arrow_type(kind):
         return _read_arrow(name, kind)
     if get_origin(kind) in (list, set, frozenset, tuple):
         elements = {found for found in map(_of_type, get_args(kind)) if found is not None}
@@ -133,6 +133,10 @@ def _read_word(name: str, word: str) -> Declared:
 
 def _is_arrow(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "pyarrow"
+
+
+def _is_arrow_type(value: Any) -> bool:
+    return _is_arrow(value) and hasattr(value, "num_buffers")
 
 
 def _read_arrow(name: str, kind: Any) -> Declared:

@@ -12,7 +12,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from tamis.errors import EventError, shortened
-from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, Scalar, check_value, is_well_formed, kind_of
+from tamis.language.values import (
+    INT64_MAX,
+    INT64_MIN,
+    Interval,
+    Kind,
+    Scalar,
+    check_value,
+    is_iterable,
+    is_well_formed,
+    kind_of,
+)
 
 Value: TypeAlias = Scalar | Interval
 FlatEvent: TypeAlias = dict[str, tuple[Value, ...]]
@@ -60,7 +70,7 @@ def flatten_history(history: Iterable[Mapping[str, Any]]) -> list[FlatEvent]:
     EventError
         When they are not a list of events; `row` is the place of one that is wrong.
     """
-    if isinstance(history, Mapping | str | bytes) or not isinstance(history, Iterable):
+    if isinstance(history, Mapping) or not is_iterable(history):
         raise EventError(
             f"the history is a list of earlier events, not {shortened(history)} ({type(history).__name__}). "
             "Hint: leave it out when there are none"

@@ -272,6 +272,11 @@ def compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
+def is_iterable(value: object) -> bool:
+    """Whether a value can be taken for a list: not a string, and no array without dimensions, which claims to be one."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) != 0
+
+
 def distinct(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
     """The values without repetition, in their order; 1, 1.0 and True are told apart."""
     return tuple({identity(value): value for value in values}.values())

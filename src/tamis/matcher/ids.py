@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import DuplicateIdError, IdTypeError, UnknownIdError, shortened
-from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_well_formed
+from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_iterable, is_well_formed
 
 Id = str | int
 
@@ -61,7 +61,7 @@ class Ids:
         ------
         DuplicateIdError, IdTypeError
         """
-        if isinstance(identifiers, str | bytes) or not isinstance(identifiers, Iterable):
+        if not is_iterable(identifiers):
             raise IdTypeError(f"ids are a list of str or int, not {type(identifiers).__name__}")
         given = list(identifiers)
         plain: list[Any] = given

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.encoding.columns import combined, is_text
 from tamis.encoding.events import EncodedEvents
-from tamis.encoding.predicate_table import read_predicates
+from tamis.encoding.predicate_table import PredicateTable, read_predicates
 from tamis.errors import ExpressionError, HistoryError, TableError
 from tamis.index.registry import find_index
 from tamis.language.event import flatten
@@ -19,8 +19,9 @@ from tamis.language.explain import Explanation, explain
 from tamis.language.expression import Expression
 from tamis.language.reading import to_expression
 from tamis.language.schema import Schema
+from tamis.language.values import is_iterable
 from tamis.matcher.ids import Id, plain_id
-from tamis.matcher.reading import as_table, read_events
+from tamis.matcher.reading import arrow_errors, as_table, read_events
 from tamis.matcher.sources import GivenExpressions, TableRows
 from tamis.matcher.store import Store
 
@@ -75,7 +76,7 @@ class Matcher:
             The error names the subscription.
         """
         identifiers = self._store.ids.check_new(ids)
-        if isinstance(expressions, str | bytes) or not isinstance(expressions, Iterable):
+        if not is_iterable(expressions):
             raise ExpressionError(f"expressions are a list, one for each id, not {type(expressions).__name__}")
         given = list(expressions)
         if len(given) != len(identifiers):
@@ -110,16 +111,14 @@ class Matcher:
         forms = [name for name in ("expression", "predicates") if names.count(name) == 1]
         if names.count("id") != 1 or len(forms) != 1:
             raise TableError(f"the columns must be 'id' and either 'expression' or 'predicates'; they are {names}")
-        identifiers = self._store.ids.check_new(_ids_of(arrow.column("id")))
-        column = arrow.column(forms[0])
-        if forms[0] == "expression":
-            if not is_text(column.type):
-                raise TableError(f"the column 'expression' must be strings, not {column.type}")
-            if column.null_count:
-                raise TableError(f"row {column.is_null().to_pylist().index(True)}: expression is null")
-            self.add_many(identifiers, column.to_pylist())
-            return
-        predicates = read_predicates(column)
+        with arrow_errors():
+            identifiers = self._store.ids.check_new(_ids_of(arrow.column("id")))
+            if forms[0] == "expression":
+                self.add_many(identifiers, _texts_of(arrow.column("expression")))
+            else:
+                self._add_predicates(identifiers, read_predicates(arrow.column("predicates")))
+
+    def _add_predicates(self, identifiers: list[Id], predicates: PredicateTable) -> None:
         if self._schema is not None:
             outside = predicates.row_outside(self._schema)
             if outside is not None:
@@ -227,7 +226,8 @@ class Matcher:
     def _encode(self, events: Any) -> EncodedEvents:
         read = read_events(events)
         if isinstance(read, pa.Table):
-            return self._store.encode_table(read, self._schema)
+            with arrow_errors():
+                return self._store.encode_table(read, self._schema)
         if self._schema is not None:
             for row, event in enumerate(read):
                 self._schema.check_event(event, row)
@@ -237,6 +237,15 @@ class Matcher:
 def _kept(given: Any, read: Expression) -> str | Expression:
     """What is kept of an expression to explain it later: its text if it came as text, which is smaller."""
     return given if isinstance(given, str) else read
+
+
+def _texts_of(column: pa.ChunkedArray) -> list[str]:
+    if not is_text(column.type):
+        raise TableError(f"the column 'expression' must be strings, not {column.type}")
+    if column.null_count:
+        raise TableError(f"row {column.is_null().to_pylist().index(True)}: expression is null")
+    texts: list[str] = column.to_pylist()
+    return texts
 
 
 def _ids_of(column: pa.ChunkedArray) -> list[Any]:

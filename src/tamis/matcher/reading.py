@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from tamis.errors import EventError, TableError, shortened
 from tamis.language.event import FlatEvent, flatten
+from tamis.language.values import is_iterable
 
 
 def read_events(events: Any) -> list[FlatEvent] | pa.Table:
@@ -24,12 +26,23 @@ def read_events(events: Any) -> list[FlatEvent] | pa.Table:
         return table
     if isinstance(events, Mapping):
         raise EventError("a batch of events is a list of mappings or a table. Hint: match() takes a single event")
-    if isinstance(events, str | bytes) or not isinstance(events, Iterable):
+    if not is_iterable(events):
         raise EventError(
             f"events are a list of mappings, an Arrow table or record batch, or something with the Arrow PyCapsule "
             f"protocol (polars, pandas, DuckDB), not {type(events).__name__}"
         )
     return [flatten(event, row=row) for row, event in enumerate(events)]
+
+
+@contextmanager
+def arrow_errors() -> Iterator[None]:
+    """Turn what Arrow says of data that it cannot handle, or that is no UTF-8, into our own error."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise TableError(f"a string is not UTF-8: {error}") from None
+    except pa.ArrowException as error:
+        raise TableError(f"Arrow cannot read the table: {shortened(error, quoted=False)}") from None
 
 
 def as_table(data: Any) -> pa.Table | None:
