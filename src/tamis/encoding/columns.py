@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.runs import run_indices
+from tamis.encoding.runs import grouped, run_indices
 from tamis.errors import EventError, TableError
 from tamis.language.values import INT64_MAX, INT64_MIN, Kind
 
@@ -23,7 +23,6 @@ VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")
 """The fields of a struct that stands for a value of any kind."""
 
 Rows = npt.NDArray[np.int64]
-_NO_ROWS: Rows = np.zeros(0, np.int64)
 
 _Source = tuple[str, pa.Array, Rows]
 """An attribute, values of any type, and the row of each."""
@@ -48,17 +47,19 @@ def event_columns(table: pa.Table) -> Iterator[Column]:
     EventError
         When an attribute is given twice, or an integer is beyond 64 bits.
     """
-    sources = _sources(table)
-    given: dict[str, Rows] = {}
-    for attribute, values, rows in sources:
+    given: dict[str, list[Column]] = {}
+    for attribute, values, rows in _sources(table):
         if not attribute:
             raise EventError("an attribute's name cannot be empty")
         columns = list(typed(attribute, values, rows))
-        filled = np.unique(np.concatenate([column.rows for column in columns])) if columns else _NO_ROWS
-        twice = np.intersect1d(given.get(attribute, _NO_ROWS), filled, assume_unique=True)
-        if len(twice):
-            raise EventError("the attribute is given twice", row=int(twice[0]), attribute=attribute)
-        given[attribute] = np.union1d(given[attribute], filled) if attribute in given else filled
+        before = given.setdefault(attribute, [])
+        if before and columns:
+            # A struct's field and a column with its dotted name: right, as long as no row has both.
+            earlier, now = (np.concatenate([column.rows for column in part]) for part in (before, columns))
+            twice = np.intersect1d(earlier, now)
+            if len(twice):
+                raise EventError("the attribute is given twice", row=int(twice[0]), attribute=attribute)
+        before += columns
         yield from columns
 
 
@@ -191,12 +192,6 @@ def plain_texts(values: pa.Array) -> pa.Array:
     """Strings as strings, where they come as a dictionary or as views."""
     plain = without_views(values)
     return plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
-
-
-def grouped(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """The order that brings equal codes together, otherwise unchanged. NumPy sorts 16 bits by radix, ten times faster."""
-    small = len(codes) > 0 and codes.max() < 2**16
-    return np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")
 
 
 def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import grouped
 from tamis.encoding.compile import Compiled, Compiler
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.dimensions import FACET_OF_KIND, Facet, NumberDimension, StringDimension
@@ -25,7 +24,7 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN, double_codes
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows
 from tamis.encoding.predicates import Predicates, taken
-from tamis.encoding.runs import run_indices
+from tamis.encoding.runs import grouped, run_indices
 from tamis.errors import ExpressionError
 from tamis.language.expression import Predicate
 from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator

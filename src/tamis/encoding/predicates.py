@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.leaf import Leaf
-from tamis.encoding.runs import run_indices
+from tamis.encoding.runs import grouped, run_indices
 
 Ends = npt.NDArray[np.int64]
 
@@ -108,7 +108,7 @@ def taken(columns: Predicates, chosen: npt.NDArray[Any]) -> Predicates:
 def ends_by_dimension(parts: Sequence[Predicates]) -> Iterator[tuple[int, Ends, Ends]]:
     """Every dimension that occurs, with the lower and the upper ends of all its intervals."""
     dimension = np.concatenate([np.repeat(part.dimension, np.diff(part.start)) for part in parts])
-    order = np.argsort(dimension, kind="stable")
+    order = grouped(dimension)
     lows = np.concatenate([part.lo for part in parts])[order]
     highs = np.concatenate([part.hi for part in parts])[order]
     numbers = np.unique(np.concatenate([part.dimension for part in parts]))

@@ -46,6 +46,9 @@ class ProgramTable:
         self._lowest: dict[int, int] = {}
         """Program -> its lowest step; its steps are all from there to its first."""
 
+    def __len__(self) -> int:
+        return len(self._lowest)
+
     @property
     def nbytes(self) -> int:
         return self._predicates.nbytes + self._then.nbytes + self._otherwise.nbytes

@@ -198,7 +198,7 @@ class Store:
         predicates = taken(old.predicates, run_indices(old.start[kept], counts))
         programs = edges.program[live]
         self.programs, moved = self.programs.taken(np.unique(programs[programs != NO_PROGRAM]).tolist())
-        predicates = self._sweep_dimensions(predicates)
+        self._sweep_dimensions(predicates)
         self.table = ConjunctionTable()
         order = self.table.intern(Conjunctions(np.append(0, np.cumsum(counts)), predicates))
         self.owners = Owners()
@@ -210,8 +210,8 @@ class Store:
         self.index = self._index_type(self.table)
         self.index.insert(born)
 
-    def _sweep_dimensions(self, predicates: Predicates) -> Predicates:
-        """Keep only the dimensions and constants of these predicates and of the programs, which are renumbered."""
+    def _sweep_dimensions(self, predicates: Predicates) -> None:
+        """Keep only the dimensions and constants of these predicates and of the programs, and renumber them in both."""
         parts = (predicates, self.programs.view().predicates)
         used = []
         for number, lows, highs in ends_by_dimension(parts):
@@ -220,7 +220,6 @@ class Store:
         self.dimensions, renumbered = self.dimensions.kept(used)
         for part in parts:
             part.dimension[:] = renumbered[part.dimension]
-        return predicates
 
     def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Keys of a dimension move: those that are stored follow, and the index is built anew."""
@@ -246,16 +245,21 @@ class Store:
         self.index.capabilities.check(encoded.batch, self.index.name)
         matches = self.index.match(encoded.batch, len(self.dimensions))
         rows, slots = self.owners.of_matches(matches.event, matches.conjunction)
-        kept = np.empty(len(rows), np.bool_)
-        verified = verify(
-            self.owners.view(), self.programs.view(), encoded.batch, len(self.dimensions), rows, slots, kept
-        )
+        if len(self.programs):
+            rows, slots = self._verified(encoded, rows, slots)
         self.work.events += len(encoded.batch.start) - 1
         self.work.candidates += matches.counters.candidates
         self.work.predicates += matches.counters.predicates
-        self.work.verified += verified
         self.work.mismatched += encoded.mismatched
-        return (rows[kept], slots[kept]) if verified else (rows, slots)
+        return rows, slots
+
+    def _verified(
+        self, encoded: EncodedEvents, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The pairs without those that the program of their slot rejects."""
+        edges, programs, kept = self.owners.view(), self.programs.view(), np.empty(len(rows), np.bool_)
+        self.work.verified += verify(edges, programs, encoded.batch, len(self.dimensions), rows, slots, kept)
+        return rows[kept], slots[kept]
 
     def stats(self) -> dict[str, Any]:
         self.flush()
