@@ -12,13 +12,15 @@
     ├── TableError (ValueError)            an Arrow table has not one of the forms we read
     ├── SchemaError (ValueError)           a declared schema cannot be read
     ├── FileError (ValueError)             a file cannot be read: path, line
+    │   └── SnapshotError                  a snapshot cannot be read or written
     ├── WorkloadError (ValueError)         a workload cannot be generated from these parameters
     ├── JavaNotFoundError (OSError)        there is no Java that Spark could run on
     ├── DuplicateIdError (KeyError)        a subscription with this id is there already
     ├── UnknownIdError (KeyError)          no subscription has this id
     ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
     ├── UnknownIndexError (ValueError)     the registry has no index of this name
-    └── CapabilityError (ValueError)       the index cannot do what is asked of it
+    ├── CapabilityError (ValueError)       the index cannot do what is asked of it
+    └── OptionError (ValueError)           a weight, a limit or a number of threads is none
 
 Each is also the built-in error that fits, so ``except ValueError`` works for those who do not import ours.
 """
@@ -152,6 +154,10 @@ class FileError(TamisError, ValueError):
         super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
 
 
+class SnapshotError(FileError):
+    """A snapshot cannot be read or written: not there, not a snapshot, of another version, cut off, damaged."""
+
+
 class WorkloadError(TamisError, ValueError):
     """A parameter of a workload is wrong, or what is asked of the workload does not fit its parameters."""
 
@@ -190,6 +196,10 @@ class UnknownIndexError(TamisError, ValueError):
 
 class CapabilityError(TamisError, ValueError):
     """The index cannot do what is asked of it."""
+
+
+class OptionError(TamisError, ValueError):
+    """A weight, a limit or a number of threads is none."""
 
 
 def did_you_mean(word: object, known: list[str]) -> str:

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from tamis.language.expression import Predicate
-from tamis.workload import Workload, WorkloadError, generate, preset
+from tamis.workload import PredicateWorkload, WorkloadError, generate, preset
 from tests.workload.satisfaction import event_dicts, plain
 
 MIXED = pa.struct([("integer", pa.int64()), ("string", pa.string())])
 
 
-def small(**changes: Any) -> Workload:
+def small(**changes: Any) -> PredicateWorkload:
     parameters: dict[str, Any] = {"subscriptions": 300, "dimensions": 40, "match_probability": 0.02, **changes}
     return generate(preset("ads", **parameters))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from tamis.errors import TamisError
-from tamis.workload import PRESETS, WorkloadConfig, WorkloadError, preset
+from tamis.workload import PRESETS, AlertsConfig, AnyConfig, DetectionConfig, WorkloadConfig, WorkloadError, preset
+from tamis.workload.presets import PaperPreset
+from tamis.workload.styles import config_from_json
 
 
 @pytest.mark.parametrize(
@@ -94,9 +97,64 @@ def test_number_of_events_when_none_is_given() -> None:
     assert WorkloadConfig(match_probability=0.01, events=7).event_count == 7
 
 
-@pytest.mark.parametrize("config", [WorkloadConfig(), *PRESETS.values(), WorkloadConfig(events=3, seed=2**64 - 1)])
-def test_json_round_trip(config: WorkloadConfig) -> None:
-    assert WorkloadConfig.from_json(config.to_json()) == config
+@pytest.mark.parametrize(
+    "config",
+    [
+        *PRESETS.values(),
+        WorkloadConfig(events=3, seed=2**64 - 1),
+        AlertsConfig(symbols=5, alpha=0, distance=1.5, band_share=0.1, volume_share=0.3, events=0, seed=9),
+        DetectionConfig(subscriptions=5, planted_share=0.5, other_events=3),
+    ],
+)
+def test_json_round_trip(config: AnyConfig) -> None:
+    assert type(config).from_json(config.to_json()) == config
+    assert config_from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"style": "be-gen"}, "style is alerts, not 'be-gen'"),
+        ({"symbols": 0}, "symbols must be from 1"),
+        ({"alpha": -1}, "alpha must be from 0"),
+        ({"distance": 0.9}, "distance must be from 1 to 100, not 0.9"),
+        ({"band_share": 2}, "band_share must be from 0 to 1"),
+        ({"volume_share": "all"}, "volume_share must be a number, not 'all'"),
+        ({"subscriptions": 0}, "subscriptions must be from 1"),
+        ({"events": -1}, "events must be from 0"),
+    ],
+)
+def test_wrong_parameters_of_alerts_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        AlertsConfig(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"style": "alerts"}, "style is detection, not 'alerts'"),
+        ({"planted_share": 1.1}, "planted_share must be from 0 to 1, not 1.1"),
+        ({"seed": -1}, "seed must be from 0"),
+    ],
+)
+def test_wrong_parameters_of_detection_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        DetectionConfig(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"style": "alert"}', "style is one of be-gen, op-index, alerts, detection, not 'alert'"),
+        ('{"style": ["alerts"]}', "style is one of be-gen"),
+        ('{"style": "alerts", "symbol": 3}', "AlertsConfig has no parameter 'symbol'; did you mean 'symbols'"),
+        ('{"style": "detection", "symbols": 3}', "DetectionConfig has no parameter 'symbols'"),
+        ('{"symbols": 3}', "WorkloadConfig has no parameter 'symbols'"),
+    ],
+)
+def test_json_of_any_style_is_checked(text: str, message: str) -> None:
+    with pytest.raises(WorkloadError, match=message):
+        config_from_json(text)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +184,12 @@ def test_presets_are_the_columns_of_the_papers_and_our_shapes() -> None:
         "zipf",
         "range",
         "ads",
+        "wide-dense",
+        "wide-range",
+        "wide-12",
+        "wide-12-range",
+        "alerts",
+        "detection",
     ]
     be_tree = preset("be-tree")
     assert (be_tree.dimensions, be_tree.cardinality, be_tree.base_events) == (400, 48, 100)
@@ -135,10 +199,35 @@ def test_presets_are_the_columns_of_the_papers_and_our_shapes() -> None:
     assert preset("ads").operator_class == "high"
 
 
+def test_the_types_of_presets_are_known() -> None:
+    of_papers = [name for name, config in PRESETS.items() if isinstance(config, WorkloadConfig)]
+    assert list(get_args(PaperPreset)) == of_papers
+
+
 def test_presets_take_changes() -> None:
     assert preset("zipf", subscriptions=5, seed=9) == preset("zipf", seed=9, subscriptions=5)
     assert preset("zipf", subscriptions=5).subscriptions == 5
-    assert preset("zipf", subscriptions=5).alpha == PRESETS["zipf"].alpha
+    assert preset("zipf", subscriptions=5).alpha == preset("zipf").alpha
+    assert preset("alerts", symbols=9) == AlertsConfig(symbols=9)
+    assert preset("detection", planted_share=0.1) == DetectionConfig(planted_share=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("wide-dense", (100, 10, 30, 0.4)),
+        ("wide-range", (100, 10, 30, 0)),
+        ("wide-12", (12, 4, 10, 0.4)),
+        ("wide-12-range", (12, 4, 10, 0)),
+    ],
+)
+def test_wide_domains(name: str, sizes: tuple[float, ...]) -> None:
+    config = preset(name)
+    assert isinstance(config, WorkloadConfig)
+    assert (config.dimensions, config.subscription_size, config.event_size, config.equality_ratio) == sizes
+    assert config.cardinality == 1_000_000
+    assert preset(name, cardinality=100, numbers="float") == replace(config, cardinality=100, numbers="float")
+    assert preset("wide-dense", cardinality=100) == preset("dense")
 
 
 @pytest.mark.parametrize(
@@ -147,6 +236,8 @@ def test_presets_take_changes() -> None:
         ("zip", {}, "no workload 'zip'; did you mean 'zipf'.*there are: be-tree"),
         ("zipf", {"aplha": 1}, "no parameter 'aplha'; did you mean 'alpha'"),
         ("zipf", {"alpha": -1}, "alpha must be from"),
+        ("alerts", {"dimensions": 3}, "AlertsConfig has no parameter 'dimensions'"),
+        ("detection", {"alpha": 1}, "DetectionConfig has no parameter 'alpha'"),
     ],
 )
 def test_unknown_presets_and_parameters_are_refused(name: str, changes: dict[str, Any], message: str) -> None:

@@ -18,21 +18,24 @@ from tamis.workload import (
     generate,
     preset,
 )
-from tamis.workload.domain import Domain
-from tamis.workload.draw import Draws
+from tamis.workload.domain import PaperDomain
+from tamis.workload.papers import PaperDraws
 from tests.workload.satisfaction import event_dicts, matches, planted_holds
 
 MIXED = {"string_share": 0.4, "prefix_share": 0.3}
 # The two of PS-Tree are our dense and sparse.
 DISTINCT = [name for name in PRESETS if not name.startswith("ps-tree")]
-BE_GEN = [name for name in DISTINCT if PRESETS[name].style == "be-gen"]
+OF_PAPERS = [name for name in DISTINCT if isinstance(PRESETS[name], WorkloadConfig)]
+BE_GEN = [name for name in OF_PAPERS if PRESETS[name].style == "be-gen"]
 
 
 def shape(name: str, **changes: Any) -> WorkloadConfig:
-    return preset(name, **{"subscriptions": 2_000, **changes})
+    config = preset(name, **{"subscriptions": 2_000, **changes})
+    assert isinstance(config, WorkloadConfig)
+    return config
 
 
-@pytest.mark.parametrize("name", DISTINCT)
+@pytest.mark.parametrize("name", OF_PAPERS)
 def test_same_config_same_workload(name: str) -> None:
     one, two = generate(shape(name)), generate(shape(name))
     assert one.subscriptions().equals(two.subscriptions())
@@ -94,7 +97,7 @@ def test_a_workload_travels_as_its_config() -> None:
 @pytest.mark.parametrize("name", BE_GEN)
 @pytest.mark.parametrize("operator_class", ["min", "low", "med", "high"])
 def test_planted_events_satisfy_every_predicate(name: str, operator_class: str) -> None:
-    config = preset(name, subscriptions=SUBSCRIPTION_BLOCK + 500, operator_class=operator_class, equality_ratio=0.2)
+    config = shape(name, subscriptions=SUBSCRIPTION_BLOCK + 500, operator_class=operator_class, equality_ratio=0.2)
     workload = generate(config)
     events = workload.event_arrays(config.subscriptions)
     assert planted_holds(workload.arrays(), events).all()
@@ -135,7 +138,7 @@ def test_match_probability(probability: float, planted: int) -> None:
 @pytest.mark.parametrize("probability", [0.97, 0.7, 0.3, 0.15, 0.017, 0.0007])
 def test_shares_that_do_not_divide_evenly(probability: float) -> None:
     config = preset("dense", match_probability=probability)
-    draws = Draws(config, Domain(config))
+    draws = PaperDraws(config, PaperDomain(config))
     for first in (0, 10**11):
         base = draws.base_of(first + np.arange(200_000))
         shares = np.bincount(base, minlength=config.base_events + 1) / len(base)
@@ -153,7 +156,7 @@ def test_other_events_have_nothing_planted() -> None:
 
 @pytest.mark.parametrize("name", BE_GEN)
 def test_marginals(name: str) -> None:
-    config = preset(name, subscriptions=20_000)
+    config = shape(name, subscriptions=20_000)
     arrays = generate(config).arrays()
     sizes = np.diff(arrays.ptr)
     assert sizes.min() >= 1
@@ -171,15 +174,16 @@ def test_mean_sizes_hold_at_the_edges(mean: float, event_size: int) -> None:
     assert sizes.min() >= 1
 
 
-@pytest.mark.parametrize("name", DISTINCT)
+@pytest.mark.parametrize("name", OF_PAPERS)
 def test_attributes_are_distinct(name: str) -> None:
-    workload = generate(shape(name))
+    config = shape(name)
+    workload = generate(config)
     arrays = workload.arrays()
     assert all(
         len(set(attributes.tolist())) == len(attributes) for attributes in np.split(arrays.attribute, arrays.ptr[1:-1])
     )
     for events in (workload.event_arrays(200), workload.other_event_arrays(200)):
-        assert events.attribute.shape == (200, workload.config.event_size)
+        assert events.attribute.shape == (200, config.event_size)
         assert all(len(set(row)) == len(row) for row in events.attribute.tolist())
 
 

@@ -35,6 +35,18 @@ def test_round_trip(tmp_path: Path, changes: dict[str, Any], wide: bool) -> None
     assert read_config(folder) == config
 
 
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("name", ["alerts", "detection"])
+def test_round_trip_of_other_styles(tmp_path: Path, name: str, wide: bool) -> None:
+    config = preset(name, subscriptions=150, events=30, other_events=20)
+    files = write(config, tmp_path, wide=wide)
+    workload = generate(config)
+    expected = [workload.subscriptions(), workload.events(wide=wide), workload.other_events(wide=wide)]
+    for path, original in zip(files[:3], expected, strict=True):
+        assert pq.read_table(path).equals(original)
+    assert read_config(tmp_path) == config
+
+
 def test_row_groups_hold_several_blocks(tmp_path: Path) -> None:
     config = preset("dense", subscriptions=11 * SUBSCRIPTION_BLOCK, subscription_size=1, event_size=1)
     path = write(config, tmp_path)[0]

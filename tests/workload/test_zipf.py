@@ -25,6 +25,14 @@ def test_independent_draws_follow_the_weights(alpha: float) -> None:
     assert np.abs(observed - shares(10, alpha)).max() < 0.006
 
 
+def test_a_shift_makes_the_first_numbers_more_alike() -> None:
+    drawn = Popularity(1_000, 2.2, shift=8).draw(np.random.default_rng(1), (100_000,))
+    counts = np.bincount(drawn, minlength=1_000)
+    weights = np.arange(8, 1_008) ** -2.2
+    assert np.abs(counts / len(drawn) - weights / weights.sum()).max() < 0.005
+    assert counts[0] / counts[8] == pytest.approx(2**2.2, rel=0.1)
+
+
 @pytest.mark.parametrize("alpha", [0, 1, 2.5])
 @pytest.mark.parametrize("count", [4, 5])
 def test_distinct_draws_are_successive_draws(alpha: float, count: int) -> None:

@@ -1,21 +1,22 @@
-"""``tamis generate``: workloads of the papers, written to a folder."""
+"""``tamis generate``: workloads after the papers and of our own, written to a folder."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
 
 import click
 
 from tamis.cli.diagnostics import counted
 from tamis.errors import WorkloadError
 
-if TYPE_CHECKING:
-    from tamis.workload import WorkloadConfig
-
 # Written out here, as the library would take long to load for --help.
-_PRESETS = ("be-tree", "ps-tree-dense", "ps-tree-sparse", "op-index", "dense", "sparse", "zipf", "range", "ads")
+_PRESETS = (
+    "be-tree", "ps-tree-dense", "ps-tree-sparse", "op-index", "dense", "sparse", "zipf", "range", "ads", "wide-dense",
+    "wide-range", "wide-12", "wide-12-range", "alerts", "detection",
+)  # fmt: skip
 _STYLES = ("be-gen", "op-index")
 _OPERATOR_CLASSES = ("min", "low", "med", "high")
 _NUMBERS = ("integer", "float")
@@ -32,8 +33,8 @@ _NUMBERS = ("integer", "float")
     show_default=True,
     help=f"What to start from: {', '.join(_PRESETS[:-1])} or {_PRESETS[-1]}. The options below change it.",
 )
-@click.option("--subscriptions", type=int, help="How many subscriptions; a million if nothing is said.")
-@click.option("--events", type=int, help="How many events. Default: every base event once.")
+@click.option("--subscriptions", type=int, help="How many subscriptions. Default: a million; detection: 4,000.")
+@click.option("--events", type=int, help="How many events. Default: be-gen: every base event once; others: 1,000.")
 @click.option("--other-events", type=int, help="How many events that no subscription is derived from.")
 @click.option("--seed", type=int, help="Chooses one of the workloads that the parameters describe.")
 @click.option(
@@ -51,7 +52,7 @@ _NUMBERS = ("integer", "float")
     help="be-gen only: share of the subscriptions derived from each event. Others may match it by chance.",
 )
 @click.option("--equality-ratio", type=float, help="Share of = among the predicates.")
-@click.option("--alpha", type=float, help="Popularity of attributes: 0 is uniform, above it is Zipf.")
+@click.option("--alpha", type=float, help="Popularity of attributes; alerts: of symbols. 0 is uniform.")
 @click.option(
     "--operator-class",
     type=click.Choice(_OPERATOR_CLASSES),
@@ -61,6 +62,11 @@ _NUMBERS = ("integer", "float")
 @click.option("--string-share", type=float, help="Share of the attributes that carry strings.")
 @click.option("--prefix-share", type=float, help="Share of LIKE 'prefix%' on these.")
 @click.option("--numbers", type=click.Choice(_NUMBERS), help="How numbers are written.")
+@click.option("--symbols", type=int, help="alerts only: how many symbols there are.")
+@click.option("--distance", type=float, help="alerts only: how far from usual prices alerts wait. 1 is near, 2 is far.")
+@click.option("--band-share", type=float, help="alerts only: share of BETWEEN.")
+@click.option("--volume-share", type=float, help="alerts only: share with a third predicate, on the volume.")
+@click.option("--planted-share", type=float, help="detection only: share of the events that satisfy a rule on purpose.")
 @click.option("--wide", is_flag=True, help="Events with a column per attribute instead of a list of pairs.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary.")
 def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any) -> None:
@@ -78,8 +84,8 @@ def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any)
 
     given = {key: value for key, value in parameters.items() if value is not None}
     try:
+        _check_effect(name, given)
         config = preset(name, **given)
-        _check_style(config, given)
         paths = write(config, folder, wide=wide)
     except WorkloadError as error:
         raise click.UsageError(_with_options(str(error), parameters)) from None
@@ -90,13 +96,23 @@ def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any)
             click.echo(f"  {path} ({path.stat().st_size / 1e6:,.1f} MB)", err=True)
 
 
-def _check_style(config: WorkloadConfig, given: Iterable[str]) -> None:
+def _check_effect(name: str, given: Mapping[str, Any]) -> None:
     """Refuse what was asked for and would have no effect."""
+    from tamis.workload import PRESETS, WorkloadConfig
     from tamis.workload.config import BE_GEN_ONLY
 
-    for name in BE_GEN_ONLY:
-        if config.style == "op-index" and name in given:
-            raise WorkloadError(f"{name} plays no part in style op-index. Hint: leave it out, or choose style be-gen")
+    config = PRESETS[name]
+    known = {field.name for field in fields(config)}
+    for parameter in given:
+        if parameter not in known:
+            raise WorkloadError(
+                f"{parameter} plays no part in preset {name}. Hint: leave it out, or choose another preset"
+            )
+    if isinstance(config, WorkloadConfig) and given.get("style", config.style) == "op-index":
+        for parameter in BE_GEN_ONLY:
+            if parameter in given:
+                hint = "Hint: leave it out, or choose style be-gen"
+                raise WorkloadError(f"{parameter} plays no part in style op-index. {hint}")
 
 
 def _with_options(message: str, parameters: Iterable[str]) -> str:

@@ -13,12 +13,11 @@ def indexes() -> None:
     Example:
       tamis indexes
     """
-    from tamis.index.registry import AUTO, find_index
+    from tamis.index.registry import ENGINE, summary_of
     from tamis.index.registry import indexes as all_indexes
 
-    default = find_index(AUTO).name
     for name, capabilities in all_indexes().items():
-        click.echo(click.style(name, bold=True) + (" (auto)" if name == default else ""))
-        click.echo(f"  {find_index(name).summary}")
+        click.echo(click.style(name, bold=True) + (" (auto)" if name == ENGINE else ""))
+        click.echo(f"  {summary_of(name)}")
         for capability, there in capabilities.to_dict().items():
             click.echo(f"  {'yes' if there else 'no ':<3}  {capability.replace('_', ' ')}")

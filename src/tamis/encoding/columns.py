@@ -29,7 +29,7 @@ _Source = tuple[str, pa.Array, Rows]
 
 
 class Column(NamedTuple):
-    """Values of one attribute and kind: NumPy for numbers, booleans and microseconds, Arrow for strings."""
+    """Values of one attribute and kind: NumPy for numbers, booleans and microseconds, Arrow for strings, also as a dictionary."""
 
     attribute: str
     kind: Kind
@@ -194,6 +194,14 @@ def plain_texts(values: pa.Array) -> pa.Array:
     return plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
 
 
+def compact_texts(values: pa.Array) -> pa.Array:
+    """Strings as strings, or as a dictionary if that is what they come as and it has no needless entries."""
+    plain = without_views(values)
+    if pa.types.is_dictionary(plain.type) and len(plain.dictionary) <= len(plain) and not plain.dictionary.null_count:
+        return plain
+    return plain_texts(plain)
+
+
 def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
     """The values of an attribute as columns of one kind each, nulls and NaNs left out."""
     kind = values.type
@@ -203,7 +211,7 @@ def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
         values = pc.run_end_decode(values)
         kind = values.type
     if is_text(kind):
-        values = plain_texts(values)
+        values = compact_texts(values)
         kind = values.type
     elif pa.types.is_dictionary(kind):
         values, kind = values.dictionary_decode(), kind.value_type
@@ -240,7 +248,7 @@ def plain_values(attribute: str, values: pa.Array, rows: Rows) -> tuple[Kind, An
     if pa.types.is_boolean(kind):
         return Kind.BOOLEAN, values.to_numpy(zero_copy_only=False)
     if is_text(kind):
-        return Kind.STRING, values.cast(pa.large_string())
+        return Kind.STRING, values if pa.types.is_dictionary(kind) else values.cast(pa.large_string())
     if pa.types.is_integer(kind):
         if kind == pa.uint64() and len(values):
             beyond = np.flatnonzero(values.to_numpy() > INT64_MAX)

@@ -55,14 +55,13 @@ class ConjunctionTable:
 
     def intern(self, added: Conjunctions) -> npt.NDArray[np.int32]:
         """The number of each conjunction, added if there is no equal one yet."""
-        canonical = _canonical(added)
-        hashes = np.empty(len(canonical.start) - 1, np.uint64)
-        _hash(canonical, hashes)
+        fresh_form = canonical(added)
+        hashes = hash_conjunctions(fresh_form)
         self._reserve(len(self) + len(hashes))
         numbers = np.empty(len(hashes), np.int32)
         fresh = np.empty(len(hashes), np.int32)
-        count = _intern(canonical, hashes, self.view(), self._hashes.view(), self._slots, numbers, fresh)
-        self._append(canonical, hashes, fresh[:count])
+        count = _intern(fresh_form, hashes, self.view(), self._hashes.view(), self._slots, numbers, fresh)
+        self._append(fresh_form, hashes, fresh[:count])
         return numbers
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
@@ -71,11 +70,11 @@ class ConjunctionTable:
         _hash(self.view(), self._hashes.view())
         self._slots = _filled_slots(len(self._slots), self._hashes.view())
 
-    def _append(self, canonical: Conjunctions, hashes: npt.NDArray[np.uint64], fresh: npt.NDArray[np.int32]) -> None:
-        counts = np.diff(canonical.start)[fresh]
-        chosen = run_indices(canonical.start[fresh], counts)
+    def _append(self, added: Conjunctions, hashes: npt.NDArray[np.uint64], fresh: npt.NDArray[np.int32]) -> None:
+        counts = np.diff(added.start)[fresh]
+        chosen = run_indices(added.start[fresh], counts)
         self._start.extend(np.cumsum(counts) + len(self._predicates))
-        self._predicates.extend(taken(canonical.predicates, chosen))
+        self._predicates.extend(taken(added.predicates, chosen))
         self._hashes.extend(hashes[fresh])
 
     def _reserve(self, count: int) -> None:
@@ -91,14 +90,6 @@ def _filled_slots(capacity: int, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[
     slots = np.full(capacity, _EMPTY, np.int32)
     _fill(slots, hashes)
     return slots
-
-
-def _canonical(added: Conjunctions) -> Conjunctions:
-    """The same conjunctions with their predicates sorted and repetitions removed."""
-    order = np.empty(len(added.predicates.dimension), np.int64)
-    start = np.empty_like(added.start)
-    kept = _sort(added, order, start)
-    return Conjunctions(start, taken(added.predicates, order[:kept]))
 
 
 @kernel
@@ -154,6 +145,29 @@ def _order(left: Any, p: int, right: Any, q: int) -> int:
     return 0
 
 
+def canonical(added: Conjunctions) -> Conjunctions:
+    """The same conjunctions with their predicates sorted and repetitions removed."""
+    order = np.empty(len(added.predicates.dimension), np.int64)
+    start = np.empty_like(added.start)
+    kept = _sort(added, order, start)
+    return Conjunctions(start, taken(added.predicates, order[:kept]))
+
+
+def hash_conjunctions(table: Conjunctions) -> npt.NDArray[np.uint64]:
+    """A hash of each canonical conjunction: equal ones have equal hashes."""
+    hashes = np.empty(len(table.start) - 1, np.uint64)
+    _hash(table, hashes)
+    return hashes
+
+
+@kernel
+def equal_conjunctions(table: Any, order: Any, same: Any) -> None:
+    """Of conjunctions in some order, where `same` is set, clear it unless one is equal to the one before."""
+    for i in range(1, len(order)):
+        if same[i] and not _equal(table, order[i - 1], table, order[i]):
+            same[i] = False
+
+
 @kernel
 def _hash(conjunctions: Any, hashes: Any) -> None:
     predicates = conjunctions.predicates
@@ -176,7 +190,7 @@ def _mix(state: Any, value: Any) -> Any:
 
 
 @kernel
-def _intern(canonical: Any, hashes: Any, table: Any, table_hashes: Any, slots: Any, numbers: Any, fresh: Any) -> int:
+def _intern(added: Any, hashes: Any, table: Any, table_hashes: Any, slots: Any, numbers: Any, fresh: Any) -> int:
     """Find or place every conjunction; `fresh` receives the rows that were new, in the order of their numbers."""
     mask = np.uint64(len(slots) - 1)
     old = len(table_hashes)
@@ -192,10 +206,10 @@ def _intern(canonical: Any, hashes: Any, table: Any, table_hashes: Any, slots: A
                 count += 1
                 break
             if number < old:
-                equal = table_hashes[number] == hashes[c] and _equal(table, number, canonical, c)
+                equal = table_hashes[number] == hashes[c] and _equal(table, number, added, c)
             else:
                 row = fresh[number - old]
-                equal = hashes[row] == hashes[c] and _equal(canonical, row, canonical, c)
+                equal = hashes[row] == hashes[c] and _equal(added, row, added, c)
             if equal:
                 numbers[c] = number
                 break

@@ -199,8 +199,9 @@ class PatternDimension(Dimension):
 
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
         super().__init__(number, attribute, facet)
-        self._patterns = Needles() if facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE) else Regexes()
         self._lower = facet in (Facet.LOWER_NEEDLE, Facet.LOWER_REGEX)
+        is_needle = facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE)
+        self._patterns = Needles() if is_needle else Regexes(lowered=self._lower)
 
     def key(self, value: str) -> int:
         """The number of a pattern."""
@@ -213,11 +214,10 @@ class PatternDimension(Dimension):
     def keep(self, lows: Keys, highs: Keys) -> None:
         self._patterns.keep(set(run_indices(lows, highs - lows + 1).tolist()))
 
-    def keys(self, values: pa.Array) -> tuple[Keys, npt.NDArray[np.int64]]:
-        """The keys of a column of strings, and how many each string has."""
-        found = [self.hits(text) for text in values.to_pylist()]
-        counts = np.array([len(hits) for hits in found], np.int64)
-        return np.array([key for hits in found for key in hits], np.int64), counts
+    def keys(self, values: pa.Array | texts.Texts) -> tuple[Keys, npt.NDArray[np.int64]]:
+        """The keys of a column of strings without nulls, and how many each string has."""
+        strings = texts.lowered(values) if self._lower else texts.texts_of(values)
+        return self._patterns.keys(strings, PRESENT)
 
 
 _TEXT: dict[Facet, Callable[[str], str]] = {
@@ -277,6 +277,12 @@ class Dimensions:
         self._all: list[Dimension] = []
         self._by_name: dict[tuple[str, Facet], Dimension] = {}
         self.by_attribute: dict[str, Facets] = {}
+        self.only_number: dict[str, int] = {}
+        """The attributes with one dimension, of numbers: its number."""
+        self.only_text: dict[str, tuple[int, Callable[[str], int]]] = {}
+        """The attributes with one dimension, of strings: its number, and what gives the key of a string."""
+        self.numbers_expected = False
+        """Whether the last event that `events` looked at had only numbers of `only_number`: a guess at the next."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -308,4 +314,13 @@ class Dimensions:
     def _enter(self, dimension: Dimension) -> None:
         self._all.append(dimension)
         self._by_name[dimension.attribute, dimension.facet] = dimension
+        if dimension.attribute in self.by_attribute:
+            self.only_number.pop(dimension.attribute, None)
+            self.only_text.pop(dimension.attribute, None)
+        elif isinstance(dimension, NumberDimension):
+            self.only_number[dimension.attribute] = dimension.number
+        elif isinstance(dimension, StringDimension):
+            # Strings as they are need no change: their labels are asked without a detour.
+            key = dimension._labels.locate if dimension.facet is Facet.STRING else dimension.key
+            self.only_text[dimension.attribute] = dimension.number, key
         self.by_attribute.setdefault(dimension.attribute, Facets()).add(dimension)

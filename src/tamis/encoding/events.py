@@ -11,7 +11,10 @@ Invariant: the values of one dimension stand next to each other within a row. On
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+import itertools
+import struct
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,16 +22,24 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions import Dimension, Dimensions, Facets
 from tamis.encoding.kernel import inlined
+from tamis.encoding.keys import INT_EXACT, ascend
 from tamis.encoding.leaf import Mode
-from tamis.language.event import FlatEvent, kind_of_value
-from tamis.language.values import Interval, Kind
+from tamis.language.event import FlatEvent, flatten, kind_of_value
+from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, is_well_formed
 
+_INT64 = np.dtype(np.int64)
+_INT32 = np.dtype(np.int32)
+# Integers of so many bits are within the language; of those with one more, only the lowest.
+_MOST_BITS = 63
 _SOME = int(Mode.SOME)
 _ABSENT = int(Mode.ABSENT)
 
 
 class EventBatch(NamedTuple):
-    """A batch of events as kernels read it."""
+    """A batch of events as kernels read it.
+
+    Nobody writes to it: `lo` and `hi` are one array where no value is an Interval, and batches of one event share `start`.
+    """
 
     start: npt.NDArray[np.int64]
     dimension: npt.NDArray[np.int32]
@@ -51,6 +62,21 @@ def has_several(batch: EventBatch) -> bool:
     return bool(repeated.any())
 
 
+def encode_event(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEvents:
+    """Encode one event as it was given: the same as flattening it first, and several times as fast where it is plain.
+
+    Raises
+    ------
+    EventError
+        See `language.event.flatten`.
+    """
+    encoded = None
+    if type(event) is dict:
+        dimension = _of_numbers(event, dimensions) if dimensions.numbers_expected else None
+        encoded = _encode_plain(event, dimensions) if dimension is None else _row(event.values(), dimension, dimensions)
+    return encode_flat([flatten(event)], dimensions) if encoded is None else encoded
+
+
 def encode_flat(events: Sequence[FlatEvent], dimensions: Dimensions) -> EncodedEvents:
     """Encode events in the normal form of `language.event`, value by value."""
     writer = _Writer(dimensions)
@@ -59,16 +85,144 @@ def encode_flat(events: Sequence[FlatEvent], dimensions: Dimensions) -> EncodedE
     return writer.finish()
 
 
+def _of_numbers(event: dict[str, Any], dimensions: Dimensions) -> list[int] | None:
+    """The dimensions of an event of plain numbers, all of them asked about; None for any other event.
+
+    This takes an eighth less time than `_encode_plain` if it finds such an event, and wastes a fifth if not: it is tried
+    if the last event was one.
+    """
+    only = dimensions.only_number
+    try:
+        return [
+            # No attribute is called "", so this ends at the first value that is no plain number.
+            only[name if type(name) is str and (type(value) is float or type(value) is int) else ""]
+            for name, value in event.items()
+        ]
+    except KeyError:
+        return None
+
+
+def _encode_plain(event: dict[str, Any], dimensions: Dimensions) -> EncodedEvents | None:
+    """Encode an event attribute by attribute; None where it is wrong, or may be, and only the whole tells how.
+
+    A number or string is plain if its attribute has one dimension, of its kind, or none at all. What is not plain is flattened
+    and encoded value by value. The row has numbers first, then strings, then the rest.
+    """
+    number_of, text_of, asked = dimensions.only_number.get, dimensions.only_text.get, dimensions.by_attribute
+    numbers: list[float] = []
+    dimension: list[int] = []
+    keys: list[int] = []
+    key_dimension: list[int] = []
+    rest: dict[str, Any] = {}
+    # 0.1 us for an attribute: what can be seen later of all numbers or all names together is not looked for here.
+    for name, value in event.items():
+        if type(name) is not str:
+            return None
+        cls = type(value)
+        if cls is float or cls is int:
+            number = number_of(name)
+            if number is not None:
+                numbers.append(value)
+                dimension.append(number)
+            elif name in asked or not name.isascii() or (cls is int and value.bit_length() > _MOST_BITS):
+                rest[name] = value
+        elif cls is str and (value.isascii() or is_well_formed(value)):
+            text = text_of(name)
+            if text is not None:
+                key_dimension.append(text[0])
+                keys.append(text[1](value))
+            elif name in asked or not name.isascii():
+                rest[name] = value
+        elif value is not None or not name.isascii():
+            rest[name] = value
+    dimensions.numbers_expected = len(numbers) == len(event)
+    dimension += key_dimension
+    if len(dimension) != len(event) and "" in event:
+        return None
+    if not rest:
+        return _row(numbers, dimension, dimensions, keys, keys)
+    writer = _written(rest, event, dimensions)
+    if writer is None:
+        return None
+    dimension += writer.dimension
+    return _row(numbers, dimension, dimensions, keys + writer.lo, keys + writer.hi, writer.mismatched)
+
+
+def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions) -> _Writer | None:
+    """The rest of an event; None if it is wrong, or gives an attribute that the event gives too."""
+    try:
+        flat = flatten(rest)
+    except Exception:  # also what a foreign class raises; an attribute before it may be wrong, too
+        return None
+    if any(name in event and name not in rest for name in flat):
+        return None
+    writer = _Writer(dimensions)
+    writer.add(flat)
+    return writer
+
+
+def _row(
+    numbers: Collection[float],
+    dimension: list[int],
+    dimensions: Dimensions,
+    lo: Sequence[int] = (),
+    hi: Sequence[int] = (),
+    mismatched: int = 0,
+) -> EncodedEvents | None:
+    """One event: its numbers, then values in keys, and the dimension of each. None if a number is out of range."""
+    count = len(numbers)
+    pack_keys, pack_dimensions, start = _layout(count, len(lo))
+    lows, numbered = np.empty(len(dimension), _INT64), np.empty(len(dimension), _INT32)
+    try:
+        pack_keys(lows, 0, *numbers, *lo)
+    except struct.error:  # an integer that no double comes near
+        return None
+    if not ascend(lows[:count] if lo else lows):
+        present = [number == number for number in numbers]
+        if not all(present):  # NaN is a missing value
+            dimension = [*itertools.compress(dimension, present), *dimension[count:]]
+            return _row(list(itertools.compress(numbers, present)), dimension, dimensions, lo, hi, mismatched)
+        if not _locate_large(numbers, dimension, dimensions, lows):
+            return None
+    pack_dimensions(numbered, 0, *dimension)
+    highs = lows
+    if hi is not lo and hi != lo:
+        highs = lows.copy()
+        highs[count:] = hi
+    # What the __new__ of a NamedTuple does, without the calls in between: 0.3 us less.
+    batch = tuple.__new__(EventBatch, (start, numbered, lows, highs))
+    return tuple.__new__(EncodedEvents, (batch, mismatched))
+
+
+def _locate_large(
+    numbers: Collection[float], dimension: list[int], dimensions: Dimensions, lows: npt.NDArray[np.int64]
+) -> bool:
+    """Put the keys of the numbers that may have labels; False if one is out of range."""
+    for at, number in enumerate(numbers):
+        if not -INT_EXACT < number < INT_EXACT:
+            if type(number) is int and not INT64_MIN <= number <= INT64_MAX:
+                return False
+            lows[at] = dimensions[dimension[at]].key(number)
+    return True
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(numbers: int, keys: int) -> tuple[Callable[..., None], Callable[..., None], npt.NDArray[np.int64]]:
+    """How to lay out the keys and the dimensions of a row, faster than `np.array` does; and its `start`, which is shared."""
+    count = numbers + keys
+    return struct.Struct(f"{numbers}d{keys}q").pack_into, struct.Struct(f"{count}i").pack_into, np.array([0, count])
+
+
 class _Writer:
     """Collects the values of event after event."""
 
     def __init__(self, dimensions: Dimensions) -> None:
         self._facets = dimensions.by_attribute
         self._start = [0]
-        self._dimension: list[int] = []
-        self._lo: list[int] = []
-        self._hi: list[int] = []
-        self._mismatched = 0
+        self.dimension: list[int] = []
+        self.lo: list[int] = []
+        self.hi: list[int] = []
+        self.mismatched = 0
 
     def add(self, event: FlatEvent) -> None:
         for attribute, values in event.items():
@@ -82,18 +236,22 @@ class _Writer:
                 # One number for which there is a dimension is by far the most frequent case.
                 if (type(value) is int or type(value) is float) and facets.number is not None:
                     key = facets.number.key(value)
-                    self._dimension.append(facets.number.number)
-                    self._lo.append(key)
-                    self._hi.append(key)
-                    self._mismatched += len(facets.asked) > 1
+                    self.dimension.append(facets.number.number)
+                    self.lo.append(key)
+                    self.hi.append(key)
+                    self.mismatched += len(facets.asked) > 1
                     continue
+                kind = kind_of_value(value)
+                self._one_kind(facets, kind, values)
+                self.mismatched += not facets.asked <= {kind}
+                continue
             by_kind: dict[Kind | None, list[Any]] = {}
             for value in values:
                 by_kind.setdefault(kind_of_value(value), []).append(value)
             for kind, same in by_kind.items():
                 self._one_kind(facets, kind, same)
-            self._mismatched += not facets.asked <= by_kind.keys()
-        self._start.append(len(self._lo))
+            self.mismatched += not facets.asked <= by_kind.keys()
+        self._start.append(len(self.lo))
 
     def _one_kind(self, facets: Facets, kind: Kind | None, values: Iterable[Any]) -> None:
         """The values of an attribute that are of one kind."""
@@ -111,28 +269,28 @@ class _Writer:
 
     def _put_scalars(self, dimension: Dimension, values: Iterable[Any]) -> None:
         for value in values:
-            self._dimension.append(dimension.number)
+            self.dimension.append(dimension.number)
             if isinstance(value, Interval):
-                self._lo.append(dimension.key(value.lo))
-                self._hi.append(dimension.key(value.hi))
+                self.lo.append(dimension.key(value.lo))
+                self.hi.append(dimension.key(value.hi))
             else:
                 key = dimension.key(value)
-                self._lo.append(key)
-                self._hi.append(key)
+                self.lo.append(key)
+                self.hi.append(key)
 
     def _put(self, dimension: Dimension, keys: Sequence[int]) -> None:
-        self._dimension.extend([dimension.number] * len(keys))
-        self._lo.extend(keys)
-        self._hi.extend(keys)
+        self.dimension.extend([dimension.number] * len(keys))
+        self.lo.extend(keys)
+        self.hi.extend(keys)
 
     def finish(self) -> EncodedEvents:
         batch = EventBatch(
             np.array(self._start, np.int64),
-            np.array(self._dimension, np.int32),
-            np.array(self._lo, np.int64),
-            np.array(self._hi, np.int64),
+            np.array(self.dimension, np.int32),
+            np.array(self.lo, np.int64),
+            np.array(self.hi, np.int64),
         )
-        return EncodedEvents(batch, self._mismatched)
+        return EncodedEvents(batch, self.mismatched)
 
 
 # The helpers below take arrays, not the tuples that hold them, and kernels unpack those tuples before their loops: taking an

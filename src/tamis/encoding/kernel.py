@@ -19,13 +19,31 @@ import numba
 P = ParamSpec("P")
 R = TypeVar("R")
 
+COMPILED: bool = not getattr(numba.config, "DISABLE_JIT", False)
+"""Whether kernels are compiled at all; ``NUMBA_DISABLE_JIT=1`` says no."""
+
 # The packages that hold kernels, or what kernels inline.
-_PACKAGES = ("encoding", "index", "matcher")
+_PACKAGES = ("encoding", "storage", "index", "engine", "matcher")
+
+
+# An array that is handed to a function has its references counted there and back, atomically, which made helpers of a few
+# lines cost more than their work: 20 times, measured on helpers with five arrays. Functions that allocate nothing need no count.
+# The option is Numba's own and undocumented; `test_kernel` tells when it goes.
+_WITHOUT_COUNTING: Any = {"_nrt": False}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function: cached on disk, without the GIL, division by zero as in NumPy."""
-    compile_with = functools.partial(numba.njit, nogil=True, error_model="numpy")
+    return _compiled(function)
+
+
+def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Like `kernel`, for functions that allocate nothing: references are not counted."""
+    return _compiled(function, **_WITHOUT_COUNTING)
+
+
+def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    compile_with = functools.partial(numba.njit, nogil=True, error_model="numpy", **options)
     compiled: Any
     try:
         compiled = compile_with(cache=True)(function)
@@ -39,8 +57,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Like `kernel`, for small helpers that only kernels call; LLVM inlines them."""
-    compiled: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    """Like `lean_kernel`, for small helpers that only kernels call; LLVM inlines them."""
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **_WITHOUT_COUNTING)(function)
     return cast(Callable[P, R], compiled)
 
 

@@ -15,9 +15,12 @@ without looking and asks the dimension's labels in the one stretch where it cann
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tamis.encoding.kernel import kernel
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
@@ -55,3 +58,17 @@ SMALL_LAST = double_code(-float(INT_EXACT)) + 1
 def is_labelled(value: float) -> bool:
     """Whether a number lies where keys are labels."""
     return INT_EXACT <= abs(value) < INT_BEYOND
+
+
+@kernel
+def ascend(bits: Any) -> bool:
+    """Make `double_code`s of the bits of doubles, in place; whether all are below 2**53 in magnitude, and none NaN.
+
+    This is `double_codes` for one event, where every operation of NumPy would cost more than all of them do here.
+    """
+    small = True
+    for i in range(len(bits)):
+        small &= (bits[i] & _SIGN) < LARGE_FIRST
+        if bits[i] < 0:
+            bits[i] = bits[i] ^ _SIGN if bits[i] != KEY_MIN else 0  # -0.0 is 0.0
+    return small

@@ -71,9 +71,17 @@ class GrowingPredicates:
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Let the keys of a dimension follow its labels, in place."""
         columns = self.view()
-        concerned = np.repeat(columns.dimension == dimension, np.diff(columns.start))
-        columns.lo[concerned] = relabelling.lows(columns.lo[concerned])
-        columns.hi[concerned] = relabelling.highs(columns.hi[concerned])
+        moved = relabelled(columns, dimension, relabelling)
+        columns.lo[:], columns.hi[:] = moved.lo, moved.hi
+
+
+def relabelled(columns: Predicates, dimension: int, relabelling: Relabelling) -> Predicates:
+    """The same predicates with the keys of a dimension following its labels."""
+    concerned = np.repeat(columns.dimension == dimension, np.diff(columns.start))
+    lo, hi = columns.lo.copy(), columns.hi.copy()
+    lo[concerned] = relabelling.lows(lo[concerned])
+    hi[concerned] = relabelling.highs(hi[concerned])
+    return columns._replace(lo=lo, hi=hi)
 
 
 def predicates_of(leaves: Iterable[Leaf]) -> Predicates:

@@ -36,6 +36,9 @@ class Programs(NamedTuple):
     otherwise: npt.NDArray[np.int64]
 
 
+NO_PROGRAMS = Programs(predicates_of(()), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 class ProgramTable:
     """All programs, one after another."""
 

@@ -28,7 +28,8 @@ from tamis.encoding.leaf import Mode
 from tamis.index.interface import Counters, Index, Matches
 
 _DEAD = -1
-_ANY = -2
+ANY = -2
+"""The dimension of the narrowest predicate where there is nothing to test first."""
 _SOME = int(Mode.SOME)
 _LOWEST_ROOM = 1024
 
@@ -52,7 +53,7 @@ class Scan(Index):
             self._dimension.grow(missing, fill=_DEAD)
             self._lo.grow(missing, fill=KEY_MIN)
             self._hi.grow(missing, fill=KEY_MAX)
-        _choose(self.table.view(), conjunctions, self._dimension.view(), self._lo.view(), self._hi.view())
+        choose_first(self.table.view(), conjunctions, self._dimension.view(), self._lo.view(), self._hi.view())
         self._count += len(conjunctions)
 
     def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
@@ -89,12 +90,12 @@ class Scan(Index):
 
 
 @kernel
-def _choose(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: Any) -> None:
+def choose_first(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: Any) -> None:
     """Note the narrowest predicate of each conjunction."""
     predicates = table.predicates
     for c in conjunctions:
         narrowest = np.inf
-        dimension[c], lo[c], hi[c] = _ANY, KEY_MIN, KEY_MAX
+        dimension[c], lo[c], hi[c] = ANY, KEY_MIN, KEY_MAX
         for p in range(table.start[c], table.start[c + 1]):
             if predicates.mode[p] == _SOME:
                 low = predicates.lo[predicates.start[p]]
@@ -131,7 +132,7 @@ def _scan(firsts: Any, table: Any, batch: Any, dimensions: int, place: Any, out:
                 tested += 1
                 matched = lo[c] <= highest[d] and lowest[d] <= hi[c]
             else:
-                matched = d == _ANY
+                matched = d == ANY
             if matched:
                 for p in range(conjunction_start[c], conjunction_start[c + 1]):
                     tested += 1

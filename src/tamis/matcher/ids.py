@@ -9,21 +9,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.encoding.growing import GrowingArray
 from tamis.errors import DuplicateIdError, IdTypeError, UnknownIdError, shortened
 from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_iterable, is_well_formed
 
 Id = str | int
 
+# Finding one id for a result costs as much as laying out so many.
+_FEW = 4
+
 
 class Ids:
-    """Ids by slot and slots by id. A slot keeps its id until the ids are compacted, so results can be named later."""
+    """Ids by slot and slots by id. A slot keeps its id until it is given again, so results can be named later."""
 
     def __init__(self) -> None:
         self.type: type[str] | type[int] | None = None
         """The type of the ids; None while there are none."""
         self._slots: dict[Id, int] = {}
-        self._by_slot: list[Id] = []
-        self._arrow: pa.Array | None = None
+        self._texts: list[str] = []
+        self._numbers = GrowingArray(np.int64)
+        self._dictionary: pa.Array | None = None
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -75,6 +80,13 @@ class Ids:
             raise DuplicateIdError(self._first_duplicate(plain))
         return plain
 
+    def check_one(self, identifier: object) -> Id:
+        """`check_new` of one id."""
+        plain = self._checked(plain_id(identifier), self.type)
+        if plain in self._slots:
+            raise DuplicateIdError(plain)
+        return plain
+
     def _first_duplicate(self, identifiers: list[Id]) -> Id:
         seen = set(self._slots)
         for identifier in identifiers:
@@ -83,45 +95,71 @@ class Ids:
             seen.add(identifier)
         return identifier
 
-    def add(self, identifiers: list[Id]) -> None:
-        """Give the next slots to ids that `check_new` let through."""
-        first = len(self._by_slot)
-        if identifiers:
-            self.type = str if isinstance(identifiers[0], str) else int
-        self._slots.update(zip(identifiers, range(first, first + len(identifiers)), strict=True))
-        self._by_slot.extend(identifiers)
+    def add(self, identifiers: list[Id], slots: npt.NDArray[Any]) -> None:
+        """Give slots to ids that `check_new` let through."""
+        if not identifiers:
+            return
+        self.type = str if isinstance(identifiers[0], str) else int
+        numbers = slots.tolist()
+        self._slots.update(zip(identifiers, numbers, strict=True))
+        missing = max(numbers) + 1 - self._room()
+        if self.type is int:
+            self._numbers.grow(max(missing, 0))
+            self._numbers.view()[slots] = identifiers
+            return
+        self._dictionary = None
+        if missing == len(numbers) and numbers[0] == len(self._texts) and numbers[-1] == numbers[0] + missing - 1:
+            self._texts.extend(identifiers)  # type: ignore[arg-type]
+            return
+        self._texts.extend([""] * missing)
+        for number, identifier in zip(numbers, identifiers, strict=True):
+            self._texts[number] = str(identifier)
+
+    def add_one(self, identifier: Id, slot: int) -> None:
+        """The same for one id."""
+        self._slots[identifier] = slot
+        if isinstance(identifier, str):
+            self.type = str
+            self._dictionary = None
+            self._texts.extend([""] * (slot + 1 - len(self._texts)))
+            self._texts[slot] = identifier
+        else:
+            self.type = int
+            self._numbers.grow(max(slot + 1 - len(self._numbers), 0))
+            self._numbers.view()[slot] = identifier
+
+    def _room(self) -> int:
+        return len(self._numbers) if self.type is int else len(self._texts)
 
     def remove(self, identifier: Id) -> None:
         del self._slots[identifier]
-        if not self._slots:
-            self.type = None
 
     def name(self, slots: npt.NDArray[Any]) -> list[Id]:
         """The ids of slots, as a list."""
-        by_slot = self._by_slot
-        return [by_slot[slot] for slot in slots.tolist()]
+        if self.type is int:
+            numbers: list[Id] = self._numbers.view()[slots].tolist()
+            return numbers
+        return list(map(self._texts.__getitem__, slots.tolist()))
 
-    def column(self, slots: npt.NDArray[Any]) -> pa.Array:
-        """The ids of slots, as an Arrow array."""
-        return self._as_arrow().take(pa.array(slots))
+    def column(self, slots: npt.NDArray[np.int32]) -> pa.Array:
+        """The ids of slots, as an Arrow array: numbers, or strings by dictionary."""
+        if self.type is int:
+            return pa.array(self._numbers.view()[slots])
+        if self._dictionary is None and _FEW * len(slots) < len(self._texts):
+            # Laying out all ids anew, for a few after a change, would cost more than finding those.
+            used, places = np.unique(slots, return_inverse=True)
+            names = pa.array([self._texts[slot] for slot in used.tolist()], pa.string())
+            return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), names)
+        dictionary = self._dictionary
+        if dictionary is None:
+            dictionary = self._dictionary = pa.array(self._texts, pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(slots, pa.int32()), dictionary)
 
     def compacted(self, live: npt.NDArray[Any]) -> Ids:
         """The ids of the live slots alone, in new slots of the same order."""
         ids = Ids()
-        ids.add(self.name(live))
+        ids.add(self.name(live), np.arange(len(live)))
         return ids
-
-    def _as_arrow(self) -> pa.Array:
-        """All ids by slot; what was added since the last call is appended."""
-        kind = pa.int64() if self.type is int else pa.string()
-        if not self._by_slot:
-            return pa.array([], kind)
-        done = self._arrow if self._arrow is not None else pa.array([], kind)
-        if len(done) < len(self._by_slot):
-            added = pa.array(self._by_slot[len(done) :], kind)
-            done = pa.concat_arrays([done, added])
-        self._arrow = done
-        return done
 
     @staticmethod
     def _checked(plain: Id, wanted: object) -> Id:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import combined, is_text
-from tamis.encoding.events import EncodedEvents
 from tamis.encoding.predicate_table import PredicateTable, read_predicates
-from tamis.errors import ExpressionError, HistoryError, TableError
+from tamis.errors import EventError, ExpressionError, HistoryError, TableError
 from tamis.index.registry import find_index
-from tamis.language.event import flatten
+from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
 from tamis.language.expression import Expression
 from tamis.language.reading import to_expression
 from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
+from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.ids import Id, plain_id
+from tamis.matcher.index_store import IndexStore
+from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
 from tamis.matcher.reading import arrow_errors, as_table, read_events
 from tamis.matcher.sources import GivenExpressions, TableRows
-from tamis.matcher.store import Store
+from tamis.matcher.store import Matched, Store
+
+# `match_iter` matches so many events at a time.
+_PART = 4096
 
 
 class Matcher:
@@ -47,9 +52,11 @@ class Matcher:
 
     def __init__(self, index: str = "auto", schema: Any = None) -> None:
         self._schema = None if schema is None else Schema.of(schema)
-        self._store = Store(find_index(index), self._schema.scalars if self._schema is not None else ())
+        scalars = self._schema.scalars if self._schema is not None else ()
+        chosen = find_index(index)
+        self._store: Store[Any] = EngineStore(scalars) if chosen is None else IndexStore(chosen, scalars)
 
-    def add(self, id: Id, expression: Any) -> None:
+    def add(self, id: Id, expression: Any, weight: float = 0.0) -> None:
         """Add a subscription.
 
         Parameters
@@ -58,23 +65,31 @@ class Matcher:
             Its name; the ids of a matcher are all str or all int.
         expression : str, Expression or list
             SQL text, an expression built with `tamis.attr`, or the JSON form.
+        weight : float
+            What `k` of the matching methods goes by: the heaviest come first.
 
         Raises
         ------
-        DuplicateIdError, IdTypeError, ExpressionError
+        DuplicateIdError, IdTypeError, ExpressionError, OptionError
         """
-        identifiers = self._store.ids.check_new([id])
         read = self._read(expression)
-        self._store.add_one(identifiers[0], read, GivenExpressions([_kept(expression, read)]))
+        weighs = plain_weight(weight)
+        with self._store.lock:
+            identifier = self._store.ids.check_one(id)
+            self._store.add_one(identifier, read, _kept(expression, read), weighs)
 
-    def add_many(self, ids: Iterable[Id], expressions: Iterable[Any]) -> None:
+    def add_many(self, ids: Iterable[Id], expressions: Iterable[Any], weights: Iterable[float] | None = None) -> None:
         """Add many subscriptions: all, or none if one of them is wrong.
 
         Raises
         ------
-        DuplicateIdError, IdTypeError, ExpressionError
+        DuplicateIdError, IdTypeError, ExpressionError, OptionError
             The error names the subscription.
         """
+        with self._store.lock:
+            self._add_many(ids, expressions, weights)
+
+    def _add_many(self, ids: Iterable[Id], expressions: Iterable[Any], weights: Iterable[float] | None) -> None:
         identifiers = self._store.ids.check_new(ids)
         if not is_iterable(expressions):
             raise ExpressionError(f"expressions are a list, one for each id, not {type(expressions).__name__}")
@@ -88,8 +103,9 @@ class Matcher:
             except ExpressionError as error:
                 error.subscription = identifier
                 raise
+        weigh = plain_weights(weights, len(identifiers))
         block = GivenExpressions([_kept(*pair) for pair in zip(given, read, strict=True)])
-        self._store.add(identifiers, self._store.compile(read), block)
+        self._store.add(identifiers, self._store.compile(read), block, weigh)
 
     def add_table(self, table: Any) -> None:
         """Add the subscriptions of an Arrow table: all, or none if one of them is wrong.
@@ -98,32 +114,39 @@ class Matcher:
         ----------
         table : pyarrow.Table, pyarrow.RecordBatch or anything with the Arrow PyCapsule protocol
             With the columns ``id`` and either ``expression`` (SQL text) or ``predicates``: ``list<struct<attribute:
-            string, operator: string, values: list<V>>>``, a conjunction.
+            string, operator: string, values: list<V>>>``, a conjunction. A column ``weight`` is optional.
 
         Raises
         ------
-        TableError, DuplicateIdError, IdTypeError, ExpressionError
+        TableError, DuplicateIdError, IdTypeError, ExpressionError, OptionError
         """
         arrow = as_table(table)
         if arrow is None:
             raise TableError(f"an Arrow table is needed, not {type(table).__name__}")
         names = arrow.column_names
         forms = [name for name in ("expression", "predicates") if names.count(name) == 1]
-        if names.count("id") != 1 or len(forms) != 1:
-            raise TableError(f"the columns must be 'id' and either 'expression' or 'predicates'; they are {names}")
-        with arrow_errors():
+        if names.count("id") != 1 or len(forms) != 1 or names.count("weight") > 1:
+            raise TableError(
+                f"the columns must be 'id', either 'expression' or 'predicates', and perhaps 'weight'; they are {names}"
+            )
+        with arrow_errors(), self._store.lock:
             identifiers = self._store.ids.check_new(_ids_of(arrow.column("id")))
+            weights = weights_of(arrow.column("weight")) if "weight" in names else None
             if forms[0] == "expression":
-                self.add_many(identifiers, _texts_of(arrow.column("expression")))
+                self._add_many(identifiers, _texts_of(arrow.column("expression")), weights)
             else:
-                self._add_predicates(identifiers, read_predicates(arrow.column("predicates")))
+                weigh = plain_weights(weights, len(identifiers))
+                self._add_predicates(identifiers, read_predicates(arrow.column("predicates")), weigh)
 
-    def _add_predicates(self, identifiers: list[Id], predicates: PredicateTable) -> None:
+    def _add_predicates(
+        self, identifiers: list[Id], predicates: PredicateTable, weights: npt.NDArray[np.float64]
+    ) -> None:
         if self._schema is not None:
             outside = predicates.row_outside(self._schema)
             if outside is not None:
                 self._check(predicates.expression(outside), identifiers[outside])
-        self._store.add(identifiers, self._store.compile_rows(predicates, identifiers), TableRows(predicates))
+        clauses = self._store.compile_rows(predicates, identifiers)
+        self._store.add(identifiers, clauses, TableRows(predicates), weights)
 
     def remove(self, id: Id) -> None:
         """Remove a subscription.
@@ -132,20 +155,23 @@ class Matcher:
         ------
         UnknownIdError, IdTypeError
         """
-        self._store.ids.slot(id)
-        self._store.remove(plain_id(id))
+        with self._store.lock:
+            self._store.ids.slot(id)
+            self._store.remove(plain_id(id))
 
-    def replace(self, id: Id, expression: Any) -> None:
-        """Give a subscription another expression; if that is wrong, the old one stays.
+    def replace(self, id: Id, expression: Any, weight: float = 0.0) -> None:
+        """Give a subscription another expression and weight; if one is wrong, the old ones stay.
 
         Raises
         ------
-        UnknownIdError, IdTypeError, ExpressionError
+        UnknownIdError, IdTypeError, ExpressionError, OptionError
         """
-        self._store.ids.slot(id)
         read = self._read(expression)
-        clauses = self._store.compile([read])
-        self._store.replace(plain_id(id), clauses, GivenExpressions([_kept(expression, read)]))
+        weighs = plain_weight(weight)
+        with self._store.lock:
+            self._store.ids.slot(id)
+            clauses = self._store.compile([read])
+            self._store.replace(plain_id(id), clauses, GivenExpressions([_kept(expression, read)]), weighs)
 
     def __len__(self) -> int:
         return len(self._store)
@@ -153,20 +179,25 @@ class Matcher:
     def __contains__(self, id: object) -> bool:
         return id in self._store.ids
 
-    def match(self, event: Mapping[str, Any]) -> list[Id]:
-        """The ids of all subscriptions that an event satisfies, in no particular order.
+    def match(self, event: Mapping[str, Any], k: int | None = None) -> list[Id]:
+        """The ids of the subscriptions that an event satisfies.
+
+        Parameters
+        ----------
+        event : mapping
+            Attributes and their values.
+        k : int, optional
+            Only so many, those that weigh most, the heaviest first; without it all, in no particular order.
 
         Raises
         ------
         EventError
         """
-        flat = flatten(event)
         if self._schema is not None:
-            self._schema.check_event(flat)
-        _, slots = self._store.match(self._store.encode([flat]))
-        return self._store.ids.name(slots)
+            self._schema.check_event(flatten(event))
+        return self._store.match_event(event, None if k is None else plain_limit(k))
 
-    def match_batch(self, events: Any) -> pa.Table:
+    def match_batch(self, events: Any, threads: int | None = None, k: int | None = None) -> pa.Table:
         """All matches of a batch: a table with the columns ``event`` (the row, int64) and ``subscription`` (the id).
 
         Parameters
@@ -174,19 +205,56 @@ class Matcher:
         events : list of mappings, pyarrow.Table, pyarrow.RecordBatch, or anything with the Arrow PyCapsule protocol
             A table has one column per attribute (null: missing; structs flattened; lists: several values), or a single
             column ``map<string, V>`` or ``list<struct<attribute, value>>``.
+        threads : int, optional
+            How many threads match; without it as many as there are processors, if the batch is large.
+        k : int, optional
+            Only so many matches of each event, those that weigh most, the heaviest first.
 
         Raises
         ------
         EventError, TableError
         """
-        rows, slots = self._store.match(self._encode(events))
-        return pa.table({"event": pa.array(rows, pa.int64()), "subscription": self._store.ids.column(slots)})
+        return _as_table(self._matched(events, threads, k))
 
-    def count_batch(self, events: Any) -> npt.NDArray[np.int64]:
-        """How many subscriptions each event of a batch satisfies."""
-        encoded = self._encode(events)
-        rows, _ = self._store.match(encoded)
-        return np.bincount(rows, minlength=len(encoded.batch.start) - 1).astype(np.int64)
+    def match_iter(
+        self, batches: Iterable[Any], threads: int | None = None, k: int | None = None
+    ) -> Iterator[pa.Table]:
+        """The matches of batch after batch, a table each as `match_batch` gives it; rows are counted over all batches.
+
+        Batches are taken one by one as results are asked for, and large ones are matched in parts, so memory stays bounded
+        however many events there are.
+
+        Raises
+        ------
+        EventError, TableError
+        """
+        if not is_iterable(batches) or isinstance(batches, Mapping):
+            raise EventError(f"batches are an iterable of tables or lists of events, not {type(batches).__name__}")
+        first = 0
+        for batch in batches:
+            read = read_events(batch)
+            for start in range(0, len(read), _PART):
+                part = read.slice(start, _PART) if isinstance(read, pa.Table) else read[start : start + _PART]
+                yield _as_table(self._matched_events(part, threads, k, first), first)
+                first += len(part)
+
+    def count_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.int64]:
+        """How many subscriptions each event of a batch satisfies.
+
+        Raises
+        ------
+        EventError, TableError
+        """
+        return self._matched(events, threads, None).counts
+
+    def exists_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.bool_]:
+        """Whether any subscription wants it, for each event of a batch.
+
+        Raises
+        ------
+        EventError, TableError
+        """
+        return self.count_batch(events, threads) > 0
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why an event does or does not satisfy a subscription: the truth of every part, and the values it saw.
@@ -223,15 +291,27 @@ class Matcher:
             error.subscription = identifier
             raise
 
-    def _encode(self, events: Any) -> EncodedEvents:
-        read = read_events(events)
-        if isinstance(read, pa.Table):
+    def _matched(self, events: Any, threads: int | None, k: int | None) -> Matched:
+        return self._matched_events(read_events(events), threads, k, 0)
+
+    def _matched_events(
+        self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, first: int
+    ) -> Matched:
+        """Match events that were read, of which the first is row `first`."""
+        limit = None if k is None else plain_limit(k)
+        workers = plain_threads(threads, len(events))
+        if isinstance(events, pa.Table):
             with arrow_errors():
-                return self._store.encode_table(read, self._schema)
+                return self._store.match_table(events, self._schema, workers, limit)
         if self._schema is not None:
-            for row, event in enumerate(read):
-                self._schema.check_event(event, row)
-        return self._store.encode(read)
+            for row, event in enumerate(events):
+                self._schema.check_event(event, first + row)
+        return self._store.match_flat(events, workers, limit)
+
+
+def _as_table(matched: Matched, first: int = 0) -> pa.Table:
+    rows = np.repeat(np.arange(first, first + len(matched.counts)), matched.counts)
+    return pa.table({"event": pa.array(rows, pa.int64()), "subscription": matched.ids.column(matched.slots)})
 
 
 def _kept(given: Any, read: Expression) -> str | Expression:

@@ -1,20 +1,22 @@
 """Where the expression of each slot can be read again: for `explain`, and for building anew.
 
-Slots are given in blocks, one per call that adds; a block of a table keeps the table, not a million expressions.
+A call that adds many adds a block; a block of a table keeps the table, not a million expressions.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.growing import GrowingArray
 from tamis.encoding.predicate_table import PredicateTable
 from tamis.language.expression import Expression
 from tamis.language.reading import to_expression
+
+_ALONE = -1
 
 
 class Block(Protocol):
@@ -37,9 +39,6 @@ class GivenExpressions:
 
     def __len__(self) -> int:
         return len(self._given)
-
-    def extend(self, others: GivenExpressions) -> None:
-        self._given.extend(others._given)
 
     def taken(self, rows: npt.NDArray[np.int64]) -> GivenExpressions:
         return GivenExpressions([self._given[row] for row in rows.tolist()])
@@ -66,31 +65,57 @@ class TableRows:
 
 
 class Sources:
-    """The blocks in the order of their slots."""
+    """Expressions by slot: those that came in a block by block and row, those that came alone as they are."""
 
     def __init__(self) -> None:
-        self._blocks: list[Block] = []
-        self._first: list[int] = []
-        self._slots = 0
+        self._alone: dict[int, str | Expression] = {}
+        self._blocks: dict[int, Block] = {}
+        self._alive: dict[int, int] = {}
+        self._next = 0
+        self._block = GrowingArray(np.int32)
+        self._row = GrowingArray(np.int32)
 
-    def add(self, block: Block) -> None:
-        last = self._blocks[-1] if self._blocks else None
-        if isinstance(block, GivenExpressions) and isinstance(last, GivenExpressions):
-            last.extend(block)
-        else:
-            self._first.append(self._slots)
-            self._blocks.append(block)
-        self._slots += len(block)
+    def add(self, block: Block, slots: npt.NDArray[Any]) -> None:
+        if len(slots) == 0:
+            return
+        missing = max(int(slots.max()) + 1 - len(self._block), 0)
+        self._block.grow(missing, fill=_ALONE)
+        self._row.grow(missing)
+        self._block.view()[slots] = self._next
+        self._row.view()[slots] = np.arange(len(slots))
+        self._blocks[self._next] = block
+        self._alive[self._next] = len(slots)
+        self._next += 1
 
-    def compacted(self, slots: npt.NDArray[np.int64]) -> Sources:
-        """The expressions of some ascending slots alone, in new slots of the same order."""
-        compacted = Sources()
-        bounds = np.searchsorted(slots, [*self._first, self._slots])
-        for block, first, start, end in zip(self._blocks, self._first, bounds[:-1], bounds[1:], strict=True):
-            if end > start:
-                compacted.add(block.taken(slots[start:end] - first))
-        return compacted
+    def add_one(self, given: str | Expression, slot: int) -> None:
+        self._alone[slot] = given
+
+    def remove(self, slot: int) -> None:
+        """Forget an expression; a block goes with the last of its expressions."""
+        if self._alone.pop(slot, None) is not None:
+            return
+        block = int(self._block.view()[slot])
+        self._block.view()[slot] = _ALONE
+        self._alive[block] -= 1
+        if self._alive[block] == 0:
+            del self._alive[block], self._blocks[block]
 
     def expression(self, slot: int) -> Expression:
-        block = bisect_right(self._first, slot) - 1
-        return self._blocks[block].expression(slot - self._first[block])
+        alone = self._alone.get(slot)
+        if alone is not None:
+            return to_expression(alone)
+        return self._blocks[int(self._block.view()[slot])].expression(int(self._row.view()[slot]))
+
+    def compacted(self, live: npt.NDArray[np.int64]) -> Sources:
+        """The expressions of some slots alone, in new slots of the same order."""
+        compacted = Sources()
+        for new, old in enumerate(live.tolist()):
+            if old in self._alone:
+                compacted._alone[new] = self._alone[old]
+        in_blocks = np.flatnonzero([old not in self._alone for old in live.tolist()])
+        blocks = self._block.view()[live[in_blocks]]
+        for number in np.unique(blocks).tolist():
+            new = in_blocks[blocks == number]
+            rows = self._row.view()[live[new]].astype(np.int64)
+            compacted.add(self._blocks[number].taken(rows), new)
+        return compacted

@@ -1,296 +1,88 @@
-"""The subscriptions of a matcher in keys, and the index over them.
+"""What a matcher keeps its subscriptions in: ids, expressions and dimensions, over the engine or over an index.
 
-    expression --compile--> clauses --intern--> conjunctions (each once) <--owners-- slots --ids--> users' ids
-
-A *slot* is a subscription's number. Slots are never given twice; those of removed subscriptions go when the store is swept.
-Everything that can fail happens before the first change, so a call that adds many adds all or none. A subscription that is
-added alone waits to be compiled together with others until something needs it.
+A *slot* is a subscription's number. Everything that can fail happens before the first change, so a call that adds many adds
+all or none. A subscription that is added alone waits to be compiled together with others until something needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.compile import Compiler
-from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import encode_table
-from tamis.encoding.events import EncodedEvents, encode_flat
-from tamis.encoding.labels import Relabelling
-from tamis.encoding.predicate_encoding import encode_rows
-from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
-from tamis.encoding.predicates import Predicates, ends_by_dimension, predicates_of, taken
-from tamis.encoding.programs import ProgramTable
-from tamis.encoding.runs import run_indices
-from tamis.errors import ExpressionError
-from tamis.index.interface import Index
+from tamis.encoding.predicate_rows import PredicateRows
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.ids import Id, Ids
-from tamis.matcher.owners import NO_PROGRAM, Owners, verify
 from tamis.matcher.sources import Block, Sources
 
-# Below this, laying expressions out in columns costs more than compiling them one by one.
-_FEWEST_IN_BULK = 32
-# Subscriptions that are added one by one wait for each other up to this many.
-_MOST_PENDING = 4096
-# A sweep costs time in proportion to what is alive: it waits until as much is dead, and not for a few.
-_FEWEST_TO_SWEEP = 1024
+ClausesT = TypeVar("ClausesT")
 
 
-class Clauses(NamedTuple):
-    """The clauses of new subscriptions: conjunction numbers, how many each subscription has, and the programs."""
+class Matched(NamedTuple):
+    """The slots that each event of a batch satisfies, one event after another, and the ids that name them."""
 
-    numbers: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int32]
-    programs: npt.NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class Work:
-    """How much matching has been done so far."""
-
-    events: int = 0
-    candidates: int = 0
-    predicates: int = 0
-    verified: int = 0
-    mismatched: int = 0
+    counts: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int32]
+    ids: Ids
+    held: object
+    """While this lives, no slot is given to another subscription."""
 
 
-class Store:
+class Store(ABC, Generic[ClausesT]):
     """Subscriptions by slot, and which of them events satisfy."""
 
-    def __init__(self, index_type: type[Index], scalars: Container[str]) -> None:
-        self._index_type = index_type
-        self._scalars = scalars
-        self.work = Work()
-        self.clear()
+    ids: Ids
+    sources: Sources
 
-    def clear(self) -> None:
-        """Forget all subscriptions, and with them every dimension and constant."""
-        self.ids = Ids()
-        self.sources = Sources()
-        self.dimensions = Dimensions()
-        self.table = ConjunctionTable()
-        self.programs = ProgramTable()
-        self.owners = Owners()
-        self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
-        self.index = self._index_type(self.table)
-        self.conjunctions = 0
-        self._pending: list[Expression] = []
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        """Whoever changes the store holds it."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
-    def nbytes(self) -> int:
-        return self.table.nbytes + self.owners.nbytes + self.programs.nbytes
+    @abstractmethod
+    def compile(self, expressions: Sequence[Expression]) -> ClausesT:
+        """Compile expressions; their clauses have no owner yet."""
 
-    # -- adding and removing
-
-    def compile(self, expressions: Sequence[Expression]) -> Clauses:
-        """Compile expressions and intern their clauses, which have no owner yet."""
-        if len(expressions) < _FEWEST_IN_BULK:
-            return self._compile_each(expressions)
-        # Most subscriptions are plain conjunctions, and those are encoded together.
-        plain = np.array([ExpressionRows.can_hold(expression) for expression in expressions], np.bool_)
-        bulk, rest = np.flatnonzero(plain), np.flatnonzero(~plain)
-        together = self.compile_rows(ExpressionRows([expressions[row] for row in bulk.tolist()]))
-        return _merged((bulk, together), (rest, self._compile_each([expressions[row] for row in rest.tolist()])))
-
-    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> Clauses:
+    @abstractmethod
+    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClausesT:
         """The same for rows of predicates; `identifiers` name them when one is wrong."""
-        encoded = encode_rows(rows, self.compiler)
-        # Interned first: should the rest move labels, the table's keys follow.
-        numbers = self.table.intern(encoded.conjunctions)
-        left = np.ones(len(rows), np.bool_)
-        left[encoded.rows] = left[encoded.never] = False
-        others = np.flatnonzero(left)
-        expressions = []
-        for row in others.tolist():
-            try:
-                expressions.append(rows.expression(row))
-            except ExpressionError as error:
-                error.subscription = identifiers[row]
-                raise
-        return _merged(
-            (encoded.rows, _plain_clauses(numbers, 1, len(numbers))),
-            (encoded.never, _plain_clauses(numbers[:0], 0, len(encoded.never))),
-            (others, self._compile_each(expressions)),
-        )
 
-    def _compile_each(self, expressions: Sequence[Expression]) -> Clauses:
-        compiled = self.compiler.compile_many(expressions)
-        clauses = [clause for each in compiled for clause in each.clauses]
-        start = np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64))
-        numbers = self.table.intern(Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause)))
-        counts = np.array([len(each.clauses) for each in compiled], np.int32)
-        programs = [NO_PROGRAM if each.tree is None else self.programs.add(each.tree) for each in compiled]
-        return Clauses(numbers, counts, np.array(programs, np.int64))
+    @abstractmethod
+    def add(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: npt.NDArray[np.float64]) -> None:
+        """Take in new subscriptions, whose ids were checked."""
 
-    def add(self, identifiers: list[Id], clauses: Clauses, block: Block) -> None:
-        """Take in new subscriptions, whose ids were checked and whose clauses were interned."""
-        self.flush()
-        self.sources.add(block)
-        self.ids.add(identifiers)
-        self._own(clauses)
-
-    def add_one(self, identifier: Id, expression: Expression, block: Block) -> None:
+    @abstractmethod
+    def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
         """Take in one subscription, whose id was checked. It is compiled with those that follow, when it is needed."""
-        self.sources.add(block)
-        self.ids.add([identifier])
-        self._pending.append(expression)
-        if len(self._pending) >= _MOST_PENDING:
-            self.flush()
 
-    def flush(self) -> None:
-        """Compile what `add_one` left; nothing can go wrong with an expression that was read."""
-        if self._pending:
-            pending, self._pending = self._pending, []
-            self._own(self.compile(pending))
-
-    def _own(self, clauses: Clauses) -> None:
-        """Give the clauses to the slots that have none yet, in their order."""
-        born = self.owners.add(clauses.numbers, clauses.counts, clauses.programs, len(self.table))
-        self.conjunctions += len(born)
-        self.index.insert(born)
-
+    @abstractmethod
     def remove(self, identifier: Id) -> None:
         """Remove a subscription that is there."""
-        self._release(identifier)
-        if len(self) == 0:
-            self.clear()
-        else:
-            self._sweep_if_due()
 
-    def replace(self, identifier: Id, clauses: Clauses, block: Block) -> None:
-        """Give a subscription that is there other clauses, in a slot of its own."""
-        self._release(identifier)
-        self.add([identifier], clauses, block)
-        self._sweep_if_due()
+    @abstractmethod
+    def replace(self, identifier: Id, clauses: ClausesT, block: Block, weight: float) -> None:
+        """Give a subscription that is there other clauses."""
 
-    def _release(self, identifier: Id) -> None:
-        self.flush()
-        died = self.owners.remove(self.ids.slot(identifier))
-        self.ids.remove(identifier)
-        self.conjunctions -= len(died)
-        self.index.delete(died)
+    @abstractmethod
+    def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
+        """The ids of the subscriptions that one event satisfies: all, or the `k` that weigh most."""
 
-    def _sweep_if_due(self) -> None:
-        if len(self.owners) > 2 * max(len(self), _FEWEST_TO_SWEEP):
-            self._sweep()
+    @abstractmethod
+    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
+        """Match events in their normal form."""
 
-    def _sweep(self) -> None:
-        """Drop what nobody owns any more: slots, conjunctions, programs, constants, dimensions. Order stays."""
-        edges = self.owners.view()
-        live = np.sort(self.ids.slots())
-        chosen = run_indices(edges.first_edge[live], edges.edges[live].astype(np.int64))
-        kept, numbers = np.unique(edges.clause[chosen], return_inverse=True)
-        old = self.table.view()
-        counts = np.diff(old.start)[kept]
-        predicates = taken(old.predicates, run_indices(old.start[kept], counts))
-        programs = edges.program[live]
-        self.programs, moved = self.programs.taken(np.unique(programs[programs != NO_PROGRAM]).tolist())
-        self._sweep_dimensions(predicates)
-        self.table = ConjunctionTable()
-        order = self.table.intern(Conjunctions(np.append(0, np.cumsum(counts)), predicates))
-        self.owners = Owners()
-        moved_programs = np.array([moved.get(program, NO_PROGRAM) for program in programs.tolist()], np.int64)
-        born = self.owners.add(order[numbers], edges.edges[live], moved_programs, len(self.table))
-        self.ids = self.ids.compacted(live)
-        self.sources = self.sources.compacted(live)
-        self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
-        self.index = self._index_type(self.table)
-        self.index.insert(born)
+    @abstractmethod
+    def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
+        """Match a table of events; with a schema, they must keep to it."""
 
-    def _sweep_dimensions(self, predicates: Predicates) -> None:
-        """Keep only the dimensions and constants of these predicates and of the programs, and renumber them in both."""
-        parts = (predicates, self.programs.view().predicates)
-        used = []
-        for number, lows, highs in ends_by_dimension(parts):
-            self.dimensions[number].keep(lows, highs)
-            used.append(number)
-        self.dimensions, renumbered = self.dimensions.kept(used)
-        for part in parts:
-            part.dimension[:] = renumbered[part.dimension]
-
-    def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
-        """Keys of a dimension move: those that are stored follow, and the index is built anew."""
-        self.table.relabel(dimension, relabelling)
-        self.programs.relabel(dimension, relabelling)
-        self.index = self._index_type(self.table)
-        self.index.insert(np.flatnonzero(self.owners.view().owners > 0).astype(np.int32))
-
-    # -- matching
-
-    def encode(self, events: list[FlatEvent]) -> EncodedEvents:
-        """Events in keys, for `match`."""
-        self.flush()
-        return encode_flat(events, self.dimensions)
-
-    def encode_table(self, events: pa.Table, schema: Schema | None) -> EncodedEvents:
-        """The same for a table; with a schema, they must keep to it."""
-        self.flush()
-        return encode_table(events, self.dimensions, schema)
-
-    def match(self, encoded: EncodedEvents) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """All pairs of event row and slot, each once, grouped by event."""
-        self.index.capabilities.check(encoded.batch, self.index.name)
-        matches = self.index.match(encoded.batch, len(self.dimensions))
-        rows, slots = self.owners.of_matches(matches.event, matches.conjunction)
-        if len(self.programs):
-            rows, slots = self._verified(encoded, rows, slots)
-        self.work.events += len(encoded.batch.start) - 1
-        self.work.candidates += matches.counters.candidates
-        self.work.predicates += matches.counters.predicates
-        self.work.mismatched += encoded.mismatched
-        return rows, slots
-
-    def _verified(
-        self, encoded: EncodedEvents, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The pairs without those that the program of their slot rejects."""
-        edges, programs, kept = self.owners.view(), self.programs.view(), np.empty(len(rows), np.bool_)
-        self.work.verified += verify(edges, programs, encoded.batch, len(self.dimensions), rows, slots, kept)
-        return rows[kept], slots[kept]
-
-    def stats(self) -> dict[str, Any]:
-        self.flush()
-        return {
-            "index": self.index.name,
-            "subscriptions": len(self),
-            "conjunctions": self.conjunctions,
-            "dimensions": len(self.dimensions),
-            "bytes": self.nbytes,
-            "index_stats": self.index.stats(),
-            "events": self.work.events,
-            "candidates": self.work.candidates,
-            "predicates": self.work.predicates,
-            "verified": self.work.verified,
-            "mismatched": self.work.mismatched,
-        }
-
-
-def _plain_clauses(numbers: npt.NDArray[np.int32], each: int, count: int) -> Clauses:
-    """`count` subscriptions with as many clauses each and no program."""
-    return Clauses(numbers, np.full(count, each, np.int32), np.full(count, NO_PROGRAM, np.int64))
-
-
-def _merged(*parts: tuple[npt.NDArray[np.intp], Clauses]) -> Clauses:
-    """Clauses of rows that were compiled apart, in the order of the rows."""
-    total = sum(len(rows) for rows, _ in parts)
-    counts, programs = np.empty(total, np.int32), np.empty(total, np.int64)
-    for rows, clauses in parts:
-        counts[rows], programs[rows] = clauses.counts, clauses.programs
-    first = np.cumsum(counts, dtype=np.int64) - counts
-    numbers = np.empty(int(counts.sum(dtype=np.int64)), np.int32)
-    for rows, clauses in parts:
-        numbers[run_indices(first[rows], clauses.counts.astype(np.int64))] = clauses.numbers
-    return Clauses(numbers, counts, programs)
+    @abstractmethod
+    def stats(self) -> dict[str, Any]: ...

@@ -1,22 +1,33 @@
-"""Workloads to try and measure matching with, after the generators of the papers.
+"""Workloads to try and measure matching with: after the generators of the papers, price alerts, and detection rules.
 
-    config     WorkloadConfig: the parameters, checked       presets    the papers' defaults and our own shapes
-    zipf       drawing by popularity                         implied    operators and literals that a value satisfies
-    domain     what the numbers stand for                    arrays     the flat arrays
-    draw       subscriptions and events, in blocks           arrow      arrays to Arrow
-    generate   Workload: what a config gives                 write      to a folder of Parquet files
+    styles       the config of each style                    parameters          what all configs share
+    config       WorkloadConfig: the papers' styles          presets             the papers' defaults and our own shapes
+    generate     from a config to its workload               workload            Workload: what all of them offer
+    write        to a folder of Parquet files                predicate_workload  conjunctions: papers and alerts
+                                                             rule_workload       detection rules
+    draw         subscriptions and events, in blocks         arrays              the flat arrays
+    papers       drawing the papers' styles                  arrow               arrays to Arrow
+    alerts       AlertsConfig, and drawing price alerts      domain              what the numbers stand for
+    detection    DetectionConfig, rules and their events     zipf                drawing by popularity
+                                                             implied             operators that a value satisfies
 
 References: BE-Gen, Sadoghi and Jacobsen, BE-Tree, SIGMOD 2011, section 7.1; Ji and Jacobsen, PS-Tree, VLDB 2018, section 7.1;
 Zhang, Chan and Tan, OpIndex, VLDB 2014, section 7.1.
 """
 
 from tamis.errors import WorkloadError
+from tamis.workload.alerts import AlertsConfig
 from tamis.workload.arrays import EventArrays, PredicateArrays
 from tamis.workload.config import Numbers, OperatorClass, Style, WorkloadConfig
+from tamis.workload.detection import DetectionConfig
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK
-from tamis.workload.generate import Workload, generate
+from tamis.workload.generate import generate
 from tamis.workload.implied import OPERATORS
+from tamis.workload.predicate_workload import PredicateWorkload
 from tamis.workload.presets import PRESETS, preset
+from tamis.workload.rule_workload import RuleWorkload
+from tamis.workload.styles import AnyConfig
+from tamis.workload.workload import Workload
 from tamis.workload.write import read_config, write
 
 __all__ = [
@@ -24,10 +35,15 @@ __all__ = [
     "OPERATORS",
     "PRESETS",
     "SUBSCRIPTION_BLOCK",
+    "AlertsConfig",
+    "AnyConfig",
+    "DetectionConfig",
     "EventArrays",
     "Numbers",
     "OperatorClass",
     "PredicateArrays",
+    "PredicateWorkload",
+    "RuleWorkload",
     "Style",
     "Workload",
     "WorkloadConfig",

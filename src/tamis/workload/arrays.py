@@ -8,7 +8,7 @@
 
 A literal is the number of a value, 1 to the cardinality; strict bounds may be one below and one above. On an attribute with
 strings the number stands for its string; LIKE has the number of a string that satisfies it, and `prefix` says how many
-digits of it the pattern keeps (0 for the other operators).
+digits of it the pattern keeps (0 for the other operators). In style alerts, prices and volumes stand for themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tamis.workload.zipf import Integers
 
 
 class PredicateArrays(NamedTuple):
-    """Subscriptions, see the module. `literals` are doubles where the config's numbers are floats."""
+    """Subscriptions, see the module. `literals` are doubles where numbers are floats."""
 
     ptr: Integers
     attribute: npt.NDArray[np.int32]

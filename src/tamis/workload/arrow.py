@@ -18,7 +18,7 @@ import pyarrow as pa
 from tamis.workload.arrays import EventArrays, PredicateArrays
 from tamis.workload.domain import Domain
 from tamis.workload.implied import OPERATORS
-from tamis.workload.zipf import Integers
+from tamis.workload.zipf import Floats, Integers
 
 
 class ArrowForm:
@@ -67,14 +67,14 @@ class ArrowForm:
     def wide_events(self, arrays: EventArrays) -> pa.RecordBatch:
         """A column per attribute, NULL where an event lacks it."""
         rows = np.arange(len(arrays.value))[:, None]
-        values = np.zeros((len(rows), len(self._names)), np.int64)
+        values = np.zeros((len(rows), len(self._names)), arrays.value.dtype)
         absent = np.ones(values.shape, np.bool_)
         values[rows, arrays.attribute] = arrays.value
         absent[rows, arrays.attribute] = False
         columns = [self._column(rank, values[:, rank], absent[:, rank]) for rank in range(len(self._names))]
         return pa.RecordBatch.from_arrays(columns, schema=self.wide_schema)
 
-    def _column(self, rank: int, values: Integers, absent: npt.NDArray[np.bool_]) -> pa.Array:
+    def _column(self, rank: int, values: Integers | Floats, absent: npt.NDArray[np.bool_]) -> pa.Array:
         if self._domain.strings[rank]:
             return self._strings(values, absent)
         attribute = np.full(len(values), rank, np.int32)
@@ -91,7 +91,10 @@ class ArrowForm:
         return pa.struct([("number" if self._domain.floats else "integer", self._number()), ("string", pa.string())])
 
     def _values(
-        self, attribute: npt.NDArray[np.int32], values: Integers, prefix: npt.NDArray[np.uint8] | None = None
+        self,
+        attribute: npt.NDArray[np.int32],
+        values: Integers | Floats,
+        prefix: npt.NDArray[np.uint8] | None = None,
     ) -> pa.Array:
         """Values of the type V; `prefix` as in PredicateArrays, None for none."""
         numbers = self._domain.numbers(attribute, values)
@@ -106,7 +109,7 @@ class ArrowForm:
         )
 
     def _strings(
-        self, values: Integers, absent: npt.NDArray[np.bool_], prefix: npt.NDArray[np.uint8] | None = None
+        self, values: Integers | Floats, absent: npt.NDArray[np.bool_], prefix: npt.NDArray[np.uint8] | None = None
     ) -> pa.Array:
         """The strings of values, NULL where absent."""
         present = ~absent

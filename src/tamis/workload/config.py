@@ -1,45 +1,18 @@
-"""The parameters of a workload, checked when they are made."""
+"""The parameters of the papers' workloads, checked when they are made."""
 
 from __future__ import annotations
 
-import json
 import math
-import operator
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
-from tamis.errors import WorkloadError, did_you_mean
+from tamis.errors import WorkloadError
+from tamis.workload.parameters import Config
 
 Style = Literal["be-gen", "op-index"]
 OperatorClass = Literal["min", "low", "med", "high"]
 Numbers = Literal["integer", "float"]
-
-_WORDS: dict[str, tuple[str, ...]] = {
-    "style": get_args(Style),
-    "operator_class": get_args(OperatorClass),
-    "numbers": get_args(Numbers),
-}
-
-# Bounds keep the working memory of a block at some 200 MB for events of 100 attributes, 2 GB at the very worst.
-_WHOLE: dict[str, tuple[int, int]] = {
-    "subscriptions": (1, 10**12),
-    "dimensions": (1, 1_000_000),
-    "cardinality": (2, 10_000_000),
-    "event_size": (1, 1_000),
-    "events": (0, 10**9),
-    "other_events": (0, 10**9),
-    "seed": (0, 2**64 - 1),
-}
-_REAL: dict[str, tuple[float, float]] = {
-    "subscription_size": (1, 1_000),
-    "match_probability": (1e-9, 1),
-    "equality_ratio": (0, 1),
-    "alpha": (0, 10),
-    "range_share": (0, 0.5),
-    "string_share": (0, 1),
-    "prefix_share": (0, 1),
-}
 
 BE_GEN_ONLY = ("match_probability", "operator_class", "range_share")
 """Parameters that play no part in style op-index."""
@@ -49,7 +22,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadConfig:
+class WorkloadConfig(Config):
     """What a workload is made from. Two equal configs give the same workload, value for value (with one NumPy version).
 
     Attributes
@@ -108,6 +81,27 @@ class WorkloadConfig:
     100
     """
 
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "style": get_args(Style),
+        "operator_class": get_args(OperatorClass),
+        "numbers": get_args(Numbers),
+    }
+    # Bounds keep the working memory of a block at some 200 MB for events of 100 attributes, 2 GB at the very worst.
+    whole: ClassVar[Mapping[str, tuple[int, int]]] = {
+        "dimensions": (1, 1_000_000),
+        "cardinality": (2, 10_000_000),
+        "event_size": (1, 1_000),
+    }
+    real: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "subscription_size": (1, 1_000),
+        "match_probability": (1e-9, 1),
+        "equality_ratio": (0, 1),
+        "alpha": (0, 10),
+        "range_share": (0, 0.5),
+        "string_share": (0, 1),
+        "prefix_share": (0, 1),
+    }
+
     style: Style = "be-gen"
     subscriptions: int = 1_000_000
     dimensions: int = 100
@@ -122,20 +116,9 @@ class WorkloadConfig:
     string_share: float = 0.0
     prefix_share: float = 0.0
     numbers: Numbers = "integer"
-    events: int | None = None
-    other_events: int = 1_000
-    seed: int = 1
 
     def __post_init__(self) -> None:
-        for name, words in _WORDS.items():
-            _check_word(name, getattr(self, name), words)
-        for name, (low, high) in _WHOLE.items():
-            if name == "events" and self.events is None:
-                continue
-            # Stored as plain numbers, so that NumPy's scalars compare and print alike.
-            object.__setattr__(self, name, _whole(name, getattr(self, name), low, high))
-        for name, (least, most) in _REAL.items():
-            object.__setattr__(self, name, _real(name, getattr(self, name), least, most))
+        super().__post_init__()
         self._check_sizes()
         if self.prefix_share > 0 and self.string_share == 0:
             raise WorkloadError("prefix_share needs attributes with strings. Hint: set string_share above 0")
@@ -160,7 +143,7 @@ class WorkloadConfig:
 
     @property
     def base_events(self) -> int:
-        """How many base events there are, style be-gen; see `Draws.base_of` for those of a subscription."""
+        """How many base events there are, style be-gen; see `PaperDraws.base_of` for those of a subscription."""
         return (round if self.divides_evenly else math.floor)(1 / self.match_probability)
 
     @property
@@ -171,59 +154,6 @@ class WorkloadConfig:
     @property
     def event_count(self) -> int:
         """How many events the workload offers when no number is given."""
-        if self.events is not None:
-            return self.events
-        return self.base_events if self.style == "be-gen" else 1_000
-
-    def to_json(self) -> str:
-        """All parameters as a JSON object."""
-        return json.dumps(asdict(self), indent=2)
-
-    @classmethod
-    def from_json(cls, text: str) -> WorkloadConfig:
-        """Read what `to_json` wrote; parameters that are left out have their defaults."""
-        try:
-            parameters = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise WorkloadError(f"a workload's config is not JSON: {error}") from None
-        if not isinstance(parameters, dict):
-            raise WorkloadError("a workload's config is a JSON object of parameters")
-        return cls(**known_parameters(parameters))
-
-
-def known_parameters(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters themselves, once each is known to be one of WorkloadConfig."""
-    known = [field.name for field in fields(WorkloadConfig)]
-    for name in parameters:
-        if name not in known:
-            raise WorkloadError(f"a workload has no parameter {name!r}{did_you_mean(name, known)}")
-    return parameters
-
-
-def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in words:
-        raise WorkloadError(f"{name} is one of {', '.join(words)}, not {value!r}")
-
-
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise WorkloadError(f"{name} must be a whole number, not {value!r}") from None
-    if not low <= number <= high:
-        raise WorkloadError(f"{name} must be from {low:,} to {high:,}, not {number}")
-    return number
-
-
-def _real(name: str, value: Any, low: float, high: float) -> float:
-    try:
-        if isinstance(value, bool | str | bytes):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise WorkloadError(f"{name} must be a number, not {value!r}") from None
-    if not (math.isfinite(number) and low <= number <= high):
-        raise WorkloadError(f"{name} must be from {low:g} to {high:g}, not {number}")
-    return number
+        if self.events is None and self.style == "be-gen":
+            return self.base_events
+        return super().event_count

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,20 +12,58 @@ from tamis.workload.config import WorkloadConfig
 from tamis.workload.zipf import Floats, Integers
 
 _GOLDEN = (5**0.5 - 1) / 2
-_V, _ZERO, _PERCENT = b"v0%"
+_ZERO, _PERCENT = b"0%"
 
 
 class Domain:
-    """The attributes and values of a config.
+    """The attributes of a workload and their values.
 
     Attributes
     ----------
     names : list of str
         The name of each attribute.
     strings : array of bool
-        Which attributes carry strings; they are spread evenly over the popular and the rare ones.
+        Which attributes carry strings.
+    floats : bool
+        Whether the numbers of the others are floats.
     digits : int
-        How many digits follow the `v` of every string, enough for strict bounds above the largest value.
+        How many digits of the value's number follow the word with which every string begins.
+    """
+
+    def __init__(self, names: list[str], strings: Sequence[bool], *, floats: bool, word: bytes, digits: int) -> None:
+        self.names = names
+        self.strings: npt.NDArray[np.bool_] = np.array(strings, np.bool_)
+        self.floats = floats
+        self.digits = digits
+        self.has_strings = bool(self.strings.any())
+        self.has_numbers = not self.strings.all()
+        self._word = np.frombuffer(word, np.uint8)
+
+    def numbers(self, attribute: npt.NDArray[np.int32], values: Integers | Floats) -> Integers | Floats:
+        """Values as numbers of the kind that the config asks for; on string attributes they stay as they are."""
+        return values
+
+    def spell(self, values: Integers | Floats, prefix: npt.NDArray[np.uint8]) -> tuple[Integers, npt.NDArray[np.uint8]]:
+        """The strings of values, as offsets and bytes; where `prefix` is set, a LIKE pattern of so many digits."""
+        first = len(self._word)
+        columns = first + self.digits + 1  # word, digits, %
+        text = np.full((len(values), columns), _PERCENT, np.uint8)
+        text[:, :first] = self._word
+        rest = values.astype(np.int64, copy=False)
+        for column in range(first + self.digits - 1, first - 1, -1):
+            rest, digit = np.divmod(rest, 10)
+            text[:, column] = _ZERO + digit
+        patterns = np.flatnonzero(prefix)
+        text[patterns, prefix[patterns].astype(np.intp) + first] = _PERCENT
+        lengths = np.where(prefix > 0, prefix + np.uint8(first + 1), first + self.digits)
+        return offsets(lengths), text[np.arange(columns) < lengths[:, None]]
+
+
+class PaperDomain(Domain):
+    """The domain of the papers' workloads: `a0`, `a1`, ... with numbers, `s2`, ... with strings like `v00042`.
+
+    Attributes with strings are spread evenly over the popular and the rare ones. Strings have digits enough for strict
+    bounds above the largest value.
     """
 
     def __init__(self, config: WorkloadConfig) -> None:
@@ -31,31 +71,14 @@ class Domain:
         if config.string_share > 0:
             count = max(1, count)
         shares = np.arange(config.dimensions + 1, dtype=np.int64) * count // config.dimensions
-        self.strings: npt.NDArray[np.bool_] = np.diff(shares) > 0
-        self.names = [f"{'s' if string else 'a'}{rank}" for rank, string in enumerate(self.strings.tolist())]
-        self.digits = len(str(config.cardinality + 1))
-        self.floats = config.numbers == "float"
-        self.has_strings = count > 0
-        self.has_numbers = count < config.dimensions
+        strings = (np.diff(shares) > 0).tolist()
+        names = [f"{'s' if string else 'a'}{rank}" for rank, string in enumerate(strings)]
+        floats = config.numbers == "float"
+        super().__init__(names, strings, floats=floats, word=b"v", digits=len(str(config.cardinality + 1)))
 
-    def numbers(self, attribute: npt.NDArray[np.int32], values: Integers) -> Integers | Floats:
-        """Values as numbers of the kind that the config asks for; on string attributes they stay as they are."""
+    def numbers(self, attribute: npt.NDArray[np.int32], values: Integers | Floats) -> Integers | Floats:
         if not self.floats:
             return values
         # Strictly ascending, since the added part is below one half, and on no grid.
         fraction = 0.5 * (values * _GOLDEN % 1)
         return values + np.where(self.strings[attribute], 0, fraction)
-
-    def spell(self, values: Integers, prefix: npt.NDArray[np.uint8]) -> tuple[Integers, npt.NDArray[np.uint8]]:
-        """The strings of values, as offsets and bytes; where `prefix` is set, a LIKE pattern of so many digits."""
-        columns = self.digits + 2  # v, digits, %
-        text = np.full((len(values), columns), _PERCENT, np.uint8)
-        text[:, 0] = _V
-        rest = values
-        for column in range(self.digits, 0, -1):
-            rest, digit = np.divmod(rest, 10)
-            text[:, column] = _ZERO + digit
-        patterns = np.flatnonzero(prefix)
-        text[patterns, prefix[patterns].astype(np.intp) + 1] = _PERCENT
-        lengths = np.where(prefix > 0, prefix + np.uint8(2), self.digits + 1)
-        return offsets(lengths), text[np.arange(columns) < lengths[:, None]]

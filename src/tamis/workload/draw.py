@@ -2,91 +2,74 @@
 
 Block b of a stream has a seed made of the config's seed, the stream and b, so a block is the same whichever others are made,
 in whatever order and on whatever machine: many workers can make one workload, each from the config alone.
-A subscription's number tells its base event (`Draws.base_of`), so a worker draws only the base events that it needs.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import IntEnum
-from functools import lru_cache
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.language.operators import Operator
-from tamis.workload.arrays import EventArrays, PredicateArrays, first_subscriptions, offsets
-from tamis.workload.config import WorkloadConfig
-from tamis.workload.domain import Domain
-from tamis.workload.implied import CODE, IMPLIED, Literals, implied_literals, implied_operators
-from tamis.workload.zipf import Integers, Popularity
+from tamis.workload.arrays import EventArrays, PredicateArrays, first_subscriptions
+from tamis.workload.zipf import Integers
 
 SUBSCRIPTION_BLOCK = 10_000
 EVENT_BLOCK = 1_000
 
-_KEPT_EVENT_BLOCKS = 500
-"""Blocks of base events kept for reuse: half a million events, some 180 MB at 30 attributes."""
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""The golden ratio's fractional part, as a share of 2**64."""
+class Stream(IntEnum):
+    """What random numbers are drawn for, so that one does not change with the other."""
 
-
-class _Stream(IntEnum):
-    BASE_EVENTS = 0
+    EVENTS = 0
     SUBSCRIPTIONS = 1
     OTHER_EVENTS = 2
+    BASE_PRICES = 3
 
 
-class Draws:
+class Draws(ABC):
     """What is drawn for a config: events by their numbers, subscriptions by block."""
 
-    def __init__(self, config: WorkloadConfig, domain: Domain) -> None:
-        self._config = config
-        self._domain = domain
-        self._attributes = Popularity(config.dimensions, config.alpha)
-        self._values = Popularity(config.cardinality, config.alpha if config.style == "op-index" else 0.0)
-        self._base_block = lru_cache(_KEPT_EVENT_BLOCKS)(lambda block: self._event_block(_Stream.BASE_EVENTS, block))
+    value_type: ClassVar[type[np.int64 | np.float64]] = np.int64
+
+    def __init__(self, seed: int, subscriptions: int, event_size: int) -> None:
+        self._seed = seed
+        self._subscriptions = subscriptions
+        self._event_size = event_size
 
     def events(self, rows: Integers) -> EventArrays:
-        """The events of some numbers; in style be-gen the base events, over and over."""
-        if self._config.style == "be-gen":
-            rows = rows % self._config.base_events
-        return self._pick(rows, self._base_block)
-
-    def base_of(self, subscriptions: Integers) -> Integers:
-        """The number of the base event that each of some subscriptions is derived from.
-
-        The base events take turns. Where their number times the match probability is less than 1, each gets its share
-        of the multiples of the golden ratio, modulo 1, which fill it evenly; the rest is for the event after the last.
-        """
-        if self._config.divides_evenly:
-            return subscriptions % self._config.base_events
-        fractions = (subscriptions.astype(np.uint64) * _GOLDEN) / 2.0**64
-        return np.minimum(fractions / self._config.match_probability, self._config.base_events).astype(np.int64)
+        """The events of some numbers."""
+        return self._pick(rows, partial(self._event_block, Stream.EVENTS))
 
     def other_events(self, rows: Integers) -> EventArrays:
         """Events of a stream of their own, from which nothing is derived."""
-        return self._pick(rows, lambda block: self._event_block(_Stream.OTHER_EVENTS, block))
+        return self._pick(rows, partial(self._event_block, Stream.OTHER_EVENTS))
 
     def subscriptions(self, block: int) -> PredicateArrays:
         """One block of the subscriptions."""
-        rng = self._rng(_Stream.SUBSCRIPTIONS, block)
         first = block * SUBSCRIPTION_BLOCK
-        whole = self._derived(rng, first) if self._config.style == "be-gen" else self._independent(rng)
+        whole = self._subscription_block(self._rng(Stream.SUBSCRIPTIONS, block), first)
         # Cut off only now, so that a smaller workload is the beginning of a larger one.
-        return first_subscriptions(whole, min(SUBSCRIPTION_BLOCK, self._config.subscriptions - first))
+        return first_subscriptions(whole, min(SUBSCRIPTION_BLOCK, self._subscriptions - first))
 
-    def _rng(self, stream: _Stream, block: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self._config.seed, spawn_key=(stream, block)))
+    @abstractmethod
+    def _subscription_block(self, rng: np.random.Generator, first: int) -> PredicateArrays:
+        """SUBSCRIPTION_BLOCK subscriptions, of which the first has this number."""
 
-    def _event_block(self, stream: _Stream, block: int) -> EventArrays:
-        rng = self._rng(stream, block)
-        attribute = self._attributes.draw_distinct(rng, EVENT_BLOCK, self._config.event_size)
-        return EventArrays(attribute.astype(np.int32), 1 + self._values.draw(rng, attribute.shape))
+    @abstractmethod
+    def _event_block(self, stream: Stream, block: int) -> EventArrays:
+        """EVENT_BLOCK events."""
+
+    def _rng(self, stream: Stream, block: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(stream, block)))
 
     def _pick(self, rows: Integers, draw_block: Callable[[int], EventArrays]) -> EventArrays:
-        attribute = np.empty((len(rows), self._config.event_size), np.int32)
-        value = np.empty(attribute.shape, np.int64)
+        """The events of some numbers, from the blocks that they are in; one block is in memory at a time."""
+        attribute = np.empty((len(rows), self._event_size), np.int32)
+        value = np.empty(attribute.shape, self.value_type)
         blocks, within = np.divmod(rows, EVENT_BLOCK)
         for block in np.unique(blocks).tolist():
             here = blocks == block
@@ -94,69 +77,3 @@ class Draws:
             attribute[here] = events.attribute[within[here]]
             value[here] = events.value[within[here]]
         return EventArrays(attribute, value)
-
-    def _derived(self, rng: np.random.Generator, first: int) -> PredicateArrays:
-        """Style be-gen: each subscription keeps some predicates of its base event and turns some into implied ones."""
-        config = self._config
-        base = self._pick(self.base_of(first + np.arange(SUBSCRIPTION_BLOCK)), self._base_block)
-        kept = _keep(rng, SUBSCRIPTION_BLOCK, config.event_size, config.subscription_size)
-        attribute, values = base.attribute[kept], base.value[kept]
-        others = IMPLIED[config.operator_class]
-        operators = implied_operators(rng, len(values), config.equality_ratio, others)
-        prefix = self._prefixes(rng, attribute, operators)
-        literals = implied_literals(rng, operators, values, config.cardinality, config.range_share)
-        return _predicates(kept, attribute, operators, literals, prefix)
-
-    def _independent(self, rng: np.random.Generator) -> PredicateArrays:
-        """Style op-index: sizes uniform, attributes and operands drawn by popularity, `<=` and `>=` as likely."""
-        largest = int(self._config.subscription_size)
-        sizes = rng.integers(1, largest + 1, SUBSCRIPTION_BLOCK)
-        kept = np.arange(largest) < sizes[:, None]
-        attribute = self._attributes.draw_distinct(rng, SUBSCRIPTION_BLOCK, largest)[kept].astype(np.int32)
-        operators = implied_operators(rng, len(attribute), self._config.equality_ratio, (Operator.LE, Operator.GE))
-        prefix = self._prefixes(rng, attribute, operators)
-        operands = 1 + self._values.draw(rng, (len(attribute),))
-        return _predicates(kept, attribute, operators, Literals(np.arange(len(operands) + 1), operands), prefix)
-
-    def _prefixes(
-        self, rng: np.random.Generator, attribute: npt.NDArray[np.int32], operators: npt.NDArray[np.uint8]
-    ) -> npt.NDArray[np.uint8]:
-        """Turn some predicates on strings into LIKE, in place; how many digits each keeps, 0 for all others."""
-        prefix = np.zeros(len(attribute), np.uint8)
-        if self._config.prefix_share > 0:
-            like = self._domain.strings[attribute] & (rng.random(len(attribute)) < self._config.prefix_share)
-            operators[like] = CODE[Operator.LIKE]
-            prefix[like] = rng.integers(1, self._domain.digits + 1, np.count_nonzero(like))
-        return prefix
-
-
-def _predicates(
-    kept: npt.NDArray[np.bool_],
-    attribute: npt.NDArray[np.int32],
-    operators: npt.NDArray[np.uint8],
-    literals: Literals,
-    prefix: npt.NDArray[np.uint8],
-) -> PredicateArrays:
-    """`kept` has a row per subscription, and as many places set in it as the subscription has predicates."""
-    ptr = offsets(np.count_nonzero(kept, axis=1))
-    return PredicateArrays(ptr, attribute, operators, literals.ptr, literals.values, prefix)
-
-
-def _keep(rng: np.random.Generator, rows: int, size: int, mean: float) -> npt.NDArray[np.bool_]:
-    """Which predicates of its event each subscription keeps: each with one probability, and one when that kept none."""
-    kept = rng.random((rows, size)) < _keep_probability(size, mean)
-    empty = np.flatnonzero(~kept.any(axis=1))
-    kept[empty, rng.integers(0, size, len(empty))] = True
-    return kept
-
-
-def _keep_probability(size: int, mean: float) -> float:
-    """The p for which keeping each of `size` with p, but at least one, keeps `mean`: size p + (1 - p)**size = mean."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if size * middle + (1 - middle) ** size < mean:
-            low = middle
-        else:
-            high = middle
-    return high

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, overload
 
 from tamis.errors import WorkloadError, did_you_mean
-from tamis.workload.config import WorkloadConfig, known_parameters
+from tamis.workload.alerts import AlertsConfig
+from tamis.workload.config import WorkloadConfig
+from tamis.workload.detection import DetectionConfig
+from tamis.workload.styles import AnyConfig
 
 _DENSE = WorkloadConfig(
     dimensions=100, cardinality=100, subscription_size=10, event_size=30, match_probability=0.001, equality_ratio=0.4
 )
+# Wide domains, of a million values. Their `cardinality` can be changed, to compare with few values, and so can `numbers`.
+_WIDE = replace(_DENSE, cardinality=1_000_000)
+_WIDE_12 = replace(_WIDE, dimensions=12, subscription_size=4, event_size=10)
 
-PRESETS = MappingProxyType(
+PRESETS: MappingProxyType[str, AnyConfig] = MappingProxyType(
     {
         # BE-Tree, Table 3, first column.
         "be-tree": WorkloadConfig(
@@ -55,12 +61,42 @@ PRESETS = MappingProxyType(
             alpha=0.5,
             operator_class="high",
         ),
+        "wide-dense": _WIDE,
+        "wide-range": replace(_WIDE, equality_ratio=0),
+        "wide-12": _WIDE_12,
+        "wide-12-range": replace(_WIDE_12, equality_ratio=0),
+        "alerts": AlertsConfig(),
+        "detection": DetectionConfig(),
     }
 )
-"""Name of a preset -> its config, with 1,000,000 subscriptions and seed 1."""
+"""Name of a preset -> its config, with 1,000,000 subscriptions (detection: 4,000) and seed 1."""
+
+PaperPreset = Literal[
+    "be-tree",
+    "ps-tree-dense",
+    "ps-tree-sparse",
+    "op-index",
+    "dense",
+    "sparse",
+    "zipf",
+    "range",
+    "ads",
+    "wide-dense",
+    "wide-range",
+    "wide-12",
+    "wide-12-range",
+]
 
 
-def preset(name: str, **changes: Any) -> WorkloadConfig:
+@overload
+def preset(name: PaperPreset, **changes: Any) -> WorkloadConfig: ...
+@overload
+def preset(name: Literal["alerts"], **changes: Any) -> AlertsConfig: ...
+@overload
+def preset(name: Literal["detection"], **changes: Any) -> DetectionConfig: ...
+@overload
+def preset(name: str, **changes: Any) -> AnyConfig: ...
+def preset(name: str, **changes: Any) -> AnyConfig:
     """The config of a preset, with some parameters changed.
 
     >>> preset("zipf", subscriptions=10_000).dimensions
@@ -69,4 +105,5 @@ def preset(name: str, **changes: Any) -> WorkloadConfig:
     if name not in PRESETS:
         known = list(PRESETS)
         raise WorkloadError(f"no workload {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
-    return replace(PRESETS[name], **known_parameters(changes))
+    config = PRESETS[name]
+    return replace(config, **config.known(changes))

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tamis.errors import FileError, WorkloadError
-from tamis.workload.config import WorkloadConfig
-from tamis.workload.generate import Workload, generate
+from tamis.workload.generate import generate
+from tamis.workload.styles import AnyConfig, config_from_json
+from tamis.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,12 +28,12 @@ _GROUP_BLOCKS = 10
 """How many blocks make one row group of a file: 100,000 subscriptions, 10,000 events."""
 
 
-def write(config: WorkloadConfig, folder: str | os.PathLike[str], *, wide: bool = False) -> tuple[Path, ...]:
+def write(config: AnyConfig, folder: str | os.PathLike[str], *, wide: bool = False) -> tuple[Path, ...]:
     """Write a workload to a folder, which is made when it is not there.
 
     Parameters
     ----------
-    config : WorkloadConfig
+    config : WorkloadConfig, AlertsConfig or DetectionConfig
         What to generate; ``preset(name, ...)`` gives named ones.
     folder : path
         Gets `subscriptions.parquet`, `events.parquet`, `other_events.parquet` and `config.json`. They are written
@@ -65,7 +66,7 @@ def write(config: WorkloadConfig, folder: str | os.PathLike[str], *, wide: bool 
     return tuple(target / name for name in _FILES)
 
 
-def read_config(folder: str | os.PathLike[str]) -> WorkloadConfig:
+def read_config(folder: str | os.PathLike[str]) -> AnyConfig:
     """The config of the workload in a folder."""
     path = Path(folder) / CONFIG
     try:
@@ -74,7 +75,7 @@ def read_config(folder: str | os.PathLike[str]) -> WorkloadConfig:
         raise FileError(f"cannot read the workload's config: {error.strerror or error}", path=str(path)) from None
     except ValueError:  # not UTF-8, or no possible path
         raise FileError("this is not a workload's config", path=str(path)) from None
-    return WorkloadConfig.from_json(text)
+    return config_from_json(text)
 
 
 def _prepare(folder: str | os.PathLike[str]) -> Path:

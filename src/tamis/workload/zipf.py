@@ -18,17 +18,21 @@ _REPEATS = 0.5
 
 
 class Popularity:
-    """The numbers 0 to `count` - 1, number r with a weight of ``1 / (r + 1) ** alpha``."""
+    """The numbers 0 to `count` - 1, number r with a weight of ``1 / (r + shift) ** alpha``.
 
-    def __init__(self, count: int, alpha: float) -> None:
+    The larger the shift, the less the first few numbers stand out: Zipf's law has 1, Pareto's any (Zipf-Mandelbrot).
+    """
+
+    def __init__(self, count: int, alpha: float, shift: int = 1) -> None:
         self.count = count
         self.alpha = alpha
+        self.shift = shift
         self._tails: dict[int, Floats] = {}
 
     @cached_property
     def _weights(self) -> Floats:
         # Not needed for independent uniform draws, for which there may be millions of numbers.
-        return np.arange(1, self.count + 1, dtype=np.float64) ** -self.alpha
+        return np.arange(self.shift, self.count + self.shift, dtype=np.float64) ** -self.alpha
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Integers:
         """Numbers drawn independently of each other."""

@@ -1,0 +1,408 @@
+"""A segment: an immutable index over some conjunctions.
+
+    event value --scale--> space --lists--> entries --filter word--> survivors --records--> rows --> owners
+
+An entry is two words: the *filter word*, the least likely other predicate of its conjunction (its hull), and a reference to
+its record (side by side: 10 % faster than in two arrays). So a list is scanned without a branch, and only what passes the
+filter touches a record.
+
+Rows are numbered in the order in which their records were laid out, so that neighbours in a list are neighbours everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import Conjunctions
+from tamis.encoding.events import EventBatch
+from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.engine.coding import MASK, MASK_WORDS, RAW, Coded, code_predicates
+from tamis.engine.lists import Entries, Points, Runs, enter, find_runs, first_point_list
+from tamis.engine.numbers import I64, U32, U64
+from tamis.engine.packed import Packed, b1, i4, i8, packed, u1, u4
+from tamis.engine.plan import DONE, RANKED, Plan, hull_of, is_settled, plan_rows
+from tamis.engine.prefetch import prefetch
+from tamis.engine.records import MOST_WORDS, PLACE_BITS, range_word, write_record
+from tamis.engine.scale import Scales, scales_of
+from tamis.engine.statistics import likelihood_of
+
+HAS_RUNS = 1 << 31
+"""Set in the begin of a list that has runs."""
+_NONE = -1
+_PADDING = 64
+_FAR, _NEAR = 16, 8
+_PLACE = (1 << 40) - 1
+
+
+class SegmentFullError(Exception):
+    """There are more records than references can reach: the rows must be parted."""
+
+
+class Directory(NamedTuple):
+    """Where lists begin and end."""
+
+    begin: npt.NDArray[np.uint32]
+    """Of the lists of spaces, presence, always and points; one more at the end. HAS_RUNS is set where a list has runs."""
+    bounds: npt.NDArray[np.uint32]
+    """For the sorted bounds of a dimension: their begin, then the end of the satisfied prefix for each space."""
+
+
+class Lookup(NamedTuple):
+    """What is needed to find the space and code of a value: see `Scales`, and the columns of `about` above."""
+
+    local: npt.NDArray[np.int32]
+    about: npt.NDArray[np.int64]
+    cuts: npt.NDArray[np.int64]
+    table: npt.NDArray[np.uint8]
+    shift: npt.NDArray[np.uint8]
+
+
+CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
+"""The columns of `Lookup.about`: what matching needs to know of a dimension, in one cache line.
+
+CELL: its first cell. BLOCKS: how many blocks of cuts it has, at AT; 0: spaces are looked up in a table at AT, for WHOLES whole
+numbers from LOWEST. SIDES: where its sorted upper and lower bounds lie, each plus one, in 32 bits. PRESENCE: begin and end of
+the list of the dimension, in 32 bits. SHIFT_AT: as in `Scales`.
+"""
+
+
+class Body(NamedTuple):
+    """All arrays of a segment that matching reads."""
+
+    lookup: Lookup
+    directory: Directory
+    entry: npt.NDArray[np.uint32]
+    """Filter word and reference of each entry."""
+    points: Points
+    runs: Runs
+    run_entry: npt.NDArray[np.uint32]
+    record: npt.NDArray[np.uint32]
+    row: npt.NDArray[np.int32]
+    """Row -> the conjunction it was made from."""
+    cells: int
+    dimensions: int
+
+
+def packed_body(body: Body) -> Packed:
+    """The arrays of a segment as one; see `unpacked_body` for their order."""
+    arrays = (
+        *body.lookup,
+        *body.directory,
+        body.entry,
+        *body.points,
+        *body.runs,
+        body.run_entry,
+        body.record,
+    )
+    return packed(arrays, (body.cells, body.dimensions))
+
+
+@inlined
+def unpacked_body(given: Any) -> Any:
+    """Lookup, directory, entries, points, runs, entries of runs, records, and the numbers of cells and dimensions."""
+    return (
+        (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4)),
+        (u4(given, 5), u4(given, 6)),
+        u4(given, 7),
+        (i8(given, 8), i8(given, 9), i4(given, 10)),
+        Runs(i8(given, 11), i4(given, 12), u1(given, 13), b1(given, 14), i8(given, 15), i8(given, 16), i8(given, 17)),
+        u4(given, 18),
+        u4(given, 19),
+        (given[40], given[41]),
+    )
+
+
+def build(table: Conjunctions, sample: EventBatch | None) -> Body:
+    """Build a segment over all conjunctions of a table."""
+    start, predicates = table
+    scales = scales_of(predicates)
+    likelihood = likelihood_of(scales, predicates, sample)
+    coded = code_predicates(predicates, scales, likelihood)
+    plan = plan_rows(start, predicates, coded, scales, likelihood)
+    entries, points = enter(start, plan, predicates, coded, scales)
+    plain_lists = first_point_list(scales) + len(points.key)
+    joined = find_runs(entries, plan, predicates, coded, scales, plain_lists)
+    in_run = joined != 0
+    plain = Entries(entries.list[~in_run], entries.row[~in_run])
+    runs, run_rows = _runs(
+        Entries(entries.list[in_run], entries.row[in_run]), joined[in_run], start, plan, predicates, coded, scales
+    )
+    rows = len(start) - 1
+    words = int(start[-1]) * 3 + 4 * rows + 2 * len(predicates.lo) + _PADDING
+    words += int(np.count_nonzero(coded.kind == MASK)) * (2 * MASK_WORDS)
+    written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
+    plain_entries = np.bincount(plain.row, minlength=rows)
+    longest = int(np.diff(start).max(initial=1))
+    scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(RAW, np.int64)
+    filled = _write_records(plain_entries, start, plan, predicates, coded, scales, written, scratch)
+    if max(filled, rows) >= MOST_WORDS:
+        raise SegmentFullError
+    entry, run_entry = (np.zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
+    record, conjunction = np.empty(filled + _PADDING, np.uint32), np.empty(rows, np.int32)
+    numbers = np.full(rows, _NONE, np.int64), np.full(rows, _NONE, np.int64)
+    complete = np.repeat(runs.complete, np.diff(runs.start))
+    layout = entry[1::2], run_entry[1::2], record, conjunction, *numbers
+    filled = _lay_out(plain.row, run_rows, complete, written, layout)
+    record[filled:] = 0
+    nothing = min(len(scales.spaces), RANKED)
+    _filter_words(plain.row, plan.filter, coded, nothing, entry[::2])
+    next_filters = np.full(rows, _NONE, np.int64) if len(run_rows) else plan.filter
+    _next_filters(run_rows, start, plan, coded, scales.cell, likelihood, next_filters)
+    _filter_words(run_rows, next_filters, coded, nothing, run_entry[::2])
+    directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
+    return Body(
+        Lookup(scales.local, _about(scales, directory, sides), scales.cuts, scales.table, scales.shift),
+        directory,
+        entry,
+        points,
+        runs,
+        run_entry,
+        record[: filled + _PADDING].copy(),
+        conjunction,
+        int(scales.cell[-1]),
+        len(scales.spaces),
+    )
+
+
+_NO_RUNS = Runs(
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.uint8),
+    np.zeros(0, np.bool_),
+    np.zeros(1, np.int64),
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+)
+
+
+def _directory(
+    lists: npt.NDArray[np.int64], run_lists: npt.NDArray[np.int64], scales: Scales, plain: int
+) -> tuple[Directory, list[npt.NDArray[np.int64]]]:
+    """The directory, and where the upper and lower bounds of each dimension lie in it; -1: it has none."""
+    cells = int(scales.cell[-1])
+    counts = np.bincount(lists, minlength=plain + 2 * cells)
+    ends = np.cumsum(counts)
+    begin = np.zeros(plain + 1, np.uint32)
+    begin[1:] = ends[:plain]
+    begin[run_lists] |= U32(HAS_RUNS)
+    places, bounds, filled = [], [], 0
+    for side in range(2):
+        base = plain + side * cells
+        used = np.add.reduceat(counts[base : base + cells], scales.cell[:-1]) if cells else np.zeros(0)
+        at = np.full(len(scales.spaces), _NONE, np.int64)
+        for d in np.flatnonzero(used).tolist():
+            first, spaces = base + int(scales.cell[d]), int(scales.spaces[d])
+            prefix = ends[first : first + spaces]
+            at[d] = filled
+            bounds.append(ends[first - 1 : first] if first else np.zeros(1))
+            bounds.append(prefix[::-1] if side == 0 else prefix)
+            filled += spaces + 1
+        places.append(at)
+    flat = np.concatenate(bounds).astype(np.uint32) if bounds else np.zeros(0, np.uint32)
+    return Directory(begin, flat), places
+
+
+def _about(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    by_table = scales.wholes > 0
+    first = int(scales.cell[-1])
+    presence = directory.begin[first : first + len(scales.spaces) + 1].astype(np.int64)
+    columns = (
+        scales.cell[:-1],
+        np.where(by_table, 0, scales.blocks),
+        np.where(by_table, scales.table_at, scales.cut),
+        scales.lowest,
+        scales.wholes,
+        (sides[0] + 1) | ((sides[1] + 1) << 32),
+        (presence[:-1] << 32) | (presence[1:] & (HAS_RUNS - 1)),
+        scales.shift_at,
+    )
+    return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
+
+
+def _runs(
+    entries: Entries,
+    joined: npt.NDArray[np.uint32],
+    start: Any,
+    plan: Plan,
+    predicates: Any,
+    coded: Coded,
+    scales: Scales,
+) -> tuple[Runs, npt.NDArray[np.int32]]:
+    """Sort entries into runs."""
+    side = (joined & U32(0xFF)).astype(np.uint8)
+    if len(entries.row) == 0:
+        return _NO_RUNS, entries.row
+    interval = predicates.start[plan.filter[entries.row]]
+    lo, hi = predicates.lo[interval], predicates.hi[interval]
+    key = np.where(side == 2, ~hi, lo)
+    complete = np.empty(len(entries.row), np.bool_)
+    _completes(entries.row, start, plan, coded, scales, complete)
+    order = np.lexsort((key, ~complete, joined, entries.list))
+    lists, joined, complete = entries.list[order], joined[order], complete[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (lists[1:] != lists[:-1]) | (joined[1:] != joined[:-1]) | (complete[1:] != complete[:-1])
+    first = np.flatnonzero(new)
+    runs = Runs(
+        lists[first],
+        (joined[first] >> U32(8)).astype(np.int32),
+        side[order][first],
+        complete[first],
+        np.append(first, len(order)),
+        key[order],
+        hi[order] if (side >= 3).any() else np.zeros(0, np.int64),
+    )
+    return runs, entries.row[order]
+
+
+@lean_kernel
+def _completes(rows: Any, start: Any, plan: Any, coded: Any, scales: Any, complete: Any) -> None:
+    """Whether list and run decide all predicates of a conjunction."""
+    access, way, filters = plan.access, plan.way, plan.filter
+    dimension, first, last, exact = coded.dimension, coded.first, coded.last, coded.exact
+    spaces, shift_at = scales.spaces, scales.shift_at
+    for i in range(len(rows)):
+        row = rows[i]
+        complete[i] = True
+        for p in range(start[row], start[row + 1]):
+            if not is_settled(
+                p, dimension[p], first, last, exact, spaces, shift_at, access[row], way[row], filters[row], True
+            ):
+                complete[i] = False
+
+
+@lean_kernel
+def _write_records(
+    plain_entries: Any,
+    start: Any,
+    plan: Any,
+    predicates: Any,
+    coded: Any,
+    scales: Any,
+    written: Any,
+    scratch: Any,
+) -> int:
+    """Write the records of all conjunctions in their order; returns how many words they take."""
+    access, way, filters = plan.access, plan.way, plan.filter
+    record, place = written
+    order, mask, counts = scratch
+    filled = 0
+    for row in range(len(start) - 1):
+        shape, size = write_record(
+            start[row],
+            start[row + 1],
+            access[row],
+            way[row],
+            filters[row],
+            plain_entries[row] == 0,
+            predicates,
+            coded,
+            scales,
+            order,
+            mask,
+            counts,
+            record,
+            filled,
+        )
+        place[row] = (U64(size) << U64(48)) | (U64(shape) << U64(40)) | U64(filled)
+        filled += size
+    return filled
+
+
+@lean_kernel
+def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any) -> int:
+    """Bring the records into the order of the entries, and number the rows; returns how many words the records take."""
+    old, place = written
+    references, run_references, record, conjunction, number, final = layout
+    rows, filled, count = 0, 0, len(plain) + len(run_rows)
+    for i in range(count):
+        if i + _FAR < len(plain):
+            prefetch(final, plain[i + _FAR])
+            prefetch(place, plain[i + _FAR])
+        if i + _NEAR < len(plain):
+            prefetch(old, I64(place[plain[i + _NEAR]] & U64(_PLACE)))
+        in_run = i >= len(plain)
+        row = run_rows[i - len(plain)] if in_run else plain[i]
+        if number[row] == _NONE:
+            number[row] = rows
+            conjunction[rows] = row
+            rows += 1
+        if in_run and complete[i - len(plain)]:
+            run_references[i - len(plain)] = U32(number[row])
+            continue
+        if final[row] == _NONE:
+            at = I64(place[row] & U64(_PLACE))
+            size = I64(place[row] >> U64(48))
+            shape = I64((place[row] >> U64(40)) & U64(0xFF))
+            if shape == DONE:
+                final[row] = (shape << PLACE_BITS) | number[row]
+            else:
+                for w in range(size):
+                    record[filled + w] = old[at + w]
+                record[filled] |= U32(number[row])
+                final[row] = (shape << PLACE_BITS) | filled
+                filled += size
+        if in_run:
+            run_references[i - len(plain)] = final[row]
+        else:
+            references[i] = final[row]
+    return filled
+
+
+@lean_kernel
+def _filter_words(rows: Any, filters: Any, coded: Any, nothing: int, out: Any) -> None:
+    """The filter word of each entry: the hull of the filter predicate of its row."""
+    dimension, first, last = coded.dimension, coded.first, coded.last
+    for i in range(len(rows)):
+        p = filters[rows[i]]
+        if p >= 0:
+            out[i] = range_word(I64(dimension[p]), I64(first[p]), I64(last[p]))
+        else:
+            out[i] = U32(nothing) << U32(16)
+
+
+@lean_kernel
+def _next_filters(rows: Any, start: Any, plan: Any, coded: Any, cell: Any, likelihood: Any, filters: Any) -> None:
+    """The filter predicates of rows in runs, which have decided the first choice."""
+    dimension, first, last = coded.dimension, coded.first, coded.last
+    cumulative, presence = likelihood
+    for row in rows:
+        filters[row] = _next_filter(
+            start[row],
+            start[row + 1],
+            plan.access[row],
+            plan.filter[row],
+            dimension,
+            first,
+            last,
+            cell,
+            cumulative,
+            presence,
+        )
+
+
+@inlined
+def _next_filter(
+    begin: int,
+    end: int,
+    access: int,
+    filtered: int,
+    dimension: Any,
+    first: Any,
+    last: Any,
+    cell: Any,
+    cumulative: Any,
+    presence: Any,
+) -> int:
+    """The predicate with the least likely hull that is neither access nor filter."""
+    best, least = _NONE, 1.0
+    for p in range(begin, end):
+        d = dimension[p]
+        if p in (access, filtered) or d >= RANKED:
+            continue
+        hull = hull_of(p, d, first, last, cell, cumulative, presence)
+        if hull < least:
+            best, least = p, hull
+    return best

@@ -1,0 +1,315 @@
+"""The engine: segments, deltas and the dead, changed by one writer and read by any number of threads.
+
+LSM-shaped, like Lucene: rows come into the active *delta*; a full one is frozen and built into a segment; segments of one
+size are merged into a larger one. A *version* is what matching sees, and it never changes:
+
+    version    segments  [ 812,000 rows ] [ 61,000 ] [ 14,000 ] [ 3,900 ]      immutable, indexed
+               deltas    [ 1,024 rows, frozen ] [ 318 rows, so many of the active one ]
+               life      when each slot died; who died later than the version is alive in it
+
+Removing only writes a time of death. Rows of the dead go when their segment is built anew; their slots are given again
+once no version that anybody holds has the old segment.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events import EventBatch
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.labels import Relabelling
+from tamis.engine.delta import Delta, DeltaView, match_delta
+from tamis.engine.found import Found, Life, Slots, Work, nothing_found, together
+from tamis.engine.owners import ALIVE
+from tamis.engine.room import Rooms
+from tamis.engine.rows import Rows, concatenated
+from tamis.engine.segment import Segment, segments_of
+
+DELTA_ROWS = 1024
+"""A delta of so many rows is frozen. An event looks at all of them, in some 3 microseconds."""
+_FAN = 4
+"""So many segments of one tier are merged."""
+_MOST_MERGED = 1 << 22
+"""Segments with more rows than this are only built anew, not merged."""
+
+_NO_SLOTS = np.zeros(0, np.int32)
+
+Part = Segment | Delta
+
+
+class Version(NamedTuple):
+    """What matching sees."""
+
+    segments: tuple[Segment, ...]
+    deltas: tuple[tuple[Delta, DeltaView], ...]
+    life: Life
+
+
+class Engine:
+    """Rows of subscriptions, and which of them events satisfy. One thread changes it at a time: the caller sees to that."""
+
+    def __init__(self, sample: Callable[[], EventBatch | None], background: bool = True) -> None:
+        self._sample = sample
+        self._background = background
+        self._died = GrowingArray(np.int64)
+        self._home = GrowingArray(np.int64)
+        """Slot -> key of the part that has its rows."""
+        self._dead: dict[int, int] = {}
+        """Key of a part -> how many of its slots are dead."""
+        self._now = 0
+        self._deaths = 0
+        self._free: list[int] = []
+        self._released: deque[tuple[int, list[int]]] = deque()
+        """Slots of parts that nobody holds any more; written by whichever thread drops the last of them."""
+        self._active = Delta()
+        self._frozen: tuple[tuple[Delta, DeltaView], ...] = ()
+        self._segments: tuple[Segment, ...] = ()
+        self._generation = 0
+        """Counts what makes the result of a running merge useless."""
+        self._lock = threading.RLock()
+        """Held while parts change, and by a merge only when it begins and when it is done."""
+        self._merging: threading.Thread | None = None
+        self._rooms = Rooms()
+        self.version = Version((), (), Life(np.zeros(0, np.int64), 0))
+        self.merges = 0
+
+    # -- changing
+
+    def new_slots(self, count: int) -> npt.NDArray[np.int32]:
+        """Numbers for new subscriptions: freed ones first."""
+        with self._lock:
+            self._take_back()
+            again = [self._free.pop() for _ in range(min(count, len(self._free)))]
+            slots = np.concatenate(
+                (np.array(again, np.int32), np.arange(count - len(again), dtype=np.int32) + len(self._died))
+            )
+            self._died.grow(count - len(again), fill=ALIVE)
+            self._home.grow(count - len(again))
+            self._died.view()[slots] = ALIVE
+            return slots
+
+    def add(self, rows: Rows) -> None:
+        """Take in rows, whose slots were given by `new_slots`. They are seen from the next `publish` on."""
+        if rows.number >= DELTA_ROWS:
+            built = segments_of(rows, self._sample())
+            with self._lock:
+                for segment in built:
+                    self._settle(segment)
+                self._segments += tuple(built)
+            return
+        with self._lock:
+            if len(self._active) + rows.number > DELTA_ROWS:
+                self._freeze()
+            self._active.add(rows)
+            self._home.view()[rows.slot] = id(self._active)
+
+    def remove(self, slots: npt.NDArray[np.int32]) -> None:
+        """Let slots die. It is seen from the next `publish` on."""
+        with self._lock:
+            self._now += 1
+            self._deaths += len(slots)
+            self._died.view()[slots] = self._now
+            for home in self._home.view()[slots].tolist():
+                self._dead[home] = self._dead.get(home, 0) + 1
+
+    def publish(self) -> None:
+        """Let the next match see all changes so far, at once; and begin to merge if it is time."""
+        with self._lock:
+            deltas = self._frozen
+            if len(self._active):
+                deltas += ((self._active, self._active.view()),)
+            died = self._died.view() if self._deaths else np.zeros(0, np.int64)
+            self.version = Version(self._segments, deltas, Life(died, self._now))
+        self._merge_if_due()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._generation += 1
+            self._segments, self._frozen, self._active = (), (), Delta()
+            self._died, self._home = GrowingArray(np.int64), GrowingArray(np.int64)
+            self._dead, self._free, self._deaths = {}, [], 0
+            self.version = Version((), (), Life(np.zeros(0, np.int64), self._now))
+
+    def relabel(self, dimension: int, relabelling: Relabelling) -> None:
+        """Let the keys of a dimension follow its labels: everything is built anew."""
+        with self._lock:
+            self._generation += 1
+            rows = self._living(self._parts())
+            self._replace(self._parts(), self._built(rows.relabelled(dimension, relabelling)))
+
+    def _settle(self, part: Part, slots: npt.NDArray[np.int32] | None = None) -> None:
+        """Note that the slots of a part live there."""
+        slots = part.slots() if slots is None else slots
+        self._home.view()[slots] = id(part)
+        dead = int(np.count_nonzero(self._died.view()[slots] != ALIVE))
+        if dead:
+            self._dead[id(part)] = dead
+
+    def _freeze(self) -> None:
+        if len(self._active):
+            self._frozen += ((self._active, self._active.view()),)
+            self._active = Delta()
+
+    # -- merging
+
+    def optimize(self) -> None:
+        """Build everything anew into as few segments as possible, with what is known of events now."""
+        self.wait()
+        with self._lock:
+            self._freeze()
+            parts = self._parts()
+            if parts:
+                self._replace(parts, self._built(self._living(parts)))
+        self.publish()
+
+    def wait(self) -> None:
+        """Wait until a merge that is running is done."""
+        thread = self._merging
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _parts(self) -> list[Part]:
+        return [*self._segments, *(delta for delta, _ in self._frozen), *([self._active] if len(self._active) else [])]
+
+    def _due(self) -> list[Part]:
+        """The parts that should become one: full deltas, segments of one tier, or one with many dead."""
+        if self._frozen:
+            return [delta for delta, _ in self._frozen]
+        tiers: dict[int, list[Segment]] = {}
+        for segment in self._segments:
+            dead = self._dead.get(id(segment), 0)
+            if dead > DELTA_ROWS // 4 and 2 * dead > segment.owned:
+                return [segment]
+            if segment.owned <= _MOST_MERGED:
+                tiers.setdefault(_tier(segment.owned), []).append(segment)
+        for _, segments in sorted(tiers.items()):
+            if len(segments) >= _FAN:
+                return list(segments)
+        return []
+
+    def _merge_if_due(self) -> None:
+        with self._lock:
+            if self._merging is not None or not self._due():
+                return
+            if self._background:
+                self._merging = threading.Thread(target=self._merge_all, name="tamis-merge", daemon=True)
+        if self._merging is None:
+            self._merge_all()
+        else:
+            self._merging.start()
+
+    def _merge_all(self) -> None:
+        """Merge until nothing is due."""
+        while True:
+            with self._lock:
+                parts = self._due()
+                if not parts:
+                    self._merging = None
+                    return
+                generation = self._generation
+                rows = self._living_views(parts)
+                life = Life(self._died.view(), self._now)
+            built = self._built(concatenated([part(life) for part in rows]))
+            with self._lock:
+                if generation == self._generation:
+                    self._replace(parts, built)
+                    self.merges += 1
+                    self._publish_parts()
+
+    def _publish_parts(self) -> None:
+        """Let matching see the same subscriptions in new parts: nothing that waits to be published is seen early."""
+        _, deltas, life = self.version
+        active = tuple(pair for pair in deltas if pair[0] is self._active)
+        self.version = Version(self._segments, self._frozen + active, life)
+
+    def _living_views(self, parts: Sequence[Part]) -> list[Callable[[Life], Rows]]:
+        frozen = {id(delta): view for delta, view in self._frozen}
+        return [part.rows if isinstance(part, Segment) else frozen[id(part)].living for part in parts]
+
+    def _living(self, parts: Sequence[Part]) -> Rows:
+        life = Life(self._died.view(), self._now)
+        return concatenated(
+            [part.rows(life) if isinstance(part, Segment) else part.view().living(life) for part in parts]
+        )
+
+    def _built(self, rows: Rows) -> list[Segment]:
+        return segments_of(rows, self._sample()) if rows.number else []
+
+    def _replace(self, old: Sequence[Part], new: Sequence[Segment]) -> None:
+        """Put segments in the place of the parts they were made from."""
+        gone = {id(part) for part in old}
+        self._segments = tuple(segment for segment in self._segments if id(segment) not in gone) + tuple(new)
+        self._frozen = tuple(pair for pair in self._frozen if id(pair[0]) not in gone)
+        if id(self._active) in gone:
+            self._active = Delta()
+        kept = np.concatenate([segment.slots() for segment in new]) if new else np.zeros(0, np.int32)
+        for part in old:
+            self._dead.pop(id(part), None)
+            dropped = np.setdiff1d(part.slots(), kept)
+            if len(dropped):
+                # Until the last version that has the part is gone, a reader may still meet these slots.
+                gone_for_good = (self._generation, dropped.tolist())
+                weakref.finalize(part, self._released.append, gone_for_good).atexit = False
+        for segment in new:
+            self._settle(segment)
+
+    def _take_back(self) -> None:
+        """Give the slots of parts that are gone to whoever comes next."""
+        while self._released:
+            generation, slots = self._released.popleft()
+            if generation == self._generation:
+                self._free.extend(slots)
+                self._deaths -= len(slots)
+
+    # -- matching
+
+    def match(self, version: Version, batch: EventBatch, dimensions: int) -> Found:
+        """Match a batch against a version."""
+        events = len(batch.start) - 1
+        if events == 0:
+            return nothing_found(0)
+        parts = [segment.match(batch, dimensions, version.life, self._rooms) for segment in version.segments]
+        for _, view in version.deltas:
+            parts.append(match_delta(view, batch, dimensions, version.life, self._rooms.delta))
+        return together(parts, events)
+
+    def match_single(self, version: Version, batch: EventBatch, dimensions: int) -> tuple[Slots, Work]:
+        """Match a batch of one event against a version."""
+        segments, deltas, life = version
+        if len(segments) == 1 and not deltas:
+            return segments[0].match_single(batch, dimensions, life, self._rooms)
+        parts, work = [], Work()
+        for segment in segments:
+            slots, done = segment.match_single(batch, dimensions, life, self._rooms)
+            parts.append(slots)
+            work = work.plus(done)
+        for _, view in deltas:
+            found = match_delta(view, batch, dimensions, life, self._rooms.delta)
+            parts.append(found.slots)
+            work = work.plus(found.work)
+        return np.concatenate([_NO_SLOTS, *parts]), work
+
+    def stats(self) -> dict[str, Any]:
+        version = self.version
+        return {
+            "segments": [segment.stats() for segment in version.segments],
+            "delta_rows": sum(view.rows.number for _, view in version.deltas),
+            "dead": self._deaths,
+            "merges": self.merges,
+        }
+
+
+def _tier(rows: int) -> int:
+    tier = 0
+    while rows > DELTA_ROWS:
+        rows //= _FAN
+        tier += 1
+    return tier

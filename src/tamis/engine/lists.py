@@ -1,0 +1,277 @@
+"""The lists of a segment: which conjunctions an event with a given value may satisfy.
+
+Lists are numbered; the entries of all lies one after another, in the order of their lists:
+
+    spaces     one per space of every dimension      cell[d] + space
+    presence   one per dimension                     C + d
+    always     one                                   C + D
+    points     one per key that serves as access     C + D + 1 + number, ascending by dimension and key
+    upper      one-sided ranges of a dimension sorted by bound, loosest first: an event's space cuts off a prefix
+    lower      the same from below
+
+A *run* is a part of one list whose entries have the same second condition, a range on one dimension, sorted by its bound:
+what is not satisfied is never touched.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.kernel import inlined, kernel
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.predicates import Predicates
+from tamis.engine.coding import MASK_WORDS, RANGE, Coded, fill_mask, has_space
+from tamis.engine.numbers import I64, U32, U64
+from tamis.engine.plan import CELLS, LOWER, POINTS, PRESENCE, RANKED, UPPER, Plan
+from tamis.engine.scale import Scales
+
+_NONE = -1
+
+LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
+"""Classes of runs; bands, which have two ends, are parted by width: BAND_RUN + n is of widths from 2**n to 2**(n + 1)."""
+SHORTEST_RUN = 16
+
+
+class Entries(NamedTuple):
+    """Entries before they are laid out: the list of each and its conjunction, in the order of the lists."""
+
+    list: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int32]
+
+
+class Points(NamedTuple):
+    """The keys that have a list of their own: those of dimension d are `start[d]` to `start[d + 1]`, ascending."""
+
+    start: npt.NDArray[np.int64]
+    key: npt.NDArray[np.int64]
+    table: npt.NDArray[np.int32]
+    """Hash table of the numbers of points, open addressing; -1 is free."""
+
+
+def first_point_list(scales: Scales) -> int:
+    return int(scales.cell[-1]) + len(scales.spaces) + 1
+
+
+def enter(
+    start: npt.NDArray[np.int64], plan: Plan, predicates: Predicates, coded: Coded, scales: Scales
+) -> tuple[Entries, Points]:
+    """Enter every conjunction in its lists."""
+    room = int(plan.lists.sum(dtype=np.int64))
+    points = int(plan.lists[plan.way == POINTS].sum(dtype=np.int64))
+    lists, rows = np.empty(room, np.int64), np.empty(room, np.int32)
+    point_dimension, point_key = np.empty(points, np.int32), np.empty(points, np.int64)
+    at_point = first_point_list(scales)
+    filled = _enter(start, plan, predicates, coded, scales, at_point, lists, rows, point_dimension, point_key)
+    lists, rows = lists[:filled], rows[:filled]
+    distinct, numbers = _numbered(point_dimension, point_key, len(scales.spaces))
+    count = len(distinct.key)
+    by_point = (lists >= at_point) & (lists < at_point + points)
+    beyond = lists >= at_point + points
+    lists[beyond] += count - points
+    lists[by_point] = at_point + numbers[lists[by_point] - at_point]
+    # Within a list, records of one shape stand together: loop counts repeat and branches are predicted.
+    filtered = plan.filter >= 0
+    minor = plan.shape.astype(np.uint64) << U64(16)
+    minor[filtered] |= coded.dimension[plan.filter[filtered]].astype(np.uint64) & U64(0xFFFF)
+    order = np.argsort((lists.astype(np.uint64) << U64(24)) | minor[rows])
+    return Entries(lists[order], rows[order]), distinct
+
+
+def _numbered(dimension: npt.NDArray[np.int32], key: npt.NDArray[np.int64], dimensions: int) -> tuple[Points, Any]:
+    """The distinct points, sorted, and the number of each given one."""
+    order = np.lexsort((key, dimension))
+    d, k = dimension[order], key[order]
+    new = np.ones(len(d), np.bool_)
+    new[1:] = (d[1:] != d[:-1]) | (k[1:] != k[:-1])
+    numbers = np.empty(len(d), np.int64)
+    numbers[order] = np.cumsum(new) - 1
+    d, k = d[new], k[new]
+    table = np.full(max(2, 1 << int(2 * len(k)).bit_length()), _NONE, np.int32)
+    _fill_table(d, k, table)
+    return Points(np.searchsorted(d, np.arange(dimensions + 1)), k, table), numbers
+
+
+@inlined
+def point_hash(dimension: int, key: int) -> Any:
+    mixed = (U64(key) ^ (U64(dimension) * U64(0xD6E8FEB86659FD93))) * U64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> U64(32))
+
+
+@kernel
+def _fill_table(dimension: Any, key: Any, table: Any) -> None:
+    last = U64(len(table) - 1)
+    for number in range(len(key)):
+        at = point_hash(dimension[number], key[number]) & last
+        while table[at] != _NONE:
+            at = (at + U64(1)) & last
+        table[at] = number
+
+
+@inlined
+def find_point(dimension: int, key: int, start: Any, keys: Any, table: Any) -> int:
+    """The number of a point, -1 if it has no list."""
+    last = U64(len(table) - 1)
+    at = point_hash(dimension, key) & last
+    while True:
+        number = table[at]
+        if number == _NONE:
+            return _NONE
+        if keys[number] == key and start[dimension] <= number < start[dimension + 1]:
+            return number
+        at = (at + U64(1)) & last
+
+
+@kernel
+def _enter(
+    start: Any,
+    plan: Any,
+    predicates: Any,
+    coded: Any,
+    scales: Any,
+    at_point: int,
+    lists: Any,
+    rows: Any,
+    point_dimension: Any,
+    point_key: Any,
+) -> int:
+    access, way = plan.access, plan.way
+    p_mode, p_start, p_lo, p_hi = predicates.mode, predicates.start, predicates.lo, predicates.hi
+    dimension, first, last, kind = coded.dimension, coded.first, coded.last, coded.kind
+    spaces, cell, cut, blocks, shift_at, cuts = (
+        scales.spaces,
+        scales.cell,
+        scales.cut,
+        scales.blocks,
+        scales.shift_at,
+        scales.cuts,
+    )
+    mask = np.empty(MASK_WORDS, np.uint64)
+    cells, dimensions = cell[-1], len(spaces)
+    upper = at_point + len(point_key)
+    filled, points = 0, 0
+    for row in range(len(start) - 1):
+        p = access[row]
+        d = dimension[p] if p >= 0 else 0
+        f, g = (I64(first[p]), I64(last[p])) if p >= 0 else (0, 0)
+        if way[row] == CELLS:
+            several = kind[p] != RANGE and shift_at[d] < 0
+            if several:
+                fill_mask(
+                    p_mode[p],
+                    p_lo,
+                    p_hi,
+                    p_start[p],
+                    p_start[p + 1],
+                    d,
+                    spaces[d] - 1,
+                    cuts,
+                    cut,
+                    blocks,
+                    scales.lowest,
+                    scales.wholes,
+                    scales.table_at,
+                    scales.table,
+                    mask,
+                )
+            for s in range(f, g + 1):
+                if not several or has_space(mask, s):
+                    lists[filled], rows[filled] = cell[d] + s, row
+                    filled += 1
+        elif way[row] == POINTS:
+            for i in range(p_start[p], p_start[p + 1]):
+                for key in range(p_lo[i], p_hi[i] + 1):
+                    lists[filled], rows[filled] = at_point + points, row
+                    point_dimension[points], point_key[points] = d, key
+                    filled += 1
+                    points += 1
+        else:
+            if way[row] == UPPER:
+                number = upper + cell[d] + (spaces[d] - 1 - g)
+            elif way[row] == LOWER:
+                number = upper + cells + cell[d] + f
+            elif way[row] == PRESENCE:
+                number = cells + d
+            else:
+                number = cells + dimensions
+            lists[filled], rows[filled] = number, row
+            filled += 1
+    return filled
+
+
+class Runs(NamedTuple):
+    """Runs in the order of their lists; the entries of run r are `start[r]` to `start[r + 1]`."""
+
+    list: npt.NDArray[np.int64]
+    dimension: npt.NDArray[np.int32]
+    side: npt.NDArray[np.uint8]
+    """LOWER_RUN, UPPER_RUN or BAND_RUN + n."""
+    complete: npt.NDArray[np.bool_]
+    """Nothing is left to check: `ref` are rows, and there are no filter words to look at."""
+    start: npt.NDArray[np.int64]
+    key: npt.NDArray[np.int64]
+    """Ascending within a run: a lower bound, the complement of an upper bound, or the lower end of a band."""
+    end: npt.NDArray[np.int64]
+    """The upper end of a band; empty where there are no bands."""
+
+
+def find_runs(
+    entries: Entries, plan: Plan, predicates: Predicates, coded: Coded, scales: Scales, upto: int
+) -> npt.NDArray[np.uint32]:
+    """For each entry of the lists below `upto` the run class that it joins: dimension << 8 | side, 0 for none."""
+    sides = np.zeros(len(plan.access), np.uint32)
+    _sides(plan, predicates, coded, scales, sides)
+    joined = np.zeros(len(entries.row), np.uint32)
+    _join(entries.list, entries.row, sides, upto, joined)
+    return joined
+
+
+@kernel
+def _sides(plan: Any, predicates: Any, coded: Any, scales: Any, sides: Any) -> None:
+    """The run class that the filter predicate of each conjunction would allow."""
+    _, p_mode, p_start, p_lo, p_hi = predicates
+    dimension, shift_at = coded.dimension, scales.shift_at
+    filters = plan.filter
+    for row in range(len(sides)):
+        p = filters[row]
+        if p < 0 or p_mode[p] != 0 or p_start[p + 1] - p_start[p] != 1:
+            continue
+        d = dimension[p]
+        lo, hi = p_lo[p_start[p]], p_hi[p_start[p]]
+        if d >= RANKED or shift_at[d] < 0 or lo == hi or (lo == KEY_MIN and hi == KEY_MAX):
+            continue
+        if hi == KEY_MAX:
+            side = LOWER_RUN
+        elif lo == KEY_MIN:
+            side = UPPER_RUN
+        else:
+            side = BAND_RUN
+            width = U64(hi) - U64(lo)
+            while width > U64(1):
+                width >>= U64(1)
+                side += 1
+        sides[row] = (U32(d) << U32(8)) | U32(side)
+
+
+@kernel
+def _join(lists: Any, rows: Any, sides: Any, upto: int, joined: Any) -> None:
+    """Mark the entries of one list whose classes occur often enough."""
+    at = 0
+    while at < len(lists) and lists[at] < upto:
+        end = at
+        while end < len(lists) and lists[end] == lists[at]:
+            end += 1
+        if end - at >= SHORTEST_RUN:
+            classes = sides[rows[at:end]]
+            ordered = np.sort(classes)
+            begin = 0
+            for i in range(1, len(ordered) + 1):
+                if i == len(ordered) or ordered[i] != ordered[begin]:
+                    if ordered[begin] != 0 and i - begin >= SHORTEST_RUN:
+                        for j in range(len(classes)):
+                            if classes[j] == ordered[begin]:
+                                joined[at + j] = ordered[begin]
+                    begin = i
+        at = end

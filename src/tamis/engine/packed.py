@@ -1,0 +1,82 @@
+"""Many arrays handed to a kernel as one: the addresses and lengths of all of them.
+
+Numba takes some 0.1 us to unpack an array that is passed to a kernel, which for the fifty arrays of a segment is more than many
+events take. So they are packed once, and a call passes one array:
+
+    packed     address length   address length   ...   number number
+               array 0          array 1                the numbers that go with them
+
+Whoever packs arrays keeps them alive, and at their place, for as long as the packed form is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+from numba.np.numpy_support import from_dtype
+
+from tamis.encoding.kernel import COMPILED
+
+Packed = npt.NDArray[np.int64]
+
+
+def packed(arrays: Iterable[npt.NDArray[Any]], numbers: Iterable[int] = ()) -> Packed:
+    """Pack arrays, which must be contiguous, and the numbers that go with them."""
+    flat: list[int] = []
+    for array in arrays:
+        assert array.flags.c_contiguous
+        flat += (array.__array_interface__["data"][0], array.size)
+    return np.array([*flat, *numbers], np.int64)
+
+
+def _reader(dtype: type[np.generic]) -> Any:
+    """A function of a packed array and a place that gives the array of that place, whose elements are of one type."""
+    if not COMPILED:
+
+        def read(given: Any, place: int) -> Any:
+            address, length = int(given[2 * place]), int(given[2 * place + 1])
+            if length == 0:
+                return np.empty(0, dtype)
+            memory: Any = (ctypes.c_char * (length * np.dtype(dtype).itemsize)).from_address(address)
+            return np.frombuffer(memory, dtype)
+
+        return read
+    element = from_dtype(np.dtype(dtype))
+    array_type = types.Array(element, 1, "C")
+
+    def typed(typing_context: Any, given: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            first = builder.mul(arguments[1], ir.Constant(arguments[1].type, 2))
+            second = builder.add(first, ir.Constant(arguments[1].type, 1))
+            address, length = (builder.load(builder.gep(data, [at])) for at in (first, second))
+            array = context.make_array(array_type)(context, builder)
+            size = context.get_constant(types.intp, np.dtype(dtype).itemsize)
+            arrayobj.populate_array(  # type: ignore[no-untyped-call]
+                array,
+                data=builder.inttoptr(address, array.data.type),
+                shape=[length],
+                strides=[size],
+                itemsize=size,
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return array_type(given, types.intp), generate
+
+    return intrinsic(typed)
+
+
+u1 = _reader(np.uint8)
+b1 = _reader(np.bool_)
+i4 = _reader(np.int32)
+u4 = _reader(np.uint32)
+i8 = _reader(np.int64)

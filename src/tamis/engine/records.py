@@ -1,0 +1,270 @@
+"""Records: what is left to check of a conjunction once lists and filter word have let it through.
+
+32-bit words, most selective predicate first within each group. Word 0 is the row, with DOUBT set where some
+predicates are not in the record and keys must be compared. The *shape* of a record, six bits beside its place, says what follows:
+
+    r | s << 4     r range words, s sets
+    DONE           nothing is left to check: there is no record, and the place is the row
+    LONG           a header of two words: numbers of ranges, sets, masks, keys; numbers of codes and of those with edges;
+                   then ranges, codes (edges first), keys, sets, masks
+
+    range   dimension << 16 | first << 8 | width          the event's space minus first, as a byte, is at most width
+    set     two words: six spaces, 15 bits of dimension, negated?
+    mask    dimension, then eight words of bits by space
+    code    two words: dimension << 48 | low << 24 | width          the event's code minus low is at most width
+    keys    dimension | number << 16 | negated? << 31, then two words for each key
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.encoding.kernel import inlined
+from tamis.encoding.leaf import Mode
+from tamis.engine.coding import (
+    CODE,
+    EDGE,
+    KEYS,
+    MASK,
+    MASK_WORDS,
+    NOT_SET,
+    RANGE,
+    RAW,
+    SET,
+    SET_SIZE,
+    fill_mask,
+    spaces_of,
+)
+from tamis.engine.numbers import I64, U8, U32, U64, UP
+from tamis.engine.plan import DONE, LONG, RANKED, SHORT_SETS, is_settled
+from tamis.engine.scale import MISSING
+
+DOUBT = 1 << 31
+"""Set in a row whose keys must be compared."""
+ROW = DOUBT - 1
+PLACE_BITS = 26
+"""A reference to a record is its shape above its place, which has this many bits."""
+MOST_WORDS = 1 << PLACE_BITS
+_HEADER_MOST = 255
+_NONE = int(Mode.NONE)
+
+
+@inlined
+def range_word(dimension: int, first: int, last: int) -> Any:
+    return U32((dimension << 16) | (first << 8) | (last - first))
+
+
+@inlined
+def range_holds(word: Any, space: Any) -> bool:
+    """Whether an event's spaces satisfy a range word."""
+    return U8(space[UP(word >> U32(16))] - U8(word >> U32(8))) <= U8(word)
+
+
+@inlined
+def set_holds(low: Any, high: Any, space: Any) -> bool:
+    """Whether an event's space is among the six bytes of a set, or, negated, is there and is not."""
+    word = U64(low) | (U64(high) << U64(32))
+    s = space[UP((word >> U64(48)) & U64(0x7FFF))]
+    # A byte of the difference is zero where the space is a member: the classic test for a zero byte in a word.
+    difference = (word ^ (U64(s) * U64(0x010101010101))) | U64(0xFFFF000000000000)
+    zero = (difference - U64(0x0101010101010101)) & ~difference & U64(0x808080808080)
+    negated = (word >> U64(63)) != U64(0)
+    return ((zero != U64(0)) != negated) and s != U8(MISSING)
+
+
+@inlined
+def mask_holds(record: Any, at: int, space: Any) -> bool:
+    """Whether an event's space is among the bits of a mask."""
+    s = I64(space[UP(record[UP(at)])])
+    word = record[UP(at + 1 + (s >> 5))]
+    return s != MISSING and (word >> U32(s & 31)) & U32(1) != U32(0)
+
+
+@inlined
+def keys_hold(record: Any, at: int, space: Any, key: Any) -> bool:
+    """Whether an event's key is among some, or, negated, is there and is not."""
+    header = record[UP(at)]
+    dimension = UP(header & U32(0xFFFF))
+    if space[dimension] == MISSING:
+        return False
+    wanted = key[dimension]
+    found = False
+    for w in range(at + 1, at + 1 + 2 * I64((header >> U32(16)) & U32(0x7FFF)), 2):
+        found = found or I64(U64(record[UP(w)]) | (U64(record[UP(w + 1)]) << U64(32))) == wanted
+    return found != (header >> U32(31) != U32(0))
+
+
+@inlined
+def order_of(begin: int, end: int, probability: Any, order: Any) -> None:
+    """Predicate numbers by probability, the least likely first."""
+    for p in range(begin, end):
+        place = p - begin
+        while place > 0 and probability[order[place - 1]] > probability[p]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = p
+
+
+@inlined
+def write_record(
+    begin: int,
+    end: int,
+    settled_access: int,
+    way: int,
+    filtered: int,
+    in_run: bool,
+    predicates: Any,
+    coded: Any,
+    scales: Any,
+    order: Any,
+    mask: Any,
+    counts: Any,
+    out: Any,
+    at: int,
+) -> tuple[int, int]:
+    """Write the record of a conjunction at a place, its row left open; returns its shape and how many words it has.
+
+    `filtered` is the predicate that the filter word, or a run, decides; it is left out where that is exact.
+    """
+    dimension, first, last, kind, exact, probability, low, high = coded
+    p_mode, p_start, p_lo, p_hi = predicates.mode, predicates.start, predicates.lo, predicates.hi
+    cuts, cut, blocks = scales.cuts, scales.cut, scales.blocks
+    lowest, wholes, table_at, table = scales.lowest, scales.wholes, scales.table_at, scales.table
+    order_of(begin, end, probability, order)
+    for group in range(len(counts)):
+        counts[group] = 0
+    left, doubt = 0, False
+    for i in range(end - begin):
+        p = order[i]
+        d = dimension[p]
+        if is_settled(p, d, first, last, exact, scales.spaces, scales.shift_at, settled_access, way, filtered, in_run):
+            continue
+        group = kind[p]
+        if group == NOT_SET:
+            group = SET
+        if group == SET and d >= SHORT_SETS:
+            group = MASK
+        if d >= RANKED or group == RAW:
+            doubt = True
+            continue
+        counts[group] += 1
+        order[left] = p
+        left += 1
+    most = 0
+    for group in range(len(counts)):
+        most = max(most, counts[group])
+    if most > _HEADER_MOST:
+        doubt, left = True, 0
+        for group in range(len(counts)):
+            counts[group] = 0
+    out[at] = U32(DOUBT if doubt else 0)
+    ranges, sets = counts[RANGE], counts[SET]
+    to = at + 1
+    is_long = (counts[MASK] + counts[CODE] + counts[EDGE] + counts[KEYS]) > 0
+    is_long = is_long or ranges > 15 or sets > 3 or (ranges >= 14 and sets == 3)
+    if is_long:
+        out[to] = U32(ranges | (sets << 8) | (counts[MASK] << 16) | (counts[KEYS] << 24))
+        out[to + 1] = U32(counts[CODE] + counts[EDGE]) | (U32(counts[EDGE]) << U32(16))
+        to += 2
+    for group in (RANGE, EDGE, CODE, KEYS, SET, MASK):
+        for i in range(left):
+            p = order[i]
+            d = I64(dimension[p])
+            own = I64(kind[p])
+            if own == NOT_SET:
+                own = SET
+            if own == SET and d >= SHORT_SETS:
+                own = MASK
+            if own != group:
+                continue
+            if group == RANGE:
+                out[to] = range_word(d, I64(first[p]), I64(last[p]))
+                to += 1
+            elif group in (EDGE, CODE):
+                word = (U64(d) << U64(48)) | (U64(low[p]) << U64(24)) | U64(high[p] - low[p])
+                out[to], out[to + 1] = U32(word & U64(0xFFFFFFFF)), U32(word >> U64(32))
+                to += 2
+            elif group == KEYS:
+                negated = 1 if p_mode[p] == _NONE else 0
+                out[to] = U32(d | ((p_start[p + 1] - p_start[p]) << 16) | (negated << 31))
+                to += 1
+                for interval in range(p_start[p], p_start[p + 1]):
+                    key = U64(p_lo[interval])
+                    out[to], out[to + 1] = U32(key & U64(0xFFFFFFFF)), U32(key >> U64(32))
+                    to += 2
+            else:
+                top = scales.spaces[d] - 1
+                if group == SET:
+                    word = _set_word(
+                        p_lo,
+                        p_hi,
+                        p_start[p],
+                        p_start[p + 1],
+                        d,
+                        top,
+                        cuts,
+                        cut,
+                        blocks,
+                        lowest,
+                        wholes,
+                        table_at,
+                        table,
+                    )
+                    word |= (U64(d) << U64(48)) | (U64(kind[p] == NOT_SET) << U64(63))
+                    out[to], out[to + 1] = U32(word & U64(0xFFFFFFFF)), U32(word >> U64(32))
+                    to += 2
+                else:
+                    out[to] = U32(d)
+                    fill_mask(
+                        p_mode[p],
+                        p_lo,
+                        p_hi,
+                        p_start[p],
+                        p_start[p + 1],
+                        d,
+                        top,
+                        cuts,
+                        cut,
+                        blocks,
+                        lowest,
+                        wholes,
+                        table_at,
+                        table,
+                        mask,
+                    )
+                    for m in range(MASK_WORDS):
+                        out[to + 1 + 2 * m] = U32(mask[m] & U64(0xFFFFFFFF))
+                        out[to + 2 + 2 * m] = U32(mask[m] >> U64(32))
+                    to += 1 + 2 * MASK_WORDS
+    if to == at + 1 and not doubt:
+        return DONE, 0
+    return LONG if is_long else ranges | (sets << 4), to - at
+
+
+@inlined
+def _set_word(
+    lo: Any,
+    hi: Any,
+    begin: int,
+    end: int,
+    d: int,
+    top: int,
+    cuts: Any,
+    cut: Any,
+    blocks: Any,
+    lowest: Any,
+    wholes: Any,
+    table_at: Any,
+    table: Any,
+) -> Any:
+    """The spaces of a few intervals in six bytes; the last is repeated."""
+    word, member, count = U64(0), U64(0), 0
+    for i in range(begin, end):
+        f, g = spaces_of(lo[i], hi[i], d, top, cuts, cut, blocks, lowest, wholes, table_at, table)
+        for s in range(f, g + 1):
+            member = U64(s)
+            word |= member << U64(8 * count)
+            count += 1
+    for i in range(count, SET_SIZE):
+        word |= member << U64(8 * i)
+    return word

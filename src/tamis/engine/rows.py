@@ -1,0 +1,177 @@
+"""Rows: the clauses of subscriptions, one row each, on their way into a segment.
+
+A subscription whose expression is a plain conjunction has one row; a DNF has one per clause; one that keeps its tree has a
+row per necessary clause, each with its program. All rows of a subscription travel together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import Conjunctions, equal_conjunctions, hash_conjunctions
+from tamis.encoding.labels import Relabelling
+from tamis.encoding.predicates import Predicates, relabelled, taken
+from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
+from tamis.encoding.runs import run_indices
+from tamis.engine.owners import Owners
+
+
+class Rows(NamedTuple):
+    """Conjunctions with their owners."""
+
+    table: Conjunctions
+    slot: npt.NDArray[np.int32]
+    program: npt.NDArray[np.int64]
+    """Where the owner's program begins in `programs`; ACCEPT: it has none."""
+    several: npt.NDArray[np.bool_]
+    """Whether the owner has other rows too."""
+    programs: Programs
+
+    @property
+    def number(self) -> int:
+        """How many rows there are."""
+        return len(self.slot)
+
+    def relabelled(self, dimension: int, relabelling: Relabelling) -> Rows:
+        """The same with the keys of a dimension following its labels."""
+        table = Conjunctions(self.table.start, relabelled(self.table.predicates, dimension, relabelling))
+        programs = self.programs._replace(predicates=relabelled(self.programs.predicates, dimension, relabelling))
+        return self._replace(table=table, programs=programs)
+
+    def taken(self, chosen: npt.NDArray[Any]) -> Rows:
+        """Some of the rows, in the order of their choice. Programs stay whole."""
+        return Rows(
+            conjunctions_taken(self.table, chosen),
+            self.slot[chosen],
+            self.program[chosen],
+            self.several[chosen],
+            self.programs,
+        )
+
+
+def nbytes(arrays: Any) -> int:
+    """The bytes of all arrays in a nest of tuples."""
+    if isinstance(arrays, int):
+        return 0
+    return int(arrays.nbytes) if isinstance(arrays, np.ndarray) else sum(nbytes(part) for part in arrays)
+
+
+def conjunctions_taken(table: Conjunctions, chosen: npt.NDArray[Any]) -> Conjunctions:
+    counts = np.diff(table.start)[chosen]
+    predicates = taken(table.predicates, run_indices(table.start[:-1][chosen], counts))
+    return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
+
+
+def concatenated(parts: Sequence[Rows]) -> Rows:
+    """The rows of all parts, one after another, with the programs that are still in use."""
+    if len(parts) == 1:
+        return parts[0]
+    programs, moved = NO_PROGRAMS, []
+    for part in parts:
+        programs, program = concatenated_programs(programs, part)
+        moved.append(program)
+    return Rows(
+        _tables([part.table for part in parts]),
+        np.concatenate([part.slot for part in parts]),
+        np.concatenate(moved),
+        np.concatenate([part.several for part in parts]),
+        programs,
+    )
+
+
+def _tables(tables: Sequence[Conjunctions]) -> Conjunctions:
+    return Conjunctions(_starts([table.start for table in tables]), _predicates([table.predicates for table in tables]))
+
+
+def _predicates(parts: Sequence[Predicates]) -> Predicates:
+    return Predicates(
+        np.concatenate([part.dimension for part in parts]),
+        np.concatenate([part.mode for part in parts]),
+        _starts([part.start for part in parts]),
+        np.concatenate([part.lo for part in parts]),
+        np.concatenate([part.hi for part in parts]),
+    )
+
+
+def _starts(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Places in parts as places in all of them together."""
+    before = np.cumsum([0, *(int(part[-1]) for part in parts)])
+    return np.concatenate([part[:-1] + shift for part, shift in zip(parts, before[:-1], strict=True)] + [before[-1:]])
+
+
+def concatenated_programs(programs: Programs, rows: Rows) -> tuple[Programs, npt.NDArray[np.int64]]:
+    """Some programs followed by those of rows, and the program of every row among them."""
+    shift = len(programs.then)
+    jumps = [
+        np.concatenate((old, np.where(new >= 0, new + shift, new)))
+        for old, new in zip(programs[1:], rows.programs[1:], strict=True)
+    ]
+    joined = Programs(_predicates([programs.predicates, rows.programs.predicates]), *jumps)
+    return joined, np.where(rows.program == ACCEPT, ACCEPT, rows.program + shift)
+
+
+def without_idle_programs(rows: Rows) -> Rows:
+    """The same rows with only the programs that some of them run."""
+    steps = rows.programs
+    if len(steps.then) == 0:
+        return rows
+    if (rows.program == ACCEPT).all():
+        return rows._replace(programs=NO_PROGRAMS)
+    reached = np.zeros(len(steps.then), np.bool_)
+    frontier = np.unique(rows.program[rows.program != ACCEPT])
+    while len(frontier):
+        reached[frontier] = True
+        following = np.unique(np.concatenate((steps.then[frontier], steps.otherwise[frontier])))
+        following = following[following >= 0]
+        frontier = following[~reached[following]]
+    kept = np.flatnonzero(reached)
+    number = np.cumsum(reached) - 1
+
+    def moved(targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.where(targets >= 0, number[np.maximum(targets, 0)], targets)
+
+    programs = Programs(taken(steps.predicates, kept), moved(steps.then[kept]), moved(steps.otherwise[kept]))
+    return rows._replace(program=moved(rows.program), programs=programs)
+
+
+def distinct(rows: Rows) -> tuple[Conjunctions, Owners]:
+    """Every distinct conjunction once, and who owns it."""
+    count = rows.number
+    group = _groups(rows.table)
+    plain = (rows.program == ACCEPT) & ~rows.several
+    if group is None:
+        table, shared = rows.table, ~plain
+        group = np.arange(count)
+    else:
+        first = np.full(int(group.max()) + 1, count, np.int64)
+        np.minimum.at(first, group, np.arange(count))
+        table = conjunctions_taken(rows.table, first)
+        shared = np.bincount(group, minlength=len(first)) > 1
+        np.logical_or.at(shared, group, ~plain)
+    sole = np.empty(len(shared), np.int32)
+    sole[group] = rows.slot
+    sole[shared] = ~np.arange(int(shared.sum()), dtype=np.int32)
+    edges = np.flatnonzero(shared[group])
+    number = np.cumsum(shared) - 1
+    order = edges[np.argsort(number[group[edges]], kind="stable")]
+    start = np.append(0, np.cumsum(np.bincount(number[group[edges]], minlength=int(shared.sum()))))
+    return table, Owners(sole, start, rows.slot[order], rows.program[order], rows.several[order])
+
+
+def _groups(table: Conjunctions) -> npt.NDArray[np.int64] | None:
+    """For each conjunction the number of its equals, or None if all are different."""
+    hashes = hash_conjunctions(table)
+    order = np.argsort(hashes, kind="stable")
+    same = np.zeros(len(order), np.bool_)
+    same[1:] = hashes[order][1:] == hashes[order][:-1]
+    if not same.any():
+        return None
+    # Equal hashes of different conjunctions are next to impossible, and then they only stay apart.
+    equal_conjunctions(table, order, same)
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(~same) - 1
+    return group

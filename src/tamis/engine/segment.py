@@ -1,0 +1,174 @@
+"""A segment: an immutable index over the rows of some subscriptions, and how a batch is matched against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import Conjunctions
+from tamis.encoding.events import EventBatch
+from tamis.encoding.programs import ACCEPT, Programs
+from tamis.encoding.runs import run_indices
+from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_body
+from tamis.engine.found import Counts, Found, Life, Slots, Work
+from tamis.engine.match import match_rows
+from tamis.engine.owners import Owners, name_owners, packed_owners
+from tamis.engine.room import Room, Rooms
+from tamis.engine.rows import Rows, conjunctions_taken, distinct, nbytes, without_idle_programs
+from tamis.engine.scale import MOST_SPACES
+from tamis.engine.single import NO_ROOM, match_single
+
+
+class Segment:
+    """Rows that do not change any more, and the index over them."""
+
+    def __init__(self, table: Conjunctions, owners: Owners, programs: Programs, body: Body) -> None:
+        self.table = table
+        self.owners = owners
+        self.programs = programs
+        self.body = body
+        self.owned = int(np.count_nonzero(owners.sole >= 0)) + len(owners.slot)
+        """How many rows went into it, equal ones counted each."""
+        for array in _arrays((table, owners, programs, body)):
+            # Numba compiles anew for arrays that may not be written to, as those of mapped files: let all be like them.
+            array.setflags(write=False)
+        self._packed_body = packed_body(body)
+        self._packed_owners = packed_owners(owners, body.row, table, programs)
+
+    @classmethod
+    def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
+        """Build the index over some rows."""
+        table, owners = distinct(rows)
+        body = build(table, sample)
+        return cls(table, owners._replace(sole=owners.sole[body.row]), rows.programs, body)
+
+    def __len__(self) -> int:
+        """The number of distinct conjunctions."""
+        return len(self.owners.sole)
+
+    def rows(self, life: Life) -> Rows:
+        """The rows whose owners are alive."""
+        owners = self.owners
+        plain = np.flatnonzero(owners.sole >= 0)
+        shared = np.flatnonzero(owners.sole < 0)
+        groups = ~owners.sole[shared]
+        sizes = np.diff(owners.start)[groups]
+        edges = run_indices(owners.start[:-1][groups], sizes)
+        slot = np.concatenate((owners.sole[plain], owners.slot[edges]))
+        alive = np.ones(len(slot), np.bool_) if len(life.died) == 0 else life.died[slot] > life.now
+        conjunction = np.concatenate((self.body.row[plain], np.repeat(self.body.row[shared], sizes)))[alive]
+        program = np.concatenate((np.full(len(plain), ACCEPT, np.int64), owners.program[edges]))
+        several = np.concatenate((np.zeros(len(plain), np.bool_), owners.several[edges]))
+        table = conjunctions_taken(self.table, conjunction)
+        return without_idle_programs(Rows(table, slot[alive], program[alive], several[alive], self.programs))
+
+    def slots(self) -> Slots:
+        """The slots of all owners, some of them several times."""
+        return np.concatenate((self.owners.sole[self.owners.sole >= 0], self.owners.slot))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the index: what matching reads."""
+        return nbytes((self.body, self.owners))
+
+    @property
+    def table_nbytes(self) -> int:
+        """The bytes of the rows in keys: what merging reads, and matching where keys must be compared."""
+        return nbytes((self.table, self.programs))
+
+    def stats(self) -> dict[str, Any]:
+        begin = self.body.directory.begin
+        cells, dimensions = self.body.cells, self.body.dimensions
+        always = begin[cells + dimensions : cells + dimensions + 2].astype(np.int64) & (HAS_RUNS - 1)
+        return {
+            "rows": self.owned,
+            "conjunctions": len(self),
+            "dimensions": dimensions,
+            "wide_dimensions": len(self.body.lookup.shift) // (MOST_SPACES + 1),
+            "lists": int(np.count_nonzero(np.diff(begin.astype(np.int64) & (HAS_RUNS - 1)))),
+            "entries": (len(self.body.entry) + len(self.body.run_entry)) // 2 - 128,
+            "runs": len(self.body.runs.list),
+            "always": int(always[1] - always[0]),
+            "bytes": self.nbytes,
+            "table_bytes": self.table_nbytes,
+        }
+
+    def match(self, batch: EventBatch, dimensions: int, life: Life, rooms: Rooms) -> Found:
+        """Match a batch, in scratch space of the calling thread."""
+        counts = np.zeros(len(batch.start) - 1, np.int64)
+        parts: list[Slots] = []
+        work = np.zeros(3, np.int64)
+        room = rooms.of(self)
+        event = 0
+        while event < len(counts):
+            stopped, _, lack, need = match_rows(
+                self._packed_body, batch, room.packed_scratch, (event, len(counts)), counts, room.rows, work
+            )
+            work[2] += self._name(batch, (event, stopped), counts, room, dimensions, life, parts)
+            event = stopped
+            if lack:
+                room.enlarge(lack, need)
+        slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
+        return Found(counts, slots, Work(*work.tolist()))
+
+    def match_single(self, batch: EventBatch, dimensions: int, life: Life, rooms: Rooms) -> tuple[Slots, Work]:
+        """Match a batch of one event."""
+        room = rooms.of(self)
+        count = match_single(self._packed_body, self._packed_owners, room.packed_single(dimensions), batch, life)
+        if count == NO_ROOM:
+            found = self.match(batch, dimensions, life, rooms)
+            return found.slots, found.work
+        work = Work(*room.work.tolist())
+        room.work[:] = 0
+        return room.out[:count].copy(), work
+
+    def _name(
+        self,
+        batch: EventBatch,
+        place: tuple[int, int],
+        counts: Counts,
+        room: Room,
+        dimensions: int,
+        life: Life,
+        parts: list[Slots],
+    ) -> int:
+        """Turn rows into slots; returns how many rows were judged by their keys."""
+        event, stop = place
+        at, compared = 0, 0
+        size = int(counts[event:stop].sum())
+        while event < stop:
+            out = np.empty(size, np.int32)
+            event, at, filled, judged = name_owners(
+                self._packed_owners,
+                batch,
+                life,
+                (room.rows, counts),
+                (event, stop, at),
+                room.event(dimensions),
+                (out, room.clauses(size)),
+            )
+            parts.append(out[:filled])
+            compared += judged
+            size = max(2 * size, 1024)
+        return compared
+
+
+def segments_of(rows: Rows, sample: EventBatch | None) -> list[Segment]:
+    """Build some rows into as few segments as can hold them."""
+    rows = without_idle_programs(rows)
+    try:
+        return [Segment.of(rows, sample)]
+    except SegmentFullError:
+        # Rows of one subscription stay together.
+        order = np.argsort(rows.slot, kind="stable")
+        middle = int(np.searchsorted(rows.slot[order], rows.slot[order[len(order) // 2]]))
+        halves = (order[:middle], order[middle:]) if middle else (order[: len(order) // 2], order[len(order) // 2 :])
+        return [segment for half in halves for segment in segments_of(rows.taken(half), sample)]
+
+
+def _arrays(nest: Any) -> list[npt.NDArray[Any]]:
+    if isinstance(nest, int):
+        return []
+    return [nest] if isinstance(nest, np.ndarray) else [array for part in nest for array in _arrays(part)]

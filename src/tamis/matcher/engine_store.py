@@ -1,0 +1,250 @@
+"""Subscriptions over the engine.
+
+One writer at a time changes the store, under its lock; any number of threads match meanwhile. What an event's value is in keys
+depends on the constants that are known, so encoding an event and taking the engine's version of that moment belong
+together: the gate keeps constants from changing in between. Matching itself needs no lock.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.encoding.compile import Compiler
+from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.event_table import encode_table
+from tamis.encoding.events import EncodedEvents, EventBatch, encode_event, encode_flat
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.labels import Relabelling
+from tamis.encoding.predicate_rows import PredicateRows
+from tamis.engine.engine import Engine, Version
+from tamis.engine.found import Found, Work
+from tamis.engine.top import keep_heaviest
+from tamis.language.event import FlatEvent
+from tamis.language.expression import Expression
+from tamis.language.schema import Schema
+from tamis.matcher.clauses import ClauseRows, RowCompiler
+from tamis.matcher.gate import Gate
+from tamis.matcher.ids import Id, Ids
+from tamis.matcher.sources import Block, Sources
+from tamis.matcher.store import Matched, Store
+
+# Subscriptions that are added one by one wait for each other up to this many.
+_MOST_PENDING = 256
+# A thread is given so many parts of a batch, since some events take longer than others.
+_PARTS = 4
+
+
+@dataclass(slots=True)
+class Done:
+    """How much matching has been done so far."""
+
+    events: int = 0
+    candidates: int = 0
+    survivors: int = 0
+    compared: int = 0
+    mismatched: int = 0
+
+
+class _Seen(NamedTuple):
+    """Encoded events, and what of the store belongs to that moment."""
+
+    encoded: EncodedEvents
+    version: Version
+    ids: Ids
+    dimensions: int
+
+
+class EngineStore(Store[ClauseRows]):
+    """Subscriptions in segments and deltas."""
+
+    name = "engine"
+
+    def __init__(self, scalars: Container[str]) -> None:
+        super().__init__()
+        self._scalars = scalars
+        self._gate = Gate()
+        self._moves = 0
+        self.done = Done()
+        self.engine = Engine(lambda: None)
+        self._reset()
+
+    def _reset(self) -> None:
+        self.ids = Ids()
+        self.sources = Sources()
+        self.dimensions = Dimensions()
+        self._rows = RowCompiler(Compiler(self.dimensions, self._relabel, self._scalars), lambda: self._moves)
+        self._weights = GrowingArray(np.float64)
+        self._weighted = False
+        self._pending: list[tuple[int, Expression]] = []
+
+    # -- adding and removing
+
+    def compile(self, expressions: Sequence[Expression]) -> ClauseRows:
+        with self._gate.writing():
+            return self._rows.compile(expressions)
+
+    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClauseRows:
+        with self._gate.writing():
+            return self._rows.compile_rows(rows, identifiers)
+
+    def add(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: npt.NDArray[np.float64]) -> None:
+        self.flush()
+        slots = self._enter(identifiers, block, weights)
+        self.engine.add(clauses.of_slots(slots))
+        self.engine.publish()
+
+    def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
+        slot = int(self.engine.new_slots(1)[0])
+        self.ids.add_one(identifier, slot)
+        self.sources.add_one(given, slot)
+        self._weigh(slot, weight)
+        self._pending.append((slot, expression))
+        if len(self._pending) >= _MOST_PENDING:
+            self.flush()
+
+    def _enter(self, identifiers: list[Id], block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+        slots = self.engine.new_slots(len(identifiers))
+        self.ids.add(identifiers, slots)
+        self.sources.add(block, slots)
+        if len(slots):
+            self._weigh(slots, weights)
+        return slots
+
+    def _weigh(self, slots: Any, weights: Any) -> None:
+        self._weighted = self._weighted or bool(np.any(weights))
+        missing = int(np.max(slots)) + 1 - len(self._weights)
+        if missing > 0:
+            self._weights.grow(missing, fill=0.0)
+        self._weights.view()[slots] = weights
+
+    def flush(self) -> None:
+        """Compile what `add_one` left; nothing can go wrong with an expression that was read."""
+        if not self._pending:
+            return
+        with self.lock:
+            pending, self._pending = self._pending, []
+            if pending:
+                clauses = self.compile([expression for _, expression in pending])
+                self.engine.add(clauses.of_slots(np.array([slot for slot, _ in pending], np.int32)))
+                self.engine.publish()
+
+    def remove(self, identifier: Id) -> None:
+        self.flush()
+        slot = self.ids.slot(identifier)
+        self.ids.remove(identifier)
+        self.sources.remove(slot)
+        if len(self.ids) == 0:
+            self.clear()
+            return
+        self.engine.remove(np.array([slot], np.int32))
+        self.engine.publish()
+
+    def replace(self, identifier: Id, clauses: ClauseRows, block: Block, weight: float) -> None:
+        self.flush()
+        old = self.ids.slot(identifier)
+        self.ids.remove(identifier)
+        self.sources.remove(old)
+        slots = self._enter([identifier], block, np.array([weight]))
+        self.engine.add(clauses.of_slots(slots))
+        self.engine.remove(np.array([old], np.int32))
+        self.engine.publish()
+
+    def clear(self) -> None:
+        """Forget all subscriptions, and with them every dimension and constant."""
+        with self._gate.writing():
+            self.engine.clear()
+            self._reset()
+
+    def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
+        """Keys of a dimension move: those that are stored follow. Whoever encodes waits meanwhile."""
+        self._moves += 1
+        self.engine.relabel(dimension, relabelling)
+        self.engine.publish()
+
+    # -- matching
+
+    def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
+        if self._pending:
+            self.flush()
+        with self._gate.lock:
+            seen = self._seen(encode_event(event, self.dimensions))
+        slots, work = self.engine.match_single(seen.version, seen.encoded.batch, seen.dimensions)
+        self._count(1, seen.encoded.mismatched, work)
+        if k is not None:
+            _, slots = keep_heaviest(np.array([len(slots)]), slots, self._weights.view(), k)
+        return seen.ids.name(slots)
+
+    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
+        self.flush()
+        with self._gate.reading():
+            seen = self._seen(encode_flat(events, self.dimensions))
+        return self._matched(seen, threads, k)
+
+    def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
+        self.flush()
+        with self._gate.reading():
+            seen = self._seen(encode_table(events, self.dimensions, schema))
+        return self._matched(seen, threads, k)
+
+    def _seen(self, encoded: EncodedEvents) -> _Seen:
+        return _Seen(encoded, self.engine.version, self.ids, len(self.dimensions))
+
+    def _matched(self, seen: _Seen, threads: int, k: int | None) -> Matched:
+        found = self._in_threads(seen.version, seen.encoded.batch, seen.dimensions, threads)
+        self._count(len(found.counts), seen.encoded.mismatched, found.work)
+        if k is not None:
+            found = self._heaviest(found, k)
+        return Matched(found.counts, found.slots, seen.ids, seen.version)
+
+    def _in_threads(self, version: Version, batch: EventBatch, dimensions: int, threads: int) -> Found:
+        events = len(batch.start) - 1
+        parts = min(events, threads * _PARTS)
+        if threads == 1 or parts < 2:
+            return self.engine.match(version, batch, dimensions)
+        bounds = np.linspace(0, events, parts + 1).astype(np.int64).tolist()
+        batches = [batch._replace(start=batch.start[first : last + 1]) for first, last in itertools.pairwise(bounds)]
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(lambda part: self.engine.match(version, part, dimensions), batches))
+        work = found[0].work
+        for part in found[1:]:
+            work = work.plus(part.work)
+        counts, slots = (np.concatenate([part[column] for part in found]) for column in (0, 1))
+        return Found(counts, slots, work)
+
+    def _heaviest(self, found: Found, k: int) -> Found:
+        counts, slots = keep_heaviest(found.counts, found.slots, self._weights.view(), k)
+        return found._replace(counts=counts, slots=slots)
+
+    def _count(self, events: int, mismatched: int, work: Work) -> None:
+        done = self.done
+        done.events += events
+        done.candidates += work.entries
+        done.survivors += work.survivors
+        done.compared += work.compared
+        done.mismatched += mismatched
+
+    def stats(self) -> dict[str, Any]:
+        self.flush()
+        done = self.done
+        engine = self.engine.stats()
+        return {
+            "index": self.name,
+            "subscriptions": len(self),
+            "conjunctions": sum(part["conjunctions"] for part in engine["segments"]) + engine["delta_rows"],
+            "dimensions": len(self.dimensions),
+            "bytes": sum(part["bytes"] + part["table_bytes"] for part in engine["segments"]),
+            "index_stats": engine,
+            "events": done.events,
+            "candidates": done.candidates,
+            "survivors": done.survivors,
+            "compared": done.compared,
+            "mismatched": done.mismatched,
+        }

@@ -1,0 +1,106 @@
+"""Weights, limits and threads as users give them."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.errors import OptionError, shortened
+from tamis.language.values import is_iterable
+
+# Below this, starting threads costs more than they save.
+_FEWEST_FOR_THREADS = 256
+
+
+def plain_weight(weight: object) -> float:
+    """A weight as a float.
+
+    Raises
+    ------
+    OptionError
+    """
+    if isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool):
+        plain = float(weight)
+        if math.isfinite(plain):
+            return plain
+    raise OptionError(f"a weight is a finite number, not {shortened(weight)}")
+
+
+def plain_weights(weights: object, count: int) -> npt.NDArray[np.float64]:
+    """The weights of so many subscriptions; None: all weigh nothing.
+
+    Raises
+    ------
+    OptionError
+    """
+    if weights is None:
+        return np.zeros(count)
+    if not is_iterable(weights):
+        raise OptionError(f"weights are a list, one for each id, not {type(weights).__name__}")
+    assert isinstance(weights, Iterable)
+    given = list(weights)
+    if len(given) != count:
+        raise OptionError(f"{count} ids for {len(given)} weights")
+    return np.array([plain_weight(weight) for weight in given], np.float64)
+
+
+def weights_of(column: pa.ChunkedArray) -> list[float]:
+    """The weights of a column of numbers; null weighs nothing.
+
+    Raises
+    ------
+    OptionError
+    """
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        raise OptionError(f"the column 'weight' must be numbers, not {kind}")
+    return [0.0 if weight is None else weight for weight in column.to_pylist()]
+
+
+def plain_limit(k: object) -> int:
+    """How many matches of each event are wanted.
+
+    Raises
+    ------
+    OptionError
+    """
+    limit = _whole(k)
+    if limit is None or limit < 1:
+        raise OptionError(f"k is how many matches of each event are wanted, 1 or more, not {shortened(k)}")
+    return limit
+
+
+def plain_threads(threads: object, events: int) -> int:
+    """How many threads match so many events.
+
+    Raises
+    ------
+    OptionError
+    """
+    if threads is None:
+        return processors() if events >= _FEWEST_FOR_THREADS else 1
+    count = _whole(threads)
+    if count is None or count < 1:
+        raise OptionError(f"threads is how many threads match, 1 or more, not {shortened(threads)}")
+    return count
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None

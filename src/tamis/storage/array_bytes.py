@@ -1,0 +1,48 @@
+"""Arrays of any layout in memory, as the bytes that a container holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.errors import SnapshotError, shortened
+from tamis.storage.checksum import Checksum
+from tamis.storage.layout import DTYPES, Entry, padded
+
+PIECE_BYTES = 2**20
+"""How much is summed and written at a time: so little that it stays in the processor's cache between the two."""
+
+
+def write_array(stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str) -> Entry:
+    """Write an array at the end of the file."""
+    dtype = _stored_dtype(name, array, path)
+    start = stream.tell()
+    total = Checksum()
+    for piece in _pieces(array, dtype):
+        total.update(piece)
+        stream.write(piece.data)
+    return Entry(name, dtype, array.shape, start, array.size * dtype.itemsize, total.value())
+
+
+def _stored_dtype(name: str, array: npt.NDArray[Any], path: str) -> np.dtype[Any]:
+    if not isinstance(name, str):
+        raise SnapshotError(f"the name of an array must be a string, not {shortened(name)}", path=path)
+    if not isinstance(array, np.ndarray):
+        raise SnapshotError(f"{shortened(name)} is not a NumPy array but a {type(array).__name__}", path=path)
+    dtype = DTYPES.get(array.dtype.str.replace(">", "<"))
+    if dtype is None:
+        stored = "stored are booleans, integers and floats of 32 or 64 bits"
+        raise SnapshotError(f"array {shortened(name)} has the dtype {array.dtype}; {stored}", path=path)
+    return dtype
+
+
+def _pieces(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[npt.NDArray[np.uint8]]:
+    """The bytes of an array in C order, some at a time; only what does not lie so in memory is copied."""
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    step = PIECE_BYTES // dtype.itemsize
+    for first in range(0, array.size, step):
+        piece = np.ascontiguousarray(flat[first : first + step], dtype)
+        yield padded(piece.view(np.uint8))

@@ -1,0 +1,212 @@
+"""A container: any number of named arrays and a little JSON in one file. The bottom layer of snapshots.
+
+`write` streams arrays to a file that appears whole or not at all. `open` maps the file into memory and reads its directory;
+an array is a view of the mapped bytes, shared between all processes that have the file open, and is checked when it is
+first asked for. `tamis.storage.layout` draws the bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from json import dumps
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.errors import SnapshotError, did_you_mean, shortened
+from tamis.storage.array_bytes import write_array
+from tamis.storage.checksum import checksum
+from tamis.storage.file_bytes import file_bytes
+from tamis.storage.layout import (
+    ADVICE,
+    HEADER_SIZE,
+    Directory,
+    Entry,
+    Header,
+    Json,
+    directory_bytes,
+    padded,
+    padded_size,
+    read_directory,
+)
+from tamis.storage.replacing import replacing
+from tamis.storage.tables import from_bytes
+
+
+def write(
+    path: str | os.PathLike[str], arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Json] | None = None
+) -> None:
+    """Write arrays to a file, which replaces what is there when all of it is safe on disk.
+
+    Parameters
+    ----------
+    path : path
+        The file. Its folder must be there.
+    arrays : mapping of str to array
+        Booleans, integers and floats of 32 or 64 bits, of any shape and layout. They are taken one after another, so a
+        mapping may make each when it is asked for; no second copy is held.
+    meta : mapping, optional
+        What JSON can hold, to be read back at opening.
+
+    Raises
+    ------
+    SnapshotError
+        When an array or `meta` cannot be stored, or the file cannot be written. What was there before is unchanged.
+    """
+    name = os.fsdecode(path)
+    _refuse_big_endian(name)
+    meta_text = _meta_text({} if meta is None else meta, name)
+    with replacing(name) as stream:
+        stream.write(bytes(HEADER_SIZE))
+        entries = [write_array(stream, key, array, name) for key, array in arrays.items()]
+        text = directory_bytes(entries, meta_text)
+        directory = padded(np.frombuffer(text, np.uint8))
+        header = Header(stream.tell(), len(text), checksum(directory))
+        stream.write(directory.data)
+        stream.seek(0)
+        stream.write(header.packed())
+
+
+def open(path: str | os.PathLike[str], mmap: bool = True) -> Container:
+    """Open a file that `write` made.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    mmap : bool
+        Whether to map the file into memory, which takes no time. Otherwise it is read as a whole, and may be truncated
+        or be on a disk that goes away afterwards.
+
+    Raises
+    ------
+    SnapshotError
+        When it is not there, not a container, of a version that is not read, cut off, or its directory is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = f"{folder.name}/alerts.snapshot"
+    >>> write(path, {"start": np.array([0, 2, 5])}, {"subscriptions": 2})
+    >>> with open(path) as container:
+    ...     container.meta, container.array("start").tolist()
+    ({'subscriptions': 2}, [0, 2, 5])
+    """
+    name = os.fsdecode(path)
+    _refuse_big_endian(name)
+    header, data = file_bytes(name, mapped=mmap)
+    return Container(name, data, read_directory(data, header, name))
+
+
+class Container:
+    """A file of arrays, open for reading.
+
+    The arrays keep the file's bytes alive, so closing, or letting the container go, takes none of them away. Any number of
+    threads may read; a check that two of them need at once is made twice.
+    """
+
+    def __init__(self, path: str, data: npt.NDArray[np.uint8], directory: Directory) -> None:
+        self.path = path
+        self._data: npt.NDArray[np.uint8] | None = data
+        self._directory = directory
+        self._checked: set[str] = set()
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What was given to `write`, as JSON gives it back."""
+        return self._directory.meta
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arrays, in the order in which they were written."""
+        return tuple(self._directory.entries)
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """An array, read-only and without a copy. It is checked when it is first asked for.
+
+        Raises
+        ------
+        SnapshotError
+            When it is damaged, when there is none of this name, or the container is closed.
+        """
+        data, entry = self._bytes(), self._entry(name)
+        if name not in self._checked:
+            self._check(data, entry)
+        return data[entry.start : entry.start + entry.size].view(entry.dtype).reshape(entry.shape)
+
+    def table(self, name: str) -> pa.Table:
+        """The Arrow table that `tamis.storage.tables.to_bytes` made an array of, without a copy.
+
+        Raises
+        ------
+        SnapshotError
+            As for `array`, and when the array is not a table.
+        """
+        array = self.array(name)
+        try:
+            return from_bytes(array)
+        except (pa.ArrowException, OSError):
+            raise SnapshotError(f"array {shortened(name)} is not a table: ask for the array", path=self.path) from None
+
+    def verify(self) -> None:
+        """Check all arrays now, those that have been checked before too.
+
+        Raises
+        ------
+        SnapshotError
+            When one is damaged, or the container is closed.
+        """
+        data = self._bytes()
+        for entry in self._directory.entries.values():
+            self._check(data, entry)
+
+    def close(self) -> None:
+        """Give no more arrays. The file is let go of when the last array is."""
+        self._data = None
+
+    def __enter__(self) -> Container:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._data is None else ""
+        return f"Container({shortened(self.path)}, {len(self._directory.entries)} arrays{state})"
+
+    def _bytes(self) -> npt.NDArray[np.uint8]:
+        if self._data is None:
+            raise SnapshotError("is closed: open it again", path=self.path)
+        return self._data
+
+    def _entry(self, name: str) -> Entry:
+        entry = self._directory.entries.get(name)
+        if entry is None:
+            hint = did_you_mean(name, list(self._directory.entries))
+            raise SnapshotError(f"has no array {shortened(name)}{hint}", path=self.path)
+        return entry
+
+    def _check(self, data: npt.NDArray[np.uint8], entry: Entry) -> None:
+        if checksum(data[entry.start : entry.start + padded_size(entry.size)]) != entry.checksum:
+            raise SnapshotError(f"array {shortened(entry.name)} is damaged: {ADVICE}", path=self.path)
+        self._checked.add(entry.name)
+
+
+def _meta_text(meta: Mapping[str, Json], path: str) -> str:
+    try:
+        return dumps(dict(meta), allow_nan=False)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise SnapshotError(f"`meta` cannot be written as JSON: {error}", path=path) from None
+
+
+def _refuse_big_endian(path: str) -> None:
+    if sys.byteorder != "little":
+        raise SnapshotError("snapshots are read and written on little-endian machines only", path=path)

@@ -1,0 +1,71 @@
+"""The bytes of a container's file, mapped into memory or read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from io import BufferedReader
+from mmap import ACCESS_READ
+from mmap import mmap as memory_map
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.errors import SnapshotError
+from tamis.storage.layout import ADVICE, ALIGNMENT, HEADER_SIZE, Header, read_header
+
+
+def file_bytes(path: str, *, mapped: bool) -> tuple[Header, npt.NDArray[np.uint8]]:
+    """The header of a file, checked, and all its bytes, read-only. A file that is no container is not read further.
+
+    Raises
+    ------
+    SnapshotError
+        When it is not there, cannot be read, or its header is refused.
+    """
+    _check_regular(path)
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            header = read_header(stream.read(HEADER_SIZE), size, path)
+            return header, _mapped(stream, size, path) if mapped else _loaded(stream, size, path)
+    except OSError as error:
+        raise _cannot_read(path, error) from None
+
+
+def _check_regular(path: str) -> None:
+    """Refuse what is no file: to open a pipe would wait for whoever writes to it."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise SnapshotError("there is no such file: name a file that Tamis has written", path=path or "''") from None
+    except (OSError, ValueError) as error:
+        raise _cannot_read(path, error) from None
+    if stat.S_ISDIR(mode):
+        raise SnapshotError("is a folder: name a file in it", path=path)
+    if not stat.S_ISREG(mode):
+        raise SnapshotError("is a pipe or a device: name a file", path=path)
+
+
+def _mapped(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint8]:
+    try:
+        data = memory_map(stream.fileno(), size, access=ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise SnapshotError(f"cannot be mapped into memory, try mmap=False: {error}", path=path) from None
+    return np.frombuffer(data, np.uint8)
+
+
+def _loaded(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint8]:
+    """All bytes in memory, aligned as they are in a mapped file."""
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    data = room[start : start + size].data
+    stream.seek(0)
+    if stream.readinto(data) != size:
+        raise SnapshotError(f"was cut off while it was read: {ADVICE}", path=path)
+    return np.frombuffer(data.toreadonly(), np.uint8)
+
+
+def _cannot_read(path: str, error: OSError | ValueError) -> SnapshotError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or error
+    return SnapshotError(f"cannot be read: {reason}", path=path)

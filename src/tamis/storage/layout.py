@@ -1,0 +1,186 @@
+"""The bytes of a container: a header, the arrays, a directory.
+
+    0          64                     a multiple of 64 each
+    | header   | array 0 | array 1 | ...    | directory |
+      start, size and checksum of  -------->  meta, and of every array: name, dtype, shape, checksum
+
+All numbers are little-endian. Everything starts at a multiple of 64 bytes and is padded to the next with zeros, which its
+checksum covers too: no byte of the file is outside a checksum, and arrays follow one another without gaps, so that the
+directory need not say where they start. `docs/snapshot-format.md` tells the same to those who write a reader of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.errors import SnapshotError, shortened
+from tamis.storage.checksum import checksum
+
+Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
+
+VERSION = 1
+"""The format that is written."""
+OLDEST_VERSION = 1
+"""The oldest format that is read."""
+
+ALIGNMENT = 64
+# The first byte is not text, and the last two do not survive a conversion of line ends.
+MAGIC = b"\xf3TAMIS\r\n"
+_HEADER = struct.Struct("<8sI4xQQQ16xQ")
+HEADER_SIZE = _HEADER.size
+_CHECKSUM_SIZE = 8
+
+_CODES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8")
+DTYPES = {code: np.dtype(code) for code in _CODES}
+# NumPy's own limits.
+_MOST_DIMENSIONS = 64
+_MOST_BYTES = 2**63 - 1
+
+ADVICE = "take it from a copy, or write the snapshot again"
+
+
+class Header(NamedTuple):
+    """Where the directory is."""
+
+    start: int
+    size: int
+    checksum: int
+
+    def packed(self) -> bytes:
+        blank = _HEADER.pack(MAGIC, VERSION, *self, 0)
+        return blank[:-_CHECKSUM_SIZE] + _header_checksum(blank).to_bytes(_CHECKSUM_SIZE, "little")
+
+
+class Entry(NamedTuple):
+    """An array in the file: `size` bytes from `start`, without the padding behind them."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    size: int
+    checksum: int
+
+
+class Directory(NamedTuple):
+    """What the file holds. The entries are in the order of their bytes."""
+
+    meta: dict[str, Any]
+    entries: dict[str, Entry]
+
+
+def padded_size(size: int) -> int:
+    return size + -size % ALIGNMENT
+
+
+def padded(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The bytes with zeros behind them up to a multiple of 64; without a copy where none are missing."""
+    missing = -len(data) % ALIGNMENT
+    return np.concatenate((data, np.zeros(missing, np.uint8))) if missing else data
+
+
+def read_header(head: bytes, size: int, path: str) -> Header:
+    """Read the header of a file of `size` bytes.
+
+    Raises
+    ------
+    SnapshotError
+        When the file is not a container, not one of our version, damaged in its header, or not as long as it says.
+    """
+    _check_kind(head, path)
+    if int.from_bytes(head[-_CHECKSUM_SIZE:], "little") != _header_checksum(head):
+        raise SnapshotError(f"its header is damaged: {ADVICE}", path=path)
+    _, version, *place, _ = _HEADER.unpack(head)
+    _check_version(version, path)
+    header = Header(*place)
+    expected = header.start + padded_size(header.size)
+    if size < expected:
+        raise SnapshotError(f"is cut off: it has {size:,} of {expected:,} bytes; {ADVICE}", path=path)
+    if size > expected:
+        raise SnapshotError(f"has {size - expected:,} bytes too many behind its end: {ADVICE}", path=path)
+    return header
+
+
+def _check_kind(head: bytes, path: str) -> None:
+    if not head:
+        raise SnapshotError(f"is empty: {ADVICE}", path=path)
+    if not MAGIC.startswith(head[: len(MAGIC)]):
+        begins = f"it begins with {shortened(head[: len(MAGIC)])}"
+        raise SnapshotError(f"is not a snapshot of Tamis, {begins}: name a file that Tamis has written", path=path)
+    if len(head) < HEADER_SIZE:
+        raise SnapshotError(f"is cut off within its header, after {len(head)} bytes: {ADVICE}", path=path)
+
+
+def _check_version(version: int, path: str) -> None:
+    reads = f"version {VERSION}" if OLDEST_VERSION == VERSION else f"versions {OLDEST_VERSION} to {VERSION}"
+    if version > VERSION:
+        raise SnapshotError(
+            f"has format version {version}, and this Tamis reads {reads}: use a newer Tamis, or write it with this one",
+            path=path,
+        )
+    if version < OLDEST_VERSION:
+        raise SnapshotError(
+            f"has format version {version}, and this Tamis reads {reads}: write the snapshot again", path=path
+        )
+
+
+def _header_checksum(header: bytes) -> int:
+    """The checksum of a header with zeros where the checksum goes."""
+    blank = header[:-_CHECKSUM_SIZE] + bytes(_CHECKSUM_SIZE)
+    return checksum(np.frombuffer(blank, np.uint8))
+
+
+def directory_bytes(entries: list[Entry], meta: str) -> bytes:
+    """The directory, as JSON; `meta` is JSON already."""
+    rows = [[e.name, e.dtype.str, list(e.shape), f"{e.checksum:016x}"] for e in entries]
+    return f'{{"meta": {meta}, "arrays": {json.dumps(rows)}}}'.encode()
+
+
+def read_directory(data: npt.NDArray[np.uint8], header: Header, path: str) -> Directory:
+    """Read the directory of a file, given all its bytes.
+
+    Raises
+    ------
+    SnapshotError
+        When it is damaged, or says what cannot be.
+    """
+    section = data[header.start :]
+    if checksum(section) != header.checksum:
+        raise SnapshotError(f"its directory is damaged: {ADVICE}", path=path)
+    try:
+        content = json.loads(section[: header.size].tobytes())
+        meta, rows = content["meta"], content["arrays"]
+        entries = _entries(rows)
+        end = entries[-1].start + padded_size(entries[-1].size) if entries else HEADER_SIZE
+        directory = Directory(meta, {entry.name: entry for entry in entries})
+        sound = isinstance(meta, dict) and end == header.start and len(directory.entries) == len(entries)
+    except (KeyError, RecursionError, TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise SnapshotError("its directory says what cannot be: name a file that Tamis has written", path=path)
+    return directory
+
+
+def _entries(rows: list[Any]) -> list[Entry]:
+    entries = []
+    start = HEADER_SIZE
+    for name, code, shape, digits in rows:
+        dtype = DTYPES[code]
+        if not isinstance(name, str) or len(shape) > _MOST_DIMENSIONS:
+            raise ValueError
+        if not all(type(length) is int and length >= 0 for length in shape):
+            raise ValueError
+        # NumPy refuses shapes that would be too large if they were not empty.
+        if math.prod(length or 1 for length in shape) * dtype.itemsize > _MOST_BYTES:
+            raise ValueError
+        size = math.prod(shape) * dtype.itemsize
+        entries.append(Entry(name, dtype, tuple(shape), start, size, int(digits, 16)))
+        start += padded_size(size)
+    return entries

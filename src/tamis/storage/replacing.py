@@ -1,0 +1,129 @@
+"""Writing a file so that it takes the place of another whole or not at all, whatever happens meanwhile.
+
+    .alerts.snapshot.5f0c2a91.part      written, flushed to disk, then renamed:
+    alerts.snapshot                     the old bytes until then, the new ones after
+
+The part is removed when writing fails. A process that is killed leaves it behind; the next one that writes the same file
+removes it. It tells such a part from that of a living writer by the lock that the latter holds.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from tamis.errors import SnapshotError
+
+if sys.platform != "win32":
+    import fcntl
+
+_TOKEN_BYTES = 4
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of `path`, safe on disk, when the block ends without an error.
+
+    A link stays a link: what it points to is replaced. The new file has the permissions of the old one.
+
+    Raises
+    ------
+    SnapshotError
+        When it cannot be written; what was there before is then unchanged.
+    """
+    target = _target(path)
+    _remove_leftovers(target)
+    try:
+        with _new_part(target) as stream:
+            try:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+                if sys.platform == "win32":  # which renames no open file
+                    stream.close()
+                os.replace(stream.name, target)
+            except BaseException:
+                _discard(stream)
+                raise
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    _flush_folder(target.parent)
+
+
+def _target(path: str) -> Path:
+    try:
+        target = Path(os.path.realpath(path))
+        is_folder, is_other = target.is_dir(), target.exists() and not target.is_file()
+        has_folder = target.parent.is_dir()
+    except (OSError, ValueError) as error:
+        raise _cannot_write(path, error) from None
+    if is_folder or not path:
+        raise SnapshotError("cannot be written: it is a folder; name a file in it", path=path or "''")
+    if is_other:
+        raise SnapshotError("cannot be written: it is a pipe or a device; name a file", path=path)
+    if not has_folder:
+        raise SnapshotError("cannot be written: its folder is not there; make it first", path=path)
+    return target
+
+
+def _new_part(target: Path) -> BinaryIO:
+    while True:
+        part = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.part")
+        stream = open(part, "xb")  # noqa: SIM115 - the caller closes it
+        if sys.platform != "win32":
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(stream, fcntl.LOCK_EX)
+        with suppress(OSError):
+            shutil.copymode(target, part)
+        # Another writer may have taken it for left behind before it was locked.
+        if part.exists():
+            return stream
+        stream.close()
+
+
+def _discard(stream: BinaryIO) -> None:
+    if sys.platform == "win32":  # which removes no open file
+        with suppress(OSError):
+            stream.close()
+    with suppress(OSError):
+        os.unlink(stream.name)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove the parts of writers that were killed."""
+    pattern = f".{glob.escape(target.name)}.{'?' * 2 * _TOKEN_BYTES}.part"
+    with suppress(OSError):
+        for part in target.parent.glob(pattern):
+            _remove_unless_held(part)
+
+
+def _remove_unless_held(part: Path) -> None:
+    with suppress(OSError):
+        if sys.platform == "win32":  # which removes no open file
+            part.unlink()
+            return
+        with open(part, "r+b") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name outlive a power cut. Windows and some network file systems cannot be asked to."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _cannot_write(path: str, error: OSError | ValueError) -> SnapshotError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or error
+    return SnapshotError(f"cannot be written: {reason}; what was there before is unchanged", path=path)

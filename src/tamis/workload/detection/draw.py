@@ -1,0 +1,196 @@
+"""Drawing one rule, from the seed and its number alone.
+
+What is kept to, with the figures of the set of rules that it is taken from (all shares are of the predicates):
+
+    predicates per rule   median 7, mean 15, a few with several hundred to several thousand
+    rules with NOT        21 %
+    ILIKE                 60 % '%x%', 21 % '%x', 10 % 'x', 6 % 'x%', 1 % with wildcards inside
+    others                0.5 % RLIKE, 1.5 % = and IN; no comparison of numbers
+
+A rule has one main list of conditions, which takes most of its predicates, and some short ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import TypeVar
+
+from tamis.language.operators import Operator
+from tamis.language.quoting import quoted
+from tamis.workload.detection.fields import Field, Source, draw_source
+from tamis.workload.detection.rule import Condition, Conditions, Rule
+from tamis.workload.detection.texts import FRAGMENTS, GENERAL, REGEX, Shape, Text, fill, fill_both
+from tamis.workload.detection.words import FAMILIAR, ODD, Words
+
+Item = TypeVar("Item")
+
+_MEDIAN_SIZE, _SIZE_SPREAD, _MOST = 7, 1.1, 300
+"""Sizes are log-normal: their median, the standard deviation of their logarithm, and where they are cut off."""
+
+_LONG_EVERY = 701
+"""One rule of so many has a long list instead."""
+_LONG_SIZES = 300, 4_000
+_GOLDEN = (5**0.5 - 1) / 2
+_LONG_FIELDS = [
+    (Field("Hashes", Text.HASH, 1), Shape.CONTAINS),
+    (Field("DestinationHostname", Text.HOST, 1), Shape.SUFFIX),
+    (Field("Hashes", Text.HASH, 1), Shape.CONTAINS),
+]
+
+_NEGATED, _NEGATED_SIZE = 0.253, 3
+"""How many of the rules of at least this size have filters, which makes 21 % of all."""
+
+_FILTERS = ((1,), (1,), (2,), (1, 1), (1, 2))
+"""How many lists each filter of a rule has, if there is room for them."""
+
+# Short lists alone have regular expressions and equalities, so these are more common there than overall.
+_MAIN_SHAPES = {Shape.CONTAINS: 63, Shape.SUFFIX: 19, Shape.EXACT: 12, Shape.PREFIX: 6}
+_SHORT_SHAPES = {
+    Shape.CONTAINS: 41, Shape.SUFFIX: 22, Shape.EXACT: 10, Shape.PREFIX: 7, Shape.REGEX: 4, Shape.EQUAL: 16,
+}  # fmt: skip
+_GENERAL = 0.0125
+"""How many of the conditions of suffix and of contains have wildcards inside."""
+
+_OWN_SELECTION = 0.7
+"""How often a short list is a selection of its own; else it joins the main one."""
+_FAMILIAR_WORDS = 0.6
+"""How often such a selection has familiar words, so that it alone would not say much."""
+_IN = 0.4
+"""How often there is IN instead of =."""
+
+_TRIES = 12
+"""How often a list looks for a field that is free for its shape."""
+
+
+def draw_rule(seed: int, number: int) -> Rule:
+    """The rule of this number."""
+    rng = Random(f"rule {number} of {seed}")
+    round_, place = divmod(number, _LONG_EVERY)
+    if place == _LONG_EVERY // 2:
+        return _long_rule(rng, round_)
+    size = round(rng.lognormvariate(math.log(_MEDIAN_SIZE), _SIZE_SPREAD))
+    return _Drawing(rng, draw_source(rng)).rule(min(max(size, 1), _MOST))
+
+
+def _long_rule(rng: Random, number: int) -> Rule:
+    """One list only. Its size follows the golden ratio, so that few of them fill the range evenly, whatever the seed."""
+    least, most = _LONG_SIZES
+    size = round(least * (most / least) ** (number * _GOLDEN % 1))
+    field, shape = _LONG_FIELDS[number % len(_LONG_FIELDS)]
+    return Rule([_conditions(rng, field, shape, size, ODD)], [])
+
+
+class _Drawing:
+    """One rule in the making. `_used` are the fields that selections ask about, with the shapes of their conditions.
+
+    Any rule can be satisfied, as `events.plant` needs it: where two selections ask about one field, both ask for what it
+    contains. A filter on the field of a selection asks how the text begins, where the selection leaves that open.
+    """
+
+    def __init__(self, rng: Random, source: Source) -> None:
+        self._rng = rng
+        self._source = source
+        self._used: dict[str, set[Shape]] = {}
+
+    def rule(self, size: int) -> Rule:
+        rng, left = self._rng, size - 1
+        filters: list[list[int]] = []
+        if size >= _NEGATED_SIZE and rng.random() < _NEGATED:
+            for lists in rng.choice(_FILTERS):
+                filters.append(self._sizes(lists, left))
+                left -= sum(filters[-1])
+        others = self._sizes(rng.choices((0, 1, 2, 3), (28, 40, 22, 10))[0], left)
+        selections = [self._selection(_MAIN_SHAPES, left - sum(others) + 1, ODD)]
+        for each in others:
+            if rng.random() < _OWN_SELECTION:
+                selections.append(
+                    self._selection(_SHORT_SHAPES, each, FAMILIAR if rng.random() < _FAMILIAR_WORDS else ODD)
+                )
+            else:
+                selections[0] += self._selection(_SHORT_SHAPES, each, ODD)
+        passed = [self._filter(sizes) for sizes in filters]
+        return Rule([selection for selection in selections if selection], [lists for lists in passed if lists])
+
+    def _sizes(self, count: int, left: int) -> list[int]:
+        """The sizes of up to `count` short lists, `left` in sum at most."""
+        sizes = []
+        for _ in range(count):
+            sizes.append(min(left, 1 + int(self._rng.expovariate(1))))
+            left -= sizes[-1]
+        return [size for size in sizes if size]
+
+    def _selection(self, shapes: Mapping[Shape, float], size: int, words: Words) -> Conditions:
+        """A list on a field that is free for it; nothing, in the rare case that none is found."""
+        for _ in range(_TRIES):
+            shape = _choice(self._rng, list(shapes.items()))
+            free = [
+                (field, weight)
+                for field, weight in self._source.weights[shape]
+                if field.name not in self._used or (shape is Shape.CONTAINS and self._used[field.name] == {shape})
+            ]
+            if free:
+                field = _choice(self._rng, free)
+                self._used.setdefault(field.name, set()).add(shape)
+                return _conditions(self._rng, field, shape, size, words)
+        return []
+
+    def _filter(self, sizes: list[int]) -> list[Conditions]:
+        """A list for each size, on different fields."""
+        lists: dict[str, Conditions] = {}
+        for _ in range(_TRIES):
+            if len(lists) == len(sizes):
+                break
+            shape = _choice(self._rng, list(_SHORT_SHAPES.items()))
+            free = [
+                (field, weight)
+                for field, weight in self._source.weights[shape]
+                if field.name not in lists
+                and (
+                    field.name not in self._used
+                    or (shape is Shape.PREFIX and self._used[field.name] <= {Shape.CONTAINS, Shape.SUFFIX})
+                )
+            ]
+            if free:
+                field = _choice(self._rng, free)
+                lists[field.name] = _conditions(self._rng, field, shape, sizes[len(lists)], FAMILIAR)
+        return list(lists.values())
+
+
+def _conditions(rng: Random, field: Field, shape: Shape, size: int, words: Words) -> Conditions:
+    """Different conditions on a field; an equality is one, whatever the size."""
+    conditions: dict[tuple[str, ...], Condition] = {}
+    while len(conditions) < (1 if shape is Shape.EQUAL else size):
+        condition = _condition(rng, field, shape, words)
+        conditions[condition.values] = condition
+    return list(conditions.values())
+
+
+def _condition(rng: Random, field: Field, shape: Shape, words: Words) -> Condition:
+    if shape is Shape.REGEX:
+        regex, sample = fill_both(rng.choice(REGEX[field.text]), words, rng)
+        return Condition(field, shape, Operator.RLIKE, (regex,), None, sample)
+    templates = FRAGMENTS[field.text][shape]
+    if shape is Shape.EQUAL:
+        count = rng.randint(2, 6) if rng.random() < _IN else 1
+        values = tuple(dict.fromkeys(fill(rng.choice(templates), words, rng) for _ in range(count)))
+        return Condition(field, shape, Operator.IN if len(values) > 1 else Operator.EQ, values, None, values[-1])
+    before = "%" if shape in (Shape.CONTAINS, Shape.SUFFIX) else ""
+    after = "%" if shape in (Shape.CONTAINS, Shape.PREFIX) else ""
+    if before and field.text in GENERAL and rng.random() < _GENERAL:
+        core, sample = fill_both(rng.choice(GENERAL[field.text]), words, rng)
+        return Condition(field, shape, Operator.ILIKE, (before + core + after,), None, sample)
+    sample = fill(rng.choice(templates), words, rng)
+    pattern, escape = quoted(sample, before=before, after=after)
+    return Condition(field, shape, Operator.ILIKE, (pattern,), escape, sample)
+
+
+def _choice(rng: Random, weighted: Sequence[tuple[Item, float]]) -> Item:
+    """One of some items, by their weights."""
+    at = rng.random() * sum(weight for _, weight in weighted)
+    for item, weight in weighted:
+        at -= weight
+        if at < 0:
+            return item
+    return weighted[-1][0]

@@ -1,0 +1,49 @@
+"""Rules: an AND of selections and of NOT filters.
+
+selection   conditions, of which one must hold: lists on one field or on several
+filter      lists of conditions, of which each must have one that holds, to let an event pass
+
+(Image ILIKE '%\\x.exe' OR OriginalFileName ILIKE 'x.exe') AND CommandLine ILIKE '% -y%' AND NOT (User ILIKE 'z')
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tamis.language.expression import Expression, Not, Predicate, all_of, any_of
+from tamis.language.operators import Operator
+from tamis.workload.detection.fields import Field
+from tamis.workload.detection.texts import Shape
+
+
+class Condition(NamedTuple):
+    """One predicate, and a text that satisfies it where its shape wants it: at the end for a suffix, and so on."""
+
+    field: Field
+    shape: Shape
+    operator: Operator
+    values: tuple[str, ...]
+    escape: str | None
+    sample: str
+
+    def predicate(self) -> Expression:
+        # Half of the time that a workload takes would go into checks.
+        return Predicate.unchecked(self.field.name, self.operator, self.values, self.escape)
+
+
+Conditions = list[Condition]
+
+
+class Rule(NamedTuple):
+    selections: list[Conditions]
+    filters: list[list[Conditions]]
+
+    def expression(self) -> Expression:
+        terms = [_any(selection) for selection in self.selections]
+        if self.filters:
+            terms.append(Not(any_of(*[all_of(*[_any(each) for each in lists]) for lists in self.filters])))
+        return all_of(*terms)
+
+
+def _any(conditions: Conditions) -> Expression:
+    return any_of(*[condition.predicate() for condition in conditions])

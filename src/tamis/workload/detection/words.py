@@ -1,0 +1,49 @@
+"""Invented words: familiar ones, of which events are made, and odd ones, which rules look for and events seldom have.
+
+All are made of the same syllables and have six letters. Texts keep words apart by other characters than letters, so none
+of odd words contains a familiar one, or the other way round, and yet the two look alike.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+from typing import NamedTuple
+
+_SYLLABLES = """
+bal bem bor cal cas cor dal den dor fal fen fir gal gen gor hal hem jas jor kal ken kor lan lem lor lur mar mel mon nal ner
+nor pal pel por ral ren rim sal sen sor tal tel tor val ven vor wan wes zel
+"""
+
+_FAMILIAR_EVERY = 6
+"""One word of so many is a familiar one."""
+
+_SCATTER = 1_000_003
+"""A prime: multiples of it visit all words in a scattered order, so that those of similar rank are not spelled alike."""
+
+
+class Word(NamedTuple):
+    """A word, and the same as a name."""
+
+    plain: str
+    name: str
+
+
+class Words:
+    """Words by popularity: the first of n is drawn with a probability of ``(1 / n) ** 0.5``, the later the less."""
+
+    def __init__(self, words: list[str]) -> None:
+        scattered = [words[place * _SCATTER % len(words)] for place in range(len(words))]
+        self.words = [Word(word, word.title()) for word in scattered]
+
+    def draw(self, rng: Random) -> Word:
+        return self.words[int(len(self.words) * rng.random() ** 2)]
+
+
+def _words(familiar: bool) -> Words:
+    syllables = _SYLLABLES.split()
+    pairs = product(enumerate(syllables), repeat=2)
+    return Words([x + y for (i, x), (j, y) in pairs if i != j and ((i + j) % _FAMILIAR_EVERY == 0) is familiar])
+
+
+FAMILIAR, ODD = _words(True), _words(False)

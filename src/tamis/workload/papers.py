@@ -1,0 +1,127 @@
+"""Drawing the workloads of the papers: subscriptions derived from events (be-gen) or independent of them (op-index)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.operators import Operator
+from tamis.workload.arrays import EventArrays, PredicateArrays, offsets
+from tamis.workload.config import WorkloadConfig
+from tamis.workload.domain import PaperDomain
+from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK, Draws, Stream
+from tamis.workload.implied import CODE, IMPLIED, Literals, implied_literals, implied_operators
+from tamis.workload.zipf import Integers, Popularity
+
+_KEPT_EVENT_BLOCKS = 500
+"""Blocks of base events kept for reuse: half a million events, some 180 MB at 30 attributes."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The golden ratio's fractional part, as a share of 2**64."""
+
+
+class PaperDraws(Draws):
+    """What is drawn for a config. A subscription's number tells its base event (`base_of`), so a worker that makes some
+    of the blocks draws only the base events that it needs.
+    """
+
+    def __init__(self, config: WorkloadConfig, domain: PaperDomain) -> None:
+        super().__init__(config.seed, config.subscriptions, config.event_size)
+        self._config = config
+        self._domain = domain
+        self._attributes = Popularity(config.dimensions, config.alpha)
+        self._values = Popularity(config.cardinality, config.alpha if config.style == "op-index" else 0.0)
+        self._base_block = lru_cache(_KEPT_EVENT_BLOCKS)(lambda block: self._event_block(Stream.EVENTS, block))
+
+    def events(self, rows: Integers) -> EventArrays:
+        """The events of some numbers; in style be-gen the base events, over and over."""
+        if self._config.style == "be-gen":
+            rows = rows % self._config.base_events
+        return self._pick(rows, self._base_block)
+
+    def base_of(self, subscriptions: Integers) -> Integers:
+        """The number of the base event that each of some subscriptions is derived from.
+
+        The base events take turns. Where their number times the match probability is less than 1, each gets its share
+        of the multiples of the golden ratio, modulo 1, which fill it evenly; the rest is for the event after the last.
+        """
+        if self._config.divides_evenly:
+            return subscriptions % self._config.base_events
+        fractions = (subscriptions.astype(np.uint64) * _GOLDEN) / 2.0**64
+        return np.minimum(fractions / self._config.match_probability, self._config.base_events).astype(np.int64)
+
+    def _subscription_block(self, rng: np.random.Generator, first: int) -> PredicateArrays:
+        return self._derived(rng, first) if self._config.style == "be-gen" else self._independent(rng)
+
+    def _event_block(self, stream: Stream, block: int) -> EventArrays:
+        rng = self._rng(stream, block)
+        attribute = self._attributes.draw_distinct(rng, EVENT_BLOCK, self._config.event_size)
+        return EventArrays(attribute.astype(np.int32), 1 + self._values.draw(rng, attribute.shape))
+
+    def _derived(self, rng: np.random.Generator, first: int) -> PredicateArrays:
+        """Style be-gen: each subscription keeps some predicates of its base event and turns some into implied ones."""
+        config = self._config
+        base = self._pick(self.base_of(first + np.arange(SUBSCRIPTION_BLOCK)), self._base_block)
+        kept = _keep(rng, SUBSCRIPTION_BLOCK, config.event_size, config.subscription_size)
+        attribute, values = base.attribute[kept], base.value[kept]
+        others = IMPLIED[config.operator_class]
+        operators = implied_operators(rng, len(values), config.equality_ratio, others)
+        prefix = self._prefixes(rng, attribute, operators)
+        literals = implied_literals(rng, operators, values, config.cardinality, config.range_share)
+        return _predicates(kept, attribute, operators, literals, prefix)
+
+    def _independent(self, rng: np.random.Generator) -> PredicateArrays:
+        """Style op-index: sizes uniform, attributes and operands drawn by popularity, `<=` and `>=` as likely."""
+        largest = int(self._config.subscription_size)
+        sizes = rng.integers(1, largest + 1, SUBSCRIPTION_BLOCK)
+        kept = np.arange(largest) < sizes[:, None]
+        attribute = self._attributes.draw_distinct(rng, SUBSCRIPTION_BLOCK, largest)[kept].astype(np.int32)
+        operators = implied_operators(rng, len(attribute), self._config.equality_ratio, (Operator.LE, Operator.GE))
+        prefix = self._prefixes(rng, attribute, operators)
+        operands = 1 + self._values.draw(rng, (len(attribute),))
+        return _predicates(kept, attribute, operators, Literals(np.arange(len(operands) + 1), operands), prefix)
+
+    def _prefixes(
+        self, rng: np.random.Generator, attribute: npt.NDArray[np.int32], operators: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.uint8]:
+        """Turn some predicates on strings into LIKE, in place; how many digits each keeps, 0 for all others."""
+        prefix = np.zeros(len(attribute), np.uint8)
+        if self._config.prefix_share > 0:
+            like = self._domain.strings[attribute] & (rng.random(len(attribute)) < self._config.prefix_share)
+            operators[like] = CODE[Operator.LIKE]
+            prefix[like] = rng.integers(1, self._domain.digits + 1, np.count_nonzero(like))
+        return prefix
+
+
+def _predicates(
+    kept: npt.NDArray[np.bool_],
+    attribute: npt.NDArray[np.int32],
+    operators: npt.NDArray[np.uint8],
+    literals: Literals,
+    prefix: npt.NDArray[np.uint8],
+) -> PredicateArrays:
+    """`kept` has a row per subscription, and as many places set in it as the subscription has predicates."""
+    ptr = offsets(np.count_nonzero(kept, axis=1))
+    return PredicateArrays(ptr, attribute, operators, literals.ptr, literals.values, prefix)
+
+
+def _keep(rng: np.random.Generator, rows: int, size: int, mean: float) -> npt.NDArray[np.bool_]:
+    """Which predicates of its event each subscription keeps: each with one probability, and one when that kept none."""
+    kept = rng.random((rows, size)) < _keep_probability(size, mean)
+    empty = np.flatnonzero(~kept.any(axis=1))
+    kept[empty, rng.integers(0, size, len(empty))] = True
+    return kept
+
+
+def _keep_probability(size: int, mean: float) -> float:
+    """The p for which keeping each of `size` with p, but at least one, keeps `mean`: size p + (1 - p)**size = mean."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if size * middle + (1 - middle) ** size < mean:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -1,0 +1,112 @@
+"""What the configs of all styles share: the parameters that every workload has, checks of all of them, and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
+
+from tamis.errors import WorkloadError, did_you_mean
+
+_COMMON: dict[str, tuple[int, int]] = {
+    "subscriptions": (1, 10**12),
+    "events": (0, 10**9),
+    "other_events": (0, 10**9),
+    "seed": (0, 2**64 - 1),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The parameters of a workload. A style's own class adds to them and says what each may be.
+
+    `words`, `whole` and `real` name the parameters that are one of some words, a whole number or any number in a range.
+    """
+
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    whole: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    real: ClassVar[Mapping[str, tuple[float, float]]] = {}
+
+    style: str
+    subscriptions: int
+    events: int | None = None
+    other_events: int = 1_000
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, words in self.words.items():
+            _check_word(name, getattr(self, name), words)
+        for name, (low, high) in {**_COMMON, **self.whole}.items():
+            if name == "events" and self.events is None:
+                continue
+            # Stored as plain numbers, so that NumPy's scalars compare and print alike.
+            object.__setattr__(self, name, _whole(name, getattr(self, name), low, high))
+        for name, (least, most) in self.real.items():
+            object.__setattr__(self, name, _real(name, getattr(self, name), least, most))
+
+    @property
+    def event_count(self) -> int:
+        """How many events the workload offers when no number is given."""
+        return 1_000 if self.events is None else self.events
+
+    def to_json(self) -> str:
+        """All parameters as a JSON object."""
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote; parameters that are left out have their defaults."""
+        return cls(**cls.known(read_parameters(text)))
+
+    @classmethod
+    def known(cls, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parameters themselves, once each is known to be one of this class."""
+        names = [field.name for field in fields(cls)]
+        for name in parameters:
+            if name not in names:
+                raise WorkloadError(f"{cls.__name__} has no parameter {name!r}{did_you_mean(name, names)}")
+        return parameters
+
+
+def read_parameters(text: str) -> dict[str, Any]:
+    """The parameters in a JSON object."""
+    try:
+        parameters = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WorkloadError(f"a workload's config is not JSON: {error}") from None
+    if not isinstance(parameters, dict):
+        raise WorkloadError("a workload's config is a JSON object of parameters")
+    return parameters
+
+
+def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in words:
+        right = words[0] if len(words) == 1 else f"one of {', '.join(words)}"
+        raise WorkloadError(f"{name} is {right}, not {value!r}")
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise WorkloadError(f"{name} must be a whole number, not {value!r}") from None
+    if not low <= number <= high:
+        raise WorkloadError(f"{name} must be from {low:,} to {high:,}, not {number}")
+    return number
+
+
+def _real(name: str, value: Any, low: float, high: float) -> float:
+    try:
+        if isinstance(value, bool | str | bytes):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise WorkloadError(f"{name} must be a number, not {value!r}") from None
+    if not (math.isfinite(number) and low <= number <= high):
+        raise WorkloadError(f"{name} must be from {low:g} to {high:g}, not {number}")
+    return number

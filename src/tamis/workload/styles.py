@@ -1,0 +1,25 @@
+"""The styles of workloads: each config's class, and which of them a style belongs to."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, get_args
+
+from tamis.errors import WorkloadError
+from tamis.workload.alerts import AlertsConfig
+from tamis.workload.config import WorkloadConfig
+from tamis.workload.detection import DetectionConfig
+from tamis.workload.parameters import read_parameters
+
+AnyConfig: TypeAlias = WorkloadConfig | AlertsConfig | DetectionConfig
+
+_CLASSES: dict[str, type[AnyConfig]] = {style: kind for kind in get_args(AnyConfig) for style in kind.words["style"]}
+
+
+def config_from_json(text: str) -> AnyConfig:
+    """Read what a config's `to_json` wrote; without a style it is one of the papers'."""
+    parameters = read_parameters(text)
+    style = parameters.get("style", WorkloadConfig.style)
+    if not isinstance(style, str) or style not in _CLASSES:
+        raise WorkloadError(f"style is one of {', '.join(_CLASSES)}, not {style!r}")
+    kind = _CLASSES[style]
+    return kind(**kind.known(parameters))

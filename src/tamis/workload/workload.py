@@ -1,0 +1,124 @@
+"""Workload: the subscriptions and events of a config, whatever its style."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tamis.errors import WorkloadError
+from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK
+from tamis.workload.styles import AnyConfig
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_WIDE = 10_000
+"""The most attributes that events with a column per attribute may have."""
+
+
+class Workload(ABC):
+    """Subscriptions and events. Methods can be called in any order, and again, and give the same each time."""
+
+    config: AnyConfig
+
+    def __reduce__(self) -> tuple[type[Workload], tuple[AnyConfig]]:
+        # Travels to other processes as its config.
+        return type(self), (self.config,)
+
+    @property
+    @abstractmethod
+    def attribute_names(self) -> list[str]:
+        """The names of the attributes."""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the subscriptions have, each of SUBSCRIPTION_BLOCK, the last perhaps shorter."""
+        return -(-self.config.subscriptions // SUBSCRIPTION_BLOCK)
+
+    def subscriptions(self) -> pa.Table:
+        """All subscriptions: `id` (0, 1, ...) and `predicates`, see `tamis.workload.arrow`, or `expression`, SQL text."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self.subscription_blocks(), self.subscription_schema)
+
+    def subscription_blocks(self) -> Iterator[pa.RecordBatch]:
+        """The subscriptions, a block at a time."""
+        return (self.subscription_block(block) for block in range(self.blocks))
+
+    def subscription_block(self, block: int) -> pa.RecordBatch:
+        """One block of the subscriptions, the same whether others are made or not."""
+        self._check_block(block)
+        return self._subscription_batch(block)
+
+    def events(self, count: int | None = None, *, wide: bool = False) -> pa.Table:
+        """The first `count` events; None: as many as the config says.
+
+        In style be-gen they are the base events, each matched by the subscriptions derived from it; beyond the number of
+        base events they repeat. In style detection they are planted: each satisfies a rule, one after the other. With
+        `wide` there is a column per attribute, for few dimensions.
+        """
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self.event_blocks(count, wide=wide), self.event_schema(wide=wide))
+
+    def event_blocks(self, count: int | None = None, *, wide: bool = False) -> Iterator[pa.RecordBatch]:
+        """The same as `events`, up to EVENT_BLOCK at a time."""
+        return self._event_batches(self._event_count(count), wide, other=False)
+
+    def other_events(self, count: int | None = None, *, wide: bool = False) -> pa.Table:
+        """Events that are drawn as the others are, but from which no subscription is derived, nor the other way round."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self.other_event_blocks(count, wide=wide), self.event_schema(wide=wide))
+
+    def other_event_blocks(self, count: int | None = None, *, wide: bool = False) -> Iterator[pa.RecordBatch]:
+        """The same as `other_events`, up to EVENT_BLOCK at a time."""
+        return self._event_batches(self._other_event_count(count), wide, other=True)
+
+    @property
+    @abstractmethod
+    def subscription_schema(self) -> pa.Schema:
+        """The Arrow schema of the subscriptions."""
+
+    def event_schema(self, *, wide: bool = False) -> pa.Schema:
+        """The Arrow schema of the events."""
+        if wide and len(self.attribute_names) > MAX_WIDE:
+            raise WorkloadError(
+                f"{len(self.attribute_names):,} dimensions are too many for a column per attribute (at most {MAX_WIDE:,}). "
+                "Hint: leave out wide"
+            )
+        return self._event_schema(wide)
+
+    @abstractmethod
+    def _subscription_batch(self, block: int) -> pa.RecordBatch:
+        """One block of the subscriptions."""
+
+    @abstractmethod
+    def _event_schema(self, wide: bool) -> pa.Schema:
+        """The Arrow schema of the events."""
+
+    @abstractmethod
+    def _event_batch(self, rows: range, wide: bool, other: bool) -> pa.RecordBatch:
+        """The events, or the other events, of some numbers."""
+
+    def _event_batches(self, count: int, wide: bool, other: bool) -> Iterator[pa.RecordBatch]:
+        self.event_schema(wide=wide)  # refuses too many columns now, not when the first block is asked for
+        starts = range(0, count, EVENT_BLOCK)
+        return (self._event_batch(range(start, min(start + EVENT_BLOCK, count)), wide, other) for start in starts)
+
+    def _check_block(self, block: int) -> None:
+        if not 0 <= block < self.blocks:
+            raise WorkloadError(f"there is no block {block}: the workload has {self.blocks}, counted from 0")
+
+    def _event_count(self, count: int | None) -> int:
+        return self.config.event_count if count is None else _checked(count)
+
+    def _other_event_count(self, count: int | None) -> int:
+        return self.config.other_events if count is None else _checked(count)
+
+
+def _checked(count: int) -> int:
+    if count < 0:
+        raise WorkloadError(f"a number of events is not negative: {count}")
+    return count

@@ -1,0 +1,131 @@
+"""The automaton against Python's ``in``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.encoding import automaton
+from tamis.encoding.automaton import Automaton, build, search, search_one
+from tamis.encoding.texts import Texts
+
+pytestmark = pytest.mark.kernels
+
+# Characters of one to four bytes, some of which share bytes.
+LETTERS = ["a", "b", "\0", "é", "è", "Ã", "©", "中", "\ud7ff", "😀", "😁", "\U0010ffff"]
+WORDS = st.text(st.sampled_from(LETTERS), max_size=6)
+
+
+def check(needles: Sequence[str], strings: Sequence[str]) -> Automaton:
+    """Search all strings at once and one by one; numbers are none that a place could be mistaken for."""
+    numbers = [7 * number + 3 for number in range(len(needles))]
+    built = build(needles, numbers)
+    expected = [[number for needle, number in zip(needles, numbers, strict=True) if needle in text] for text in strings]
+    assert [search_one(built, text) for text in strings] == expected
+    assert found(built, Texts(pa.array(strings, pa.string()))) == expected
+    return built
+
+
+def found(built: Automaton, texts: Texts) -> list[list[int]]:
+    places, numbers = search(built, texts)
+    hits: list[set[int]] = [set() for _ in range(len(texts))]
+    for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+        hits[place].add(number)
+    return [sorted(numbers) for numbers in hits]
+
+
+@given(st.lists(WORDS, unique=True, max_size=12), st.lists(st.text(st.sampled_from(LETTERS), max_size=20), max_size=40))
+def test_finds_what_is_contained(needles: list[str], strings: list[str]) -> None:
+    check(needles, strings)
+
+
+@pytest.mark.parametrize(
+    "needles",
+    [
+        ["he", "she", "his", "hers"],
+        ["a", "aa", "aaa", "aaaaaaaa"],
+        ["abc", "bc", "c", "abcd", "bcd", "d"],
+        ["ab", "abab", "ba", "babab"],
+        [""],
+        ["", "a"],
+        [],
+        ["x" * 600, "x" * 599 + "y", "y" * 600 + "x"],
+        ["\0", "\0\0", "a\0"],
+        ["é", "\u00c3", "\u00a9", "中", "😀"],
+    ],
+)
+def test_needles_inside_needles(needles: list[str]) -> None:
+    texts = ["", "a", "ushers", "aaaaaaa", "abcd", "ababab", "bcab", "a\0\0", "é中😀", "Ã©", "x" * 599, *needles]
+    check(needles, [*texts, *(first + second for first in texts for second in texts[:6])])
+
+
+@pytest.mark.parametrize("plan", automaton._PLANS)
+@pytest.mark.parametrize("longest_tail", [0, 2, automaton._LONGEST_TAIL])
+def test_needles_may_be_cut_anywhere(
+    plan: tuple[int, int, int], longest_tail: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(automaton, "_PLANS", (plan,))
+    monkeypatch.setattr(automaton, "_LONGEST_TAIL", longest_tail)
+    chance = random.Random(3)
+    for letters in ("ab", "abcdé"):
+        needles = list({"".join(chance.choices(letters, k=chance.randint(1, 12))) for _ in range(60)})
+        check(needles, ["".join(chance.choices(letters, k=chance.randint(0, 60))) for _ in range(40)])
+
+
+def test_more_needles_than_any_plan_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = [(others, more, 1 << (12 - place)) for place, (others, more, _) in enumerate(automaton._PLANS)]
+    monkeypatch.setattr(automaton, "_PLANS", plans)
+    chance = random.Random(4)
+    sizes = []
+    for count in (5, 20, 50, 150):
+        needles = list({"".join(chance.choices("abc", k=chance.randint(4, 9))) for _ in range(count)})
+        built = check(needles, ["".join(chance.choices("abc", k=40)) for _ in range(20)])
+        sizes.append(built.nbytes)
+    assert sizes[-1] < 20 * sizes[0]
+
+
+@pytest.mark.parametrize("count", [1, automaton._LANES - 1, automaton._LANES, automaton._LANES + 1, 100])
+def test_strings_of_very_different_lengths(count: int) -> None:
+    chance = random.Random(count)
+    lengths = [
+        chance.choice([0, 1, 5, automaton._CHUNK - 1, automaton._CHUNK, 3 * automaton._CHUNK + 1]) for _ in range(count)
+    ]
+    check(["ab", "b" * 9, "aab"], ["".join(chance.choices("ab", k=length)) for length in lengths])
+
+
+def test_more_hits_than_there_is_room_for() -> None:
+    needles = [f"{number:02}" for number in range(100)]
+    check(needles, ["".join(needles), "", "x", "".join(reversed(needles)) * 3])
+    check(needles, ["".join(needles)] * 70)
+
+
+def test_a_slice_of_a_column() -> None:
+    strings = pa.array(["abc", "é", "xx", "", "bca", "ab"])
+    built = build(["ab", "b", "é"], [0, 1, 2])
+    for start in range(len(strings) + 1):
+        for length in range(len(strings) - start + 1):
+            part = strings.slice(start, length)
+            assert found(built, Texts(part)) == [search_one(built, text) for text in part.to_pylist()]
+
+
+@pytest.mark.parametrize("needles", [["a", "aa"], [*("a" * length for length in range(1, 90)), "a" * 40 + "b"]])
+def test_a_repeated_needle_is_reported_once(needles: list[str]) -> None:
+    """So memory stays in proportion to what is found, not to how often."""
+    built = build(needles, range(len(needles)))
+    places, numbers = search(built, Texts(pa.array(["a" * 300] * 20)))
+    pairs = sorted(zip(places.tolist(), numbers.tolist(), strict=True))
+    assert pairs == [
+        (place, number) for place in range(20) for number, needle in enumerate(needles) if "b" not in needle
+    ]
+
+
+def test_numbers_may_be_large() -> None:
+    built = build(["a", "b"], [2**31 - 1, 5])
+    assert search_one(built, "ba") == [5, 2**31 - 1]
+    assert np.sort(search(built, Texts(pa.array(["ba"])))[1]).tolist() == [5, 2**31 - 1]

@@ -1,0 +1,345 @@
+"""One event in keys: the short way gives what flattening and encoding value by value gives, errors included."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.encoding import events
+from tamis.encoding.compile import Compiler
+from tamis.encoding.dimensions import Dimensions, Facet
+from tamis.encoding.events import EncodedEvents, encode_event, encode_flat
+from tamis.encoding.keys import INT_EXACT, ascend, double_code
+from tamis.errors import EventError
+from tamis.language.event import flatten
+from tamis.language.expression import Expression
+from tamis.language.parser import parse
+from tamis.language.values import Interval
+from tamis.matcher.matcher import Matcher
+from tests.random_cases import NUMBERS, STRINGS, TIMES, RandomCases
+
+
+class Colour(StrEnum):
+    RED = "a"
+
+
+class OldColour(str, Enum):  # noqa: UP042 - its hash is that of the member's name, not of the text
+    RED = "a"
+
+
+class AnyCase(str):
+    """A name that takes itself for another in lower case."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(str.lower(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and str.lower(self) == str.lower(other)
+
+
+class Odd(type):
+    """A metaclass whose classes cannot be hashed."""
+
+    def __eq__(cls, other: object) -> bool:
+        raise ValueError("cannot be compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Unhashable(metaclass=Odd):
+    pass
+
+
+class Frozen(Mapping[str, Any]):
+    """A mapping that is no dict, and may fail."""
+
+    def __repr__(self) -> str:
+        return "Frozen"
+
+    def __init__(self, inner: dict[str, Any], *, fails: bool = False) -> None:
+        self.inner = inner
+        self.fails = fails
+
+    def __getitem__(self, key: str) -> Any:
+        return self.inner[key]
+
+    def __iter__(self) -> Iterator[str]:
+        if self.fails:
+            raise LookupError("cannot be read")
+        return iter(self.inner)
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+
+def dimensions_of(*expressions: str | Expression) -> Dimensions:
+    dimensions = Dimensions()
+    compiler = Compiler(dimensions, lambda dimension, relabelling: None)
+    compiler.compile_many([parse(each) if isinstance(each, str) else each for each in expressions])
+    return dimensions
+
+
+def slowly(event: Any, dimensions: Dimensions) -> EncodedEvents:
+    return encode_flat([flatten(event)], dimensions)
+
+
+def rows(encoded: EncodedEvents) -> Any:
+    """What matters of an encoding: the keys of every dimension, in their order. Dimensions must be together."""
+    start, dimension, lo, hi = encoded.batch
+    assert [array.dtype for array in encoded.batch] == [np.int64, np.int32, np.int64, np.int64]
+    assert all(array.flags.c_contiguous and array.flags.writeable for array in encoded.batch)
+    assert start.tolist() == [0, len(dimension)]
+    assert len(lo) == len(hi) == len(dimension)
+    numbers = dimension.tolist()
+    runs = [number for at, number in enumerate(numbers) if at == 0 or numbers[at - 1] != number]
+    assert len(runs) == len(set(runs)), "values of one dimension are apart"
+    values = list(zip(numbers, lo.tolist(), hi.tolist(), strict=True))
+    return sorted(values, key=lambda value: value[0]), encoded.mismatched
+
+
+def outcome(encode: Any, event: Any, dimensions: Dimensions) -> Any:
+    try:
+        return rows(encode(event, dimensions))
+    except Exception as error:
+        return type(error), str(error), getattr(error, "attribute", None), getattr(error, "row", None)
+
+
+def check(event: Any, dimensions: Dimensions) -> None:
+    expected = outcome(slowly, event, dimensions)
+    for guess in (False, True):
+        dimensions.numbers_expected = guess
+        assert outcome(encode_event, event, dimensions) == expected, event
+
+
+# Attributes of every make: a number alone, a string alone in each facet, all at once, presence, patterns, other kinds.
+DIMENSIONS = dimensions_of(
+    "a > 3 OR a = 9007199254740993",
+    "b < 2.5",
+    "c = 'abc' OR c >= 'z'",
+    "d ILIKE 'ab%'",
+    "e LIKE '%b'",
+    "f LIKE '%b%'",
+    "g IS NULL",
+    "h > 1 OR h = 'x'",
+    "i = 1 OR i IS NOT NULL",
+    "j = TRUE",
+    "k > TIMESTAMP '2026-11-14 10:00:00'",
+    "l = 'x' OR l LIKE '%y' OR l RLIKE 'z'",
+    "n.x = 1",
+    "n.y = 'abc'",
+    '"é" = 1',
+    "\"ü\" = 'x'",
+)
+NAMES = [*"abcdefghijkl", "n", "n.x", "n.y", "é", "ü", "unasked", "also.unasked", "ungefragt-ö", "A"]
+HOSTILE_NAMES: list[Any] = [
+    "", 1, None, Colour.RED, OldColour.RED, np.str_("b"), AnyCase("A"), AnyCase("C"), "\ud800", "a\ud800", ("a",),
+]  # fmt: skip
+PLAIN: list[Any] = [*NUMBERS, *STRINGS, True, False, None, math.nan, math.inf, -math.inf]
+LESS_PLAIN: list[Any] = [
+    *TIMES, Interval(1, 2), Interval(2**53, 2**53 + 1), Interval(date(2026, 1, 1), datetime(2027, 1, 1)), [], [1], [2, 1, "b"],
+    ["abc", None, "ab"], (1.5, True), {3}, frozenset(["x"]), [Interval(1, 2), 7], [math.nan], [2**60 + 1, 0.5],
+    np.float64(1.5), np.int32(3), np.bool_(True), np.str_("abc"), np.float64("nan"), np.array([1, 2]), np.array(5),
+    Decimal("1.5"), Decimal("NaN"), Colour.RED, OldColour.RED, {}, {"x": 1}, {"y": "abc", "z": None}, {"x": None},
+    {"x": {"deep": 1}}, Frozen({"x": 1}), np.datetime64("2026-11-14"), datetime(2026, 11, 14, 12, tzinfo=UTC),
+]  # fmt: skip
+REFUSED: list[Any] = [
+    2**63, -(2**63) - 1, 10**400, -(10**400), "\ud800", "é\udfff", b"x", object(), 1j, range(3), [[1]], [{"x": 1}], ["\ud800"],
+    [2**63], {"": 1}, {1: 2}, {"x": b"x"}, {"\ud800": 1}, np.zeros((2, 2)), np.timedelta64(5, "ns"), Unhashable(),
+    Frozen({"x": 1}, fails=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [*PLAIN, *LESS_PLAIN, *REFUSED], ids=lambda value: type(value).__name__)
+def test_any_value_of_any_attribute(value: Any) -> None:
+    for name in [*NAMES, *HOSTILE_NAMES]:
+        check({name: value}, DIMENSIONS)
+        check({"unasked": 1, name: value, "b": 2}, DIMENSIONS)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_events(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(700):
+        pools = chance.choice([[PLAIN], [NUMBERS], [NUMBERS, STRINGS], [PLAIN, LESS_PLAIN]])
+        event = {name: chance.choice(chance.choice(pools)) for name in chance.sample(NAMES, chance.randint(0, 12))}
+        check(event, DIMENSIONS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_events_with_something_wrong(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(500):
+        event: dict[Any, Any] = {}
+        for _ in range(chance.randint(1, 8)):
+            name = chance.choice(HOSTILE_NAMES if chance.random() < 0.1 else NAMES)
+            event[name] = chance.choice(REFUSED if chance.random() < 0.15 else chance.choice([PLAIN, LESS_PLAIN]))
+        check(event, DIMENSIONS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_expressions(seed: int) -> None:
+    cases = RandomCases(seed)
+    for _ in range(10):
+        dimensions = dimensions_of(*[cases.expression() for _ in range(8)])
+        for _ in range(60):
+            check(cases.event(), dimensions)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"n": {"x": 1}, "n.x": 2},
+        {"n.x": 2, "n": {"x": 1}},
+        {"n.x": 2, "n": {"x": 1}, "a": b"x"},
+        {"n.x": 2**64, "n": {"x": 1}},
+        {"n.x": 2, "n": {"x": None}},
+        {"n.x": None, "n": {"x": 1}},
+        {"n.x": math.nan, "n": {"x": 1}},
+        {"n": {"x": 1}, "n.x": [2]},
+        {"n.z": 1, "n": {"z": 1}},
+        {"n": {"y.z": 1, "y": {"z": 1}}},
+        {"a": 1, OldColour.RED: 2},
+        {"a": 2**64, "j": b"x"},
+        {"j": b"x", "a": 2**64},
+        {"j": True, "": 1},
+        {"": 1},
+        {"a": 2**64, "n": Frozen({"x": 1}, fails=True)},
+    ],
+    ids=str,
+)
+def test_what_only_the_whole_event_tells(event: Any) -> None:
+    check(event, DIMENSIONS)
+
+
+@pytest.mark.parametrize("event", [None, [("a", 1)], "a", OrderedDict(a=1), Frozen({"a": 1, "n": {"x": 2}})], ids=str)
+def test_what_is_no_dict(event: Any) -> None:
+    check(event, DIMENSIONS)
+
+
+def test_the_error_is_that_of_flatten() -> None:
+    with pytest.raises(EventError, match="attribute 'a': the integer 9223372036854775808 is beyond 64 bits"):
+        encode_event({"b": 1.0, "a": 2**63}, DIMENSIONS)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"a": 1, "b": 2.5},
+        {"a": -0.0, "b": math.inf},
+        {"a": math.nan, "b": 2},
+        {"a": 2**53 + 1, "b": -(2**63)},
+        {"a": 1, "c": "abc", "d": "ABC", "e": "é", "unasked": "x", "other": 2**60},
+        {"a": 1, "b": None, "unasked": None, "é": 1},
+        {"a": 1, "j": True, "k": date(2026, 1, 1), "f": "abc", "g": 1, "h": 2, "c": ["x", "y"]},
+        {"a": 1, "n": {"x": 1, "y": "abc"}, "b": Interval(1, 2)},
+        {"a": 1, "ungefragt-ö": 2},
+    ],
+    ids=str,
+)
+def test_an_event_that_is_right_goes_the_short_way(event: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = rows(slowly(event, DIMENSIONS))
+    monkeypatch.setattr(events, "encode_flat", None)
+    for _ in range(2):
+        assert rows(encode_event(event, DIMENSIONS)) == expected
+
+
+def test_numbers_are_expected_after_numbers() -> None:
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({"a": 1, "b": 2.0}, True),
+        ({"a": 3, "b": math.nan}, True),
+        ({"a": 1, "c": "x"}, False),
+        ({"a": 1}, True),
+        ({"a": 1, "unasked": 1}, False),
+        ({}, True),
+        ({"a": True}, False),
+    ]
+    for event, expected in cases:
+        encode_event(event, DIMENSIONS)
+        assert DIMENSIONS.numbers_expected is expected
+
+
+def test_lows_and_highs_are_one_array_unless_there_is_an_interval() -> None:
+    batch = encode_event({"a": 1, "c": "x", "j": True, "k": [date(2026, 1, 1)]}, DIMENSIONS).batch
+    assert batch.lo is batch.hi
+    batch = encode_event({"a": 1, "c": "x", "b": Interval(1, 2)}, DIMENSIONS).batch
+    assert (batch.lo != batch.hi).tolist() == [False, False, True]
+
+
+def test_an_attribute_that_gets_another_dimension() -> None:
+    dimensions = Dimensions()
+    for attribute, facet in [
+        ("a", Facet.NUMBER),
+        ("c", Facet.STRING),
+        ("a", Facet.PRESENCE),
+        ("c", Facet.LOWER),
+        ("b", Facet.NEEDLE),
+        ("b", Facet.NUMBER),
+    ]:
+        dimensions.get(attribute, facet)
+        for event in ({"a": 1}, {"c": "x"}, {"a": 1, "c": "X", "b": "y"}, {"a": "x", "c": 1, "b": 2}):
+            check(event, dimensions)
+    assert (dimensions.only_number, dimensions.only_text) == ({}, {})
+
+
+def test_dimensions_that_are_numbered_anew() -> None:
+    dimensions = dimensions_of("a = 1 AND b = 2", "c = 'x' AND d ILIKE 'y'", "e = 5 OR e IS NULL")
+    event = {"a": 1, "b": 2, "c": "x", "d": "Y", "e": 5}
+    check(event, dimensions)
+    kept, _ = dimensions.kept([dimension.number for dimension in dimensions if dimension.attribute != "a"])
+    check(event, kept)
+    assert "a" not in kept.only_number
+    assert kept.only_number["b"] == 0
+
+
+def test_labels_that_move() -> None:
+    dimensions = dimensions_of("c IN ('m', 'n')", "d ILIKE 'm%' OR d ILIKE 'n%'")
+    moved = 0
+    for text in ("m" + "a" * length for length in range(1, 80)):  # always into the gap before 'n'
+        for attribute, facet in (("c", Facet.STRING), ("d", Facet.LOWER)):
+            moved += len(dimensions.get(attribute, facet).add([text]))
+        check({"c": text, "d": text}, dimensions)
+        check({"c": text + "b", "d": "N"}, dimensions)
+    assert moved > 0
+
+
+def test_many_attributes() -> None:
+    dimensions = Dimensions()
+    for number in range(3000):
+        dimensions.get(f"a{number}", Facet.NUMBER if number % 3 else Facet.STRING)
+    check({f"a{number}": number if number % 3 else str(number) for number in range(3000)}, dimensions)
+    check({f"a{number}": 0.5 for number in range(3000) if number % 3}, dimensions)
+
+
+@pytest.mark.kernels
+def test_what_events_share_stays_as_it_is() -> None:
+    matcher = Matcher()
+    matcher.add_many([1, 2], ["a > 1 AND b <> 3", "c = 'x' OR NOT a < 5"])
+    for _ in range(2):
+        assert sorted(matcher.match({"a": 7, "b": 2, "c": "x"})) == [1, 2]
+        assert matcher.match({"a": 2, "b": 2, "c": "y"}) == [1]
+        assert matcher.match({"a": 1}) == []
+    assert events._layout(2, 1)[2].tolist() == [0, 3]
+    assert events._layout(1, 0)[2].tolist() == [0, 1]
+
+
+@pytest.mark.kernels
+@given(st.lists(st.floats() | st.floats(-(2.0**53), 2.0**53) | st.sampled_from([0.0, -0.0, 2.0**53, -(2.0**53)])))
+def test_bits_ascend_to_codes(values: list[float]) -> None:
+    bits = np.array(values, np.float64).view(np.int64)
+    assert bool(ascend(bits)) is all(-INT_EXACT < value < INT_EXACT for value in values)
+    for value, code in zip(values, bits.tolist(), strict=True):
+        assert math.isnan(value) or code == double_code(value)

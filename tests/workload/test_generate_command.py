@@ -1,0 +1,71 @@
+"""`tamis generate` with presets of all styles: every parameter has its option, and none goes unheard."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tamis.cli.generate import generate
+from tamis.workload import AlertsConfig, AnyConfig, DetectionConfig, read_config
+from tests.cli.running import pairs, run
+
+
+@pytest.mark.parametrize("config", [AlertsConfig, DetectionConfig])
+def test_every_parameter_has_an_option(config: type[AnyConfig]) -> None:
+    options = {parameter.name for parameter in generate.params}
+    assert {field.name for field in fields(config)} <= options
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        AlertsConfig(
+            subscriptions=50, symbols=20, alpha=0.5, distance=1.2, band_share=0.1, volume_share=0.3, events=4,
+            other_events=2, seed=3,
+        ),
+        DetectionConfig(subscriptions=50, planted_share=0.5, events=4, other_events=2, seed=3),
+    ],
+)  # fmt: skip
+def test_all_parameters_reach_the_config(tmp_path: Path, config: AnyConfig) -> None:
+    given = [field.name for field in fields(config) if field.name != "style"]
+    assert all(getattr(config, field.name) != field.default for field in fields(config) if field.name != "style")
+    words = [word for name in given for word in (f"--{name.replace('_', '-')}", getattr(config, name))]
+    result = run("generate", tmp_path / "w", "--preset", config.style, *words, "--wide")
+    assert result.stderr.startswith("50 subscriptions, 4 events and 2 others:\n")
+    assert read_config(tmp_path / "w") == config
+    assert pq.read_schema(tmp_path / "w" / "events.parquet").names != ["event"]
+
+
+def test_planted_rules_are_matched(tmp_path: Path) -> None:
+    small = ["--subscriptions", 60, "--events", 60, "--other-events", 0, "--quiet"]
+    assert run("generate", tmp_path, "--preset", "detection", *small).exit_code == 0
+    matched = run("match", tmp_path / "subscriptions.parquet", tmp_path / "events.parquet")
+    assert {(number, number) for number in range(60)} <= pairs(matched.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--preset", "alerts", "--dimensions", 3],
+            "Error: --dimensions plays no part in preset alerts. Hint: leave it",
+        ),
+        (
+            ["--preset", "detection", "--match-probability", 1],
+            "Error: --match-probability plays no part in preset detect",
+        ),
+        (["--preset", "dense", "--planted-share", 1], "Error: --planted-share plays no part in preset dense"),
+        (["--preset", "op-index", "--symbols", 1], "Error: --symbols plays no part in preset op-index"),
+        (["--preset", "alerts", "--style", "op-index"], "Error: --style is alerts, not 'op-index'"),
+        (["--preset", "alerts", "--distance", 0], "Error: --distance must be from 1 to 100, not 0"),
+        (["--preset", "detection", "--planted-share", 2], "Error: --planted-share must be from 0 to 1, not 2"),
+    ],
+)
+def test_a_wrong_command_line(tmp_path: Path, words: list[object], message: str) -> None:
+    result = run("generate", tmp_path / "w", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "w").exists()
