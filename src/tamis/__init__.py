@@ -25,6 +25,7 @@ from tamis.errors import (
     NestingError,
     ParseError,
     SchemaError,
+    SnapshotError,
     TableError,
     TamisError,
     UnknownAttributeError,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from tamis.language.parser import parse
     from tamis.language.schema import Schema
     from tamis.language.values import Interval
+    from tamis.matcher.load import load
     from tamis.matcher.matcher import Matcher
 
 __version__ = "0.1.0"
@@ -60,6 +62,7 @@ _LAZY = {
     "from_json": "tamis.language.json_form",
     "history": "tamis.language.builder",
     "indexes": "tamis.index.registry",
+    "load": "tamis.matcher.load",
     "parse": "tamis.language.parser",
     "to_json": "tamis.language.json_form",
 }
@@ -82,6 +85,7 @@ __all__ = [
     "ParseError",
     "Schema",
     "SchemaError",
+    "SnapshotError",
     "TableError",
     "TamisError",
     "UnknownAttributeError",
@@ -95,6 +99,7 @@ __all__ = [
     "from_json",
     "history",
     "indexes",
+    "load",
     "parse",
     "to_json",
 ]

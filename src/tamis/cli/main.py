@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tamis import __version__
+from tamis.cli.build import build
 from tamis.cli.check import check
 from tamis.cli.demo import demo
 from tamis.cli.diagnostics import CLEAR, is_terminal
@@ -19,6 +20,8 @@ from tamis.cli.explain import explain
 from tamis.cli.generate import generate
 from tamis.cli.indexes import indexes
 from tamis.cli.match import match
+from tamis.cli.plan import plan
+from tamis.cli.stats import stats
 from tamis.errors import FileError, TamisError
 
 
@@ -84,5 +87,5 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-for _command in (match, explain, check, generate, indexes, demo):
+for _command in (match, explain, check, build, stats, plan, generate, indexes, demo):
     main.add_command(_command)

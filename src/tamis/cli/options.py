@@ -56,11 +56,23 @@ def on_error_option(command: F) -> F:
     )(command)
 
 
+def errors_option(command: F) -> F:
+    """``--errors``, a file for bad lines."""
+    return click.option(
+        "--errors", metavar="FILE", help="Write all bad lines to a file, as JSONL: file, line and message."
+    )(command)
+
+
 def index_option(command: F) -> F:
-    """``--index``, the name of an index."""
-    return click.option("--index", default="auto", show_default=True, help="Index to match with; see `tamis indexes`.")(
-        command
-    )
+    """``--index``, a file that holds the subscriptions, or the name of an index to put them in."""
+    return click.option(
+        "--index",
+        metavar="FILE|NAME",
+        default="auto",
+        show_default=True,
+        help="File that `tamis build` wrote, which has the subscriptions: SUBSCRIPTIONS is then left out. Or the name of an "
+        "index to match with; see `tamis indexes`.",
+    )(command)
 
 
 def quiet_option(command: F) -> F:

@@ -46,6 +46,8 @@ PRESENT = -1
 """The key that every present string has in a pattern facet; hits count from 0."""
 
 Keys = npt.NDArray[np.int64]
+State = tuple[list[str], list[int]]
+"""What a dimension knows of constants, as strings and integers."""
 
 # Up to this many strings are located one by one: cheaper than laying out all constants for the kernel.
 _FEW = 64
@@ -90,6 +92,13 @@ class Dimension(ABC):
     def keep(self, lows: Keys, highs: Keys) -> None:  # noqa: B027 - most dimensions keep nothing
         """Forget the constants on which none of these intervals depends."""
 
+    def state(self) -> State:
+        """What it knows of constants."""
+        return [], []
+
+    def restore(self, texts: list[str], numbers: list[int]) -> None:  # noqa: B027 - as above
+        """Take over the state of another."""
+
 
 class NumberDimension(Dimension):
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
@@ -123,6 +132,15 @@ class NumberDimension(Dimension):
         ends = np.concatenate((lows, highs))
         self._large.keep(ends)
         self._small.keep(ends)
+
+    def state(self) -> State:
+        large, small = self._large, self._small
+        return [], [len(large), *large.constants, *large.labels, *small.constants, *small.labels]
+
+    def restore(self, texts: list[str], numbers: list[int]) -> None:
+        large, rest = 2 * numbers[0], numbers[1:]
+        for labels, part in ((self._large, rest[:large]), (self._small, rest[large:])):
+            labels.restore(part[: len(part) // 2], part[len(part) // 2 :])
 
     @staticmethod
     def labelled(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -193,6 +211,13 @@ class StringDimension(Dimension):
         self._labels.keep(np.concatenate((lows, highs)))
         self._constants = None
 
+    def state(self) -> State:
+        return list(self._labels.constants), list(self._labels.labels)
+
+    def restore(self, texts: list[str], numbers: list[int]) -> None:
+        self._labels.restore(texts, numbers)
+        self._constants = None
+
 
 class PatternDimension(Dimension):
     """The patterns found in a string; several keys a value."""
@@ -213,6 +238,12 @@ class PatternDimension(Dimension):
 
     def keep(self, lows: Keys, highs: Keys) -> None:
         self._patterns.keep(set(run_indices(lows, highs - lows + 1).tolist()))
+
+    def state(self) -> State:
+        return self._patterns.state()
+
+    def restore(self, texts: list[str], numbers: list[int]) -> None:
+        self._patterns.restore(texts, numbers)
 
     def keys(self, values: pa.Array | texts.Texts) -> tuple[Keys, npt.NDArray[np.int64]]:
         """The keys of a column of strings without nulls, and how many each string has."""
@@ -300,6 +331,24 @@ class Dimensions:
             dimension = _CLASSES[facet](len(self._all), attribute, facet)
             self._enter(dimension)
         return dimension
+
+    def state(self) -> pa.Table:
+        """All dimensions with what they know of constants, a row each."""
+        states = [dimension.state() for dimension in self._all]
+        return pa.table(
+            {
+                "attribute": pa.array([dimension.attribute for dimension in self._all], pa.string()),
+                "facet": pa.array([str(dimension.facet) for dimension in self._all], pa.string()),
+                "texts": pa.array([texts for texts, _ in states], pa.large_list(pa.large_string())),
+                "numbers": pa.array([numbers for _, numbers in states], pa.large_list(pa.int64())),
+            }
+        )
+
+    def restore(self, state: pa.Table) -> None:
+        """Take over the dimensions of others, where there are none yet."""
+        columns = (state[name].to_pylist() for name in ("attribute", "facet", "texts", "numbers"))
+        for attribute, facet, strings, numbers in zip(*columns, strict=True):
+            self.get(attribute, Facet(facet)).restore(strings, numbers)
 
     def kept(self, numbers: Iterable[int]) -> tuple[Dimensions, npt.NDArray[np.int32]]:
         """Some of the dimensions alone, numbered anew in the same order, and the new number of each old one."""

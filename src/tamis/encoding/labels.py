@@ -121,6 +121,12 @@ class Labels:
         self._label_of = dict(zip(self.constants, self.labels, strict=True))
         self._arrays = {}
 
+    def restore(self, constants: list[Any], labels: list[int]) -> None:
+        """Take over constants, ascending, with the labels that they had."""
+        self.constants, self.labels = constants, labels
+        self._label_of = dict(zip(constants, labels, strict=True))
+        self._arrays = {}
+
     def add(self, constants: Iterable[Any]) -> list[Relabelling]:
         """Add constants; those that are there are passed over. Returns the changes, in their order, if labels moved."""
         new = sorted({constant for constant in constants if constant not in self._label_of})

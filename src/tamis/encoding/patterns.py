@@ -74,6 +74,16 @@ class Patterns(ABC):
             self._next += 1
         return number
 
+    def state(self) -> tuple[list[str], list[int]]:
+        """The patterns, and their numbers with the next one that is free behind them: what `restore` takes."""
+        return list(self._numbers), [*self._numbers.values(), self._next]
+
+    def restore(self, patterns: list[str], numbers: list[int]) -> None:
+        """Take over patterns with the numbers that they had."""
+        *given, self._next = numbers
+        self._numbers = dict(zip(patterns, given, strict=True))
+        self._state = ((), dict(self._numbers))
+
     def keep(self, numbers: Container[int]) -> None:
         """Forget all patterns but those of these numbers, which they keep."""
         self._numbers = {pattern: number for pattern, number in self._numbers.items() if number in numbers}

@@ -40,6 +40,22 @@ class PredicateTable(PredicateRows):
         self.value_start = value_start
         self.values = list(self._typed(values))
 
+    @classmethod
+    def of_parts(
+        cls,
+        start: Ints,
+        attribute: npt.NDArray[Any],
+        attributes: list[str],
+        operator: npt.NDArray[Any],
+        value_start: Ints,
+        values: list[TypedValues],
+    ) -> PredicateTable:
+        """A table from the parts that another one has."""
+        table = cls.__new__(cls)
+        table.start, table.attribute, table.attributes = start, attribute, attributes
+        table.operator, table.value_start, table.values = operator, value_start, values
+        return table
+
     def predicate(self, p: int) -> Predicate:
         first, last = int(self.value_start[p]), int(self.value_start[p + 1])
         literals: list[Any] = [None] * (last - first)

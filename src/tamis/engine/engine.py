@@ -138,6 +138,24 @@ class Engine:
             self._dead, self._free, self._deaths = {}, [], 0
             self.version = Version((), (), Life(np.zeros(0, np.int64), self._now))
 
+    def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: npt.NDArray[np.bool_]) -> None:
+        """Begin with what a snapshot has: segments, rows of the delta, and which slots live."""
+        self.clear()
+        with self._lock:
+            self._now += 1
+            self._died.extend(np.where(alive, ALIVE, self._now))
+            self._home.grow(len(alive), fill=0)
+            held = np.zeros(len(alive), np.bool_)
+            for segment in segments:
+                self._settle(segment)
+                held[segment.slots()] = True
+            self._segments = tuple(segments)
+            self._deaths = int(np.count_nonzero(held & ~alive))
+            self._free = np.flatnonzero(~held & ~alive).tolist()
+            if rows is not None:
+                self.add(rows)
+        self.publish()
+
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Let the keys of a dimension follow its labels: everything is built anew."""
         with self._lock:

@@ -26,13 +26,16 @@ from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_rows import PredicateRows
 from tamis.engine.engine import Engine, Version
 from tamis.engine.found import Found, Work
+from tamis.engine.rows import Rows
+from tamis.engine.segment import Segment
+from tamis.engine.snapshot import frozen
 from tamis.engine.top import keep_heaviest
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows, RowCompiler
 from tamis.matcher.gate import Gate
-from tamis.matcher.ids import Id, Ids
+from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.sources import Block, Sources
 from tamis.matcher.store import Matched, Store
 
@@ -51,6 +54,19 @@ class Done:
     survivors: int = 0
     compared: int = 0
     mismatched: int = 0
+
+
+class Contents(NamedTuple):
+    """All that a store holds, as it was at one moment."""
+
+    segments: tuple[Segment, ...]
+    rows: Rows | None
+    """What is in no segment."""
+    alive: npt.NDArray[np.bool_]
+    ids: npt.NDArray[np.int64] | pa.Array | None
+    weights: npt.NDArray[np.float64]
+    dimensions: pa.Table
+    sources: Sources
 
 
 class _Seen(NamedTuple):
@@ -162,6 +178,38 @@ class EngineStore(Store[ClauseRows]):
         with self._gate.writing():
             self.engine.clear()
             self._reset()
+
+    # -- snapshots
+
+    def contents(self) -> Contents:
+        """What there is now; it stays as it is, whatever changes afterwards."""
+        with self.lock:
+            self.flush()
+            slots = self.ids.slots()
+            alive = np.zeros(len(self._weights), np.bool_)
+            alive[slots] = True
+            segments, rows = frozen(self.engine.version, alive)
+            return Contents(
+                segments,
+                rows,
+                alive,
+                self.ids.by_slot(),
+                self._weights.view().copy(),
+                self.dimensions.state(),
+                self.sources.copied(),
+            )
+
+    def restore(self, contents: Contents) -> None:
+        """Begin with what another store held."""
+        with self.lock, self._gate.writing():
+            self._reset()
+            if contents.ids is not None:
+                self.ids = Ids(StoredIds(contents.ids, contents.alive))
+            self.sources = contents.sources
+            self.dimensions.restore(contents.dimensions)
+            self._weights.extend(contents.weights)
+            self._weighted = bool(np.any(contents.weights))
+            self.engine.restore(contents.segments, contents.rows, contents.alive)
 
     def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Keys of a dimension move: those that are stored follow. Whoever encodes waits meanwhile."""

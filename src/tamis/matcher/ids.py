@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,18 +21,68 @@ Id = str | int
 _FEW = 4
 
 
+class StoredIds:
+    """Ids as a snapshot has them, by slot: an array of int64, or an Arrow array of strings. Python's own lists and
+    dictionaries, which take long, are made when they are first needed: once, whoever asks."""
+
+    def __init__(self, column: Any, alive: npt.NDArray[np.bool_]) -> None:
+        self.column = column
+        self.living = np.flatnonzero(alive)
+        self._lock = threading.RLock()
+
+    def slots(self) -> dict[Id, int]:
+        with self._lock:
+            return self._slots
+
+    def texts(self) -> list[str]:
+        with self._lock:
+            return self._texts
+
+    @cached_property
+    def _slots(self) -> dict[Id, int]:
+        if isinstance(self.column, np.ndarray):
+            names = self.column[self.living].tolist()
+        else:
+            names = self.column.take(pa.array(self.living)).to_pylist()
+        return dict(zip(names, self.living.tolist(), strict=True))
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        texts: list[str] = self.column.to_pylist()
+        return texts
+
+
 class Ids:
     """Ids by slot and slots by id. A slot keeps its id until it is given again, so results can be named later."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: StoredIds | None = None) -> None:
         self.type: type[str] | type[int] | None = None
         """The type of the ids; None while there are none."""
-        self._slots: dict[Id, int] = {}
-        self._texts: list[str] = []
+        self._stored = stored
         self._numbers = GrowingArray(np.int64)
         self._dictionary: pa.Array | None = None
+        if stored is None:
+            self._slots, self._texts = {}, []
+        elif len(stored.living):
+            self.type = int if isinstance(stored.column, np.ndarray) else str
+            if self.type is int:
+                self._numbers.extend(stored.column)
+            else:
+                self._dictionary = stored.column
+
+    @cached_property
+    def _slots(self) -> dict[Id, int]:
+        assert self._stored is not None
+        return self._stored.slots()
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        assert self._stored is not None
+        return self._stored.texts()
 
     def __len__(self) -> int:
+        if self._stored is not None and "_slots" not in vars(self):
+            return len(self._stored.living)
         return len(self._slots)
 
     def __iter__(self) -> Iterator[Id]:
@@ -57,6 +109,8 @@ class Ids:
 
     def slots(self) -> npt.NDArray[np.int64]:
         """The slots of all ids."""
+        if self._stored is not None and "_slots" not in vars(self):
+            return self._stored.living
         return np.fromiter(self._slots.values(), np.int64, len(self._slots))
 
     def check_new(self, identifiers: Iterable[object]) -> list[Id]:
@@ -139,6 +193,10 @@ class Ids:
         if self.type is int:
             numbers: list[Id] = self._numbers.view()[slots].tolist()
             return numbers
+        if self._stored is not None and "_texts" not in vars(self):
+            # Nothing was added yet, or `_texts` would be there.
+            texts: list[Id] = self._stored.column.take(pa.array(slots)).to_pylist()
+            return texts
         return list(map(self._texts.__getitem__, slots.tolist()))
 
     def column(self, slots: npt.NDArray[np.int32]) -> pa.Array:
@@ -154,6 +212,16 @@ class Ids:
         if dictionary is None:
             dictionary = self._dictionary = pa.array(self._texts, pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(slots, pa.int32()), dictionary)
+
+    def by_slot(self) -> npt.NDArray[np.int64] | pa.Array | None:
+        """The ids of all slots as a snapshot has them, which do not change any more; None if there are none."""
+        if self.type is None:
+            return None
+        if self.type is int:
+            return self._numbers.view().copy()
+        if self._dictionary is None:
+            self._dictionary = pa.array(self._texts, pa.string())
+        return self._dictionary
 
     def compacted(self, live: npt.NDArray[Any]) -> Ids:
         """The ids of the live slots alone, in new slots of the same order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from tamis.encoding.columns import combined, is_text
 from tamis.encoding.predicate_table import PredicateTable, read_predicates
-from tamis.errors import EventError, ExpressionError, HistoryError, TableError
+from tamis.errors import CapabilityError, EventError, ExpressionError, HistoryError, TableError
 from tamis.index.registry import find_index
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
@@ -24,6 +25,7 @@ from tamis.matcher.ids import Id, plain_id
 from tamis.matcher.index_store import IndexStore
 from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
 from tamis.matcher.reading import arrow_errors, as_table, read_events
+from tamis.matcher.snapshot import write_snapshot
 from tamis.matcher.sources import GivenExpressions, TableRows
 from tamis.matcher.store import Matched, Store
 
@@ -55,6 +57,11 @@ class Matcher:
         scalars = self._schema.scalars if self._schema is not None else ()
         chosen = find_index(index)
         self._store: Store[Any] = EngineStore(scalars) if chosen is None else IndexStore(chosen, scalars)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The declared schema, if there is one."""
+        return self._schema
 
     def add(self, id: Id, expression: Any, weight: float = 0.0) -> None:
         """Add a subscription.
@@ -272,6 +279,26 @@ class Matcher:
         for: a string where a predicate compares with a number, say.
         """
         return self._store.stats()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, from which `tamis.load` makes the same matcher again in a moment.
+
+        The file appears when it is complete and safe on disk; one that was there before is replaced then. Other threads
+        may match and change the matcher meanwhile: the file has what was there when `save` was called.
+
+        Raises
+        ------
+        SnapshotError
+            When the file cannot be written; what was there before is unchanged.
+        CapabilityError
+            When the matcher has another index than the engine.
+        """
+        if not isinstance(self._store, EngineStore):
+            name = self._store.stats()["index"]
+            raise CapabilityError(
+                f"a matcher with the index {name!r} cannot be saved. Hint: use Matcher() without index"
+            )
+        write_snapshot(path, self._store.contents(), self._schema)
 
     def _read(self, expression: Any) -> Expression:
         read = to_expression(expression)

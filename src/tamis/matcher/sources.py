@@ -5,11 +5,13 @@ A call that adds many adds a block; a block of a table keeps the table, not a mi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.predicate_table import PredicateTable
@@ -46,22 +48,89 @@ class GivenExpressions:
     def expression(self, row: int) -> Expression:
         return to_expression(self._given[row])
 
+    def texts(self, rows: npt.NDArray[Any]) -> pa.Array:
+        """The SQL text of some of them."""
+        return sql_texts([self._given[row] for row in rows.tolist()])
+
 
 class TableRows:
     """Rows of a table in predicate form. The table stays whole for as long as one of its rows is needed."""
 
     def __init__(self, table: PredicateTable, rows: npt.NDArray[np.int64] | None = None) -> None:
-        self._table = table
+        self.table = table
         self._rows = rows
 
     def __len__(self) -> int:
-        return len(self._table) if self._rows is None else len(self._rows)
+        return len(self.table) if self._rows is None else len(self._rows)
 
     def taken(self, rows: npt.NDArray[np.int64]) -> TableRows:
-        return TableRows(self._table, rows if self._rows is None else self._rows[rows])
+        return TableRows(self.table, rows if self._rows is None else self._rows[rows])
 
     def expression(self, row: int) -> Expression:
-        return self._table.expression(row if self._rows is None else int(self._rows[row]))
+        return self.table.expression(row if self._rows is None else int(self._rows[row]))
+
+    def in_table(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Where some of the rows are in the table."""
+        return rows if self._rows is None else self._rows[rows]
+
+
+class TextColumn:
+    """Expressions as a column of SQL text."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def taken(self, rows: npt.NDArray[np.int64]) -> TextColumn:
+        return TextColumn(self.texts(rows))
+
+    def expression(self, row: int) -> Expression:
+        return to_expression(self._column[row].as_py())
+
+    def texts(self, rows: npt.NDArray[Any]) -> pa.Array:
+        """The SQL text of some of them."""
+        return self._column.take(pa.array(rows))
+
+
+class ClosedBlock:
+    """A block of a snapshot, which is opened when one of its expressions is first asked for."""
+
+    def __init__(self, open: Callable[[], Block]) -> None:
+        self._open = open
+
+    @cached_property
+    def opened(self) -> Block:
+        return self._open()
+
+    def __len__(self) -> int:
+        return len(self.opened)
+
+    def taken(self, rows: npt.NDArray[np.int64]) -> Block:
+        return self.opened.taken(rows)
+
+    def expression(self, row: int) -> Expression:
+        return self.opened.expression(row)
+
+
+def sql_texts(given: Sequence[str | Expression]) -> pa.Array:
+    """Expressions as a column of SQL text."""
+    texts = [each if isinstance(each, str) else str(each) for each in given]
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        # A comment may hold what is no Unicode. An expression that was read does not.
+        return pa.array([str(to_expression(text)) for text in texts], pa.large_string())
+
+
+class LaidOut(NamedTuple):
+    """Expressions by slot: row `row[s]` of the texts if `block[s]` is 0, of table n if it is n + 1; -1: there is none."""
+
+    block: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int32]
+    texts: pa.Array
+    tables: list[PredicateTable]
 
 
 class Sources:
@@ -105,6 +174,51 @@ class Sources:
         if alone is not None:
             return to_expression(alone)
         return self._blocks[int(self._block.view()[slot])].expression(int(self._row.view()[slot]))
+
+    def copied(self) -> Sources:
+        """The same, which stays as it is when this one changes."""
+        copied = Sources()
+        copied._alone, copied._blocks, copied._alive = dict(self._alone), dict(self._blocks), dict(self._alive)
+        copied._next = self._next
+        copied._block.extend(self._block.view())
+        copied._row.extend(self._row.view())
+        return copied
+
+    def laid_out(self, slots: int) -> LaidOut:
+        """The expressions of so many slots as a snapshot has them."""
+        block, row = np.full(slots, _ALONE, np.int32), np.zeros(slots, np.int32)
+        texts = [sql_texts(list(self._alone.values()))]
+        tables: list[PredicateTable] = []
+        numbers: dict[int, int] = {}
+        filled = len(self._alone)
+        alone = np.fromiter(self._alone, np.int64, filled)
+        block[alone], row[alone] = 0, np.arange(filled)
+        blocks = self._block.view()
+        order = np.argsort(blocks, kind="stable")[np.count_nonzero(blocks == _ALONE) :]
+        for some in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1) if len(order) else []:
+            source = self._blocks[int(blocks[some[0]])]
+            source = source.opened if isinstance(source, ClosedBlock) else source
+            rows = self._row.view()[some]
+            if isinstance(source, TableRows):
+                if id(source.table) not in numbers:
+                    tables.append(source.table)
+                    numbers[id(source.table)] = len(tables)
+                block[some], row[some] = numbers[id(source.table)], source.in_table(rows)
+            else:
+                assert isinstance(source, GivenExpressions | TextColumn)
+                texts.append(source.texts(rows))
+                block[some], row[some] = 0, np.arange(filled, filled + len(some))
+                filled += len(some)
+        return LaidOut(block, row, pa.concat_arrays(texts), tables)
+
+    def restore(self, block: npt.NDArray[np.int32], row: npt.NDArray[np.int32], blocks: Sequence[Block]) -> None:
+        """Take over expressions that were laid out, where there are none yet."""
+        self._block.extend(block)
+        self._row.extend(row)
+        counts = np.bincount(block[block != _ALONE], minlength=len(blocks)).tolist()
+        self._alive = {number: count for number, count in enumerate(counts) if count}
+        self._blocks = {number: blocks[number] for number in self._alive}
+        self._next = len(blocks)
 
     def compacted(self, live: npt.NDArray[np.int64]) -> Sources:
         """The expressions of some slots alone, in new slots of the same order."""

@@ -1,0 +1,42 @@
+"""``tamis plan``: how an index on disk finds a subscription."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("index")
+@click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="Write the plan as JSON.")
+def plan(index: str, id: str, as_json: bool) -> None:
+    """Tell how the file INDEX finds the subscription ID.
+
+    INDEX is what `tamis build` wrote. What is told: by which predicate events are led to the subscription, and what is then
+    still checked.
+
+    \b
+    Examples:
+      tamis plan alerts.tamis ann
+      tamis plan alerts.tamis 17 --json
+    """
+    from tamis.matcher.load import load
+
+    matcher: Any = load(index)
+    found = matcher.plan(_id_of(matcher, id))
+    click.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
+
+
+def _id_of(matcher: Any, word: str) -> str | int:
+    """The id that a word means: itself, or its number where ids are numbers."""
+    if word not in matcher:
+        try:
+            number = int(word)
+        except ValueError:
+            return word
+        if number in matcher:
+            return number
+    return word
