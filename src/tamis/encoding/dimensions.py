@@ -89,6 +89,14 @@ class Dimension(ABC):
     def key(self, value: Any) -> int:
         """The key of one value, of a predicate or of an event."""
 
+    def words(self) -> int:
+        """How many constants and patterns it knows."""
+        return 0
+
+    def labels_at(self, key: int) -> Labels | None:
+        """The labels among which a key lies; None: keys are codes there."""
+        return None
+
     def keep(self, lows: Keys, highs: Keys) -> None:  # noqa: B027 - most dimensions keep nothing
         """Forget the constants on which none of these intervals depends."""
 
@@ -127,6 +135,15 @@ class NumberDimension(Dimension):
             if len(chosen):
                 codes[chosen] = labels.locate_integers(values[chosen].astype(np.int64))
         return codes
+
+    def words(self) -> int:
+        return len(self._large) + len(self._small)
+
+    def labels_at(self, key: int) -> Labels | None:
+        for labels in (self._large, self._small):
+            if labels.first < key < labels.last:
+                return labels
+        return None
 
     def keep(self, lows: Keys, highs: Keys) -> None:
         ends = np.concatenate((lows, highs))
@@ -207,6 +224,12 @@ class StringDimension(Dimension):
             self._constants = pa.array(self._labels.constants, pa.large_string())
         return texts.locate(changed, self._constants, self._labels.label_array(), self._labels.first + 1)
 
+    def words(self) -> int:
+        return len(self._labels)
+
+    def labels_at(self, key: int) -> Labels | None:
+        return self._labels
+
     def keep(self, lows: Keys, highs: Keys) -> None:
         self._labels.keep(np.concatenate((lows, highs)))
         self._constants = None
@@ -235,6 +258,13 @@ class PatternDimension(Dimension):
     def hits(self, text: str) -> list[int]:
         """The keys of a string of an event."""
         return [PRESENT, *self._patterns.hits(text.lower() if self._lower else text)]
+
+    def words(self) -> int:
+        return len(self._patterns)
+
+    def pattern(self, number: int) -> str:
+        """The pattern that has a number."""
+        return self._patterns.pattern(number)
 
     def keep(self, lows: Keys, highs: Keys) -> None:
         self._patterns.keep(set(run_indices(lows, highs - lows + 1).tolist()))
@@ -323,6 +353,10 @@ class Dimensions:
 
     def __getitem__(self, number: int) -> Dimension:
         return self._all[number]
+
+    def words(self) -> int:
+        """How many dimensions, constants and patterns there are."""
+        return len(self) + sum(dimension.words() for dimension in self._all)
 
     def get(self, attribute: str, facet: Facet) -> Dimension:
         """The dimension, made when it is first asked for."""

@@ -84,6 +84,10 @@ class Patterns(ABC):
         self._numbers = dict(zip(patterns, given, strict=True))
         self._state = ((), dict(self._numbers))
 
+    def pattern(self, number: int) -> str:
+        """The pattern that has a number."""
+        return next(pattern for pattern, known in self._numbers.items() if known == number)
+
     def keep(self, numbers: Container[int]) -> None:
         """Forget all patterns but those of these numbers, which they keep."""
         self._numbers = {pattern: number for pattern, number in self._numbers.items() if number in numbers}

@@ -20,6 +20,7 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.engine.coding import MASK, MASK_WORDS, RAW, Coded, code_predicates
+from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.lists import Entries, Points, Runs, enter, find_runs, first_point_list
 from tamis.engine.numbers import I64, U32, U64
 from tamis.engine.packed import Packed, b1, i4, i8, packed, u1, u4
@@ -115,17 +116,18 @@ def unpacked_body(given: Any) -> Any:
     )
 
 
-def build(table: Conjunctions, sample: EventBatch | None) -> Body:
-    """Build a segment over all conjunctions of a table."""
+def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecast]:
+    """Build a segment over all conjunctions of a table; and what it was planned with."""
     start, predicates = table
     scales = scales_of(predicates)
     likelihood = likelihood_of(scales, predicates, sample)
     coded = code_predicates(predicates, scales, likelihood)
-    plan = plan_rows(start, predicates, coded, scales, likelihood)
+    plan, list_costs = plan_rows(start, predicates, coded, scales, likelihood)
     entries, points = enter(start, plan, predicates, coded, scales)
     plain_lists = first_point_list(scales) + len(points.key)
     joined = find_runs(entries, plan, predicates, coded, scales, plain_lists)
     in_run = joined != 0
+    expected = expected_entries(plan, coded, scales, likelihood, entries.row, in_run)
     plain = Entries(entries.list[~in_run], entries.row[~in_run])
     runs, run_rows = _runs(
         Entries(entries.list[in_run], entries.row[in_run]), joined[in_run], start, plan, predicates, coded, scales
@@ -153,7 +155,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> Body:
     _next_filters(run_rows, start, plan, coded, scales.cell, likelihood, next_filters)
     _filter_words(run_rows, next_filters, coded, nothing, run_entry[::2])
     directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
-    return Body(
+    body = Body(
         Lookup(scales.local, _about(scales, directory, sides), scales.cuts, scales.table, scales.shift),
         directory,
         entry,
@@ -165,6 +167,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> Body:
         int(scales.cell[-1]),
         len(scales.spaces),
     )
+    return body, Forecast(scales, likelihood, list_costs, np.array([expected]))
 
 
 _NO_RUNS = Runs(

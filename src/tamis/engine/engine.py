@@ -25,7 +25,9 @@ import numpy.typing as npt
 from tamis.encoding.events import EventBatch
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
+from tamis.engine.access import Access
 from tamis.engine.delta import Delta, DeltaView, match_delta
+from tamis.engine.forecast import PATIENCE
 from tamis.engine.found import Found, Life, Slots, Work, nothing_found, together
 from tamis.engine.owners import ALIVE
 from tamis.engine.room import Rooms
@@ -79,6 +81,8 @@ class Engine:
         self._rooms = Rooms()
         self.version = Version((), (), Life(np.zeros(0, np.int64), 0))
         self.merges = 0
+        self.replans = 0
+        """How many of the merges were for drift."""
 
     # -- changing
 
@@ -98,7 +102,7 @@ class Engine:
     def add(self, rows: Rows) -> None:
         """Take in rows, whose slots were given by `new_slots`. They are seen from the next `publish` on."""
         if rows.number >= DELTA_ROWS:
-            built = segments_of(rows, self._sample())
+            built = self._built(rows)
             with self._lock:
                 for segment in built:
                     self._settle(segment)
@@ -158,10 +162,11 @@ class Engine:
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Let the keys of a dimension follow its labels: everything is built anew."""
+        sample = self._sample()
         with self._lock:
             self._generation += 1
-            rows = self._living(self._parts())
-            self._replace(self._parts(), self._built(rows.relabelled(dimension, relabelling)))
+            rows = self._living(self._parts()).relabelled(dimension, relabelling)
+            self._replace(self._parts(), segments_of(rows, sample) if rows.number else [])
 
     def _settle(self, part: Part, slots: npt.NDArray[np.int32] | None = None) -> None:
         """Note that the slots of a part live there."""
@@ -181,11 +186,14 @@ class Engine:
     def optimize(self) -> None:
         """Build everything anew into as few segments as possible, with what is known of events now."""
         self.wait()
+        # Whoever changes dimensions waits for the lock, and the sample for the dimensions: it is asked for before.
+        sample = self._sample()
         with self._lock:
             self._freeze()
             parts = self._parts()
             if parts:
-                self._replace(parts, self._built(self._living(parts)))
+                rows = self._living(parts)
+                self._replace(parts, segments_of(rows, sample) if rows.number else [])
         self.publish()
 
     def wait(self) -> None:
@@ -198,7 +206,7 @@ class Engine:
         return [*self._segments, *(delta for delta, _ in self._frozen), *([self._active] if len(self._active) else [])]
 
     def _due(self) -> list[Part]:
-        """The parts that should become one: full deltas, segments of one tier, or one with many dead."""
+        """The parts that should become one: full deltas, segments of one tier, one with many dead or whose events drift."""
         if self._frozen:
             return [delta for delta, _ in self._frozen]
         tiers: dict[int, list[Segment]] = {}
@@ -211,18 +219,30 @@ class Engine:
         for _, segments in sorted(tiers.items()):
             if len(segments) >= _FAN:
                 return list(segments)
-        return []
+        drifted = self._drifted()
+        return [] if drifted is None else [drifted]
+
+    def _drifted(self) -> Segment | None:
+        """The segment for which planning anew promises most, if it is time for any."""
+        due = [segment for segment in self._segments if segment.watch.is_due()]
+        return max(due, key=lambda segment: (segment.watch.observed or 0.0) - segment.watch.expected, default=None)
+
+    def follow(self) -> None:
+        """Begin, in the background, to plan anew what events have drifted from. Whoever matches calls it now and then."""
+        if self._background and self._merging is None and self._drifted() is not None:
+            self._merge_if_due()
 
     def _merge_if_due(self) -> None:
         with self._lock:
             if self._merging is not None or not self._due():
                 return
             if self._background:
-                self._merging = threading.Thread(target=self._merge_all, name="tamis-merge", daemon=True)
-        if self._merging is None:
-            self._merge_all()
-        else:
-            self._merging.start()
+                thread = threading.Thread(target=self._merge_all, name="tamis-merge", daemon=True)
+                thread.start()
+                # It waits for the lock before it does anything; whoever waits for it must find it started.
+                self._merging = thread
+                return
+        self._merge_all()
 
     def _merge_all(self) -> None:
         """Merge until nothing is due."""
@@ -233,13 +253,21 @@ class Engine:
                     self._merging = None
                     return
                 generation = self._generation
+                only = parts[0]
+                drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
                 rows = self._living_views(parts)
                 life = Life(self._died.view(), self._now)
             built = self._built(concatenated([part(life) for part in rows]))
             with self._lock:
-                if generation == self._generation:
+                there = {id(part) for part in self._parts()}
+                # Whoever optimizes meanwhile has built them into something else.
+                if generation == self._generation and all(id(part) in there for part in parts):
                     self._replace(parts, built)
                     self.merges += 1
+                    if drifted is not None:
+                        self.replans += 1
+                        for segment in built:
+                            segment.watch.needed = PATIENCE * drifted.watch.needed
                     self._publish_parts()
 
     def _publish_parts(self) -> None:
@@ -315,10 +343,24 @@ class Engine:
             work = work.plus(found.work)
         return np.concatenate([_NO_SLOTS, *parts]), work
 
+    def accesses(self, slot: int) -> tuple[list[tuple[Access, bool]], bool]:
+        """How the rows of a slot are found in segments (see `Segment.accesses`), and whether some wait in a delta."""
+        segments, deltas, _ = self.version
+        found = [access for segment in segments for access in segment.accesses(slot)]
+        return found, any(bool((view.rows.slot == slot).any()) for _, view in deltas)
+
     def stats(self) -> dict[str, Any]:
         version = self.version
+        watches = [segment.watch for segment in version.segments]
+        expected = sum(watch.expected for watch in watches)
+        seen = [watch.observed for watch in watches if watch.observed is not None]
+        known = sum(watch.expected for watch in watches if watch.observed is not None)
         return {
             "segments": [segment.stats() for segment in version.segments],
+            "expected": expected,
+            "observed": sum(seen) if seen else None,
+            "drift": sum(seen) / known if known > 0 else None,
+            "replans": self.replans,
             "delta_rows": sum(view.rows.number for _, view in version.deltas),
             "dead": self._deaths,
             "merges": self.merges,

@@ -46,18 +46,21 @@ def nothing_found(events: int) -> Found:
 
 def together(parts: list[Found], events: int) -> Found:
     """What parts of an index found for the same events; a subscription is found by one of them only."""
-    parts = [part for part in parts if len(part.slots)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
+    work = Work()
+    for part in parts:
+        work = work.plus(part.work)
+    parts = [part for part in parts if len(part.slots)]
     if not parts:
-        return nothing_found(events)
+        return nothing_found(events)._replace(work=work)
+    if len(parts) == 1:
+        return parts[0]._replace(work=work)
     counts = np.sum([part.counts for part in parts], axis=0)
     slots = np.empty(int(counts.sum()), np.int32)
     place = np.cumsum(counts) - counts
-    work = Work()
     for part in parts:
         _spread(part.counts, part.slots, place, slots)
-        work = work.plus(part.work)
     return Found(counts, slots, work)
 
 

@@ -60,11 +60,22 @@ class Plan(NamedTuple):
     cost: npt.NDArray[np.float32]
 
 
+ListCosts = npt.NDArray[np.float64]
+"""What a list of a dimension, sorted from above or below or not at all, costs each of those that chose it."""
+
+
 def plan_rows(
-    start: npt.NDArray[np.int64], predicates: Predicates, coded: Coded, scales: Scales, likelihood: Likelihood
-) -> Plan:
-    """Choose the access path of every conjunction."""
+    start: npt.NDArray[np.int64],
+    predicates: Predicates,
+    coded: Coded,
+    scales: Scales,
+    likelihood: Likelihood,
+    list_costs: ListCosts | None = None,
+) -> tuple[Plan, ListCosts]:
+    """Choose the access path of every conjunction; for some of a segment with the costs of lists that all of it has."""
     count = len(start) - 1
+    # Where events have several values in a dimension, "none of these" may come out below nothing.
+    np.maximum(coded.probability, 0.0, out=coded.probability)
     plan = Plan(
         np.empty(count, np.int64),
         np.empty(count, np.uint8),
@@ -79,8 +90,10 @@ def plan_rows(
     users = coded.dimension[plan.access[by_dimension]] * 3 + (plan.way[by_dimension] - UPPER)
     sharing = np.maximum(np.bincount(users, minlength=extra.size).reshape(extra.shape), 1)
     extra[:] = LIST * np.array([2, 2, 1]) * likelihood.presence[:, np.newaxis] / sharing
+    if list_costs is not None:
+        extra = list_costs
     _plan(by_dimension, start, predicates, coded, scales, likelihood, extra, plan)
-    return plan
+    return plan, extra
 
 
 @lean_kernel

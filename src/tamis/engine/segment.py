@@ -11,7 +11,9 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.encoding.runs import run_indices
+from tamis.engine.access import Access, access_of
 from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_body
+from tamis.engine.forecast import Forecast, Watch
 from tamis.engine.found import Counts, Found, Life, Slots, Work
 from tamis.engine.match import match_rows
 from tamis.engine.owners import Owners, name_owners, packed_owners
@@ -24,11 +26,13 @@ from tamis.engine.single import NO_ROOM, match_single
 class Segment:
     """Rows that do not change any more, and the index over them."""
 
-    def __init__(self, table: Conjunctions, owners: Owners, programs: Programs, body: Body) -> None:
+    def __init__(self, table: Conjunctions, owners: Owners, programs: Programs, body: Body, forecast: Forecast) -> None:
         self.table = table
         self.owners = owners
         self.programs = programs
         self.body = body
+        self.forecast = forecast
+        self.watch = Watch(float(forecast.entries[0]))
         self.owned = int(np.count_nonzero(owners.sole >= 0)) + len(owners.slot)
         """How many rows went into it, equal ones counted each."""
         for array in _arrays((table, owners, programs, body)):
@@ -41,8 +45,8 @@ class Segment:
     def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
         """Build the index over some rows."""
         table, owners = distinct(rows)
-        body = build(table, sample)
-        return cls(table, owners._replace(sole=owners.sole[body.row]), rows.programs, body)
+        body, forecast = build(table, sample)
+        return cls(table, owners._replace(sole=owners.sole[body.row]), rows.programs, body, forecast)
 
     def __len__(self) -> int:
         """The number of distinct conjunctions."""
@@ -64,6 +68,18 @@ class Segment:
         table = conjunctions_taken(self.table, conjunction)
         return without_idle_programs(Rows(table, slot[alive], program[alive], several[alive], self.programs))
 
+    def accesses(self, slot: int) -> list[tuple[Access, bool]]:
+        """How the rows of a subscription are found, and whether a program has the last word on each."""
+        owners = self.owners
+        ours = np.flatnonzero(owners.slot == slot)
+        groups = np.searchsorted(owners.start, ours, side="right") - 1
+        rows = [*np.flatnonzero(owners.sole == slot), *(np.flatnonzero(owners.sole == ~group)[0] for group in groups)]
+        judged = [False] * (len(rows) - len(ours)) + (owners.program[ours] != ACCEPT).tolist()
+        return [
+            (access_of(self.table, int(self.body.row[row]), self.body, self.forecast), program)
+            for row, program in zip(rows, judged, strict=True)
+        ]
+
     def slots(self) -> Slots:
         """The slots of all owners, some of them several times."""
         return np.concatenate((self.owners.sole[self.owners.sole >= 0], self.owners.slot))
@@ -77,6 +93,12 @@ class Segment:
     def table_nbytes(self) -> int:
         """The bytes of the rows in keys: what merging reads, and matching where keys must be compared."""
         return nbytes((self.table, self.programs))
+
+    @property
+    def statistics_nbytes(self) -> int:
+        """The bytes of what it was planned with, without the scales that matching reads too."""
+        lookup = self.body.lookup
+        return nbytes(self.forecast) - nbytes((lookup.local, lookup.cuts, lookup.table, lookup.shift))
 
     def stats(self) -> dict[str, Any]:
         begin = self.body.directory.begin
@@ -93,6 +115,11 @@ class Segment:
             "always": int(always[1] - always[0]),
             "bytes": self.nbytes,
             "table_bytes": self.table_nbytes,
+            "statistics_bytes": self.statistics_nbytes,
+            "expected": self.watch.expected,
+            "observed": self.watch.observed,
+            "drift": self.watch.drift,
+            "observed_events": self.watch.events,
         }
 
     def match(self, batch: EventBatch, dimensions: int, life: Life, rooms: Rooms) -> Found:
@@ -111,7 +138,10 @@ class Segment:
             if lack:
                 room.enlarge(lack, need)
         slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
-        return Found(counts, slots, Work(*work.tolist()))
+        done = Work(*work.tolist())
+        self.watch.events += len(counts)
+        self.watch.entries += done.entries
+        return Found(counts, slots, done)
 
     def match_single(self, batch: EventBatch, dimensions: int, life: Life, rooms: Rooms) -> tuple[Slots, Work]:
         """Match a batch of one event."""
@@ -122,6 +152,8 @@ class Segment:
             return found.slots, found.work
         work = Work(*room.work.tolist())
         room.work[:] = 0
+        self.watch.events += 1
+        self.watch.entries += work.entries
         return room.out[:count].copy(), work
 
     def _name(

@@ -20,13 +20,14 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.programs import Programs
 from tamis.engine.body import Body
 from tamis.engine.engine import DELTA_ROWS, Version
+from tamis.engine.forecast import Forecast
 from tamis.engine.owners import Owners
 from tamis.engine.rows import Rows, concatenated
 from tamis.engine.segment import Segment, segments_of
 
 Array = npt.NDArray[Any]
 
-_SEGMENT = {"table": Conjunctions, "owners": Owners, "programs": Programs, "body": Body}
+_SEGMENT = {"table": Conjunctions, "owners": Owners, "programs": Programs, "body": Body, "forecast": Forecast}
 _DELTA = "delta"
 
 
@@ -52,8 +53,7 @@ def arrays_of(segments: Sequence[Segment], rows: Rows | None) -> tuple[dict[str,
 
 def read_segment(number: int, array: Callable[[str], Array]) -> Segment:
     """A segment from its arrays, which `array` gives by name."""
-    table, owners, programs, body = (_read(f"segments/{number}/{part}", kind, array) for part, kind in _SEGMENT.items())
-    return Segment(table, owners, programs, body)
+    return Segment(*(_read(f"segments/{number}/{part}", kind, array) for part, kind in _SEGMENT.items()))
 
 
 def read_rows(names: Sequence[str], array: Callable[[str], Array]) -> Rows | None:

@@ -27,15 +27,17 @@ from tamis.encoding.predicate_rows import PredicateRows
 from tamis.engine.engine import Engine, Version
 from tamis.engine.found import Found, Work
 from tamis.engine.rows import Rows
+from tamis.engine.sample import Sample
 from tamis.engine.segment import Segment
 from tamis.engine.snapshot import frozen
 from tamis.engine.top import keep_heaviest
-from tamis.language.event import FlatEvent
+from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows, RowCompiler
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Id, Ids, StoredIds
+from tamis.matcher.plan import Plan, plan_of
 from tamis.matcher.sources import Block, Sources
 from tamis.matcher.store import Matched, Store
 
@@ -89,7 +91,8 @@ class EngineStore(Store[ClauseRows]):
         self._gate = Gate()
         self._moves = 0
         self.done = Done()
-        self.engine = Engine(lambda: None)
+        self.sample = Sample()
+        self.engine = Engine(self._sampled)
         self._reset()
 
     def _reset(self) -> None:
@@ -226,6 +229,9 @@ class EngineStore(Store[ClauseRows]):
             seen = self._seen(encode_event(event, self.dimensions))
         slots, work = self.engine.match_single(seen.version, seen.encoded.batch, seen.dimensions)
         self._count(1, seen.encoded.mismatched, work)
+        if self.done.events >= self.sample.next:
+            self.sample.take_one(flatten(event), self.done.events)
+            self.engine.follow()
         if k is not None:
             _, slots = keep_heaviest(np.array([len(slots)]), slots, self._weights.view(), k)
         return seen.ids.name(slots)
@@ -234,20 +240,23 @@ class EngineStore(Store[ClauseRows]):
         self.flush()
         with self._gate.reading():
             seen = self._seen(encode_flat(events, self.dimensions))
-        return self._matched(seen, threads, k)
+        return self._matched(seen, events, threads, k)
 
     def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
         self.flush()
         with self._gate.reading():
             seen = self._seen(encode_table(events, self.dimensions, schema))
-        return self._matched(seen, threads, k)
+        return self._matched(seen, events, threads, k)
 
     def _seen(self, encoded: EncodedEvents) -> _Seen:
         return _Seen(encoded, self.engine.version, self.ids, len(self.dimensions))
 
-    def _matched(self, seen: _Seen, threads: int, k: int | None) -> Matched:
+    def _matched(self, seen: _Seen, events: list[FlatEvent] | pa.Table, threads: int, k: int | None) -> Matched:
         found = self._in_threads(seen.version, seen.encoded.batch, seen.dimensions, threads)
         self._count(len(found.counts), seen.encoded.mismatched, found.work)
+        if len(events) and self.done.events >= self.sample.next:
+            self.sample.take_due(events, self.done.events)
+            self.engine.follow()
         if k is not None:
             found = self._heaviest(found, k)
         return Matched(found.counts, found.slots, seen.ids, seen.version)
@@ -279,10 +288,34 @@ class EngineStore(Store[ClauseRows]):
         done.compared += work.compared
         done.mismatched += mismatched
 
+    # -- learning from events
+
+    def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
+        if isinstance(events, pa.Table):
+            with self._gate.reading():
+                encode_table(events, self.dimensions, schema)  # what is wrong with it is found here
+        self.sample.take_all(events)
+
+    def _sampled(self) -> EventBatch | None:
+        """The sample in keys. Labels that move have everything built anew, by whoever has the gate already."""
+        if self._gate.is_mine():
+            return self.sample.encoded(self.dimensions, self._moves)
+        with self._gate.reading():
+            return self.sample.encoded(self.dimensions, self._moves)
+
+    def optimize(self) -> None:
+        self.flush()
+        self.sample.forget_encoding()
+        self.engine.optimize()
+
+    def plan(self, identifier: Id) -> Plan:
+        self.flush()
+        return plan_of(identifier, *self.engine.accesses(self.ids.slot(identifier)), self.dimensions, self._scalars)
+
     def stats(self) -> dict[str, Any]:
         self.flush()
         done = self.done
-        engine = self.engine.stats()
+        engine = self.engine.stats() | {"sample": len(self.sample)}
         return {
             "index": self.name,
             "subscriptions": len(self),

@@ -19,6 +19,11 @@ class Gate:
         self._changed = threading.Condition(self.lock)
         self._readers = 0
         self._writers = 0
+        self._writer: int | None = None
+
+    def is_mine(self) -> bool:
+        """Whether the calling thread is changing what the gate guards."""
+        return self._writer == threading.get_ident()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -40,7 +45,9 @@ class Gate:
             try:
                 while self._readers:
                     self._changed.wait()
+                self._writer = threading.get_ident()
                 yield
             finally:
+                self._writer = None
                 self._writers -= 1
                 self._changed.notify_all()

@@ -35,6 +35,7 @@ from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.owners import NO_PROGRAM, Owners, verify
+from tamis.matcher.plan import SCANNED, Plan
 from tamis.matcher.sources import Block, Sources
 from tamis.matcher.store import Matched, Store
 
@@ -278,6 +279,17 @@ class IndexStore(Store[Clauses]):
         edges, programs, kept = self.owners.view(), self.programs.view(), np.empty(len(rows), np.bool_)
         self.work.verified += verify(edges, programs, encoded.batch, len(self.dimensions), rows, slots, kept)
         return rows[kept], slots[kept]
+
+    def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
+        """Events are checked, and nothing is learned: an index here has no plans."""
+        if isinstance(events, pa.Table):
+            encode_table(events, self.dimensions, schema)
+
+    def optimize(self) -> None:
+        """There is nothing to plan."""
+
+    def plan(self, identifier: Id) -> Plan:
+        return Plan(identifier, (), SCANNED)
 
     def stats(self) -> dict[str, Any]:
         self.flush()

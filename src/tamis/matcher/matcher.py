@@ -24,6 +24,7 @@ from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.ids import Id, plain_id
 from tamis.matcher.index_store import IndexStore
 from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
+from tamis.matcher.plan import Plan
 from tamis.matcher.reading import arrow_errors, as_table, read_events
 from tamis.matcher.snapshot import write_snapshot
 from tamis.matcher.sources import GivenExpressions, TableRows
@@ -271,6 +272,51 @@ class Matcher:
         UnknownIdError, IdTypeError, EventError
         """
         return explain(self._store.sources.expression(self._store.ids.slot(id)), event)
+
+    def observe(self, events: Any) -> None:
+        """Learn from events how frequent values are, without matching them.
+
+        Subscriptions are found by what is rare in events. Those that are matched are sampled as well; observing some before
+        subscriptions are added lets these be planned right from the start.
+
+        Parameters
+        ----------
+        events : list of mappings, pyarrow.Table, pyarrow.RecordBatch, or anything with the Arrow PyCapsule protocol
+            As `match_batch` takes them.
+
+        Raises
+        ------
+        EventError, TableError
+        """
+        read = read_events(events)
+        if isinstance(read, pa.Table):
+            with arrow_errors():
+                self._store.observe(read, self._schema)
+            return
+        if self._schema is not None:
+            for row, event in enumerate(read):
+                self._schema.check_event(event, row)
+        self._store.observe(read, self._schema)
+
+    def optimize(self) -> None:
+        """Plan all subscriptions anew, with what is known of events now, and let go of those that were removed.
+
+        It takes about as long as adding them did, in the calling thread; other threads match meanwhile. Where events have
+        changed much this happens by itself, part by part.
+        """
+        with self._store.lock:
+            self._store.optimize()
+
+    def plan(self, id: Id) -> Plan:
+        """How events find a subscription: by which predicate, how many of them meet it, and at what cost.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
+        with self._store.lock:
+            self._store.ids.slot(id)
+            return self._store.plan(plain_id(id))
 
     def stats(self) -> dict[str, Any]:
         """Figures about what the matcher holds and has done.

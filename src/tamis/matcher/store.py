@@ -20,6 +20,7 @@ from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.ids import Id, Ids
+from tamis.matcher.plan import Plan
 from tamis.matcher.sources import Block, Sources
 
 ClausesT = TypeVar("ClausesT")
@@ -83,6 +84,18 @@ class Store(ABC, Generic[ClausesT]):
     @abstractmethod
     def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
         """Match a table of events; with a schema, they must keep to it."""
+
+    @abstractmethod
+    def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
+        """Learn from events how frequent values are; with a schema, a table must keep to it."""
+
+    @abstractmethod
+    def optimize(self) -> None:
+        """Plan everything anew, with what is known of events now."""
+
+    @abstractmethod
+    def plan(self, identifier: Id) -> Plan:
+        """How events find a subscription that is there."""
 
     @abstractmethod
     def stats(self) -> dict[str, Any]: ...

@@ -1,0 +1,155 @@
+"""How a subscription is found: access paths in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.intervals import EVERYTHING
+from tamis.encoding.leaf import Leaf, Mode
+from tamis.encoding.phrases import phrase
+from tamis.engine.access import Access
+from tamis.engine.plan import ALWAYS, CELLS, LOWER, POINTS, PRESENCE, UPPER
+from tamis.matcher.ids import Id
+
+_WAYS = {CELLS: "value", POINTS: "value", UPPER: "bound", LOWER: "bound", PRESENCE: "presence", ALWAYS: "always"}
+
+
+@dataclass(frozen=True, slots=True)
+class ClausePlan:
+    """How one clause of a subscription is found; probabilities are of events, as they were expected when it was planned."""
+
+    way: str
+    """``value``: by the event's value; ``bound``: in a list sorted by bounds; ``presence``: by having the attribute at
+    all; ``always``: every event looks at it."""
+    access: str | None
+    lists: int
+    entries: int
+    """How many these lists have, with those of other subscriptions."""
+    probability: float
+    """That an event looks at the clause."""
+    filter: str | None
+    filter_probability: float
+    rest: tuple[str, ...]
+    """The predicates that are checked last."""
+    is_necessary: bool
+    """The clause is only necessary: the whole expression is evaluated of the events that satisfy it."""
+    cost: float
+    """Expected nanoseconds per event."""
+    reason: str | None = None
+    """Why every event looks at it."""
+
+    def __str__(self) -> str:
+        parts = [self._found()]
+        if self.filter is not None:
+            parts.append(f"filtered by {self.filter} ({_percent(self.filter_probability)})")
+        if self.rest:
+            parts.append(f"then {_counted(len(self.rest), 'more predicate')}")
+        if self.is_necessary:
+            parts.append("then the whole expression, of which this is a necessary condition")
+        return f"{', '.join(parts)}; expected cost {_number(self.cost)} ns per event"
+
+    def _found(self) -> str:
+        if self.way == "always":
+            size = _counted(self.entries, "entry", "entries")
+            return f"in the list that every event goes through ({size}), since {self.reason}"
+        met = f"met by {_percent(self.probability)} of events"
+        size = _counted(self.entries, "entry", "entries")
+        if self.way == "bound":
+            return f"found by {self.access} (in a list of {size} sorted by bound, {met})"
+        if self.way == "presence":
+            return f"found by {self.access} (a list of {size}, {met})"
+        lists = "a list" if self.lists == 1 else f"{self.lists:,} lists"
+        return f"found by {self.access} ({lists} of {size}, {met})"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How events find a subscription. `str` says it in words, `to_dict` gives it for JSON."""
+
+    subscription: Id
+    clauses: tuple[ClausePlan, ...]
+    note: str | None = None
+    """Why there are no clauses, if there are none."""
+
+    @property
+    def cost(self) -> float | None:
+        """Expected nanoseconds per event; None if that is not known."""
+        return sum(clause.cost for clause in self.clauses) if self.note is None else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "cost": self.cost}
+
+    def __str__(self) -> str:
+        return self.note if self.note is not None else "\n".join(str(clause) for clause in self.clauses)
+
+
+WAITS = "not indexed yet: it is among the latest subscriptions, at all of which every event looks"
+NEVER = "nowhere: no event can satisfy it"
+SCANNED = "not indexed: every event looks at all subscriptions"
+
+
+def plan_of(
+    identifier: Id, found: Sequence[tuple[Access, bool]], waits: bool, dimensions: Dimensions, scalars: Container[str]
+) -> Plan:
+    """The access paths of a subscription in words; `waits`: it is in no segment yet."""
+
+    def said(leaf: Leaf) -> str:
+        dimension = dimensions[leaf.dimension]
+        return phrase(dimension, leaf.mode, leaf.intervals, scalar=dimension.attribute in scalars)
+
+    if waits or not found:
+        return Plan(identifier, (), WAITS if waits else NEVER)
+    return Plan(identifier, tuple(_clause(access, judged, said) for access, judged in found))
+
+
+def _clause(path: Access, judged: bool, said: Callable[[Leaf], str]) -> ClausePlan:
+    access, rest = path.access, path.rest
+    if access is not None and path.way == PRESENCE and access.intervals != EVERYTHING:
+        # The list says only that there is a value.
+        rest = (access, *rest) if access != path.filter else rest
+        access = Leaf(access.dimension, Mode.SOME, EVERYTHING)
+    return ClausePlan(
+        _WAYS[path.way],
+        None if access is None else said(access),
+        path.lists,
+        path.entries,
+        path.reach,
+        None if path.filter is None else said(path.filter),
+        path.passing,
+        tuple(said(leaf) for leaf in rest),
+        judged,
+        path.cost,
+        _reason(path) if path.way == ALWAYS else None,
+    )
+
+
+def _reason(path: Access) -> str:
+    """Why a clause is in the list that every event goes through."""
+    leaves = [*path.rest, *([] if path.filter is None else [path.filter])]
+    if not leaves:
+        return "it asks for nothing"
+    if all(leaf.mode is Mode.ABSENT for leaf in leaves):
+        return "it asks only for attributes to be missing"
+    return "none of its predicates is rare enough to be worth a list"
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    if percent < 0.0001:
+        return "less than 0.0001 %"
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{_number(percent)} %"
+
+
+def _number(number: float) -> str:
+    """A positive number with two digits that count, never in powers of ten."""
+    if number >= 99.5:
+        return f"{number:,.0f}"
+    text = f"{number:.2g}"
+    return f"{number:.7f}".rstrip("0").rstrip(".") if "e" in text else text
+
+
+def _counted(count: int, one: str, many: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

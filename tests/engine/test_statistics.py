@@ -1,0 +1,137 @@
+"""What the planner expects of events, what they do, and what happens when the two part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.engine.forecast import FEWEST_EVENTS, PATIENCE, Watch
+from tamis.matcher.engine_store import EngineStore
+
+SUBSCRIPTIONS = 3000
+VALUES = 20
+
+
+def store_of(matcher: tamis.Matcher) -> EngineStore:
+    store = matcher._store
+    assert isinstance(store, EngineStore)
+    return store
+
+
+def stream(often: str, seldom: str, count: int, seed: int = 0) -> pa.Table:
+    """Events in which a value that is asked for is frequent in one attribute, and rare in the other."""
+    random = np.random.default_rng(seed)
+    return pa.table({often: random.integers(0, VALUES, count), seldom: random.integers(0, 50 * VALUES, count)})
+
+
+def matcher_for(events: pa.Table | None) -> tamis.Matcher:
+    matcher = tamis.Matcher()
+    if events is not None:
+        matcher.observe(events)
+    texts = [f"x = {i % VALUES} AND y = {i // 7 % VALUES} AND z{i} IS NULL" for i in range(SUBSCRIPTIONS)]
+    matcher.add_many(range(SUBSCRIPTIONS), texts)
+    return matcher
+
+
+def candidates(matcher: tamis.Matcher, events: pa.Table) -> float:
+    before = matcher.stats()["candidates"]
+    matcher.match_batch(events, threads=1)
+    return float(matcher.stats()["candidates"] - before) / len(events)
+
+
+def test_what_is_expected_is_what_happens() -> None:
+    matcher = matcher_for(stream("x", "y", 5000))
+    seen = candidates(matcher, stream("x", "y", 2000, seed=1))
+    stats = matcher.stats()["index_stats"]
+    assert stats["observed"] == pytest.approx(seen)
+    assert stats["expected"] == pytest.approx(seen, rel=0.6)
+    assert stats["drift"] == pytest.approx(stats["observed"] / stats["expected"])
+    assert [part["observed_events"] for part in stats["segments"]] == [2000]
+
+
+def test_a_stream_that_changes_costs_more_until_it_is_optimized() -> None:
+    matcher = matcher_for(stream("x", "y", 5000))
+    before = candidates(matcher, stream("x", "y", 500, seed=1))
+    changed = stream("y", "x", 500, seed=2)
+    drifted = candidates(matcher, changed)
+    expected = matcher.match_batch(changed)
+    assert drifted > 10 * before
+    for seed in range(3, 6):
+        matcher.observe(stream("y", "x", 5000, seed=seed))
+    matcher.optimize()
+    assert candidates(matcher, changed) < 2 * before
+    assert sorted(map(str, matcher.match_batch(changed).to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+def test_drift_has_a_segment_planned_anew_in_the_background() -> None:
+    matcher = matcher_for(stream("x", "y", 5000))
+    engine = store_of(matcher).engine
+    changed = stream("y", "x", FEWEST_EVENTS - 1, seed=2)
+    drifted = candidates(matcher, changed)
+    engine.wait()
+    assert engine.replans == 0
+    matcher.observe(stream("y", "x", 5000, seed=3))
+    matcher.match_batch(stream("y", "x", 2000, seed=4))
+    engine.wait()
+    assert engine.replans == 1
+    assert engine.version.segments[0].watch.needed == PATIENCE * FEWEST_EVENTS
+    assert candidates(matcher, changed) < drifted / 10
+    assert matcher.stats()["index_stats"]["replans"] == 1
+
+
+def test_events_that_keep_to_it_have_nothing_planned_anew() -> None:
+    matcher = matcher_for(stream("x", "y", 5000))
+    for seed in range(5):
+        matcher.match_batch(stream("x", "y", 2 * FEWEST_EVENTS, seed=seed))
+    engine = store_of(matcher).engine
+    engine.wait()
+    assert engine.replans == engine.merges == 0
+
+
+def test_matched_events_are_sampled() -> None:
+    matcher = matcher_for(None)
+    matcher.match({"x": 1})
+    assert matcher.stats()["index_stats"]["sample"] == 1
+    matcher.match_batch([{"x": 1}, {"x": 2}])
+    assert matcher.stats()["index_stats"]["sample"] == 3
+    candidates(matcher, stream("x", "y", 5000))
+    assert 100 < matcher.stats()["index_stats"]["sample"] <= 3 + 256
+
+
+def test_what_an_event_was_when_it_was_matched_counts() -> None:
+    matcher = tamis.Matcher()
+    event = {"x": [1]}
+    matcher.match(event)
+    event["x"].append(2)
+    matcher.add("a", "x = 2")
+    matcher.optimize()
+    assert matcher.plan("a").clauses[0].probability < 0.3
+
+
+def test_work_without_a_match_is_counted() -> None:
+    matcher = matcher_for(None)
+    matcher.add(-1, "x = 1 AND w = 2")
+    assert matcher.match({"x": 1}) == []
+    assert matcher.stats()["candidates"] > 1
+
+
+def test_the_watch_forgets_slowly() -> None:
+    watch = Watch(10.0)
+    assert (watch.observed, watch.drift, watch.is_due()) == (None, None, False)
+    watch.events, watch.entries = 1_000_000, 10_000_000
+    for _ in range(20):
+        assert not watch.is_due()
+    assert watch.events <= 4 * FEWEST_EVENTS
+    for _ in range(4 * FEWEST_EVENTS):
+        watch.events += 1
+        watch.entries += 100
+    assert watch.is_due()
+    assert watch.drift == watch.entries / watch.events / 10
+
+
+def test_a_few_entries_more_are_no_drift() -> None:
+    watch = Watch(0.01)
+    watch.events, watch.entries = 100_000, 1_000_000
+    assert not watch.is_due()
