@@ -14,7 +14,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench-loading setup lint format clean
+.PHONY: help demo test bench-loading bench-engine setup lint format clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,11 @@ test: lint  ## Set up everything and run all checks and tests
 
 bench-loading: .venv/core.stamp  ## Measure how fast subscriptions are taken in; renew docs/benchmarks.md
 	$(BIN)/python -m tamis.bench.loading --json docs/results/loading.json
+	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+
+# DuckDB is measured beside, hence everything is set up. BENCH=... passes options: BENCH='--shapes dense --sizes 10000'.
+bench-engine: .venv/dev.stamp  ## Measure how fast events are matched; renew docs/benchmarks.md
+	$(BIN)/python -m tamis.bench.engine --json docs/results/engine.json $(BENCH)
 	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis

@@ -21,7 +21,7 @@ from typing import IO
 ROOT = Path(__file__).parent.parent
 
 # No kernel draws on these.
-_WITHOUT_KERNELS = {"cli", "language", "spark", "workload"}
+_WITHOUT_KERNELS = {"bench", "cli", "language", "spark", "workload"}
 _ONE_DAY = 24 * 60 * 60.0
 
 _held: list[IO[str]] = []

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import random
 import resource
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import tamis
+from tamis.bench.timing import machine, seconds_of
 from tamis.language.parser import parse_afresh
 from tamis.language.shapes import forget_shapes
 from tamis.workload import generate, preset
@@ -54,12 +52,6 @@ def _texts(count: int, templates: int | None) -> list[str]:
     return texts
 
 
-def _seconds(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def _matcher_with(add: Callable[[tamis.Matcher], None]) -> Callable[[], None]:
     def fill() -> None:
         add(tamis.Matcher())
@@ -86,16 +78,11 @@ def measure(subscriptions: int, conjunctions: int) -> dict[str, Any]:
     ways = {}
     for name, (count, work) in works.items():
         forget_shapes()
-        seconds = _seconds(work)
+        seconds = seconds_of(work)
         ways[name] = {"count": count, "seconds": seconds, "microseconds_each": seconds / count * 1e6}
     return {
         "benchmark": "loading",
-        "machine": {
-            "processor": platform.machine(),
-            "system": platform.system(),
-            "python": platform.python_version(),
-            "cores": os.cpu_count(),
-        },
+        "machine": machine(),
         "tamis": tamis.__version__,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "ways": ways,

@@ -1,4 +1,4 @@
-"""The page of benchmarks, made from the result files.
+"""The page of benchmarks, made from the result files, with its charts beside them.
 
 python -m tamis.bench.page RESULTS_FOLDER PAGE
 """
@@ -7,28 +7,40 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.bench import loading
+from tamis.bench import engine_page, loading
 
 _INTRODUCTION = """# Benchmarks
 
-Made by `make bench-loading` from the files in `docs/results`; do not edit. Times depend on the machine, the ratios of one
-run less so: each table comes from a single run.
+Made by `make bench-loading` and `make bench-engine` from the files in `docs/results`; do not edit. Times depend on the machine,
+the ratios of one run less so: each section comes from a single run.
 """
 
+_SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "loading": (loading.DESCRIPTION, loading.to_table),
+    "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
+}
+"""Name of a benchmark -> its description and its tables."""
 
-def to_page(results: list[dict[str, Any]]) -> str:
-    """The page as Markdown."""
+_CHARTS: dict[str, Callable[[dict[str, Any]], str]] = {"engine": engine_page.to_chart}
+
+
+def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:
+    """The page as Markdown; charts are shown from a folder."""
     sections = [_INTRODUCTION]
     for result in results:
-        machine = result["machine"]
+        machine, name = result["machine"], result["benchmark"]
+        description, tables = _SECTIONS[name]
+        chart = f"![{name.capitalize()}]({charts}/{name}.svg)\n\n" if name in _CHARTS else ""
         sections.append(
-            f"## {result['benchmark'].capitalize()}\n\n"
+            f"## {name.capitalize()}\n\n"
             f"Tamis {result['tamis']}, {machine['system']} on {machine['processor']} with {machine['cores']} cores, "
             f"Python {machine['python']}. Most memory in use: {result['peak_bytes'] / 1e9:.1f} GB.\n\n"
-            f"{loading.DESCRIPTION}\n\n{loading.to_table(result)}\n"
+            f"{description}\n\n{chart}{tables(result)}\n"
         )
     return "\n".join(sections)
 
@@ -39,7 +51,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("page", type=Path, help="the file to write")
     options = parser.parse_args(arguments)
     results = [json.loads(file.read_text()) for file in sorted(options.results.glob("*.json"))]
-    options.page.write_text(to_page(results))
+    for result in results:
+        name = result["benchmark"]
+        if name in _CHARTS:
+            (options.results / f"{name}.svg").write_text(_CHARTS[name](result))
+    charts = Path(os.path.relpath(options.results, options.page.parent)).as_posix()
+    options.page.write_text(to_page(results, charts))
 
 
 if __name__ == "__main__":

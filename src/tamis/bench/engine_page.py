@@ -1,0 +1,233 @@
+"""The engine's results as tables and as a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tamis.bench.svg import Group, bars, number_text
+
+DESCRIPTION = """Times are microseconds per event, the best of several passes in one process. *Planted* events are those that
+1,000 subscriptions each were derived from (their number is the same at every size; more match by chance, where predicates are
+few and wide), *other* events are drawn alike, but nothing was derived from them. *Engine* and *scan* both start from encoded
+events and give the same answers, which is checked; the scan looks at every conjunction, the narrowest predicate first, with the
+same encoding. *Candidates* are entries of lists looked at, *survivors* those whose record was checked."""
+
+_KINDS = ("planted", "other")
+
+
+def to_tables(results: dict[str, Any]) -> str:
+    """All tables as Markdown, under headings of their own."""
+    rows, sections = results["matching"], []
+    if rows:
+        sections.append(("Matching", matching_table(rows)))
+        sections.append(("End to end", end_to_end_table(rows)))
+        sections.append(("Growth", growth_table(rows)))
+        sections.append(("Loading and size", loading_table(rows)))
+    if results["updates"] is not None:
+        sections.append(("Changes while matching", updates_table(results["updates"])))
+    if results["rules"] is not None:
+        sections.append(("Detection rules", rules_table(results["rules"])))
+    if results["prototype"]:
+        sections.append(("Beside the prototype", prototype_table(results["prototype"])))
+    return "\n\n".join(f"### {title}\n\n{table}" for title, table in sections if table)
+
+
+def matching_table(rows: list[dict[str, Any]]) -> str:
+    """The engine and the scan at every size."""
+    lines = []
+    for row in rows:
+        for kind, figures in row["kinds"].items():
+            lines.append(
+                [
+                    row["shape"],
+                    f"{row['subscriptions']:,}",
+                    kind,
+                    *(number_text(figures[name]) for name in ("matches", "candidates", "survivors", "engine")),
+                    _figure(figures["scan"]),
+                    _times(figures["scan"], figures["engine"]),
+                ]
+            )
+    heads = [
+        "shape",
+        "subscriptions",
+        "events",
+        "matches",
+        "candidates",
+        "survivors",
+        "engine",
+        "scan",
+        "scan / engine",
+    ]
+    return _table(heads, lines)
+
+
+def end_to_end_table(rows: list[dict[str, Any]]) -> str:
+    """The ways through the matcher, at the largest size."""
+    lines = [
+        [
+            row["shape"],
+            kind,
+            number_text(figures["attributes"]),
+            number_text(figures["matches"]),
+            *(number_text(figures[name]) for name in ("engine", "batch", "batch_two_threads", "dict")),
+            _times(figures["batch"], figures["batch_two_threads"]),
+        ]
+        for row in _largest(rows)
+        for kind, figures in row["kinds"].items()
+    ]
+    heads = ["shape", "events", "attributes", "matches", "engine", "`match_batch`, 1 thread", "2 threads", "`match`"]
+    note = f"{_count(rows)} subscriptions; `match_batch` takes an Arrow table and gives one, `match` takes a dict."
+    return f"{note}\n\n{_table([*heads, '1 / 2 threads'], lines)}"
+
+
+def growth_table(rows: list[dict[str, Any]]) -> str:
+    """How the engine's time grows with the number of subscriptions; nothing if there is one size only."""
+    sizes = sorted({row["subscriptions"] for row in rows})
+    by_place = {(row["shape"], row["subscriptions"]): row["kinds"] for row in rows}
+    lines = []
+    for shape in dict.fromkeys(row["shape"] for row in rows):
+        for kind in _KINDS:
+            each = [by_place.get((shape, size), {}).get(kind) for size in sizes]
+            if len(sizes) < 2 or None in each:
+                continue
+            first, last = each[0], each[-1]
+            matches = f"{number_text(first['matches'])} to {number_text(last['matches'])}"
+            ratio = _times(last["engine"], first["engine"])
+            lines.append([shape, kind, matches, *(number_text(figures["engine"]) for figures in each), ratio])
+    heads = ["shape", "events", "matches", *(f"{size:,}" for size in sizes), "largest / smallest"]
+    return _table(heads, lines) if lines else ""
+
+
+def loading_table(rows: list[dict[str, Any]]) -> str:
+    """Seconds to load from an Arrow table, of them planning and building, and bytes, at the largest size."""
+    largest = _largest(rows)
+    heads = ["shape", "load, s", "of it planning and building", "bytes per subscription", "with the tables"]
+    saved = any(row["snapshot"] for row in largest)
+    lines = []
+    for row in largest:
+        index, table = row["index_bytes_each"], row["table_bytes_each"]
+        line = [row["shape"], f"{row['load_seconds']:.2f}", f"{row['build_seconds']:.2f}"]
+        line += [number_text(index), number_text(index + table)]
+        if saved:
+            line += [f"{row['snapshot']['save_seconds']:.2f}", f"{row['snapshot']['load_seconds']:.2f}"]
+        lines.append(line)
+    return f"{_count(rows)} subscriptions.\n\n{_table(heads + (['save, s', 'load again, s'] if saved else []), lines)}"
+
+
+def updates_table(updates: dict[str, Any]) -> str:
+    """Changes per second, and the time of single matches meanwhile."""
+    quiet = updates["quiet"]
+    lines = []
+    for name in ("quiet", "one thread", "two threads"):
+        figures = updates[name]
+        lines.append(
+            [
+                name,
+                _figure(figures.get("changes_per_second")),
+                *(number_text(figures[each]) for each in ("median", "p99", "longest")),
+                *(_times(figures[each], quiet[each]) for each in ("median", "p99")),
+            ]
+        )
+    heads = ["", "changes per second", "`match`: median", "p99", "longest", "median / quiet", "p99 / quiet"]
+    note = (
+        f"{updates['subscriptions']:,} subscriptions of shape dense stay, others come and go, other events. "
+        "One thread: 20 changes and a match take turns; changes alone would be "
+        f"{number_text(updates['one thread']['changes_per_second_alone'])} per second. "
+        "Two threads: one changes as fast as it can, one matches."
+    )
+    return f"{note}\n\n{_table(heads, lines)}"
+
+
+def rules_table(rules: dict[str, Any]) -> str:
+    """Who takes how long for detection rules."""
+    ways = {
+        "engine": "engine, from encoded events",
+        "batch": "`match_batch`, 1 thread",
+        "dict": "`match`",
+        "scan": "`match_batch` of a scan",
+        "duckdb": "DuckDB, 1 thread",
+        "reference": "reference evaluator",
+    }
+    kinds = rules["kinds"]
+    lines = [
+        [
+            way,
+            *(_figure(kinds[kind][name]) for kind in _KINDS),
+            *(_times(kinds[kind][name], kinds[kind]["batch"]) for kind in _KINDS),
+        ]
+        for name, way in ways.items()
+        if all(kinds[kind][name] is not None for kind in _KINDS)
+    ]
+    said = ", ".join(
+        f"{kind} events {number_text(100 * kinds[kind]['candidates'] / rules['rules'])} % and "
+        f"{number_text(kinds[kind]['matches'])} matches"
+        for kind in _KINDS
+    )
+    missing = "" if kinds["other"]["duckdb"] is not None else " DuckDB was not installed."
+    note = (
+        f"{rules['rules']:,} rules ({rules['conjunctions']:,} conjunctions), {rules['events']:,} events, answers checked; "
+        f"loaded in {rules['load_seconds']:.1f} s. Candidates per event, as a share of the rules: {said}.{missing}"
+    )
+    return f"{note}\n\n{_table(['way', *_KINDS, *(f'{kind} / `match_batch`' for kind in _KINDS)], lines)}"
+
+
+def prototype_table(rows: list[dict[str, Any]]) -> str:
+    """The engine and the prototype, on the prototype's workloads."""
+    lines = [
+        [
+            row["shape"],
+            row["kind"],
+            row["code"],
+            number_text(row["matches"]),
+            number_text(row["engine"]),
+            number_text(row["prototype"]),
+            number_text(row["prototype"] + row["prototype_ranking"]),
+            _times(row["engine"], row["prototype"]),
+            _times(row["engine"], row["prototype"] + row["prototype_ranking"]),
+            f"{row['engine_build_seconds']:.1f} / {row['prototype_build_seconds']:.1f}",
+            f"{row['engine_bytes_each']:.0f} / {row['prototype_bytes_each']:.0f}",
+        ]
+        for row in rows
+    ]
+    heads = ["shape", "events", "its loops", "matches", "engine", "prototype", "with ranking", "engine / prototype"]
+    heads += ["engine / with ranking", "build, s", "bytes per subscription"]
+    note = (
+        "Its own workloads, answers checked. The prototype matches from ranks, which it finds in a step of its own; the engine "
+        "starts from keys and also names owners."
+    )
+    return f"{note}\n\n{_table(heads, lines)}"
+
+
+def to_chart(results: dict[str, Any]) -> str:
+    """Scan and engine side by side at the largest size, as SVG."""
+    groups = []
+    for row in _largest(results["matching"]):
+        planted, other = (row["kinds"].get(kind) for kind in _KINDS)
+        first = planted or other
+        assert first is not None
+        groups.append(Group(row["shape"], [first["scan"], planted and planted["engine"], other and other["engine"]]))
+    title = f"Microseconds per event, {_count(results['matching'])} subscriptions, one thread"
+    return bars(title, "microseconds, logarithmic", ["scan", "engine, planted events", "engine, other events"], groups)
+
+
+def _largest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    most = max((row["subscriptions"] for row in rows), default=0)
+    return [row for row in rows if row["subscriptions"] == most]
+
+
+def _count(rows: list[dict[str, Any]]) -> str:
+    return f"{max((row['subscriptions'] for row in rows), default=0):,}"
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else number_text(value)
+
+
+def _times(value: float | None, base: float) -> str:
+    return "" if value is None else number_text(value / base)
+
+
+def _table(heads: list[str], lines: Iterable[list[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

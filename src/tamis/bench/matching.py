@@ -1,0 +1,190 @@
+"""Matching one workload: the engine and a scan on the same encoded events, and the ways that lead through the matcher."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+import tamis
+from tamis.bench.timing import best_of, seconds_of
+from tamis.encoding.conjunctions import ConjunctionTable
+from tamis.encoding.event_table import encode_table
+from tamis.encoding.events import EventBatch
+from tamis.encoding.runs import run_indices
+from tamis.engine.engine import Engine
+from tamis.engine.found import Found
+from tamis.engine.rows import Rows, concatenated
+from tamis.engine.segment import segments_of
+from tamis.index.scan import Scan
+from tamis.matcher.engine_store import EngineStore
+from tamis.workload import AlertsConfig, AnyConfig, Workload, generate
+
+MOST_SCANNED = 2_000_000
+"""With more subscriptions there is no scan beside: it would need as much memory again."""
+
+_MOST_MATCHES = 1_000_000
+"""A batch for the measurements with threads gives about so many matches at most."""
+
+
+class Effort(NamedTuple):
+    """How much is measured."""
+
+    events: int = 200
+    scan_events: int = 10
+    passes: int = 7
+    budget: float = 0.6
+    """Seconds that the passes of one figure may take."""
+    update_seconds: float = 8.0
+    rule_events: int = 1_000
+
+
+QUICK = Effort(events=10, scan_events=3, passes=1, budget=0.0, update_seconds=0.1, rule_events=10)
+
+
+class Loaded:
+    """A matcher filled with the subscriptions of a workload."""
+
+    def __init__(self, config: AnyConfig) -> None:
+        self.workload: Workload = generate(config)
+        self.matcher = tamis.Matcher()
+        table = self.workload.subscriptions()
+        self.load_seconds = seconds_of(lambda: self.matcher.add_table(table))
+
+    @property
+    def store(self) -> EngineStore:
+        store = self.matcher._store
+        assert isinstance(store, EngineStore)
+        return store
+
+    @property
+    def engine(self) -> Engine:
+        return self.store.engine
+
+    def encoded(self, events: pa.Table) -> EventBatch:
+        """Events as the engine takes them."""
+        return encode_table(events, self.store.dimensions).batch
+
+    def match(self, batch: EventBatch) -> Found:
+        return self.engine.match(self.engine.version, batch, len(self.store.dimensions))
+
+
+class Scanned:
+    """A scan over the same rows as the engine has."""
+
+    def __init__(self, rows: Rows) -> None:
+        table = ConjunctionTable()
+        numbers = table.intern(rows.table)
+        self.scan = Scan(table)
+        self.scan.insert(np.arange(len(table), dtype=np.int32))
+        order = np.argsort(numbers, kind="stable")
+        self._slot = rows.slot[order]
+        self._count = np.bincount(numbers, minlength=len(table))
+        self._start = np.cumsum(self._count) - self._count
+
+    def slots(self, batch: EventBatch, dimensions: int) -> list[npt.NDArray[np.int32]]:
+        """The slots that each event satisfies, ascending."""
+        found = self.scan.match(batch, dimensions)
+        slots = []
+        for event in range(len(batch.start) - 1):
+            rows = found.conjunction[found.event == event]
+            slots.append(np.sort(self._slot[run_indices(self._start[rows], self._count[rows])]))
+        return slots
+
+
+def measure(loaded: Loaded, effort: Effort) -> dict[str, Any]:
+    """All figures of a matcher that was just filled."""
+    segments, _, life = loaded.engine.version
+    count = loaded.workload.config.subscriptions
+    rows = concatenated([segment.rows(life) for segment in segments])
+    scanned = Scanned(rows) if count <= MOST_SCANNED else None
+    return {
+        "subscriptions": count,
+        "load_seconds": loaded.load_seconds,
+        "build_seconds": seconds_of(lambda: segments_of(rows, None)),
+        "segments": len(segments),
+        "index_bytes_each": sum(segment.nbytes for segment in segments) / count,
+        "table_bytes_each": sum(segment.table_nbytes for segment in segments) / count,
+        "kinds": {kind: _measure_kind(loaded, scanned, kind, effort) for kind in _kinds(loaded.workload)},
+        "snapshot": _snapshot(loaded.matcher),
+    }
+
+
+def _kinds(workload: Workload) -> list[str]:
+    """The kinds of events. Quotes are drawn in one way only."""
+    return ["other"] if isinstance(workload.config, AlertsConfig) else ["planted", "other"]
+
+
+def events_of(workload: Workload, kind: str, count: int) -> pa.Table:
+    return workload.events(count) if kind == "planted" else workload.other_events(count)
+
+
+def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Effort) -> dict[str, Any]:
+    events = events_of(loaded.workload, kind, effort.events)
+    batch = loaded.encoded(events)
+    found = loaded.match(batch)
+    each = 1e6 / effort.events
+    matches = float(found.counts.mean())
+    many = int(np.clip(_MOST_MATCHES / max(1.0, matches), effort.events, 10 * effort.events))
+    large = events_of(loaded.workload, kind, many)
+    dicts = list(as_dicts(events))
+    return {
+        "attributes": float(np.diff(batch.start).mean()),
+        "matches": matches,
+        "candidates": found.work.entries / effort.events,
+        "survivors": found.work.survivors / effort.events,
+        "compared": found.work.compared / effort.events,
+        "engine": best_of(lambda: loaded.match(batch), effort.passes, effort.budget) * each,
+        "scan": None if scanned is None else _scan_time(loaded, scanned, batch, found, effort),
+        "batch": _batch_time(loaded, large, 1, effort),
+        "batch_two_threads": _batch_time(loaded, large, 2, effort),
+        "dict": best_of(lambda: [loaded.matcher.match(event) for event in dicts], effort.passes, effort.budget) * each,
+    }
+
+
+def _batch_time(loaded: Loaded, events: pa.Table, threads: int, effort: Effort) -> float:
+    seconds = best_of(lambda: loaded.matcher.match_batch(events, threads), effort.passes, effort.budget)
+    return seconds / len(events) * 1e6
+
+
+def _scan_time(loaded: Loaded, scanned: Scanned, batch: EventBatch, found: Found, effort: Effort) -> float:
+    """Microseconds of a scan per event, whose answers must be the engine's."""
+    few = batch._replace(start=batch.start[: effort.scan_events + 1])
+    dimensions = len(loaded.store.dimensions)
+    ends = np.cumsum(found.counts)
+    for event, slots in enumerate(scanned.slots(few, dimensions)):
+        ours = np.sort(found.slots[ends[event] - found.counts[event] : ends[event]])
+        if not np.array_equal(ours, slots):
+            raise AssertionError(f"event {event}: the engine found {len(ours)} subscriptions, the scan {len(slots)}")
+    seconds = best_of(lambda: scanned.scan.match(few, dimensions), min(2, effort.passes), effort.budget)
+    return seconds / effort.scan_events * 1e6
+
+
+def as_dicts(events: pa.Table) -> Iterator[dict[str, Any]]:
+    """Events of an Arrow table as dicts."""
+    for pairs in events.column("event").to_pylist():
+        yield {pair["attribute"]: _plain(pair["value"]) for pair in pairs}
+
+
+def _plain(value: Any) -> Any:
+    """A value: where attributes differ in type it comes as a struct, of which one field is set."""
+    return next(each for each in value.values() if each is not None) if isinstance(value, dict) else value
+
+
+def _snapshot(matcher: tamis.Matcher) -> dict[str, float] | None:
+    """Saving and loading again, where a matcher can."""
+    save, load = getattr(matcher, "save", None), getattr(tamis.Matcher, "load", None)
+    if save is None or load is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "matcher.tamis"
+        saving = seconds_of(lambda: save(path))
+        loading = seconds_of(lambda: load(path))
+        files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+        size = sum(each.stat().st_size for each in files)
+    return {"save_seconds": saving, "load_seconds": loading, "bytes_each": size / max(1, len(matcher))}
