@@ -56,7 +56,8 @@ def test_indexes() -> None:
     assert result.exit_code == 0
     for name in tamis.indexes():
         assert name in result.stdout
-    assert "(auto)" in result.stdout
+    assert "engine (auto)" in result.stdout
+    assert "scan\n" in result.stdout
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
-from tamis.encoding.intervals import Intervals, union
+from tamis.encoding.intervals import EVERYTHING, Intervals, union
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.predicates import predicates_of
 
@@ -76,7 +76,9 @@ class RandomKeys:
         for _ in range(self._random.choice([0, 1, 1, 2, 2, 3, 5])):
             mode = self._random.choices([Mode.SOME, Mode.NONE, Mode.ABSENT], [7, 2, 1])[0]
             dimension = self._random.randrange(self.dimensions)
-            leaves.append(Leaf(dimension, mode, () if mode is Mode.ABSENT else self.intervals()))
+            intervals = () if mode is Mode.ABSENT else self.intervals()
+            # None of everything is FALSE, which no conjunction holds.
+            leaves.append(Leaf(dimension, Mode.SOME if intervals == EVERYTHING else mode, intervals))
         return leaves
 
     def clauses(self, count: int) -> list[list[Leaf]]:

@@ -1,4 +1,4 @@
-"""One list of checks that every index of the registry must pass."""
+"""One list of checks that every index of the registry must pass, and the engine too."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import random
 import numpy as np
 import pytest
 
-import tamis
 from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.events import EventBatch
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.index.interface import Index, Matches
-from tamis.index.registry import find_index
+from tamis.index.registry import _INDEXES
+from tests.index.engine_index import EngineDeltas, EngineSegments
 from tests.index.naive import RandomKeys, batch_of, matching, rows_of
 
-pytestmark = [pytest.mark.kernels, pytest.mark.parametrize("name", sorted(tamis.indexes()))]
+INDEXES: dict[str, type[Index]] = {**_INDEXES, **{index.name: index for index in (EngineDeltas, EngineSegments)}}
+pytestmark = [pytest.mark.kernels, pytest.mark.parametrize("name", sorted(INDEXES))]
 
 
 def built(name: str, clauses: list[list[Leaf]]) -> Index:
     table = ConjunctionTable()
     numbers = table.intern(rows_of(clauses))
     assert numbers.tolist() == list(range(len(clauses)))
-    index = find_index(name)(table)
+    index = INDEXES[name](table)
     index.insert(numbers)
     return index
 
@@ -53,7 +54,7 @@ def test_inserting_and_deleting_between_matches(name: str, seed: int) -> None:
     clauses = keys.clauses(60)
     table = ConjunctionTable()
     table.intern(rows_of(clauses))
-    index = find_index(name)(table)
+    index = INDEXES[name](table)
     live: set[int] = set()
     events = [keys.event(several=False, intervals=False) for _ in range(8)]
     for _ in range(30):
@@ -85,7 +86,7 @@ def test_more_matches_than_fit_in_a_first_guess(name: str) -> None:
 
 
 def test_nothing_to_do(name: str) -> None:
-    empty = find_index(name)(ConjunctionTable())
+    empty = INDEXES[name](ConjunctionTable())
     none = EventBatch(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert pairs(empty.match(none, 0)) == set()
     assert pairs(empty.match(batch_of([{}, {0: [(1, 1)]}]), 1)) == set()

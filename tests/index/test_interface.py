@@ -38,7 +38,17 @@ def test_what_an_index_cannot_do_is_refused(modest: tamis.Matcher) -> None:
 
 
 def test_capabilities_are_listed() -> None:
-    assert tamis.indexes()["scan"].to_dict() == {"dynamic": True, "several_values": True, "interval_values": True}
+    everything = {"dynamic": True, "several_values": True, "interval_values": True}
+    assert tamis.indexes()["scan"].to_dict() == everything
+    assert tamis.indexes()["engine"].to_dict() == everything
+
+
+def test_the_engine_is_what_auto_means() -> None:
+    assert registry.find_index("auto") is None
+    assert registry.find_index("engine") is None
+    assert tamis.Matcher().stats()["index"] == tamis.Matcher(index="engine").stats()["index"] == "engine"
+    assert "segments" in registry.summary_of("engine")
+    assert registry.summary_of("scan") == Scan.summary
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tamis
+from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
-from tamis.matcher import store
+from tamis.matcher import engine_store, index_store
 from tests.random_cases import RandomCases
 
 IDS = st.integers(0, 12)
@@ -23,9 +24,11 @@ SEEDS = st.integers(0, 10_000)
 class Changes(RuleBasedStateMachine):
     """After every step the matcher agrees with the model on a fixed set of events."""
 
+    index = "auto"
+
     @initialize(seed=SEEDS)
     def start(self, seed: int) -> None:
-        self.matcher = tamis.Matcher()
+        self.matcher = tamis.Matcher(index=self.index)
         self.model: dict[int, Expression] = {}
         cases = RandomCases(seed)
         self.events = [cases.event() for _ in range(6)]
@@ -95,9 +98,19 @@ class Changes(RuleBasedStateMachine):
 
 
 @pytest.fixture(autouse=True)
-def sweep_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_FEWEST_TO_SWEEP", 4)
+def sweep_and_merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_store, "_FEWEST_TO_SWEEP", 4)
+    monkeypatch.setattr(engine_store, "_FEWEST_TO_SWEEP", 4)
+    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
+
+
+class ChangesOfScan(Changes):
+    """The same over an index."""
+
+    index = "scan"
 
 
 TestChanges = Changes.TestCase
-TestChanges.settings = settings(max_examples=40, stateful_step_count=30)
+TestChanges.settings = settings(max_examples=30, stateful_step_count=30)
+TestChangesOfScan = ChangesOfScan.TestCase
+TestChangesOfScan.settings = settings(max_examples=15, stateful_step_count=30)

@@ -14,7 +14,7 @@ import pytest
 import tamis
 from tests.random_cases import RandomCases
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("each_index")]
 
 MICROSECOND = datetime(2026, 11, 14, 10, 0, 0, 1)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.matcher.matcher import Matcher
 from tests.random_cases import RandomCases
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("each_index")]
 
 SUBSCRIPTIONS = 150
 EVENTS = 60
@@ -24,3 +27,27 @@ def test_matches_what_the_evaluator_says(seed: int) -> None:
         event = cases.event()
         expected = [number for number, expression in enumerate(expressions) if matches(expression, event)]
         assert sorted(matcher.match(event)) == expected, event
+
+
+def test_the_same_in_segments(cases: Callable[[int], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deltas of a few rows are built into segments, and these merged, so all of them take part."""
+    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
+    for seed in range(cases(5)):
+        random = RandomCases(100 + seed)
+        expressions = [random.expression() for _ in range(SUBSCRIPTIONS)]
+        events = [random.event() for _ in range(30)]
+        matcher = Matcher()
+        matcher.add_many(range(100), expressions[:100])
+        for number in range(100, SUBSCRIPTIONS):
+            matcher.add(number, expressions[number])
+            if number % 10 == 0:
+                matcher.match({})
+        removed = set(range(0, SUBSCRIPTIONS, 7))
+        for number in sorted(removed):
+            matcher.remove(number)
+        truth = [[number for number, each in enumerate(expressions) if matches(each, event)] for event in events]
+        expected = [(row, number) for row, numbers in enumerate(truth) for number in numbers if number not in removed]
+        table = matcher.match_batch(events)
+        assert sorted(zip(table["event"].to_pylist(), table["subscription"].to_pylist(), strict=True)) == expected
+        for row, event in enumerate(events):
+            assert sorted(matcher.match(event)) == [number for number in truth[row] if number not in removed]

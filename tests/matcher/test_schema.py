@@ -13,7 +13,7 @@ from tamis.language.evaluate import matches
 from tamis.language.expression import Expression, Not, Predicate, all_of, any_of
 from tests.matcher.test_tables import table_of
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("each_index")]
 
 SCHEMA = {"price": "number", "genre": "string", "tags": "list<string>", "seen": "timestamp", "paid": "boolean"}
 

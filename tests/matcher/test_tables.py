@@ -14,7 +14,7 @@ import tamis
 from tamis.language.expression import And, Expression, Predicate, all_of
 from tests.random_cases import RandomCases
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("each_index")]
 
 VARIANT = pa.struct(
     [
@@ -142,7 +142,7 @@ def test_a_chunked_and_sliced_table() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    (pa.table({"id": [1]}), "'id' and either 'expression' or 'predicates'"),
+    (pa.table({"id": [1]}), "'id', either 'expression' or 'predicates', and perhaps 'weight'"),
     (pa.table({"id": [1], "expression": ["a = 1"], "predicates": [[]]}), "either"),
     (pa.table({"expression": ["a = 1"]}), "'id'"),
     (pa.table({"id": [1.5], "expression": ["a = 1"]}), "strings or integers"),

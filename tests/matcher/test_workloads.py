@@ -12,6 +12,8 @@ import tamis
 from tamis.language.evaluate import matches
 from tamis.workload import PRESETS, Workload, generate, preset
 
+pytestmark = pytest.mark.usefixtures("each_index")
+
 CHANGES: dict[str, Any] = {"subscriptions": 3000, "events": 50, "other_events": 20}
 
 

@@ -23,6 +23,7 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.predicates import GrowingPredicates
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.engine.found import Found, Life, Slots, Work
+from tamis.engine.lease import Lease
 from tamis.engine.numbers import UP
 from tamis.engine.owners import Owners, conjunction_holds, load_event, name_owners, packed_owners, unload_event
 from tamis.engine.room import DeltaRoom
@@ -54,6 +55,7 @@ class Delta:
     """Rows that grow at their end. Only the one writer changes it; views stay as they are."""
 
     def __init__(self) -> None:
+        self.lease = Lease()
         self._start = GrowingArray(np.int64)
         self._start.append(0)
         self._predicates = GrowingPredicates()

@@ -31,7 +31,7 @@ from tamis.engine.forecast import PATIENCE
 from tamis.engine.found import Found, Life, Slots, Work, nothing_found, together
 from tamis.engine.owners import ALIVE
 from tamis.engine.room import Rooms
-from tamis.engine.rows import Rows, concatenated
+from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
 
 DELTA_ROWS = 1024
@@ -40,6 +40,8 @@ _FAN = 4
 """So many segments of one tier are merged."""
 _MOST_MERGED = 1 << 22
 """Segments with more rows than this are only built anew, not merged."""
+_NOWHERE = 0
+"""The home of a slot that has no rows."""
 
 _NO_SLOTS = np.zeros(0, np.int32)
 
@@ -64,17 +66,23 @@ class Engine:
         self._home = GrowingArray(np.int64)
         """Slot -> key of the part that has its rows."""
         self._dead: dict[int, int] = {}
-        """Key of a part -> how many of its slots are dead."""
+        """Key of a part -> how many of its slots are dead, as matching sees it."""
+        self._dying: list[npt.NDArray[np.int32]] = []
+        """Slots whose death waits to be published."""
         self._now = 0
         self._deaths = 0
         self._free: list[int] = []
         self._released: deque[tuple[int, list[int]]] = deque()
-        """Slots of parts that nobody holds any more; written by whichever thread drops the last of them."""
+        """Slots that nobody can find any more; written by whichever thread drops the last of them."""
         self._active = Delta()
         self._frozen: tuple[tuple[Delta, DeltaView], ...] = ()
         self._segments: tuple[Segment, ...] = ()
+        self._coming: tuple[Segment, ...] = ()
+        """Segments of new rows, which wait to be published."""
         self._generation = 0
         """Counts what makes the result of a running merge useless."""
+        self._lives = 0
+        """Counts how often everything was forgotten, and slots given from 0 again."""
         self._lock = threading.RLock()
         """Held while parts change, and by a merge only when it begins and when it is done."""
         self._merging: threading.Thread | None = None
@@ -97,6 +105,7 @@ class Engine:
             self._died.grow(count - len(again), fill=ALIVE)
             self._home.grow(count - len(again))
             self._died.view()[slots] = ALIVE
+            self._home.view()[slots] = _NOWHERE
             return slots
 
     def add(self, rows: Rows) -> None:
@@ -106,7 +115,7 @@ class Engine:
             with self._lock:
                 for segment in built:
                     self._settle(segment)
-                self._segments += tuple(built)
+                self._coming += tuple(built)
             return
         with self._lock:
             if len(self._active) + rows.number > DELTA_ROWS:
@@ -117,29 +126,40 @@ class Engine:
     def remove(self, slots: npt.NDArray[np.int32]) -> None:
         """Let slots die. It is seen from the next `publish` on."""
         with self._lock:
+            homes = self._home.view()[slots]
+            self._free.extend(slots[homes == _NOWHERE].tolist())  # What has no rows was never found by anybody.
+            slots = slots[homes != _NOWHERE]
             self._now += 1
             self._deaths += len(slots)
             self._died.view()[slots] = self._now
-            for home in self._home.view()[slots].tolist():
-                self._dead[home] = self._dead.get(home, 0) + 1
+            self._dying.append(slots)
 
     def publish(self) -> None:
         """Let the next match see all changes so far, at once; and begin to merge if it is time."""
         with self._lock:
-            deltas = self._frozen
-            if len(self._active):
-                deltas += ((self._active, self._active.view()),)
-            died = self._died.view() if self._deaths else np.zeros(0, np.int64)
-            self.version = Version(self._segments, deltas, Life(died, self._now))
+            self._show()
         self._merge_if_due()
+
+    def _show(self) -> None:
+        self._segments, self._coming = self._segments + self._coming, ()
+        for slots in self._dying:
+            for home in self._home.view()[slots].tolist():
+                self._dead[home] = self._dead.get(home, 0) + 1
+        self._dying = []
+        deltas = self._frozen
+        if len(self._active):
+            deltas += ((self._active, self._active.view()),)
+        died = self._died.view() if self._deaths else np.zeros(0, np.int64)
+        self.version = Version(self._segments, deltas, Life(died, self._now))
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._generation += 1
-            self._segments, self._frozen, self._active = (), (), Delta()
+            self._lives += 1
+            self._segments, self._coming, self._frozen, self._active = (), (), (), Delta()
             self._died, self._home = GrowingArray(np.int64), GrowingArray(np.int64)
-            self._dead, self._free, self._deaths = {}, [], 0
+            self._dead, self._dying, self._free, self._deaths = {}, [], [], 0
             self.version = Version((), (), Life(np.zeros(0, np.int64), self._now))
 
     def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: npt.NDArray[np.bool_]) -> None:
@@ -162,17 +182,32 @@ class Engine:
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Let the keys of a dimension follow its labels: everything is built anew."""
+        self._rewrite(lambda rows: rows.relabelled(dimension, relabelling))
+
+    def renumber(self, numbers: npt.NDArray[np.int32]) -> None:
+        """Give dimensions new numbers, in the same order: everything is built anew."""
+        self._rewrite(lambda rows: rows.renumbered(numbers))
+
+    def _rewrite(self, changed: Callable[[Rows], Rows]) -> None:
+        # Whoever changes dimensions waits for the lock, and the sample for the dimensions: it is asked for before.
         sample = self._sample()
         with self._lock:
+            self._show()
             self._generation += 1
-            rows = self._living(self._parts()).relabelled(dimension, relabelling)
-            self._replace(self._parts(), segments_of(rows, sample) if rows.number else [])
+            parts = self._parts()
+            rows = changed(self._living(parts))
+            self._replace(parts, segments_of(rows, sample) if rows.number else [])
+
+    def living(self) -> Rows:
+        """The rows of all that live."""
+        with self._lock:
+            return without_idle_programs(self._living(self._parts()))
 
     def _settle(self, part: Part, slots: npt.NDArray[np.int32] | None = None) -> None:
         """Note that the slots of a part live there."""
         slots = part.slots() if slots is None else slots
         self._home.view()[slots] = id(part)
-        dead = int(np.count_nonzero(self._died.view()[slots] != ALIVE))
+        dead = int(np.count_nonzero(self._died.view()[slots] <= self.version.life.now))
         if dead:
             self._dead[id(part)] = dead
 
@@ -186,14 +221,7 @@ class Engine:
     def optimize(self) -> None:
         """Build everything anew into as few segments as possible, with what is known of events now."""
         self.wait()
-        # Whoever changes dimensions waits for the lock, and the sample for the dimensions: it is asked for before.
-        sample = self._sample()
-        with self._lock:
-            self._freeze()
-            parts = self._parts()
-            if parts:
-                rows = self._living(parts)
-                self._replace(parts, segments_of(rows, sample) if rows.number else [])
+        self._rewrite(lambda rows: rows)
         self.publish()
 
     def wait(self) -> None:
@@ -203,7 +231,8 @@ class Engine:
             thread.join()
 
     def _parts(self) -> list[Part]:
-        return [*self._segments, *(delta for delta, _ in self._frozen), *([self._active] if len(self._active) else [])]
+        deltas = [delta for delta, _ in self._frozen] + ([self._active] if len(self._active) else [])
+        return [*self._segments, *self._coming, *deltas]
 
     def _due(self) -> list[Part]:
         """The parts that should become one: full deltas, segments of one tier, one with many dead or whose events drift."""
@@ -246,29 +275,37 @@ class Engine:
 
     def _merge_all(self) -> None:
         """Merge until nothing is due."""
-        while True:
-            with self._lock:
-                parts = self._due()
-                if not parts:
-                    self._merging = None
-                    return
-                generation = self._generation
-                only = parts[0]
-                drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
-                rows = self._living_views(parts)
-                life = Life(self._died.view(), self._now)
-            built = self._built(concatenated([part(life) for part in rows]))
-            with self._lock:
-                there = {id(part) for part in self._parts()}
-                # Whoever optimizes meanwhile has built them into something else.
-                if generation == self._generation and all(id(part) in there for part in parts):
-                    self._replace(parts, built)
-                    self.merges += 1
-                    if drifted is not None:
-                        self.replans += 1
-                        for segment in built:
-                            segment.watch.needed = PATIENCE * drifted.watch.needed
-                    self._publish_parts()
+        try:
+            while self._merge_once():
+                pass
+        except BaseException:
+            self._merging = None  # The next change tries again.
+            raise
+
+    def _merge_once(self) -> bool:
+        """Merge what is due; whether there was any."""
+        with self._lock:
+            parts = self._due()
+            if not parts:
+                self._merging = None
+                return False
+            generation = self._generation
+            only = parts[0]
+            drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
+            rows = self._living_views(parts)
+            # Who died but is still seen stays: only `publish` shows what changed.
+            life = Life(self._died.view(), self.version.life.now)
+        built = self._built(concatenated([part(life) for part in rows]))
+        with self._lock:
+            if generation == self._generation:
+                self._replace(parts, built)
+                self.merges += 1
+                if drifted is not None:
+                    self.replans += 1
+                    for segment in built:
+                        segment.watch.needed = PATIENCE * drifted.watch.needed
+                self._publish_parts()
+        return True
 
     def _publish_parts(self) -> None:
         """Let matching see the same subscriptions in new parts: nothing that waits to be published is seen early."""
@@ -282,6 +319,8 @@ class Engine:
 
     def _living(self, parts: Sequence[Part]) -> Rows:
         life = Life(self._died.view(), self._now)
+        if not parts:
+            return NO_ROWS
         return concatenated(
             [part.rows(life) if isinstance(part, Segment) else part.view().living(life) for part in parts]
         )
@@ -293,6 +332,7 @@ class Engine:
         """Put segments in the place of the parts they were made from."""
         gone = {id(part) for part in old}
         self._segments = tuple(segment for segment in self._segments if id(segment) not in gone) + tuple(new)
+        self._coming = tuple(segment for segment in self._coming if id(segment) not in gone)
         self._frozen = tuple(pair for pair in self._frozen if id(pair[0]) not in gone)
         if id(self._active) in gone:
             self._active = Delta()
@@ -300,18 +340,19 @@ class Engine:
         for part in old:
             self._dead.pop(id(part), None)
             dropped = np.setdiff1d(part.slots(), kept)
+            part.lease.after = tuple(segment.lease for segment in new)
             if len(dropped):
-                # Until the last version that has the part is gone, a reader may still meet these slots.
-                gone_for_good = (self._generation, dropped.tolist())
-                weakref.finalize(part, self._released.append, gone_for_good).atexit = False
+                # Until the last version with this part, or with one it was made from, is gone, readers may meet these slots.
+                gone_for_good = (self._lives, dropped.tolist())
+                weakref.finalize(part.lease, self._released.append, gone_for_good).atexit = False
         for segment in new:
             self._settle(segment)
 
     def _take_back(self) -> None:
         """Give the slots of parts that are gone to whoever comes next."""
         while self._released:
-            generation, slots = self._released.popleft()
-            if generation == self._generation:
+            lives, slots = self._released.popleft()
+            if lives == self._lives:
                 self._free.extend(slots)
                 self._deaths -= len(slots)
 

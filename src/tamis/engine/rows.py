@@ -42,6 +42,13 @@ class Rows(NamedTuple):
         programs = self.programs._replace(predicates=relabelled(self.programs.predicates, dimension, relabelling))
         return self._replace(table=table, programs=programs)
 
+    def renumbered(self, numbers: npt.NDArray[np.int32]) -> Rows:
+        """The same with the new numbers of dimensions, which are in the same order."""
+        predicates, steps = self.table.predicates, self.programs.predicates
+        table = self.table._replace(predicates=predicates._replace(dimension=numbers[predicates.dimension]))
+        programs = self.programs._replace(predicates=steps._replace(dimension=numbers[steps.dimension]))
+        return self._replace(table=table, programs=programs)
+
     def taken(self, chosen: npt.NDArray[Any]) -> Rows:
         """Some of the rows, in the order of their choice. Programs stay whole."""
         return Rows(
@@ -51,6 +58,15 @@ class Rows(NamedTuple):
             self.several[chosen],
             self.programs,
         )
+
+
+NO_ROWS = Rows(
+    Conjunctions(np.zeros(1, np.int64), NO_PROGRAMS.predicates),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.int64),
+    np.zeros(0, np.bool_),
+    NO_PROGRAMS,
+)
 
 
 def nbytes(arrays: Any) -> int:

@@ -103,7 +103,8 @@ def scales_of(predicates: Predicates) -> Scales:
 
 @inlined
 def space_of(cuts: Any, at: int, blocks: int, key: int) -> int:
-    """How many cuts of a dimension are at or below a key."""
+    """How many cuts of a dimension are at or below a key. Blocks are filled up with the highest key, which is no cut."""
+    key = min(key, KEY_MAX - 1)
     space = 0
     if blocks > 1:
         for i in range(BLOCK):

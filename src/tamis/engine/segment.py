@@ -15,6 +15,7 @@ from tamis.engine.access import Access, access_of
 from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_body
 from tamis.engine.forecast import Forecast, Watch
 from tamis.engine.found import Counts, Found, Life, Slots, Work
+from tamis.engine.lease import Lease
 from tamis.engine.match import match_rows
 from tamis.engine.owners import Owners, name_owners, packed_owners
 from tamis.engine.room import Room, Rooms
@@ -35,6 +36,7 @@ class Segment:
         self.watch = Watch(float(forecast.entries[0]))
         self.owned = int(np.count_nonzero(owners.sole >= 0)) + len(owners.slot)
         """How many rows went into it, equal ones counted each."""
+        self.lease = Lease()
         for array in _arrays((table, owners, programs, body)):
             # Numba compiles anew for arrays that may not be written to, as those of mapped files: let all be like them.
             array.setflags(write=False)

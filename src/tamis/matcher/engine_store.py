@@ -8,6 +8,7 @@ together: the gate keeps constants from changing in between. Matching itself nee
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from tamis.encoding.events import EncodedEvents, EventBatch, encode_event, encod
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_rows import PredicateRows
+from tamis.encoding.predicates import ends_by_dimension
 from tamis.engine.engine import Engine, Version
 from tamis.engine.found import Found, Work
 from tamis.engine.rows import Rows
@@ -43,6 +45,8 @@ from tamis.matcher.store import Matched, Store
 
 # Subscriptions that are added one by one wait for each other up to this many.
 _MOST_PENDING = 256
+# Constants and dimensions are swept when as many subscriptions have gone as there are, and not for a few.
+_FEWEST_TO_SWEEP = 1024
 # A thread is given so many parts of a batch, since some events take longer than others.
 _PARTS = 4
 
@@ -77,6 +81,7 @@ class _Seen(NamedTuple):
     encoded: EncodedEvents
     version: Version
     ids: Ids
+    weights: GrowingArray
     dimensions: int
 
 
@@ -91,6 +96,7 @@ class EngineStore(Store[ClauseRows]):
         self._gate = Gate()
         self._moves = 0
         self.done = Done()
+        self._counting = threading.Lock()
         self.sample = Sample()
         self.engine = Engine(self._sampled)
         self._reset()
@@ -98,24 +104,33 @@ class EngineStore(Store[ClauseRows]):
     def _reset(self) -> None:
         self.ids = Ids()
         self.sources = Sources()
-        self.dimensions = Dimensions()
-        self._rows = RowCompiler(Compiler(self.dimensions, self._relabel, self._scalars), lambda: self._moves)
+        self._compile_with(Dimensions())
+        self._gone = 0
         self._weights = GrowingArray(np.float64)
         self._weighted = False
         self._pending: list[tuple[int, Expression]] = []
 
+    def _compile_with(self, dimensions: Dimensions) -> None:
+        self.dimensions = dimensions
+        self._rows = RowCompiler(Compiler(dimensions, self._relabel, self._scalars), lambda: self._moves)
+
     # -- adding and removing
 
     def compile(self, expressions: Sequence[Expression]) -> ClauseRows:
+        # First what waits: its constants may move labels, and keys that are made here must not grow stale.
+        self.flush()
+        return self._compile(expressions)
+
+    def _compile(self, expressions: Sequence[Expression]) -> ClauseRows:
         with self._gate.writing():
             return self._rows.compile(expressions)
 
     def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClauseRows:
+        self.flush()
         with self._gate.writing():
             return self._rows.compile_rows(rows, identifiers)
 
     def add(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: npt.NDArray[np.float64]) -> None:
-        self.flush()
         slots = self._enter(identifiers, block, weights)
         self.engine.add(clauses.of_slots(slots))
         self.engine.publish()
@@ -149,11 +164,12 @@ class EngineStore(Store[ClauseRows]):
         if not self._pending:
             return
         with self.lock:
-            pending, self._pending = self._pending, []
-            if pending:
-                clauses = self.compile([expression for _, expression in pending])
-                self.engine.add(clauses.of_slots(np.array([slot for slot, _ in pending], np.int32)))
+            if self._pending:
+                clauses = self._compile([expression for _, expression in self._pending])
+                self.engine.add(clauses.of_slots(np.array([slot for slot, _ in self._pending], np.int32)))
                 self.engine.publish()
+                # Not before: whoever finds nothing pending relies on everything being published.
+                self._pending = []
 
     def remove(self, identifier: Id) -> None:
         self.flush()
@@ -165,9 +181,9 @@ class EngineStore(Store[ClauseRows]):
             return
         self.engine.remove(np.array([slot], np.int32))
         self.engine.publish()
+        self._sweep_if_due()
 
     def replace(self, identifier: Id, clauses: ClauseRows, block: Block, weight: float) -> None:
-        self.flush()
         old = self.ids.slot(identifier)
         self.ids.remove(identifier)
         self.sources.remove(old)
@@ -175,6 +191,7 @@ class EngineStore(Store[ClauseRows]):
         self.engine.add(clauses.of_slots(slots))
         self.engine.remove(np.array([old], np.int32))
         self.engine.publish()
+        self._sweep_if_due()
 
     def clear(self) -> None:
         """Forget all subscriptions, and with them every dimension and constant."""
@@ -220,6 +237,36 @@ class EngineStore(Store[ClauseRows]):
         self.engine.relabel(dimension, relabelling)
         self.engine.publish()
 
+    def _sweep_if_due(self) -> None:
+        self._gone += 1
+        if self._gone > max(len(self), _FEWEST_TO_SWEEP):
+            self._sweep()
+            self._gone = 0
+
+    def _sweep(self) -> None:
+        """Forget the constants that no living subscription needs, and dimensions once most are idle.
+
+        Keys stay as they are, so rows need no change, unless dimensions are numbered anew. Whoever encodes waits meanwhile.
+        """
+        rows = self.engine.living()
+        ends = list(ends_by_dimension((rows.table.predicates, rows.programs.predicates)))
+        used = [number for number, _, _ in ends]
+        idle = sorted(set(range(len(self.dimensions))) - set(used))
+        with self._gate.writing():
+            for number, lows, highs in ends:
+                self.dimensions[number].keep(lows, highs)
+            nothing = np.zeros(0, np.int64)
+            for number in idle:
+                self.dimensions[number].keep(nothing, nothing)
+            if len(idle) <= len(used):
+                self._compile_with(self.dimensions)
+                return
+            dimensions, numbers = self.dimensions.kept(used)
+            self._compile_with(dimensions)
+            self.sample.forget_encoding()
+            self.engine.renumber(numbers)
+            self.engine.publish()
+
     # -- matching
 
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
@@ -233,7 +280,7 @@ class EngineStore(Store[ClauseRows]):
             self.sample.take_one(flatten(event), self.done.events)
             self.engine.follow()
         if k is not None:
-            _, slots = keep_heaviest(np.array([len(slots)]), slots, self._weights.view(), k)
+            _, slots = keep_heaviest(np.array([len(slots)]), slots, seen.weights.view(), k)
         return seen.ids.name(slots)
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
@@ -249,7 +296,7 @@ class EngineStore(Store[ClauseRows]):
         return self._matched(seen, events, threads, k)
 
     def _seen(self, encoded: EncodedEvents) -> _Seen:
-        return _Seen(encoded, self.engine.version, self.ids, len(self.dimensions))
+        return _Seen(encoded, self.engine.version, self.ids, self._weights, len(self.dimensions))
 
     def _matched(self, seen: _Seen, events: list[FlatEvent] | pa.Table, threads: int, k: int | None) -> Matched:
         found = self._in_threads(seen.version, seen.encoded.batch, seen.dimensions, threads)
@@ -258,7 +305,7 @@ class EngineStore(Store[ClauseRows]):
             self.sample.take_due(events, self.done.events)
             self.engine.follow()
         if k is not None:
-            found = self._heaviest(found, k)
+            found = _heaviest(seen, found, k)
         return Matched(found.counts, found.slots, seen.ids, seen.version)
 
     def _in_threads(self, version: Version, batch: EventBatch, dimensions: int, threads: int) -> Found:
@@ -276,17 +323,14 @@ class EngineStore(Store[ClauseRows]):
         counts, slots = (np.concatenate([part[column] for part in found]) for column in (0, 1))
         return Found(counts, slots, work)
 
-    def _heaviest(self, found: Found, k: int) -> Found:
-        counts, slots = keep_heaviest(found.counts, found.slots, self._weights.view(), k)
-        return found._replace(counts=counts, slots=slots)
-
     def _count(self, events: int, mismatched: int, work: Work) -> None:
         done = self.done
-        done.events += events
-        done.candidates += work.entries
-        done.survivors += work.survivors
-        done.compared += work.compared
-        done.mismatched += mismatched
+        with self._counting:
+            done.events += events
+            done.candidates += work.entries
+            done.survivors += work.survivors
+            done.compared += work.compared
+            done.mismatched += mismatched
 
     # -- learning from events
 
@@ -329,3 +373,8 @@ class EngineStore(Store[ClauseRows]):
             "compared": done.compared,
             "mismatched": done.mismatched,
         }
+
+
+def _heaviest(seen: _Seen, found: Found, k: int) -> Found:
+    counts, slots = keep_heaviest(found.counts, found.slots, seen.weights.view(), k)
+    return found._replace(counts=counts, slots=slots)

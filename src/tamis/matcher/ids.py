@@ -52,6 +52,18 @@ class StoredIds:
         return texts
 
 
+class _Dictionary:
+    """The names of all slots, each once: a slot that is free may still have a name that was given to another.
+
+    Any thread may make it, while another adds ids: it is good for as long as `changes` are what they were before.
+    """
+
+    def __init__(self, changes: int, encoded: pa.DictionaryArray) -> None:
+        self.changes = changes
+        self.names = encoded.dictionary
+        self.places = encoded.indices.to_numpy()
+
+
 class Ids:
     """Ids by slot and slots by id. A slot keeps its id until it is given again, so results can be named later."""
 
@@ -60,15 +72,15 @@ class Ids:
         """The type of the ids; None while there are none."""
         self._stored = stored
         self._numbers = GrowingArray(np.int64)
-        self._dictionary: pa.Array | None = None
+        self._dictionary: _Dictionary | None = None
+        self._changes = 0
+        """Counts changes of texts; a change is counted when it is done."""
         if stored is None:
             self._slots, self._texts = {}, []
         elif len(stored.living):
             self.type = int if isinstance(stored.column, np.ndarray) else str
             if self.type is int:
                 self._numbers.extend(stored.column)
-            else:
-                self._dictionary = stored.column
 
     @cached_property
     def _slots(self) -> dict[Id, int]:
@@ -161,29 +173,31 @@ class Ids:
             self._numbers.grow(max(missing, 0))
             self._numbers.view()[slots] = identifiers
             return
-        self._dictionary = None
         if missing == len(numbers) and numbers[0] == len(self._texts) and numbers[-1] == numbers[0] + missing - 1:
             self._texts.extend(identifiers)  # type: ignore[arg-type]
-            return
-        self._texts.extend([""] * missing)
-        for number, identifier in zip(numbers, identifiers, strict=True):
-            self._texts[number] = str(identifier)
+        else:
+            self._texts.extend([""] * missing)
+            for number, identifier in zip(numbers, identifiers, strict=True):
+                self._texts[number] = str(identifier)
+        self._changes += 1
 
     def add_one(self, identifier: Id, slot: int) -> None:
         """The same for one id."""
         self._slots[identifier] = slot
         if isinstance(identifier, str):
             self.type = str
-            self._dictionary = None
             self._texts.extend([""] * (slot + 1 - len(self._texts)))
             self._texts[slot] = identifier
+            self._changes += 1
         else:
             self.type = int
             self._numbers.grow(max(slot + 1 - len(self._numbers), 0))
             self._numbers.view()[slot] = identifier
 
     def _room(self) -> int:
-        return len(self._numbers) if self.type is int else len(self._texts)
+        if self.type is int:
+            return len(self._numbers)
+        return len(self._texts) if self._stored is None or self._listed() else len(self._stored.column)
 
     def remove(self, identifier: Id) -> None:
         del self._slots[identifier]
@@ -193,8 +207,7 @@ class Ids:
         if self.type is int:
             numbers: list[Id] = self._numbers.view()[slots].tolist()
             return numbers
-        if self._stored is not None and "_texts" not in vars(self):
-            # Nothing was added yet, or `_texts` would be there.
+        if self._stored is not None and not self._listed():
             texts: list[Id] = self._stored.column.take(pa.array(slots)).to_pylist()
             return texts
         return list(map(self._texts.__getitem__, slots.tolist()))
@@ -203,25 +216,30 @@ class Ids:
         """The ids of slots, as an Arrow array: numbers, or strings by dictionary."""
         if self.type is int:
             return pa.array(self._numbers.view()[slots])
-        if self._dictionary is None and _FEW * len(slots) < len(self._texts):
+        dictionary, changes = self._dictionary, self._changes
+        fresh = dictionary is not None and dictionary.changes == changes
+        if not fresh and _FEW * len(slots) < self._room():
             # Laying out all ids anew, for a few after a change, would cost more than finding those.
             used, places = np.unique(slots, return_inverse=True)
-            names = pa.array([self._texts[slot] for slot in used.tolist()], pa.string())
+            names = pa.array(self.name(used), pa.string())
             return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), names)
-        dictionary = self._dictionary
-        if dictionary is None:
-            dictionary = self._dictionary = pa.array(self._texts, pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(slots, pa.int32()), dictionary)
+        if dictionary is None or not fresh:
+            dictionary = self._dictionary = _Dictionary(changes, self._all_texts().dictionary_encode())
+        return pa.DictionaryArray.from_arrays(dictionary.places[slots], dictionary.names)
+
+    def _all_texts(self) -> pa.Array:
+        """The names of all slots."""
+        return pa.array(self._texts, pa.string()) if self._stored is None or self._listed() else self._stored.column
+
+    def _listed(self) -> bool:
+        """Whether ids of a snapshot were made a list, as they are before any is added."""
+        return "_texts" in vars(self)
 
     def by_slot(self) -> npt.NDArray[np.int64] | pa.Array | None:
         """The ids of all slots as a snapshot has them, which do not change any more; None if there are none."""
         if self.type is None:
             return None
-        if self.type is int:
-            return self._numbers.view().copy()
-        if self._dictionary is None:
-            self._dictionary = pa.array(self._texts, pa.string())
-        return self._dictionary
+        return self._numbers.view().copy() if self.type is int else self._all_texts()
 
     def compacted(self, live: npt.NDArray[Any]) -> Ids:
         """The ids of the live slots alone, in new slots of the same order."""

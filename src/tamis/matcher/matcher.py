@@ -271,7 +271,9 @@ class Matcher:
         ------
         UnknownIdError, IdTypeError, EventError
         """
-        return explain(self._store.sources.expression(self._store.ids.slot(id)), event)
+        with self._store.lock:
+            expression = self._store.sources.expression(self._store.ids.slot(id))
+        return explain(expression, event)
 
     def observe(self, events: Any) -> None:
         """Learn from events how frequent values are, without matching them.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import OptionError, shortened
-from tamis.language.values import is_iterable
+from tamis.language.values import INT64_MAX, is_iterable
 
 # Below this, starting threads costs more than they save.
 _FEWEST_FOR_THREADS = 256
@@ -26,7 +26,10 @@ def plain_weight(weight: object) -> float:
     OptionError
     """
     if isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool):
-        plain = float(weight)
+        try:
+            plain = float(weight)
+        except OverflowError:  # An integer beyond all doubles.
+            plain = math.inf
         if math.isfinite(plain):
             return plain
     raise OptionError(f"a weight is a finite number, not {shortened(weight)}")
@@ -73,7 +76,7 @@ def plain_limit(k: object) -> int:
     limit = _whole(k)
     if limit is None or limit < 1:
         raise OptionError(f"k is how many matches of each event are wanted, 1 or more, not {shortened(k)}")
-    return limit
+    return min(limit, INT64_MAX)
 
 
 def plain_threads(threads: object, events: int) -> int:

@@ -1,0 +1,295 @@
+"""The engine as rows come and go: random histories with deltas and segments of a few rows, and what versions promise."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tamis.encoding.keys import KEY_MAX
+from tamis.encoding.labels import Relabelling
+from tamis.encoding.leaf import Leaf, Mode
+from tamis.engine import engine as engine_module
+from tamis.engine.engine import Engine, Version
+from tests.engine.naive import Columns, rows_with
+from tests.engine.random_rows import RandomRows, Shape
+from tests.index.naive import Event, batch_of
+
+SHAPE = Shape(rows=1, dimensions=5, values=12, longest=3, several=0.2, step=0.0)
+DIMENSIONS = SHAPE.dimensions + 2
+
+
+@pytest.fixture(autouse=True)
+def small_deltas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "DELTA_ROWS", 8)
+
+
+def engine_of(background: bool = False) -> Engine:
+    return Engine(lambda: None, background)
+
+
+def slots_found(engine: Engine, version: Version, events: list[Event]) -> list[list[int]]:
+    found = engine.match(version, batch_of(events), DIMENSIONS)
+    assert found.counts.sum() == len(found.slots)
+    return [sorted(part.tolist()) for part in np.split(found.slots, np.cumsum(found.counts)[:-1])]
+
+
+class History:
+    """An engine with a model beside it: which clause every living slot has."""
+
+    def __init__(self, seed: int, background: bool) -> None:
+        self.chance = random.Random(seed)
+        self.made = RandomRows(seed, SHAPE)
+        self.engine = engine_of(background)
+        self.model: dict[int, list[Leaf]] = {}
+        self.events = [self.made.event() for _ in range(5)]
+
+    def add(self, count: int) -> None:
+        clauses = [self.made.clause() for _ in range(count)]
+        slots = self.engine.new_slots(count)
+        assert not self.model.keys() & set(slots.tolist())
+        self.engine.add(rows_with(clauses, slots))
+        self.model.update(zip(slots.tolist(), clauses, strict=True))
+
+    def remove(self, count: int) -> None:
+        slots = self.chance.sample(sorted(self.model), min(count, len(self.model)))
+        self.engine.remove(np.array(slots, np.int32))
+        for slot in slots:
+            del self.model[slot]
+
+    def replace(self) -> None:
+        if self.model:
+            self.remove(1)
+            self.add(1)
+
+    def expected(self) -> list[list[int]]:
+        slots = np.array(sorted(self.model), np.int32)
+        columns = Columns(rows_with([self.model[slot] for slot in slots.tolist()], slots).table)
+        return [slots[columns.true_of(event)].tolist() for event in self.events]
+
+    def found(self) -> list[list[int]]:
+        return slots_found(self.engine, self.engine.version, self.events)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_random_histories(background: bool, cases: Callable[[int], int]) -> None:
+    for seed in range(cases(6)):
+        history = History(seed, background)
+        held: list[tuple[Version, list[list[int]]]] = []
+        for step in range(80):
+            action = history.chance.choice(["add", "add", "add many", "remove", "remove", "replace", "optimize"])
+            if action == "add":
+                history.add(history.chance.randint(0, 4))
+            elif action == "add many":
+                history.add(history.chance.choice([8, 20, 60]))
+            elif action == "remove":
+                history.remove(history.chance.choice([1, 5, 40]))
+            elif action == "replace":
+                history.replace()
+            elif history.chance.random() < 0.2:
+                history.engine.publish()
+                history.engine.optimize()
+            history.engine.publish()
+            expected = history.expected()
+            assert history.found() == expected, (seed, step, action)
+            if history.chance.random() < 0.2:
+                held.append((history.engine.version, expected))
+            if len(held) > 5:
+                held.pop(history.chance.randrange(len(held)))
+        for version, expected in held:
+            assert slots_found(history.engine, version, history.events) == expected
+        history.engine.wait()
+        assert history.found() == history.expected()
+        assert history.engine.merges > 0
+
+
+def one(slot: npt.NDArray[Any], key: int = 1) -> Any:
+    return rows_with([[Leaf(0, Mode.SOME, ((key, key),))]] * len(slot), slot.astype(np.int32))
+
+
+def added(engine: Engine, count: int) -> npt.NDArray[np.int32]:
+    slots = engine.new_slots(count)
+    engine.add(one(slots))
+    return slots
+
+
+def test_changes_are_seen_when_they_are_published_and_all_at_once() -> None:
+    for count in (3, 30):
+        engine = engine_of()
+        old = added(engine, count)
+        engine.publish()
+        new = added(engine, count)
+        engine.remove(old)
+        assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(old.tolist())]
+        engine.publish()
+        assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(new.tolist())]
+
+
+def test_a_merge_shows_nothing_that_waits_to_be_published() -> None:
+    engine = engine_of()
+    old = added(engine, 30)
+    engine.publish()
+    new = added(engine, 30)
+    engine.remove(old)
+    engine._merge_all()
+    before = slots_found(engine, engine.version, [{0: [(1, 1)]}])
+    assert before == [sorted(old.tolist())]
+    engine.publish()
+    assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(new.tolist())]
+
+
+def test_a_version_stays_as_it_was() -> None:
+    engine = engine_of()
+    first = added(engine, 20)
+    engine.publish()
+    version = engine.version
+    for _ in range(30):
+        engine.remove(added(engine, 5))
+        engine.publish()
+    engine.remove(first)
+    engine.publish()
+    engine.optimize()
+    assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [[]]
+    assert slots_found(engine, version, [{0: [(1, 1)]}]) == [sorted(first.tolist())]
+
+
+def test_slots_are_given_again_only_when_no_version_has_them() -> None:
+    engine = engine_of()
+    dead = added(engine, 20)
+    engine.publish()
+    version = engine.version
+    engine.remove(dead)
+    engine.publish()
+    engine.optimize()
+    gc.collect()
+    assert not set(engine.new_slots(20).tolist()) & set(dead.tolist())
+    assert slots_found(engine, version, [{0: [(1, 1)]}]) == [sorted(dead.tolist())]
+    del version
+    gc.collect()
+    assert set(engine.new_slots(20).tolist()) == set(dead.tolist())
+
+
+def test_slots_are_not_given_again_while_a_version_has_them_in_an_older_part() -> None:
+    engine = engine_of()
+    slots = added(engine, 20)
+    engine.publish()
+    version = engine.version
+    for _ in range(3):
+        engine.optimize()
+    engine.remove(slots)
+    engine.publish()
+    engine.optimize()
+    gc.collect()
+    assert not set(engine.new_slots(20).tolist()) & set(slots.tolist())
+    assert slots_found(engine, version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
+    del version
+    gc.collect()
+    assert set(engine.new_slots(20).tolist()) == set(slots.tolist())
+
+
+def test_slots_are_given_again_after_labels_moved() -> None:
+    engine = engine_of()
+    dead = added(engine, 20)
+    engine.publish()
+    version = engine.version
+    engine.remove(dead)
+    engine.publish()
+    engine.optimize()
+    engine.relabel(0, Relabelling(0, 100, np.array([2]), np.array([50])))
+    engine.publish()
+    del version
+    gc.collect()
+    assert set(engine.new_slots(20).tolist()) == set(dead.tolist())
+
+
+def test_slots_without_rows_are_given_again() -> None:
+    engine = engine_of()
+    added(engine, 3)
+    for _ in range(5):
+        slots = engine.new_slots(4)
+        engine.add(one(slots[:0]))
+        engine.publish()
+        engine.remove(slots)
+        engine.publish()
+        assert engine.stats()["dead"] == 0
+    assert engine.new_slots(1)[0] < 8
+
+
+def test_slots_of_what_was_forgotten_do_not_come_back() -> None:
+    engine = engine_of()
+    engine.remove(added(engine, 20)[:15])
+    engine.publish()
+    version = engine.version
+    engine.clear()
+    assert engine.new_slots(10).tolist() == list(range(10))
+    del version
+    gc.collect()
+    assert engine.new_slots(10).tolist() == list(range(10, 20))
+    assert engine.stats() == {"segments": [], "delta_rows": 0, "dead": 0, "merges": engine.merges}
+
+
+def test_churn_keeps_the_engine_small() -> None:
+    engine = engine_of()
+    kept = added(engine, 10)
+    for _ in range(200):
+        engine.remove(added(engine, 3))
+        engine.publish()
+    assert int(engine.new_slots(1)[0]) < 100
+    stats = engine.stats()
+    assert sum(part["rows"] for part in stats["segments"]) + stats["delta_rows"] < 40
+    assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(kept.tolist())]
+    assert engine.merges > 5
+
+
+def test_merges_drop_the_dead() -> None:
+    engine = engine_of()
+    slots = added(engine, 100)
+    engine.publish()
+    engine.remove(slots[:80])
+    engine.publish()
+    assert [part["rows"] for part in engine.stats()["segments"]] == [20]
+
+
+def test_a_merge_that_fails_does_not_end_merging(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of()
+    slots = np.concatenate((added(engine, 6), added(engine, 6)))
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "_built", lambda rows: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            engine.publish()
+    engine.publish()
+    assert engine.merges > 0
+    assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
+
+
+def test_keys_follow_labels_in_all_parts() -> None:
+    engine = engine_of()
+    clauses = [[Leaf(0, Mode.SOME, ((key, KEY_MAX),))] for key in (2, 4, 6)]
+    expected = []
+    for count in (20, 3, 3, 3):
+        for _ in range(count):
+            slots = engine.new_slots(3)
+            engine.add(rows_with(clauses, slots))
+            expected += slots.tolist()
+    engine.publish()
+    version = engine.version
+    engine.relabel(0, Relabelling(0, 100, np.array([2, 4, 6]), np.array([20, 40, 60])))
+    engine.publish()
+    above = sorted(slot for place, slot in enumerate(expected) if place % 3 < 2)
+    assert slots_found(engine, engine.version, [{0: [(50, 50)]}, {0: [(19, 19)]}]) == [above, []]
+    assert slots_found(engine, version, [{0: [(5, 5)]}]) == [above]
+
+
+def test_work_of_parts_that_find_nothing_is_counted() -> None:
+    engine = engine_of()
+    for _ in range(3):
+        engine.add(one(engine.new_slots(3)))
+    engine.publish()
+    found = engine.match(engine.version, batch_of([{0: [(9, 9)]}]), DIMENSIONS)
+    assert (found.counts.tolist(), found.work.entries > 0) == ([0], True)
+    assert engine.match(engine.version, batch_of([]), DIMENSIONS).counts.tolist() == []

@@ -1,0 +1,213 @@
+"""Segments find what is true and nothing else: random rows of many shapes, and shapes that are hard."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.leaf import Leaf, Mode
+from tamis.engine.found import Life, Work
+from tamis.engine.room import Rooms
+from tamis.engine.rows import Rows
+from tamis.engine.segment import Segment
+from tests.engine.naive import Columns, rows_with
+from tests.engine.random_rows import RandomRows, random_shape
+from tests.index.naive import Event, batch_of, matching
+
+NOBODY_DIED = Life(np.zeros(0, np.int64), 0)
+
+
+def check(rows: Rows, events: list[Event], sample: list[Event] | None = None, segment: Segment | None = None) -> Work:
+    """Compare what a segment finds with what is true; returns how much work it was."""
+    segment = segment or Segment.of(rows, None if sample is None else batch_of(sample))
+    dimensions = 1 + max((d for event in events for d in event), default=0)
+    dimensions = max(dimensions, 1 + int(rows.table.predicates.dimension.max(initial=0)))
+    found = segment.match(batch_of(events), dimensions, NOBODY_DIED, Rooms())
+    columns, start = Columns(rows.table), np.append(0, np.cumsum(found.counts))
+    for number, event in enumerate(events):
+        expected = np.sort(rows.slot[columns.true_of(event)])
+        assert np.array_equal(np.sort(found.slots[start[number] : start[number + 1]]), expected), (number, event)
+    return found.work
+
+
+def random_case(seed: int) -> tuple[Rows, list[Event], list[Event] | None]:
+    """Rows, events, and in every second case what the segment may know of events."""
+    chance = random.Random(seed)
+    made = RandomRows(seed, random_shape(chance))
+    slots = np.random.default_rng(seed).permutation(made.shape.rows).astype(np.int32)
+    rows = rows_with(made.clauses(), slots)
+    events = [made.event() for _ in range(30)]
+    return rows, events, events if seed % 2 else None
+
+
+def test_random_rows(cases: Callable[[int], int]) -> None:
+    decisions = 0
+    for seed in range(cases(60)):
+        rows, events, sample = random_case(seed)
+        check(rows, events, sample)
+        decisions += rows.number * len(events)
+    assert decisions > 500_000
+
+
+@pytest.mark.kernels
+def test_the_columnar_evaluator_against_a_plain_loop() -> None:
+    for seed in range(6):
+        made = RandomRows(seed, random_shape(random.Random(seed))._replace(rows=40))
+        clauses = made.clauses()
+        events = [made.event() for _ in range(10)]
+        columns = Columns(rows_with(clauses).table)
+        found = {(row, int(c)) for row, event in enumerate(events) for c in np.flatnonzero(columns.true_of(event))}
+        assert found == matching(dict(enumerate(clauses)), events)
+
+
+@pytest.mark.kernels
+def test_a_few_random_rows_uncompiled() -> None:
+    for seed in range(4):
+        made = RandomRows(seed, random_shape(random.Random(seed))._replace(rows=20, dimensions=3))
+        check(rows_with(made.clauses()), [made.event() for _ in range(5)])
+
+
+def points(*keys: int) -> tuple[tuple[int, int], ...]:
+    return tuple((key, key) for key in keys)
+
+
+def test_many_on_one_side_of_a_threshold() -> None:
+    clauses = [[Leaf(0, Mode.SOME, ((key, KEY_MAX),))] for key in range(0, 120, 3)]
+    clauses += [[Leaf(0, Mode.SOME, ((KEY_MIN, key),))] for key in range(0, 120, 3)]
+    clauses += [[Leaf(0, Mode.SOME, ((key, KEY_MAX),)), Leaf(1, Mode.SOME, points(key % 4))] for key in range(120)]
+    clauses += [[Leaf(0, Mode.SOME, ((KEY_MIN, key),)), Leaf(1, Mode.NONE, points(key % 3))] for key in range(120)]
+    rows = rows_with(clauses)
+    events: list[Event] = [
+        {0: points_of(a), 1: points_of(b)} for a in (-1, 0, 1, 59, 60, 61, 117, 119, 200) for b in (0, 2, 9)
+    ]
+    events += [{0: [(10, 70)], 1: [(2, 2), (3, 3)]}, {1: [(KEY_MIN, KEY_MAX - 1)]}, {}]
+    for sample in (None, events):
+        check(rows, events, sample)
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_runs(rest: bool) -> None:
+    """Lists with 16 or more that go on with a range on the same dimension keep them sorted: alone, and with a rest to check."""
+    ranges = [((key, KEY_MAX),) for key in range(0, 9000, 20)] + [((KEY_MIN, key),) for key in range(0, 9000, 20)]
+    ranges += [((key, key + width),) for key in range(0, 9000, 60) for width in (7, 100, 2000)]
+    clauses = [
+        [Leaf(0, Mode.SOME, points(i % 3)), Leaf(1, Mode.SOME, each), *([Leaf(2, Mode.NONE, points(i % 5))] * rest)]
+        for i, each in enumerate(ranges)
+    ]
+    rows = rows_with(clauses)
+    events: list[Event] = [
+        {0: points_of(i % 3), 1: points_of(key), 2: points_of(i % 5)}
+        for i, key in enumerate((-5, -1, 0, 1, 19, 20, 21, 4440, 4441, 8979, 8980, 8981, 9000, 12_000))
+    ]
+    events += [{0: points_of(0, 1), 1: [(5, 5), (700, 710)], 2: points_of(7)}, {0: points_of(2), 1: [(60, 4000)]}, {}]
+    for sample in (None, events):
+        check(rows, events, sample)
+        assert Segment.of(rows, None if sample is None else batch_of(sample)).stats()["runs"] > 0
+
+
+def points_of(*keys: int) -> list[tuple[int, int]]:
+    return [(key, key) for key in keys]
+
+
+def test_twenty_thousand_thresholds() -> None:
+    keys = np.random.default_rng(3).permutation(20_000).tolist()
+    clauses = [[Leaf(0, Mode.SOME, ((7 * key, KEY_MAX) if key % 2 else (KEY_MIN, 7 * key),))] for key in keys]
+    events: list[Event] = [{0: [(7 * key + nudge,) * 2]} for key in (0, 1, 777, 10_000, 19_999) for nudge in (-1, 0, 1)]
+    check(rows_with(clauses), [*events, {0: [(100, 200), (7000, 7000)]}, {1: [(0, 0)]}])
+
+
+def test_a_set_of_a_hundred_thousand_values() -> None:
+    large = tuple((10 * i, 10 * i + i % 3) for i in range(100_000))
+    clauses = [
+        [Leaf(0, Mode.SOME, large)],
+        [Leaf(0, Mode.NONE, large)],
+        [Leaf(0, Mode.SOME, large), Leaf(1, Mode.SOME, points(1))],
+        [Leaf(0, Mode.SOME, points(50_000))],
+        *([Leaf(1, Mode.SOME, points(i))] for i in range(50)),
+    ]
+    keys = (-1, 0, 3, 50_000, 50_001, 50_002, 50_003, 999_990, 1_000_000)
+    events: list[Event] = [{0: [(key, key)], 1: [(key % 3, key % 3)]} for key in keys]
+    events += [{0: [(4, 9)]}, {0: [(4, 10)]}, {0: points_of(*range(3, 300, 10))}, {}]
+    check(rows_with(clauses), events)
+
+
+def test_a_thousand_predicates_in_one() -> None:
+    wide = [Leaf(d, Mode.SOME, ((d, KEY_MAX),)) for d in range(1000)]
+    clauses = [wide, wide[:999], [*wide[:500], Leaf(1500, Mode.ABSENT, ())], [Leaf(3, Mode.SOME, points(3))]]
+    everything: Event = {d: [(d, d)] for d in range(1000)}
+    events = [everything, {**everything, 999: [(998, 998)]}, {**everything, 1500: [(1, 1)]}, {**everything, 500: []}]
+    check(rows_with(clauses), [{d: v for d, v in event.items() if v} for event in events])
+
+
+def test_more_dimensions_than_sixteen_bits_number() -> None:
+    count = 66_000
+    clauses = [[Leaf(d, Mode.SOME, points(d % 5))] for d in range(count)]
+    clauses += [[Leaf(d, Mode.SOME, points(1)), Leaf(count - 1 - d, Mode.ABSENT, ())] for d in range(0, count, 500)]
+    chance = random.Random(1)
+    events: list[Event] = [{chance.randrange(count): [(k % 6, k % 6)] for k in range(50)} for _ in range(20)]
+    events += [{count - 1: [(0, 0)]}, {65_534: [(4, 4)], 65_535: [(0, 0)], 65_536: [(1, 1)]}, {0: [(0, 0), (1, 1)]}]
+    check(rows_with(clauses), events)
+
+
+def test_all_the_same_with_five_thousand_owners() -> None:
+    rows = rows_with([[Leaf(0, Mode.SOME, points(1)), Leaf(1, Mode.SOME, ((3, 9),))]] * 5000)
+    segment = Segment.of(rows, None)
+    assert (len(segment), segment.owned) == (1, 5000)
+    check(rows, [{0: [(1, 1)], 1: [(5, 5)]}, {0: [(1, 1)], 1: [(2, 2)]}, {}], segment=segment)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_all_share_one_predicate(sampled: bool) -> None:
+    shared = Leaf(0, Mode.SOME, points(1))
+    clauses = [[shared, Leaf(1 + i % 40, Mode.SOME, points(i // 40))] for i in range(4000)]
+    chance = random.Random(2)
+    events: list[Event] = [
+        {0: [(i % 2, i % 2)], **{d: [(v, v)] for d in range(1, 41) for v in [chance.randrange(110)]}} for i in range(40)
+    ]
+    check(rows_with(clauses), events, events if sampled else None)
+
+
+def test_true_of_all_events_of_many_and_of_none() -> None:
+    everything, nothing = Leaf(0, Mode.SOME, ((KEY_MIN, KEY_MAX),)), Leaf(0, Mode.ABSENT, ())
+    rows = rows_with([[], [everything], [nothing], [everything, nothing], []])
+    check(rows, [{}, {0: [(5, 5)]}, {1: [(5, 5)]}, {0: [(KEY_MIN, KEY_MAX - 1)]}])
+
+
+def test_events_of_ten_thousand_attributes() -> None:
+    clauses = [
+        [Leaf(d, Mode.SOME, points(d % 7)), Leaf((d * 7919) % 10_000, Mode.SOME, ((0, 4),))] for d in range(10_000)
+    ]
+    chance = random.Random(4)
+    events: list[Event] = [{d: [(v, v)] for d in range(10_000) for v in [chance.randrange(7)]} for _ in range(3)]
+    check(rows_with(clauses), [*events, {}])
+
+
+def test_fifty_thousand_matches_of_an_event() -> None:
+    clauses = [[Leaf(0, Mode.SOME, ((-i, KEY_MAX),)), Leaf(1, Mode.NONE, points(i))] for i in range(50_000)]
+    check(rows_with(clauses), [{0: [(5, 5)], 1: [(7, 7)]}, {0: [(-25_000, -25_000)], 1: [(-1, -1)]}] * 3)
+
+
+def test_rows_come_out_of_a_segment_as_they_went_in() -> None:
+    for seed in (3, 5, 8):
+        rows, events, _ = random_case(seed)
+        again = Segment.of(rows, None).rows(NOBODY_DIED)
+        assert np.array_equal(np.sort(again.slot), np.sort(rows.slot))
+        check(again, events)
+        check(rows, events, segment=Segment.of(again, None))
+
+
+def test_the_dead_are_not_found_and_go_when_a_segment_is_built_anew() -> None:
+    rows = rows_with([[Leaf(0, Mode.SOME, ((i % 3, KEY_MAX),))] for i in range(60)])
+    died = np.full(60, np.iinfo(np.int64).max)
+    died[::2] = 4
+    segment = Segment.of(rows, None)
+    batch = batch_of([{0: [(9, 9)]}])
+    everyone, odd = list(range(60)), list(range(1, 60, 2))
+    for now, expected in ((3, everyone), (4, odd), (9, odd)):
+        found = segment.match(batch, 1, Life(died, now), Rooms())
+        assert (sorted(found.slots.tolist()), found.counts.tolist()) == (expected, [len(expected)])
+        assert sorted(segment.rows(Life(died, now)).slot.tolist()) == expected

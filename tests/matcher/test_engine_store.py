@@ -1,0 +1,140 @@
+"""What the store over the engine promises beyond what every store does."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis import attr
+from tamis.engine import engine
+from tamis.language.evaluate import matches
+from tamis.language.expression import Expression
+from tamis.matcher import engine_store, ids
+from tamis.matcher.ids import Ids
+
+
+def narrowing(count: int) -> list[Expression]:
+    """Each constant falls in the narrowest gap of those before, so that labels move after some fifty."""
+    return [attr("s") > "a" + "a" * k + "b" for k in range(count)]
+
+
+@pytest.mark.parametrize("last", ["add_many", "add_table", "replace"])
+@pytest.mark.parametrize("compiled", range(44, 64, 4))
+def test_labels_that_move_while_others_wait_to_be_compiled(compiled: int, last: str) -> None:
+    """When the last are compiled, some thirty wait; at one of these numbers, their constants find no more room."""
+    expressions = [
+        attr("s") > "b",
+        attr("s") > "a",
+        *narrowing(compiled + 30),
+        attr("s") <= "aaab",
+        attr("s") == "aaaaaab",
+    ]
+    late = len(expressions) - 2
+    matcher = tamis.Matcher()
+    if last == "replace":
+        matcher.add(late, "s = 'x'")
+    for number, expression in enumerate(expressions[:late]):
+        matcher.add(number, expression)
+        if number < compiled:
+            matcher.match({})
+    if last == "replace":
+        matcher.replace(late, expressions[late])
+        matcher.add(late + 1, expressions[late + 1])
+    elif last == "add_many":
+        matcher.add_many([late, late + 1], expressions[late:])
+    else:
+        literals = [("<=", "aaab"), ("=", "aaaaaab")]
+        column = [[{"attribute": "s", "operator": operator, "values": [text]}] for operator, text in literals]
+        matcher.add_table(pa.table({"id": [late, late + 1], "predicates": column}))
+    for text in ("", "a", "aab", "aaab", "aaaab", "aaaaaab", "aaaaaaab", "b", "c"):
+        expected = [number for number, each in enumerate(expressions) if matches(each, {"s": text})]
+        assert sorted(matcher.match({"s": text})) == expected
+
+
+def test_slots_of_what_can_never_be_true_are_given_again() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("stays", "a = 1")
+    for number in range(50):
+        matcher.add(f"n{number}", "FALSE")
+        matcher.remove(f"n{number}")
+    assert len(matcher._store.ids._texts) < 5
+    assert matcher.match({"a": 1}) == ["stays"]
+
+
+def test_names_of_results_are_each_once_in_their_dictionary() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(["x", "y", "z"], ["a > 0"] * 3)
+    for _ in range(5):
+        matcher.replace("y", "a > 0")
+        table = matcher.match_batch([{"a": 1}])
+        assert sorted(table["subscription"].to_pylist()) == ["x", "y", "z"]
+        names = table["subscription"].chunk(0).dictionary.to_pylist()
+        assert len(set(names)) == len(names)
+        assert sorted(table.to_pandas()["subscription"]) == ["x", "y", "z"]
+
+
+def test_a_result_keeps_its_names() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(["x", "y", "z"], ["a > 0"] * 3)
+    table = matcher.match_batch([{"a": 1}])
+    results = matcher.match_iter([[{"a": 1}]] * 2)
+    first = next(results)
+    for name in ("x", "y"):
+        matcher.remove(name)
+    gc.collect()
+    matcher.add_many(["u", "v"], ["a > 0"] * 2)
+    assert sorted(table["subscription"].to_pylist()) == sorted(first["subscription"].to_pylist()) == ["x", "y", "z"]
+    assert sorted(next(results)["subscription"].to_pylist()) == ["u", "v", "z"]
+
+
+def test_a_dictionary_that_was_made_while_ids_came_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = Ids()
+    slots = np.array([0, 1], np.int32)
+    names.add(["a", "b"], slots)
+    made = ids._Dictionary
+
+    def made_meanwhile(changes: int, encoded: Any) -> Any:
+        monkeypatch.setattr(ids, "_Dictionary", made)
+        names.add(["c", "d"], slots + 2)
+        return made(changes, encoded)
+
+    monkeypatch.setattr(ids, "_Dictionary", made_meanwhile)
+    assert names.column(slots).to_pylist() == ["a", "b"]
+    assert names.column(slots + 2).to_pylist() == ["c", "d"]
+
+
+def test_replacing_by_many_clauses_names_the_subscription_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
+    matcher = tamis.Matcher()
+    matcher.add("x", "a > 0")
+    for size in (3, 30, 2, 50):
+        matcher.replace("x", " OR ".join(f"(a > {i} AND b{i} IS NULL)" for i in range(size)))
+        assert matcher.match({"a": 100}) == ["x"]
+    matcher.remove("x")
+    stats = matcher.stats()
+    assert (stats["subscriptions"], stats["conjunctions"], stats["dimensions"], stats["bytes"]) == (0, 0, 0, 0)
+
+
+def test_constants_are_forgotten_and_the_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_store, "_FEWEST_TO_SWEEP", 16)
+    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
+    matcher = tamis.Matcher()
+    kept = {f"k{i}": tamis.parse(f"s > 'm{i:02}' AND s <> 'q{i}' OR u LIKE '%k{i}%'") for i in range(20)}
+    matcher.add_many(kept, kept.values())
+    for number in range(400):
+        matcher.add("new", f"s = 'v{number}' AND u LIKE '%{number}x%' AND only{number} = 1")
+        assert matcher.match({"s": f"v{number}", "u": f"-{number}x", f"only{number}": 1, "z": 1})
+        matcher.remove("new")
+    store = matcher._store
+    assert isinstance(store, engine_store.EngineStore)
+    assert len(store.dimensions) < 60
+    text = next(each for each in store.dimensions if each.attribute == "s")
+    assert len(text._labels) < 100  # type: ignore[attr-defined]
+    for event in ({"s": "m05"}, {"s": "m05x"}, {"s": "q7"}, {"s": "zz"}, {"u": "a k11 k3"}, {"s": "v1", "u": "k1"}):
+        expected = sorted(name for name, each in kept.items() if matches(each, event))
+        assert sorted(matcher.match(event)) == expected

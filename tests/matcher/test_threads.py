@@ -1,0 +1,175 @@
+"""Threads that match while another changes subscriptions: every result is true of a moment between its start and its end.
+
+The writer replaces subscriptions by others that are as true of their event, one call each. So whatever the moment, the event
+finds its subscription, once.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tamis
+from tamis.engine import engine
+from tamis.language.evaluate import matches
+from tamis.matcher import engine_store
+from tests.random_cases import RandomCases
+
+PAIRS = 40
+
+
+@pytest.fixture(autouse=True)
+def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "DELTA_ROWS", 16)
+    monkeypatch.setattr(engine_store, "_FEWEST_TO_SWEEP", 32)
+
+
+def in_threads(work: Callable[[], None], readers: list[Callable[[], None]]) -> None:
+    """Let readers read again and again for as long as the work takes; raise the first error of any of them."""
+    done = threading.Event()
+    errors: list[BaseException] = []
+
+    def guarded(step: Callable[[], None], repeat: bool) -> None:
+        try:
+            step()
+            while repeat and not done.is_set():
+                step()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            if not repeat:
+                done.set()
+
+    threads = [threading.Thread(target=guarded, args=(reader, True)) for reader in readers]
+    threads.append(threading.Thread(target=guarded, args=(work, False)))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def side(pair: int, number: int) -> str:
+    """What a pair says at some time: always true of the events below, each time with other constants and clauses.
+
+    Some constants fall in narrower and narrower gaps, so that labels move.
+    """
+    texts = [
+        f"x = {pair} AND y > {-number}",
+        f"x = {pair} AND s LIKE '%common%' AND n < {number + 10}",
+        f"x = {pair} AND (t{number % 7} IS NULL OR y >= 0)",
+        f"x = {pair} AND s > '{'a' * (number % 120)}b'",
+        f"(x = {pair} OR x = {-pair - 1}) AND s <> 'w{number:05}' AND s > 'a{number:05}'",
+    ]
+    return texts[number % len(texts)]
+
+
+EVENT = {"y": 1, "n": 5, "s": "in common with all"}
+
+
+@pytest.mark.parametrize("changes", [400])
+def test_each_result_is_true_of_one_moment(changes: int, cases: Callable[[int], int]) -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many([f"p{pair}" for pair in range(PAIRS)], [side(pair, 0) for pair in range(PAIRS)])
+    results = [0]
+    store = matcher._store
+    assert isinstance(store, engine_store.EngineStore)
+
+    def write() -> None:
+        chance = random.Random(5)
+        for number in range(cases(changes)):
+            pair = chance.randrange(PAIRS)
+            matcher.replace(f"p{pair}", side(pair, number))
+            if number % 5 == 0:
+                matcher.add(f"extra{number}", f"z = {number} OR s LIKE '%e{number}%'")
+            if number % 50 == 49:
+                for old in range(number - 49, number + 1, 5):
+                    matcher.remove(f"extra{old}")
+
+    def one_by_one() -> None:
+        for pair in range(PAIRS):
+            assert matcher.match({"x": pair, **EVENT}) == [f"p{pair}"]
+            results[0] += 1
+
+    def in_batches() -> None:
+        events = [{"x": pair, **EVENT} for pair in range(PAIRS)]
+        for threads in (1, 2):
+            table = matcher.match_batch(events, threads=threads)
+            assert table["subscription"].to_pylist() == [f"p{pair}" for pair in range(PAIRS)]
+            assert matcher.match_batch(events, threads, k=1)["event"].to_pylist() == list(range(PAIRS))
+            results[0] += 2 * PAIRS
+
+    in_threads(write, [one_by_one, in_batches, in_batches])
+    assert results[0] >= 3 * PAIRS
+    assert store._moves > 0
+    assert store.engine.merges > 0
+
+
+def test_matching_while_everything_is_removed_and_comes_back() -> None:
+    matcher = tamis.Matcher()
+
+    def write() -> None:
+        for number in range(100):
+            names = [f"n{number}.{i}" for i in range(1 + number % 30)]
+            matcher.add_many(names, ["x = 1"] * len(names), weights=range(len(names)))
+            for name in names:
+                matcher.remove(name)
+
+    def read() -> None:
+        for k in (None, 1, 5):
+            found = matcher.match({"x": 1}, k=k)
+            numbers = {str(name).split(".")[0] for name in found}
+            assert len(numbers) <= 1
+            table = matcher.match_batch([{"x": 1}, {"x": 2}, {"x": 1}], threads=2, k=k)
+            assert set(table["event"].to_pylist()) <= {0, 2}
+
+    in_threads(write, [read, read])
+    assert matcher.match({"x": 1}) == []
+    assert matcher.stats()["dimensions"] == 0
+
+
+def test_what_was_added_is_seen_by_whoever_added_it() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("first", "x = -1")
+
+    def write() -> None:
+        for number in range(100):
+            matcher.add(f"a{number}", f"x = {number} AND s LIKE '%{number}%'")
+            assert matcher.match({"x": number, "s": str(number)}) == [f"a{number}"]
+
+    in_threads(write, [lambda: none(matcher.match({"x": -2})), lambda: none(matcher.match_batch([{"x": -2}]))])
+
+
+def none(found: Any) -> None:
+    assert len(found) == 0
+
+
+def test_removed_at_once_and_added_at_once() -> None:
+    """Toggling among random expressions: who is always there is always found, who is never true never."""
+    cases = RandomCases(7)
+    expressions = [cases.expression() for _ in range(80)]
+    events = [cases.event() for _ in range(12)]
+    truth = [{number for number, each in enumerate(expressions) if matches(each, event)} for event in events]
+    stays, comes = set(range(0, 80, 2)), list(range(1, 80, 2))
+    matcher = tamis.Matcher()
+    matcher.add_many(sorted(stays), [expressions[number] for number in sorted(stays)])
+
+    def write() -> None:
+        for _ in range(12):
+            for number in comes:
+                matcher.add(number, expressions[number])
+            for number in comes:
+                matcher.remove(number)
+
+    def read() -> None:
+        for event, true in zip(events, truth, strict=True):
+            found = matcher.match(event)
+            assert len(set(found)) == len(found)
+            assert true & stays <= set(found) <= true
+
+    in_threads(write, [read, read])
