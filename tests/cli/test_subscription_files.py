@@ -175,7 +175,7 @@ def test_nulls_in_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pa.table({"id": [1]}), "the columns must be 'id' and either"),
+        (pa.table({"id": [1]}), "the columns must be 'id', either"),
         (pa.table({"id": [1.5], "expression": ["a = 1"]}), "'id' must be strings or integers"),
         (pa.table({"id": [1], "expression": [5]}), "'expression' must be strings"),
         (pa.table({"id": [1], "predicates": [5]}), "'predicates' must be list<struct"),

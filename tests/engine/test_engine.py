@@ -230,7 +230,8 @@ def test_slots_of_what_was_forgotten_do_not_come_back() -> None:
     del version
     gc.collect()
     assert engine.new_slots(10).tolist() == list(range(10, 20))
-    assert engine.stats() == {"segments": [], "delta_rows": 0, "dead": 0, "merges": engine.merges}
+    stats = engine.stats()
+    assert (stats["segments"], stats["delta_rows"], stats["dead"]) == ([], 0, 0)
 
 
 def test_churn_keeps_the_engine_small() -> None:
