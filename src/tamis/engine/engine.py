@@ -108,6 +108,19 @@ class Engine:
             self._home.view()[slots] = _NOWHERE
             return slots
 
+    def new_slot(self) -> int:
+        """One of `new_slots`."""
+        with self._lock:
+            self._take_back()
+            if not self._free:
+                self._died.append(ALIVE)
+                self._home.append(_NOWHERE)
+                return len(self._died) - 1
+            slot = self._free.pop()
+            self._died.view()[slot] = ALIVE
+            self._home.view()[slot] = _NOWHERE
+            return slot
+
     def add(self, rows: Rows) -> None:
         """Take in rows, whose slots were given by `new_slots`. They are seen from the next `publish` on."""
         if rows.number >= DELTA_ROWS:

@@ -106,6 +106,8 @@ class Expression:
 
     def needs_history(self) -> bool:
         """Whether the expression joins the event with earlier ones."""
+        if type(self) is And and all(type(operand) is Predicate for operand in self.operands):
+            return False  # Most subscriptions are like this, and are asked when they are added.
         return any(isinstance(node, Quantified | Exists) for node in self.walk())
 
 

@@ -108,7 +108,10 @@ class EngineStore(Store[ClauseRows]):
         self._gone = 0
         self._weights = GrowingArray(np.float64)
         self._weighted = False
-        self._pending: list[tuple[int, Expression]] = []
+        self._pending: dict[int, Expression] = {}
+        """Slots that were added alone and wait to be compiled."""
+        self._leaving: list[int] = []
+        """Slots that were removed and wait to die."""
 
     def _compile_with(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
@@ -136,11 +139,14 @@ class EngineStore(Store[ClauseRows]):
         self.engine.publish()
 
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
-        slot = int(self.engine.new_slots(1)[0])
+        slot = self.engine.new_slot()
         self.ids.add_one(identifier, slot)
         self.sources.add_one(given, slot)
-        self._weigh(slot, weight)
-        self._pending.append((slot, expression))
+        if slot >= len(self._weights):
+            self._weights.grow(slot + 1 - len(self._weights), fill=0.0)
+        self._weights.view()[slot] = weight
+        self._weighted = self._weighted or weight != 0.0
+        self._pending[slot] = expression
         if len(self._pending) >= _MOST_PENDING:
             self.flush()
 
@@ -160,28 +166,35 @@ class EngineStore(Store[ClauseRows]):
         self._weights.view()[slots] = weights
 
     def flush(self) -> None:
-        """Compile what `add_one` left; nothing can go wrong with an expression that was read."""
-        if not self._pending:
+        """Carry out what `add_one` and `remove` left; nothing can go wrong with an expression that was read."""
+        if not self._pending and not self._leaving:
             return
         with self.lock:
+            if not self._pending and not self._leaving:
+                return
             if self._pending:
-                clauses = self._compile([expression for _, expression in self._pending])
-                self.engine.add(clauses.of_slots(np.array([slot for slot, _ in self._pending], np.int32)))
-                self.engine.publish()
-                # Not before: whoever finds nothing pending relies on everything being published.
-                self._pending = []
+                clauses = self._compile(list(self._pending.values()))
+                self.engine.add(clauses.of_slots(np.array(list(self._pending), np.int32)))
+            if self._leaving:
+                self.engine.remove(np.array(self._leaving, np.int32))
+            self.engine.publish()
+            gone = len(self._leaving)
+            # Not before: whoever finds nothing waiting relies on everything being published.
+            self._pending, self._leaving = {}, []
+            self._sweep_if_due(gone)
 
     def remove(self, identifier: Id) -> None:
-        self.flush()
         slot = self.ids.slot(identifier)
         self.ids.remove(identifier)
         self.sources.remove(slot)
         if len(self.ids) == 0:
             self.clear()
-            return
-        self.engine.remove(np.array([slot], np.int32))
-        self.engine.publish()
-        self._sweep_if_due()
+        elif self._pending.pop(slot, None) is not None:
+            self.engine.remove(np.array([slot], np.int32))
+        else:
+            self._leaving.append(slot)
+            if len(self._leaving) >= _MOST_PENDING:
+                self.flush()
 
     def replace(self, identifier: Id, clauses: ClauseRows, block: Block, weight: float) -> None:
         old = self.ids.slot(identifier)
@@ -191,7 +204,7 @@ class EngineStore(Store[ClauseRows]):
         self.engine.add(clauses.of_slots(slots))
         self.engine.remove(np.array([old], np.int32))
         self.engine.publish()
-        self._sweep_if_due()
+        self._sweep_if_due(1)
 
     def clear(self) -> None:
         """Forget all subscriptions, and with them every dimension and constant."""
@@ -237,8 +250,8 @@ class EngineStore(Store[ClauseRows]):
         self.engine.relabel(dimension, relabelling)
         self.engine.publish()
 
-    def _sweep_if_due(self) -> None:
-        self._gone += 1
+    def _sweep_if_due(self, gone: int) -> None:
+        self._gone += gone
         if self._gone > max(len(self), _FEWEST_TO_SWEEP):
             self._sweep()
             self._gone = 0
@@ -270,7 +283,7 @@ class EngineStore(Store[ClauseRows]):
     # -- matching
 
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
-        if self._pending:
+        if self._pending or self._leaving:
             self.flush()
         with self._gate.lock:
             seen = self._seen(encode_event(event, self.dimensions))
