@@ -123,7 +123,7 @@ def match_rows(
         met = 0
         if plain:
             lists, met = plain_lists(
-                about, begins, bounds, points, runs.list, sizes, touched, first, low, count, begin, end, run
+                about, begins, bounds, entry, points, runs.list, sizes, touched, first, low, count, begin, end, run
             )
         else:
             lists = presence_lists(about, bounds, touched, first, last, count, begin, end)
@@ -323,6 +323,7 @@ def plain_lists(
     about: Any,
     begins: Any,
     bounds: Any,
+    entry: Any,
     points: Any,
     run_lists: Any,
     sizes: Any,
@@ -343,7 +344,11 @@ def plain_lists(
     for i in range(count):
         dimension, s = I64(touched[UP(i)]), I64(first[UP(i)])
         line = dimension * 8
+        before = lists
         lists, runs = add_list(begins, run_lists, about[UP(line + CELL)] + s, lists, runs, begin, end, run)
+        if lists > before:
+            # Where lists are short, those that are fetched while others are scanned come too late.
+            prefetch(entry, 2 * begin[UP(before)])
         here = about[UP(line + PRESENCE)]
         begin[UP(lists)], end[UP(lists)] = (here >> 32) & _BEGIN, here & _BEGIN
         lists += I64(end[UP(lists)] > begin[UP(lists)])
@@ -586,9 +591,12 @@ def _row(record: Any, reference: Any) -> Any:
 @inlined
 def _fetch_record(record: Any, reference: Any) -> None:
     at = I64(reference & U32(_PLACE))
-    if reference >> U32(PLACE_BITS) != U32(DONE):
+    shape = reference >> U32(PLACE_BITS)
+    if shape != U32(DONE):
         prefetch(record, at)
         prefetch(record, at + 12)
+    if shape == U32(LONG):
+        prefetch(record, at + 24)
 
 
 @inlined
@@ -636,14 +644,21 @@ def check_long(record: Any, at: int, p: int, space: Any, code: Any, key: Any) ->
     """Check what follows the ranges of a long record; returns whether it holds, and whether keys must be compared."""
     header, codes = record[UP(at + 1)], I64(record[UP(at + 2)] & U32(0xFFFF))
     edges = I64(record[UP(at + 2)] >> U32(16))
-    doubt = False
-    for i in range(codes):
+    # Without branches but for failing: ties are as good as random.
+    tied = U32(0)
+    for _ in range(edges):
         word = U64(record[UP(p)]) | (U64(record[UP(p + 1)]) << U64(32))
         width = U32(word & U64(0xFFFFFF))
         above = U32(code[UP(word >> U64(48))] - U32((word >> U64(24)) & U64(0xFFFFFF)))
         if above > width:
             return False, False
-        doubt = doubt or (i < edges and (above == U32(0) or above == width))
+        tied |= U32(above == U32(0)) | U32(above == width)
+        p += 2
+    for _ in range(codes - edges):
+        word = U64(record[UP(p)]) | (U64(record[UP(p + 1)]) << U64(32))
+        above = U32(code[UP(word >> U64(48))] - U32((word >> U64(24)) & U64(0xFFFFFF)))
+        if above > U32(word & U64(0xFFFFFF)):
+            return False, False
         p += 2
     for _ in range(I64(header >> U32(24))):
         if not keys_hold(record, p, space, key):
@@ -657,4 +672,4 @@ def check_long(record: Any, at: int, p: int, space: Any, code: Any, key: Any) ->
         if not mask_holds(record, p, space):
             return False, False
         p += 9
-    return True, doubt
+    return True, tied != U32(0)

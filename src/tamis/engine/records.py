@@ -88,10 +88,10 @@ def keys_hold(record: Any, at: int, space: Any, key: Any) -> bool:
     if space[dimension] == MISSING:
         return False
     wanted = key[dimension]
-    found = False
+    found = U32(0)
     for w in range(at + 1, at + 1 + 2 * I64((header >> U32(16)) & U32(0x7FFF)), 2):
-        found = found or I64(U64(record[UP(w)]) | (U64(record[UP(w + 1)]) << U64(32))) == wanted
-    return found != (header >> U32(31) != U32(0))
+        found |= U32(I64(U64(record[UP(w)]) | (U64(record[UP(w + 1)]) << U64(32))) == wanted)
+    return found != header >> U32(31)
 
 
 @inlined
