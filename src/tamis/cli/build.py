@@ -66,6 +66,9 @@ def build(
         diagnostics = Diagnostics(on_error, quiet=quiet, errors=error_file)
         try:
             load(SubscriptionFile(subscriptions, format), matcher, diagnostics)
+            parts = matcher.stats()["index_stats"]
+            if len(parts["segments"]) > 1 or parts["delta_rows"]:
+                matcher.optimize()  # Subscriptions came in blocks: what is matched often is better in one piece.
             matcher.save(index)
         except FileError as error:
             diagnostics.say(str(error))
