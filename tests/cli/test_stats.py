@@ -4,31 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tamis
 from tests.cli.running import run, write
-
-
-class FakePlan:
-    """A plan that tells whose it is."""
-
-    def __init__(self, identifier: Any) -> None:
-        self._identifier = identifier
-
-    def __str__(self) -> str:
-        return f"plan of {self._identifier!r}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"id": self._identifier}
-
-
-def plan(matcher: tamis.Matcher, identifier: Any) -> FakePlan:
-    if identifier not in matcher:
-        raise tamis.UnknownIdError(identifier)
-    return FakePlan(identifier)
 
 
 @pytest.fixture
@@ -73,19 +53,24 @@ def test_other_files(tmp_path: Path, words: list[str]) -> None:
     assert run(words[0], tmp_path / "nothing", *words[1:]).exit_code == 1
 
 
-def test_plans(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tamis.Matcher, "plan", plan, raising=False)
-    assert run("plan", index, "17").stdout == "plan of 17\n"
-    assert json.loads(run("plan", index, 17, "--json").stdout) == {"id": 17}
-    result = run("plan", index, "ann")
-    assert result.exit_code == 1
-    assert result.stderr == "Error: no subscription 'ann'\n"
-    assert run("plan", index, "3").exit_code == 1
+def test_plans(index: Path) -> None:
+    matcher = tamis.load(index)
+    assert run("plan", index, "17").stdout == f"{matcher.plan(17)}\n"
+    assert "price < 17" in run("plan", index, "17").stdout
+    assert json.loads(run("plan", index, 17, "--json").stdout) == matcher.plan(17).to_dict()
+    for word, message in (
+        ("ann", "the ids are int; 'ann' is str"),
+        ("3", "no subscription 3"),
+        ("-3", "no subscription -3"),
+    ):
+        result = run("plan", index, "--", word)
+        assert result.exit_code == 1
+        assert result.stderr == f"Error: {message}\n"
 
 
-def test_plans_of_named_subscriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tamis.Matcher, "plan", plan, raising=False)
+def test_plans_of_named_subscriptions(tmp_path: Path) -> None:
     matcher = tamis.Matcher()
     matcher.add("17", "price < 3")
     matcher.save(tmp_path / "i")
-    assert run("plan", tmp_path / "i", "17").stdout == "plan of '17'\n"
+    assert run("plan", tmp_path / "i", "17").stdout == f"{matcher.plan('17')}\n"
+    assert run("plan", tmp_path / "i", "18").stderr == "Error: no subscription '18'\n"

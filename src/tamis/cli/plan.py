@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from tamis.errors import IdTypeError
+
 
 @click.command()
 @click.argument("index")
@@ -26,17 +28,15 @@ def plan(index: str, id: str, as_json: bool) -> None:
     from tamis.matcher.load import load
 
     matcher: Any = load(index)
-    found = matcher.plan(_id_of(matcher, id))
+    found = _plan(matcher, id)
     click.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
 
 
-def _id_of(matcher: Any, word: str) -> str | int:
-    """The id that a word means: itself, or its number where ids are numbers."""
-    if word not in matcher:
-        try:
-            number = int(word)
-        except ValueError:
-            return word
-        if number in matcher:
-            return number
-    return word
+def _plan(matcher: Any, word: str) -> Any:
+    """The plan of the subscription that a word names: by itself, or by its number where ids are numbers."""
+    try:
+        return matcher.plan(word)
+    except IdTypeError:
+        if not word.removeprefix("-").isdecimal():
+            raise
+        return matcher.plan(int(word))

@@ -105,8 +105,7 @@ def _lists(way: int, p: int, table: Conjunctions, coded: Coded, scales: Scales, 
         return [at_point + number for number in run_indices(begin, end - begin).tolist()]
     mask = np.full(MASK_WORDS, ~np.uint64(0))
     if coded.kind[p] != RANGE and scales.shift_at[d] < 0:
-        scale = scales.cuts, scales.cut, scales.blocks, scales.lowest, scales.wholes, scales.table_at, scales.table
-        fill_mask(mode[p], lo, hi, start[p], start[p + 1], d, scales.spaces[d] - 1, *scale, mask)
+        fill_mask(mode[p], lo, hi, start[p], start[p + 1], d, scales, mask)
     spaces = range(int(coded.first[p]), int(coded.last[p]) + 1)
     return [int(scales.cell[d]) + s for s in spaces if has_space(mask, s)]
 

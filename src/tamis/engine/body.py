@@ -290,7 +290,6 @@ def _write_records(
     """Write the records of all conjunctions in their order; returns how many words they take."""
     access, way, filters = plan.access, plan.way, plan.filter
     record, place = written
-    order, mask, counts = scratch
     filled = 0
     for row in range(len(start) - 1):
         shape, size = write_record(
@@ -303,9 +302,7 @@ def _write_records(
             predicates,
             coded,
             scales,
-            order,
-            mask,
-            counts,
+            scratch,
             record,
             filled,
         )

@@ -75,7 +75,6 @@ def _code(predicates: Any, scales: Any, likelihood: Any, coded: Any) -> None:
     _, p_mode, p_start, p_lo, p_hi = predicates
     spaces, cell, cut, blocks = scales.spaces, scales.cell, scales.cut, scales.blocks
     shift_at, cuts, shift, ends = scales.shift_at, scales.cuts, scales.shift, scales.ends
-    lowest, wholes, table_at, table = scales.lowest, scales.wholes, scales.table_at, scales.table
     cumulative, presence = likelihood
     dimension, first, last, kind, exact, probability, low, high = coded
     for p in range(len(dimension)):
@@ -90,26 +89,10 @@ def _code(predicates: Any, scales: Any, likelihood: Any, coded: Any) -> None:
             continue
         if shift_at[d] < 0:
             if p_mode[p] == _SOME and end - begin == 1:
-                f, g = spaces_of(p_lo[begin], p_hi[begin], d, top, cuts, cut, blocks, lowest, wholes, table_at, table)
+                f, g = spaces_of(p_lo[begin], p_hi[begin], d, scales)
                 probability[p] = cumulative[base + g + 1] - cumulative[base + f]
             else:
-                f, g, kind[p], members, likely = _several(
-                    p_lo,
-                    p_hi,
-                    begin,
-                    end,
-                    d,
-                    top,
-                    cuts,
-                    cut,
-                    blocks,
-                    lowest,
-                    wholes,
-                    table_at,
-                    table,
-                    cumulative,
-                    base,
-                )
+                f, g, kind[p], members, likely = _several(p_lo, p_hi, begin, end, d, scales, cumulative)
                 probability[p] = likely
                 if p_mode[p] == _NONE:
                     f, g, kind[p] = _opposite(f, g, kind[p], members, top)
@@ -146,49 +129,24 @@ def _are_keys(lo: Any, hi: Any, begin: int, end: int) -> bool:
 
 
 @inlined
-def spaces_of(
-    lo: int,
-    hi: int,
-    d: int,
-    top: int,
-    cuts: Any,
-    cut: Any,
-    blocks: Any,
-    lowest: Any,
-    wholes: Any,
-    table_at: Any,
-    table: Any,
-) -> tuple[int, int]:
+def spaces_of(lo: int, hi: int, d: int, scales: Any) -> tuple[int, int]:
     """First and last space of an interval."""
-    f = 0 if lo == KEY_MIN else locate(lo, d, cuts, cut, blocks, lowest, wholes, table_at, table)
+    f = 0 if lo == KEY_MIN else locate(lo, d, scales)
     if lo == hi:
         return f, f
-    g = top if hi == KEY_MAX else locate(hi, d, cuts, cut, blocks, lowest, wholes, table_at, table)
+    g = scales.spaces[d] - 1 if hi == KEY_MAX else locate(hi, d, scales)
     return f, g
 
 
 @inlined
 def _several(
-    lo: Any,
-    hi: Any,
-    begin: int,
-    end: int,
-    d: int,
-    top: int,
-    cuts: Any,
-    cut: Any,
-    blocks: Any,
-    lowest: Any,
-    wholes: Any,
-    table_at: Any,
-    table: Any,
-    cumulative: Any,
-    base: int,
+    lo: Any, hi: Any, begin: int, end: int, d: int, scales: Any, cumulative: Any
 ) -> tuple[int, int, int, int, float]:
     """First and last space of some intervals, the kind of predicate that holds them, how many they are, how likely."""
-    first, last, members, likely = top, 0, 0, 0.0
+    base = scales.cell[d]
+    first, last, members, likely = scales.spaces[d] - 1, 0, 0, 0.0
     for i in range(begin, end):
-        f, g = spaces_of(lo[i], hi[i], d, top, cuts, cut, blocks, lowest, wholes, table_at, table)
+        f, g = spaces_of(lo[i], hi[i], d, scales)
         first, last = min(first, f), g
         members += g - f + 1
         likely += cumulative[base + g + 1] - cumulative[base + f]
@@ -208,32 +166,16 @@ def _opposite(first: int, last: int, kind: int, members: int, top: int) -> tuple
 
 
 @inlined
-def fill_mask(
-    mode: int,
-    lo: Any,
-    hi: Any,
-    begin: int,
-    end: int,
-    d: int,
-    top: int,
-    cuts: Any,
-    cut: Any,
-    blocks: Any,
-    lowest: Any,
-    wholes: Any,
-    table_at: Any,
-    table: Any,
-    mask: Any,
-) -> None:
+def fill_mask(mode: int, lo: Any, hi: Any, begin: int, end: int, d: int, scales: Any, mask: Any) -> None:
     """The spaces in which a predicate is true of a single value, as bits."""
     for i in range(MASK_WORDS):
         mask[i] = U64(0)
     for i in range(begin, end):
-        f, g = spaces_of(lo[i], hi[i], d, top, cuts, cut, blocks, lowest, wholes, table_at, table)
+        f, g = spaces_of(lo[i], hi[i], d, scales)
         for s in range(f, g + 1):
             mask[s >> 6] |= U64(1) << U64(s & 63)
     if mode == _NONE:
-        for s in range(top + 1):
+        for s in range(scales.spaces[d]):
             mask[s >> 6] ^= U64(1) << U64(s & 63)
 
 

@@ -140,14 +140,7 @@ def _enter(
     access, way = plan.access, plan.way
     p_mode, p_start, p_lo, p_hi = predicates.mode, predicates.start, predicates.lo, predicates.hi
     dimension, first, last, kind = coded.dimension, coded.first, coded.last, coded.kind
-    spaces, cell, cut, blocks, shift_at, cuts = (
-        scales.spaces,
-        scales.cell,
-        scales.cut,
-        scales.blocks,
-        scales.shift_at,
-        scales.cuts,
-    )
+    spaces, cell, shift_at = scales.spaces, scales.cell, scales.shift_at
     mask = np.empty(MASK_WORDS, np.uint64)
     cells, dimensions = cell[-1], len(spaces)
     upper = at_point + len(point_key)
@@ -159,23 +152,7 @@ def _enter(
         if way[row] == CELLS:
             several = kind[p] != RANGE and shift_at[d] < 0
             if several:
-                fill_mask(
-                    p_mode[p],
-                    p_lo,
-                    p_hi,
-                    p_start[p],
-                    p_start[p + 1],
-                    d,
-                    spaces[d] - 1,
-                    cuts,
-                    cut,
-                    blocks,
-                    scales.lowest,
-                    scales.wholes,
-                    scales.table_at,
-                    scales.table,
-                    mask,
-                )
+                fill_mask(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], d, scales, mask)
             for s in range(f, g + 1):
                 if not several or has_space(mask, s):
                     lists[filled], rows[filled] = cell[d] + s, row

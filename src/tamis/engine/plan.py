@@ -277,6 +277,12 @@ def _shape_of(
             ranges += 1
         else:
             sets += 1
+    return short_shape(ranges, sets)
+
+
+@inlined
+def short_shape(ranges: int, sets: int) -> int:
+    """The shape of a record of ranges and sets alone."""
     if ranges > _MOST_RANGES or sets > _MOST_SETS or (ranges >= _MOST_RANGES - 1 and sets == _MOST_SETS):
         return LONG
     return ranges | (sets << 4)

@@ -36,7 +36,7 @@ from tamis.engine.coding import (
     spaces_of,
 )
 from tamis.engine.numbers import I64, U8, U32, U64, UP
-from tamis.engine.plan import DONE, LONG, RANKED, SHORT_SETS, is_settled
+from tamis.engine.plan import DONE, LONG, RANKED, SHORT_SETS, is_settled, short_shape
 from tamis.engine.scale import MISSING
 
 DOUBT = 1 << 31
@@ -109,158 +109,132 @@ def order_of(begin: int, end: int, probability: Any, order: Any) -> None:
 def write_record(
     begin: int,
     end: int,
-    settled_access: int,
+    access: int,
     way: int,
     filtered: int,
     in_run: bool,
     predicates: Any,
     coded: Any,
     scales: Any,
-    order: Any,
-    mask: Any,
-    counts: Any,
+    scratch: Any,
     out: Any,
     at: int,
 ) -> tuple[int, int]:
     """Write the record of a conjunction at a place, its row left open; returns its shape and how many words it has.
 
-    `filtered` is the predicate that the filter word, or a run, decides; it is left out where that is exact.
+    `filtered` is the predicate that the filter word, or a run, decides; it is left out where that is exact. `scratch` has room
+    for the predicates of a conjunction, for a mask, and for a number for each kind.
     """
-    dimension, first, last, kind, exact, probability, low, high = coded
-    p_mode, p_start, p_lo, p_hi = predicates.mode, predicates.start, predicates.lo, predicates.hi
-    cuts, cut, blocks = scales.cuts, scales.cut, scales.blocks
-    lowest, wholes, table_at, table = scales.lowest, scales.wholes, scales.table_at, scales.table
-    order_of(begin, end, probability, order)
-    for group in range(len(counts)):
-        counts[group] = 0
-    left, doubt = 0, False
-    for i in range(end - begin):
-        p = order[i]
-        d = dimension[p]
-        if is_settled(p, d, first, last, exact, scales.spaces, scales.shift_at, settled_access, way, filtered, in_run):
-            continue
-        group = kind[p]
-        if group == NOT_SET:
-            group = SET
-        if group == SET and d >= SHORT_SETS:
-            group = MASK
-        if d >= RANKED or group == RAW:
-            doubt = True
-            continue
-        counts[group] += 1
-        order[left] = p
-        left += 1
-    most = 0
-    for group in range(len(counts)):
-        most = max(most, counts[group])
-    if most > _HEADER_MOST:
-        doubt, left = True, 0
-        for group in range(len(counts)):
-            counts[group] = 0
+    order, _, counts = scratch
+    order_of(begin, end, coded.probability, order)
+    left, doubt = _select(end - begin, access, way, filtered, in_run, coded, scales, order, counts)
     out[at] = U32(DOUBT if doubt else 0)
-    ranges, sets = counts[RANGE], counts[SET]
+    if left == 0 and not doubt:
+        return DONE, 0
     to = at + 1
-    is_long = (counts[MASK] + counts[CODE] + counts[EDGE] + counts[KEYS]) > 0
-    is_long = is_long or ranges > 15 or sets > 3 or (ranges >= 14 and sets == 3)
-    if is_long:
-        out[to] = U32(ranges | (sets << 8) | (counts[MASK] << 16) | (counts[KEYS] << 24))
-        out[to + 1] = U32(counts[CODE] + counts[EDGE]) | (U32(counts[EDGE]) << U32(16))
+    others = counts[MASK] + counts[CODE] + counts[EDGE] + counts[KEYS]
+    shape = LONG if others > 0 else short_shape(counts[RANGE], counts[SET])
+    if shape == LONG:
+        out[to] = U32(counts[RANGE] | (counts[SET] << 8) | (counts[MASK] << 16) | (counts[KEYS] << 24))
+        out[to + 1] = U32((counts[CODE] + counts[EDGE]) | (counts[EDGE] << 16))
         to += 2
     for group in (RANGE, EDGE, CODE, KEYS, SET, MASK):
         for i in range(left):
             p = order[i]
-            d = I64(dimension[p])
-            own = I64(kind[p])
-            if own == NOT_SET:
-                own = SET
-            if own == SET and d >= SHORT_SETS:
-                own = MASK
-            if own != group:
-                continue
-            if group == RANGE:
-                out[to] = range_word(d, I64(first[p]), I64(last[p]))
-                to += 1
-            elif group in (EDGE, CODE):
-                word = (U64(d) << U64(48)) | (U64(low[p]) << U64(24)) | U64(high[p] - low[p])
-                out[to], out[to + 1] = U32(word & U64(0xFFFFFFFF)), U32(word >> U64(32))
-                to += 2
-            elif group == KEYS:
-                negated = 1 if p_mode[p] == _NONE else 0
-                out[to] = U32(d | ((p_start[p + 1] - p_start[p]) << 16) | (negated << 31))
-                to += 1
-                for interval in range(p_start[p], p_start[p + 1]):
-                    key = U64(p_lo[interval])
-                    out[to], out[to + 1] = U32(key & U64(0xFFFFFFFF)), U32(key >> U64(32))
-                    to += 2
-            else:
-                top = scales.spaces[d] - 1
-                if group == SET:
-                    word = _set_word(
-                        p_lo,
-                        p_hi,
-                        p_start[p],
-                        p_start[p + 1],
-                        d,
-                        top,
-                        cuts,
-                        cut,
-                        blocks,
-                        lowest,
-                        wholes,
-                        table_at,
-                        table,
-                    )
-                    word |= (U64(d) << U64(48)) | (U64(kind[p] == NOT_SET) << U64(63))
-                    out[to], out[to + 1] = U32(word & U64(0xFFFFFFFF)), U32(word >> U64(32))
-                    to += 2
-                else:
-                    out[to] = U32(d)
-                    fill_mask(
-                        p_mode[p],
-                        p_lo,
-                        p_hi,
-                        p_start[p],
-                        p_start[p + 1],
-                        d,
-                        top,
-                        cuts,
-                        cut,
-                        blocks,
-                        lowest,
-                        wholes,
-                        table_at,
-                        table,
-                        mask,
-                    )
-                    for m in range(MASK_WORDS):
-                        out[to + 1 + 2 * m] = U32(mask[m] & U64(0xFFFFFFFF))
-                        out[to + 2 + 2 * m] = U32(mask[m] >> U64(32))
-                    to += 1 + 2 * MASK_WORDS
-    if to == at + 1 and not doubt:
-        return DONE, 0
-    return LONG if is_long else ranges | (sets << 4), to - at
+            if _group(coded.kind[p], coded.dimension[p]) == group:
+                to = _write_predicate(p, group, predicates, coded, scales, scratch, out, to)
+    return shape, to - at
 
 
 @inlined
-def _set_word(
-    lo: Any,
-    hi: Any,
-    begin: int,
-    end: int,
-    d: int,
-    top: int,
-    cuts: Any,
-    cut: Any,
-    blocks: Any,
-    lowest: Any,
-    wholes: Any,
-    table_at: Any,
-    table: Any,
-) -> Any:
+def _group(kind: int, d: int) -> int:
+    """The kind of words that a predicate becomes; RAW: none."""
+    if d >= RANKED:
+        return RAW
+    if kind in (SET, NOT_SET):
+        return SET if d < SHORT_SETS else MASK
+    return I64(kind)
+
+
+@inlined
+def _select(
+    count: int, access: int, way: int, filtered: int, in_run: bool, coded: Any, scales: Any, order: Any, counts: Any
+) -> tuple[int, bool]:
+    """Keep, of the first `count` in `order`, the predicates that the record holds, and count them by kind of words.
+
+    Returns how many they are, and whether some that are left out must be evaluated on their keys.
+    """
+    for group in range(len(counts)):
+        counts[group] = 0
+    left, doubt, most = 0, False, 0
+    for i in range(count):
+        p = order[i]
+        d = coded.dimension[p]
+        if is_settled(
+            p, d, coded.first, coded.last, coded.exact, scales.spaces, scales.shift_at, access, way, filtered, in_run
+        ):
+            continue
+        group = _group(coded.kind[p], d)
+        if group == RAW:
+            doubt = True
+            continue
+        counts[group] += 1
+        most = max(most, counts[group])
+        order[left] = p
+        left += 1
+    if most > _HEADER_MOST:
+        for group in range(len(counts)):
+            counts[group] = 0
+        return 0, True
+    return left, doubt
+
+
+@inlined
+def _write_predicate(
+    p: int, group: int, predicates: Any, coded: Any, scales: Any, scratch: Any, out: Any, to: int
+) -> int:
+    """Write the words of one predicate; returns where they end."""
+    _, p_mode, p_start, p_lo, p_hi = predicates
+    d = I64(coded.dimension[p])
+    begin, end = p_start[p], p_start[p + 1]
+    if group == RANGE:
+        out[to] = range_word(d, I64(coded.first[p]), I64(coded.last[p]))
+        return to + 1
+    if group == KEYS:
+        negated = 1 if p_mode[p] == _NONE else 0
+        out[to] = U32(d | ((end - begin) << 16) | (negated << 31))
+        for i in range(begin, end):
+            _write_long(U64(p_lo[i]), out, to + 1 + 2 * (i - begin))
+        return to + 1 + 2 * (end - begin)
+    if group == MASK:
+        mask = scratch[1]
+        fill_mask(p_mode[p], p_lo, p_hi, begin, end, d, scales, mask)
+        out[to] = U32(d)
+        for m in range(MASK_WORDS):
+            _write_long(mask[m], out, to + 1 + 2 * m)
+        return to + 1 + 2 * MASK_WORDS
+    if group == SET:
+        word = _set_word(p_lo, p_hi, begin, end, d, scales)
+        word |= (U64(d) << U64(48)) | (U64(coded.kind[p] == NOT_SET) << U64(63))
+    else:
+        low = coded.low[p]
+        word = (U64(d) << U64(48)) | (U64(low) << U64(24)) | U64(coded.high[p] - low)
+    _write_long(word, out, to)
+    return to + 2
+
+
+@inlined
+def _write_long(word: Any, out: Any, to: int) -> None:
+    """64 bits as two words, the lower first."""
+    out[to], out[to + 1] = U32(word & U64(0xFFFFFFFF)), U32(word >> U64(32))
+
+
+@inlined
+def _set_word(lo: Any, hi: Any, begin: int, end: int, d: int, scales: Any) -> Any:
     """The spaces of a few intervals in six bytes; the last is repeated."""
     word, member, count = U64(0), U64(0), 0
     for i in range(begin, end):
-        f, g = spaces_of(lo[i], hi[i], d, top, cuts, cut, blocks, lowest, wholes, table_at, table)
+        f, g = spaces_of(lo[i], hi[i], d, scales)
         for s in range(f, g + 1):
             member = U64(s)
             word |= member << U64(8 * count)

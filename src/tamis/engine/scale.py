@@ -156,13 +156,11 @@ def table_space(table: Any, at: int, lowest: int, wholes: int, key: int) -> int:
 
 
 @inlined
-def locate(
-    key: int, d: int, cuts: Any, cut: Any, blocks: Any, lowest: Any, wholes: Any, table_at: Any, table: Any
-) -> int:
+def locate(key: int, d: int, scales: Any) -> int:
     """The space of a key in a dimension of the segment."""
-    if wholes[d] > 0:
-        return I64(table_space(table, table_at[d], lowest[d], I64(wholes[d]), key))
-    return space_of(cuts, cut[d], I64(blocks[d]), key)
+    if scales.wholes[d] > 0:
+        return I64(table_space(scales.table, scales.table_at[d], scales.lowest[d], I64(scales.wholes[d]), key))
+    return space_of(scales.cuts, scales.cut[d], I64(scales.blocks[d]), key)
 
 
 @inlined

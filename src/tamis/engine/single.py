@@ -18,12 +18,12 @@ def match_single(body: Any, owners: Any, room: Any, batch: Any, life: Any) -> in
 
     Segment, owners and room are packed; see `Room.packed_single` for the order of the latter.
     """
-    rows, counts, work = u4(room, 12), i8(room, 13), i8(room, 14)
+    rows, counts, work = u4(room, 14), i8(room, 15), i8(room, 16)
     _, _, lack, _ = match_rows(body, batch, room, (0, 1), counts, rows, work)
     if lack:
         return NO_ROOM
-    scratch = EventScratch(i8(room, 15), i8(room, 16))
-    out = i4(room, 17), i4(room, 18)
+    scratch = EventScratch(i8(room, 17), i8(room, 18))
+    out = i4(room, 19), i4(room, 20)
     event, _, filled, compared = name_owners(owners, batch, life, (rows, counts), (0, 1, 0), scratch, out)
     if event == 0:
         return NO_ROOM

@@ -1,0 +1,285 @@
+"""Which lists and runs of a segment an event meets.
+
+An event is laid out by dimension in the first arrays of `Scratch`, here called `event`; the lists and runs that it meets are
+noted in the next ones, here `met`. Functions return how many they noted, or minus the room that they lack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.encoding.kernel import inlined
+from tamis.encoding.keys import KEY_MIN
+from tamis.engine.body import AT, BLOCKS, CELL, HAS_RUNS, LOWEST, PRESENCE, SHIFT_AT, SIDES, WHOLES
+from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point
+from tamis.engine.numbers import I64, UP
+from tamis.engine.plan import RANKED
+from tamis.engine.prefetch import prefetch
+from tamis.engine.scale import MISSING, code_of, space_of, table_space
+
+NO_CODE = 0xFFFFFFFF
+MOST_LISTS = 8
+"""An event meets at most so many lists by one value, those of all events included."""
+_BEGIN = HAS_RUNS - 1
+
+
+# -- the event
+
+
+@inlined
+def load(values: Any, lookup: Any, begins: Any, event: Any) -> tuple[int, bool]:
+    """Find the spaces of the event's values; returns in how many dimensions it has some, and whether it is plain."""
+    v_begin, v_end, v_dimension, v_lo, v_hi = values
+    local, about, cuts, _, shift = lookup
+    space, several, code, low, high, touched, first, last = event
+    count, plain, before = 0, True, -1
+    for v in range(v_begin, v_end):
+        d = v_dimension[UP(v)]
+        if d >= len(local):
+            continue
+        dimension = I64(local[UP(d)])
+        if dimension < 0:
+            continue
+        key = v_lo[UP(v)]
+        line = dimension * 8
+        s = _space(lookup, dimension, key)
+        t = s
+        if v_hi[UP(v)] != key or d == before:
+            plain = False
+            t = _space(lookup, dimension, v_hi[UP(v)])
+            if d == before:
+                count -= 1
+                s, t = min(s, I64(first[UP(count)])), max(t, I64(last[UP(count)]))
+            if dimension < RANKED:
+                several[UP(dimension)] = True
+        else:
+            prefetch(begins, about[UP(line + CELL)] + s)
+        if about[UP(line + SHIFT_AT)] >= 0:
+            at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
+            code[UP(dimension)] = code_of(cuts, at, blocks, shift, about[UP(line + SHIFT_AT)], s, key)
+            low[UP(dimension)] = min(low[UP(dimension)], key) if d == before else key
+            high[UP(dimension)] = max(high[UP(dimension)], v_hi[UP(v)]) if d == before else v_hi[UP(v)]
+        if dimension < RANKED:
+            space[UP(dimension)] = s
+        touched[UP(count)] = dimension
+        first[UP(count)], last[UP(count)] = s, t
+        count += 1
+        before = d
+    return count, plain
+
+
+@inlined
+def _space(lookup: Any, dimension: int, key: int) -> int:
+    _, about, cuts, table, _ = lookup
+    line = dimension * 8
+    at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
+    if blocks == 0:
+        return I64(table_space(table, at, about[UP(line + LOWEST)], about[UP(line + WHOLES)], key))
+    return space_of(cuts, at, blocks, key)
+
+
+@inlined
+def unload(count: int, plain: bool, event: Any) -> None:
+    """Forget the event."""
+    space, several, code, _, _, touched, _, _ = event
+    for i in range(count):
+        if touched[UP(i)] < RANKED:
+            space[UP(touched[UP(i)])] = MISSING
+    if not plain:
+        for i in range(count):
+            if touched[UP(i)] < RANKED:
+                several[UP(touched[UP(i)])] = False
+    if len(code) > 0:
+        for i in range(count):
+            code[UP(touched[UP(i)])] = NO_CODE
+
+
+# -- lists
+
+
+@inlined
+def plain_lists(
+    lookup: Any, directory: Any, entry: Any, points: Any, run_lists: Any, sizes: Any, event: Any, count: int, met: Any
+) -> tuple[int, int]:
+    """Note all lists of a plain event, and the runs in them."""
+    about = lookup[1]
+    begins, bounds = directory
+    point_start, point_key, point_table = points
+    _, _, _, low, _, touched, first, _ = event
+    begin = met[0]
+    cells, dimensions = sizes
+    if MOST_LISTS * (count + 1) > len(begin):
+        return -MOST_LISTS * (count + 1), 0
+    lists, runs = 0, 0
+    for i in range(count):
+        dimension, s = I64(touched[UP(i)]), I64(first[UP(i)])
+        line = dimension * 8
+        before = lists
+        lists, runs = add_list(begins, run_lists, about[UP(line + CELL)] + s, lists, runs, met)
+        if lists > before:
+            # Where lists are short, those that are fetched while others are scanned come too late.
+            prefetch(entry, 2 * begin[UP(before)])
+        lists = _add_presence(about, bounds, line, s, s, lists, met)
+        if len(point_key) > 0 and point_start[UP(dimension)] < point_start[UP(dimension + 1)]:
+            number = I64(find_point(dimension, low[UP(dimension)], point_start, point_key, point_table))
+            if number >= 0:
+                lists, runs = add_list(begins, run_lists, cells + dimensions + 1 + number, lists, runs, met)
+    return add_list(begins, run_lists, cells + dimensions, lists, runs, met)
+
+
+@inlined
+def several_lists(
+    values: Any, lookup: Any, directory: Any, points: Any, run_lists: Any, sizes: Any, event: Any, count: int, met: Any
+) -> tuple[int, int]:
+    """The same for an event that is not plain."""
+    v_begin, v_end, v_dimension, v_lo, v_hi = values
+    local, about = lookup[0], lookup[1]
+    begins, bounds = directory
+    point_start, point_key, point_table = points
+    _, _, _, _, _, touched, first, last = event
+    cells, dimensions = sizes
+    if MOST_LISTS * (count + 1) > len(met[0]):
+        return -MOST_LISTS * (count + 1), 0
+    lists, runs = 0, 0
+    for i in range(count):
+        line = I64(touched[UP(i)]) * 8
+        lists = _add_presence(about, bounds, line, I64(first[UP(i)]), I64(last[UP(i)]), lists, met)
+    for v in range(v_begin, v_end):
+        d = v_dimension[UP(v)]
+        if d >= len(local) or local[UP(d)] < 0:
+            continue
+        dimension = I64(local[UP(d)])
+        s, t = _space(lookup, dimension, v_lo[UP(v)]), _space(lookup, dimension, v_hi[UP(v)])
+        number, upto = point_start[UP(dimension)], point_start[UP(dimension + 1)]
+        if number < upto:
+            if v_lo[UP(v)] == v_hi[UP(v)]:
+                number = I64(find_point(dimension, v_lo[UP(v)], point_start, point_key, point_table))
+                upto = number + I64(number >= 0)
+            else:
+                number = first_above(point_key, number, upto, v_lo[UP(v)] - 1)
+                upto = first_above(point_key, number, upto, v_hi[UP(v)])
+        room = lists + (t - s + 1) + (upto - number) + MOST_LISTS
+        if room > len(met[0]):
+            return -room, 0
+        for at in range(s, t + 1):
+            lists, runs = add_list(begins, run_lists, about[UP(dimension * 8 + CELL)] + at, lists, runs, met)
+        for at in range(max(number, 0), upto):
+            lists, runs = add_list(begins, run_lists, cells + dimensions + 1 + at, lists, runs, met)
+    return add_list(begins, run_lists, cells + dimensions, lists, runs, met)
+
+
+@inlined
+def _add_presence(about: Any, bounds: Any, line: int, first: int, last: int, lists: int, met: Any) -> int:
+    """Note the list of a dimension, and the prefixes of its sorted bounds that its lowest and highest space satisfy."""
+    begin, end = met[0], met[1]
+    here = about[UP(line + PRESENCE)]
+    begin[UP(lists)], end[UP(lists)] = (here >> 32) & _BEGIN, here & _BEGIN
+    lists += I64(end[UP(lists)] > begin[UP(lists)])
+    sides = about[UP(line + SIDES)]
+    if sides != 0:
+        lists = _add_prefix(bounds, sides & 0xFFFFFFFF, first, lists, met)
+        lists = _add_prefix(bounds, sides >> 32, last, lists, met)
+    return lists
+
+
+@inlined
+def _add_prefix(bounds: Any, at: int, space: int, lists: int, met: Any) -> int:
+    """Note the satisfied prefix of sorted bounds that lie at `at` - 1; 0: there are none."""
+    begin, end = met[0], met[1]
+    if at:
+        begin[UP(lists)], end[UP(lists)] = I64(bounds[UP(at - 1)]), I64(bounds[UP(at + space)])
+        lists += I64(end[UP(lists)] > begin[UP(lists)])
+    return lists
+
+
+@inlined
+def add_list(begins: Any, run_lists: Any, number: int, lists: int, runs: int, met: Any) -> tuple[int, int]:
+    """Note a list unless it is empty, and its runs."""
+    begin, end = met[0], met[1]
+    b, e = I64(begins[UP(number)]), I64(begins[UP(number + 1)]) & _BEGIN
+    begin[UP(lists)], end[UP(lists)] = b & _BEGIN, e
+    lists += I64(e > b & _BEGIN)
+    if b & HAS_RUNS:
+        runs = _add_runs(run_lists, number, runs, met)
+    return lists, runs
+
+
+# -- runs
+
+
+@inlined
+def presence_runs(about: Any, run_lists: Any, cells: int, touched: Any, count: int, runs: int, met: Any) -> int:
+    """Note the runs in the lists of the event's dimensions."""
+    for i in range(count):
+        if about[UP(touched[UP(i)] * 8 + PRESENCE)] >> 32 & HAS_RUNS:
+            runs = _add_runs(run_lists, cells + touched[UP(i)], runs, met)
+    return runs
+
+
+@inlined
+def _add_runs(run_lists: Any, number: int, runs: int, met: Any) -> int:
+    """Note the runs of a list, which may have been noted before."""
+    run = met[2]
+    r = first_above(run_lists, 0, len(run_lists), number - 1)
+    while r < len(run_lists) and run_lists[UP(r)] == number:
+        known = False
+        for i in range(runs):
+            known = known or run[UP(i)] == r
+        if not known:
+            run[UP(runs)] = r
+            runs += 1
+        r += 1
+    return runs
+
+
+@inlined
+def bound_runs(runs: Any, count: int, event: Any, met: Any) -> int:
+    """Find the part of each run that was met whose condition may hold; returns how many entries these are."""
+    space, _, _, low, high, _, _, _ = event
+    _, _, run, run_begin, run_end = met
+    entries = 0
+    for i in range(count):
+        run_begin[UP(i)], run_end[UP(i)] = _bounds(runs, run[UP(i)], space, low, high)
+        entries += run_end[UP(i)] - run_begin[UP(i)]
+    return entries
+
+
+@inlined
+def _bounds(runs: Any, r: int, space: Any, low: Any, high: Any) -> tuple[int, int]:
+    """The entries of a run whose condition may hold: exactly those that do, but for bands."""
+    _, dimensions, sides, _, start, keys, _ = runs
+    dimension, side = I64(dimensions[UP(r)]), I64(sides[UP(r)])
+    begin, end = start[UP(r)], start[UP(r + 1)]
+    if space[UP(dimension)] == MISSING:
+        return begin, begin
+    if side == LOWER_RUN:
+        return begin, _gallop(keys, begin, end, high[UP(dimension)])
+    if side == UPPER_RUN:
+        return begin, _gallop(keys, begin, end, ~low[UP(dimension)])
+    widest = side - BAND_RUN + 1
+    least = low[UP(dimension)]
+    least = KEY_MIN if widest >= 63 or least < KEY_MIN + (1 << widest) else least - (1 << widest)
+    upto = first_above(keys, begin, end, high[UP(dimension)])
+    return first_above(keys, begin, upto, least), upto
+
+
+@inlined
+def _gallop(keys: Any, begin: int, end: int, key: int) -> int:
+    """`first_above` whose cost grows with the answer, not with the run."""
+    step = 16
+    while begin + step <= end and keys[UP(begin + step - 1)] <= key:
+        begin += step
+        step += step
+    return first_above(keys, begin, min(begin + step, end), key)
+
+
+@inlined
+def first_above(keys: Any, begin: int, end: int, key: int) -> int:
+    """The first place in ascending keys whose key is above `key`."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if keys[UP(middle)] <= key:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
