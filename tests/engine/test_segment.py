@@ -113,6 +113,35 @@ def points_of(*keys: int) -> list[tuple[int, int]]:
     return [(key, key) for key in keys]
 
 
+@pytest.mark.parametrize("values", [20, 3000])
+def test_second_filters_where_many_pass_the_first(values: int) -> None:
+    chance = random.Random(values)
+
+    def broad(dimension: int) -> Leaf:
+        low = chance.randrange(values // 2)
+        return Leaf(dimension, Mode.SOME, ((low, low + values // 2),))
+
+    clauses = [[broad(d) for d in chance.sample(range(8), chance.randint(1, 5))] for _ in range(2000)]
+    clauses += [
+        [Leaf(d, Mode.NONE, points(chance.randrange(values))), broad(7 - d)] for d in range(3) for _ in range(20)
+    ]
+    rows = rows_with(clauses)
+    segment = Segment.of(rows, None)
+    assert len(segment.body.second) > 0
+    events: list[Event] = [{d: [(key := chance.randrange(values), key)] for d in range(7)} for _ in range(40)]
+    events += [{**event, 3: [(1, 1), (values - 1, values - 1)], 5: [(4, values // 3)]} for event in events[:20]]
+    check(rows, events, segment=segment)
+
+
+def test_what_one_value_decides_is_not_compared_for_events_that_have_several_elsewhere() -> None:
+    tagged = [[Leaf(0, Mode.SOME, points(tag % 50)), Leaf(1, Mode.SOME, ((tag % 9, 70),))] for tag in range(200)]
+    events: list[Event] = [{0: [(1, 1), (3, 3), (5, 5)], 1: [(key, key)]} for key in (4, 50, 180)]
+    assert check(rows_with(tagged), events).compared == 0
+    # That one of the tags is another says nothing of the others.
+    excluding = [[Leaf(0, Mode.NONE, points(tag % 7)), Leaf(1, Mode.SOME, ((tag, tag),))] for tag in range(200)]
+    assert check(rows_with(excluding), events).compared > 0
+
+
 def test_twenty_thousand_thresholds() -> None:
     keys = np.random.default_rng(3).permutation(20_000).tolist()
     clauses = [[Leaf(0, Mode.SOME, ((7 * key, KEY_MAX) if key % 2 else (KEY_MIN, 7 * key),))] for key in keys]

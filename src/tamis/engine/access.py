@@ -19,6 +19,7 @@ from tamis.engine.forecast import Forecast, reaches
 from tamis.engine.plan import ALWAYS, LOWER, POINTS, PRESENCE, UPPER, Plan, plan_rows
 from tamis.engine.rows import conjunctions_taken
 from tamis.engine.scale import Scales
+from tamis.engine.second import choose_second
 
 _WHOLE = HAS_RUNS - 1
 
@@ -29,6 +30,8 @@ class Access(NamedTuple):
     way: int
     access: Leaf | None
     filter: Leaf | None
+    second: Leaf | None
+    """The second filter, where the segment has them."""
     rest: tuple[Leaf, ...]
     lists: int
     entries: int
@@ -47,14 +50,17 @@ def access_of(table: Conjunctions, row: int, body: Body, forecast: Forecast) -> 
     scales, likelihood, list_costs, _ = _writable(forecast)
     coded = code_predicates(predicates, scales, likelihood)
     plan, _ = plan_rows(start, predicates, coded, scales, likelihood, list_costs)
+    if len(body.second):
+        choose_second(start, plan, coded, scales, likelihood)
     leaves = _leaves(Conjunctions(start, predicates), 0)
-    access, filtered = int(plan.access[0]), int(plan.filter[0])
+    access, filtered, second = int(plan.access[0]), int(plan.filter[0]), int(plan.second[0])
     lists, entries = _size_of_lists(plan, Conjunctions(start, predicates), coded, scales, body)
     return Access(
         int(plan.way[0]),
         leaves[access] if access >= 0 else None,
         leaves[filtered] if filtered >= 0 else None,
-        tuple(leaf for p, leaf in enumerate(leaves) if p not in (access, filtered)),
+        leaves[second] if second >= 0 else None,
+        tuple(leaf for p, leaf in enumerate(leaves) if p not in (access, filtered, second)),
         lists,
         entries,
         float(reaches(plan, coded, scales, likelihood)[0]),
@@ -84,7 +90,7 @@ def _size_of_lists(plan: Plan, table: Conjunctions, coded: Coded, scales: Scales
         return len(lists), sum(_size(body, number) for number in lists)
     d = int(coded.dimension[p])
     sides = int(body.lookup.about[d * 8 + SIDES])
-    at = (sides >> 32 if way == LOWER else sides & 0xFFFFFFFF) - 1
+    at = sides >> 32 if way == LOWER else sides & 0xFFFFFFFF
     return 1, int(body.directory.bounds[at + int(scales.spaces[d])]) - int(body.directory.bounds[at])
 
 

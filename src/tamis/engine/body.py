@@ -4,7 +4,7 @@
 
 An entry is two words: the *filter word*, the least likely other predicate of its conjunction (its hull), and a reference to
 its record (side by side: 10 % faster than in two arrays). So a list is scanned without a branch, and only what passes the
-filter touches a record.
+filter touches a record. Where that keeps many from their records, the entries have a second filter word.
 
 Rows are numbered in the order in which their records were laid out, so that neighbours in a list are neighbours everywhere.
 """
@@ -24,10 +24,11 @@ from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.lists import Entries, Points, Runs, enter, find_runs, first_point_list
 from tamis.engine.numbers import I64, U32, U64
 from tamis.engine.packed import Packed, b1, i4, i8, packed, u1, u4
-from tamis.engine.plan import DONE, RANKED, Plan, hull_of, is_settled, plan_rows
+from tamis.engine.plan import DONE, RANKED, Plan, deciding, is_settled, plan_rows
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import MOST_WORDS, PLACE_BITS, range_word, write_record
-from tamis.engine.scale import Scales, scales_of
+from tamis.engine.scale import MOST_SPACES, Scales, scales_of
+from tamis.engine.second import choose_second
 from tamis.engine.statistics import likelihood_of
 
 HAS_RUNS = 1 << 31
@@ -65,7 +66,7 @@ CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
 """The columns of `Lookup.about`: what matching needs to know of a dimension, in one cache line.
 
 CELL: its first cell. BLOCKS: how many blocks of cuts it has, at AT; 0: spaces are looked up in a table at AT, for WHOLES whole
-numbers from LOWEST. SIDES: where its sorted upper and lower bounds lie, each plus one, in 32 bits. PRESENCE: begin and end of
+numbers from LOWEST. SIDES: where its sorted upper and lower bounds lie, each in 32 bits. PRESENCE: begin and end of
 the list of the dimension, in 32 bits. SHIFT_AT: as in `Scales`.
 """
 
@@ -77,6 +78,8 @@ class Body(NamedTuple):
     directory: Directory
     entry: npt.NDArray[np.uint32]
     """Filter word and reference of each entry."""
+    second: npt.NDArray[np.uint32]
+    """The second filter word of each entry; empty where these would not pay."""
     points: Points
     runs: Runs
     run_entry: npt.NDArray[np.uint32]
@@ -93,6 +96,7 @@ def packed_body(body: Body) -> Packed:
         *body.lookup,
         *body.directory,
         body.entry,
+        body.second,
         *body.points,
         *body.runs,
         body.run_entry,
@@ -107,12 +111,12 @@ def unpacked_body(given: Any) -> Any:
     return (
         (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4)),
         (u4(given, 5), u4(given, 6)),
-        u4(given, 7),
-        (i8(given, 8), i8(given, 9), i4(given, 10)),
-        Runs(i8(given, 11), i4(given, 12), u1(given, 13), b1(given, 14), i8(given, 15), i8(given, 16), i8(given, 17)),
-        u4(given, 18),
+        (u4(given, 7), u4(given, 8)),
+        (i8(given, 9), i8(given, 10), i4(given, 11)),
+        Runs(i8(given, 12), i4(given, 13), u1(given, 14), b1(given, 15), i8(given, 16), i8(given, 17), i8(given, 18)),
         u4(given, 19),
-        (given[40], given[41]),
+        u4(given, 20),
+        (given[42], given[43]),
     )
 
 
@@ -123,6 +127,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
     likelihood = likelihood_of(scales, predicates, sample)
     coded = code_predicates(predicates, scales, likelihood)
     plan, list_costs = plan_rows(start, predicates, coded, scales, likelihood)
+    has_second = choose_second(start, plan, coded, scales, likelihood)
     entries, points = enter(start, plan, predicates, coded, scales)
     plain_lists = first_point_list(scales) + len(points.key)
     joined = find_runs(entries, plan, predicates, coded, scales, plain_lists)
@@ -139,7 +144,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
     plain_entries = np.bincount(plain.row, minlength=rows)
     longest = int(np.diff(start).max(initial=1))
     scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(RAW, np.int64)
-    filled = _write_records(plain_entries, start, plan, predicates, coded, scales, written, scratch)
+    filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, written, scratch)
     if max(filled, rows) >= MOST_WORDS:
         raise SegmentFullError
     entry, run_entry = (np.zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
@@ -150,15 +155,17 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
     filled = _lay_out(plain.row, run_rows, complete, written, layout)
     record[filled:] = 0
     nothing = min(len(scales.spaces), RANKED)
+    second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
     _filter_words(plain.row, plan.filter, coded, nothing, entry[::2])
-    next_filters = np.full(rows, _NONE, np.int64) if len(run_rows) else plan.filter
-    _next_filters(run_rows, start, plan, coded, scales.cell, likelihood, next_filters)
-    _filter_words(run_rows, next_filters, coded, nothing, run_entry[::2])
+    _filter_words(run_rows, plan.second, coded, nothing, run_entry[::2])
+    if has_second:
+        _filter_words(plain.row, plan.second, coded, nothing, second)
     directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
     body = Body(
         Lookup(scales.local, _about(scales, directory, sides), scales.cuts, scales.table, scales.shift),
         directory,
         entry,
+        second,
         points,
         runs,
         run_entry,
@@ -184,18 +191,20 @@ _NO_RUNS = Runs(
 def _directory(
     lists: npt.NDArray[np.int64], run_lists: npt.NDArray[np.int64], scales: Scales, plain: int
 ) -> tuple[Directory, list[npt.NDArray[np.int64]]]:
-    """The directory, and where the upper and lower bounds of each dimension lie in it; -1: it has none."""
+    """The directory, and where the upper and lower bounds of each dimension lie in it."""
     cells = int(scales.cell[-1])
     counts = np.bincount(lists, minlength=plain + 2 * cells)
     ends = np.cumsum(counts)
     begin = np.zeros(plain + 1, np.uint32)
     begin[1:] = ends[:plain]
     begin[run_lists] |= U32(HAS_RUNS)
-    places, bounds, filled = [], [], 0
+    # A dimension without bounds has an empty list for each space: matching takes fewer branches that way.
+    places, filled = [], MOST_SPACES + 2
+    bounds: list[npt.NDArray[Any]] = [np.zeros(filled)]
     for side in range(2):
         base = plain + side * cells
         used = np.add.reduceat(counts[base : base + cells], scales.cell[:-1]) if cells else np.zeros(0)
-        at = np.full(len(scales.spaces), _NONE, np.int64)
+        at = np.zeros(len(scales.spaces), np.int64)
         for d in np.flatnonzero(used).tolist():
             first, spaces = base + int(scales.cell[d]), int(scales.spaces[d])
             prefix = ends[first : first + spaces]
@@ -204,8 +213,7 @@ def _directory(
             bounds.append(prefix[::-1] if side == 0 else prefix)
             filled += spaces + 1
         places.append(at)
-    flat = np.concatenate(bounds).astype(np.uint32) if bounds else np.zeros(0, np.uint32)
-    return Directory(begin, flat), places
+    return Directory(begin, np.concatenate(bounds).astype(np.uint32)), places
 
 
 def _about(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
@@ -218,7 +226,7 @@ def _about(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int6
         np.where(by_table, scales.table_at, scales.cut),
         scales.lowest,
         scales.wholes,
-        (sides[0] + 1) | ((sides[1] + 1) << 32),
+        sides[0] | (sides[1] << 32),
         (presence[:-1] << 32) | (presence[1:] & (HAS_RUNS - 1)),
         scales.shift_at,
     )
@@ -242,7 +250,7 @@ def _runs(
     lo, hi = predicates.lo[interval], predicates.hi[interval]
     key = np.where(side == 2, ~hi, lo)
     complete = np.empty(len(entries.row), np.bool_)
-    _completes(entries.row, start, plan, coded, scales, complete)
+    _completes(entries.row, start, plan, predicates.mode, coded, scales, complete)
     order = np.lexsort((key, ~complete, joined, entries.list))
     lists, joined, complete = entries.list[order], joined[order], complete[order]
     new = np.ones(len(order), np.bool_)
@@ -261,7 +269,7 @@ def _runs(
 
 
 @lean_kernel
-def _completes(rows: Any, start: Any, plan: Any, coded: Any, scales: Any, complete: Any) -> None:
+def _completes(rows: Any, start: Any, plan: Any, mode: Any, coded: Any, scales: Any, complete: Any) -> None:
     """Whether list and run decide all predicates of a conjunction."""
     access, way, filters = plan.access, plan.way, plan.filter
     dimension, first, last, exact = coded.dimension, coded.first, coded.last, coded.exact
@@ -270,15 +278,15 @@ def _completes(rows: Any, start: Any, plan: Any, coded: Any, scales: Any, comple
         row = rows[i]
         complete[i] = True
         for p in range(start[row], start[row + 1]):
-            if not is_settled(
-                p, dimension[p], first, last, exact, spaces, shift_at, access[row], way[row], filters[row], True
-            ):
+            choice = deciding(access[row], mode), way[row], filters[row], _NONE
+            if not is_settled(p, dimension[p], first, last, exact, spaces, shift_at, choice, True):
                 complete[i] = False
 
 
 @lean_kernel
 def _write_records(
     plain_entries: Any,
+    has_second: bool,
     start: Any,
     plan: Any,
     predicates: Any,
@@ -288,17 +296,19 @@ def _write_records(
     scratch: Any,
 ) -> int:
     """Write the records of all conjunctions in their order; returns how many words they take."""
-    access, way, filters = plan.access, plan.way, plan.filter
+    access, way, filters, second = plan.access, plan.way, plan.filter, plan.second
+    mode = predicates.mode
     record, place = written
     filled = 0
     for row in range(len(start) - 1):
+        in_runs = plain_entries[row] == 0
+        seconds = second[row] if has_second or in_runs else _NONE
+        choice = deciding(access[row], mode), way[row], filters[row], seconds
         shape, size = write_record(
             start[row],
             start[row + 1],
-            access[row],
-            way[row],
-            filters[row],
-            plain_entries[row] == 0,
+            choice,
+            in_runs,
             predicates,
             coded,
             scales,
@@ -361,48 +371,3 @@ def _filter_words(rows: Any, filters: Any, coded: Any, nothing: int, out: Any) -
             out[i] = range_word(I64(dimension[p]), I64(first[p]), I64(last[p]))
         else:
             out[i] = U32(nothing) << U32(16)
-
-
-@lean_kernel
-def _next_filters(rows: Any, start: Any, plan: Any, coded: Any, cell: Any, likelihood: Any, filters: Any) -> None:
-    """The filter predicates of rows in runs, which have decided the first choice."""
-    dimension, first, last = coded.dimension, coded.first, coded.last
-    cumulative, presence = likelihood
-    for row in rows:
-        filters[row] = _next_filter(
-            start[row],
-            start[row + 1],
-            plan.access[row],
-            plan.filter[row],
-            dimension,
-            first,
-            last,
-            cell,
-            cumulative,
-            presence,
-        )
-
-
-@inlined
-def _next_filter(
-    begin: int,
-    end: int,
-    access: int,
-    filtered: int,
-    dimension: Any,
-    first: Any,
-    last: Any,
-    cell: Any,
-    cumulative: Any,
-    presence: Any,
-) -> int:
-    """The predicate with the least likely hull that is neither access nor filter."""
-    best, least = _NONE, 1.0
-    for p in range(begin, end):
-        d = dimension[p]
-        if p in (access, filtered) or d >= RANKED:
-            continue
-        hull = hull_of(p, d, first, last, cell, cumulative, presence)
-        if hull < least:
-            best, least = p, hull
-    return best

@@ -1,7 +1,7 @@
 """Matching events against a segment, in two phases: collect survivors from the lists, then check their records.
 
-An event with at most one value in each dimension, and no interval, is *plain*: spaces and codes decide nearly everything. For any
-other event lists and filters give candidates, whose keys are compared.
+An event with at most one value in each dimension, and no interval, is *plain*: spaces and codes decide nearly everything. Of any
+other event, they decide what concerns dimensions in which it has one value; for the rest keys are compared.
 """
 
 from __future__ import annotations
@@ -13,13 +13,21 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.engine.body import Body, unpacked_body
-from tamis.engine.meeting import NO_CODE, bound_runs, load, plain_lists, presence_runs, several_lists, unload
+from tamis.engine.meeting import NO_CODE, bound_runs, lists_of, load, presence_runs, unload
 from tamis.engine.numbers import UP
 from tamis.engine.packed import b1, i4, i8, u1, u4
 from tamis.engine.plan import RANKED
 from tamis.engine.scale import MISSING
-from tamis.engine.sorting import sort_unique
-from tamis.engine.survivors import AHEAD, LISTS_AHEAD, check, list_candidates, run_candidates, scan_lists, scan_runs
+from tamis.engine.sorting import sort_rows
+from tamis.engine.survivors import (
+    AHEAD,
+    LISTS_AHEAD,
+    check,
+    check_runs_several,
+    check_several,
+    scan_lists,
+    scan_runs,
+)
 
 
 class Scratch(NamedTuple):
@@ -90,16 +98,15 @@ def match_rows(
     """
     v_start, v_dimension, v_lo, v_hi = batch
     event, met, survivor = _unpacked_scratch(scratch)
-    lookup, directory, entry, points, runs, run_entry, record, sizes = unpacked_body(body)
+    lookup, directory, listed, points, runs, run_entry, record, sizes = unpacked_body(body)
     e, stop = place
     filled, lack, need = 0, 0, 0
     while e < stop and not lack:
         values = v_start[e], v_start[e + 1], v_dimension, v_lo, v_hi
         count, plain = load(values, lookup, directory[0], event)
-        if plain:
-            lists, passed = plain_lists(lookup, directory, entry, points, runs.list, sizes, event, count, met)
-        else:
-            lists, passed = several_lists(values, lookup, directory, points, runs.list, sizes, event, count, met)
+        lists, once, passed = lists_of(
+            values, count, plain, lookup, directory, listed[0], points, runs.list, sizes, event, met
+        )
         entries = 0
         if lists < 0:
             lack, need = NO_ROOM_LISTS, 2 * len(met[0]) - lists
@@ -118,16 +125,18 @@ def match_rows(
             before = filled
             work[0] += entries
             if plain:
-                found = scan_lists(lists, met, entry, event[0], survivor)
+                found = scan_lists(lists, met, listed, event[0], survivor)
                 if passed:
                     found, filled = scan_runs(runs, run_entry, passed, met, event, survivor, found, out, filled)
                 work[1] += found
                 filled = check(record, event, survivor, found, out, filled)
             else:
-                filled = list_candidates(lists, met, entry, record, event[0], event[1], out, filled)
+                filled = check_several(0, once, met, listed, record, event, survivor, out, filled)
+                again = filled
+                filled = check_several(once, lists, met, listed, record, event, survivor, out, filled)
                 if passed:
-                    filled = run_candidates(runs, run_entry, passed, met, record, out, filled)
-                filled = before + sort_unique(out, before, filled)
+                    filled = check_runs_several(runs, run_entry, passed, met, record, event, survivor, out, filled)
+                filled = again + sort_rows(out, again, filled)
                 work[1] += filled - before
             counts[e] = filled - before
         unload(count, plain, event)

@@ -98,57 +98,116 @@ def unload(count: int, plain: bool, event: Any) -> None:
 
 
 @inlined
-def plain_lists(
-    lookup: Any, directory: Any, entry: Any, points: Any, run_lists: Any, sizes: Any, event: Any, count: int, met: Any
-) -> tuple[int, int]:
-    """Note all lists of a plain event, and the runs in them."""
+def lists_of(
+    values: Any,
+    count: int,
+    plain: bool,
+    lookup: Any,
+    directory: Any,
+    entry: Any,
+    points: Any,
+    runs: Any,
+    sizes: Any,
+    event: Any,
+    met: Any,
+) -> tuple[int, int, int]:
+    """Note all lists of an event, and the runs in them.
+
+    Returns how many lists there are, how many of these come first, by each of which another part of the rows is found, and how
+    many runs. By the others, those of dimensions in which the event has several values, rows may be found again and again.
+    """
     about = lookup[1]
-    begins, bounds = directory
-    point_start, point_key, point_table = points
-    _, _, _, low, _, touched, first, _ = event
-    begin = met[0]
-    cells, dimensions = sizes
-    if MOST_LISTS * (count + 1) > len(begin):
-        return -MOST_LISTS * (count + 1), 0
-    lists, runs = 0, 0
+    several, touched, first, last = event[1], event[5], event[6], event[7]
+    if MOST_LISTS * (count + 1) > len(met[0]):
+        return -MOST_LISTS * (count + 1), 0, 0
+    lists, passed = 0, 0
     for i in range(count):
-        dimension, s = I64(touched[UP(i)]), I64(first[UP(i)])
-        line = dimension * 8
-        before = lists
-        lists, runs = add_list(begins, run_lists, about[UP(line + CELL)] + s, lists, runs, met)
-        if lists > before:
-            # Where lists are short, those that are fetched while others are scanned come too late.
-            prefetch(entry, 2 * begin[UP(before)])
-        lists = _add_presence(about, bounds, line, s, s, lists, met)
-        if len(point_key) > 0 and point_start[UP(dimension)] < point_start[UP(dimension + 1)]:
-            number = I64(find_point(dimension, low[UP(dimension)], point_start, point_key, point_table))
-            if number >= 0:
-                lists, runs = add_list(begins, run_lists, cells + dimensions + 1 + number, lists, runs, met)
-    return add_list(begins, run_lists, cells + dimensions, lists, runs, met)
+        dimension = I64(touched[UP(i)])
+        if plain or (dimension < RANKED and not several[UP(dimension)]):
+            lists, passed = _add_lists(
+                lookup,
+                directory,
+                entry,
+                points,
+                runs,
+                sizes,
+                dimension,
+                I64(first[UP(i)]),
+                event[3],
+                lists,
+                passed,
+                met,
+            )
+    lists, passed = add_list(directory[0], runs, sizes[0] + sizes[1], lists, passed, met)
+    once = lists
+    if not plain:
+        for i in range(count):
+            dimension = I64(touched[UP(i)])
+            if dimension >= RANKED or several[UP(dimension)]:
+                line = dimension * 8
+                lists = _add_presence(about, directory[1], line, I64(first[UP(i)]), I64(last[UP(i)]), lists, met)
+        lists, passed = _several_lists(values, lookup, directory, points, runs, sizes, several, lists, passed, met)
+    return lists, once, passed
 
 
 @inlined
-def several_lists(
-    values: Any, lookup: Any, directory: Any, points: Any, run_lists: Any, sizes: Any, event: Any, count: int, met: Any
+def _add_lists(
+    lookup: Any,
+    directory: Any,
+    entry: Any,
+    points: Any,
+    runs: Any,
+    sizes: Any,
+    dimension: int,
+    space: int,
+    low: Any,
+    lists: int,
+    passed: int,
+    met: Any,
 ) -> tuple[int, int]:
-    """The same for an event that is not plain."""
-    v_begin, v_end, v_dimension, v_lo, v_hi = values
-    local, about = lookup[0], lookup[1]
+    """Note the lists of a dimension in which the event has one value."""
+    about = lookup[1]
     begins, bounds = directory
     point_start, point_key, point_table = points
-    _, _, _, _, _, touched, first, last = event
+    line = dimension * 8
+    before = lists
+    lists, passed = add_list(begins, runs, about[UP(line + CELL)] + space, lists, passed, met)
+    # Where lists are short, those that are fetched while others are scanned come too late.
+    prefetch(entry, 2 * met[0][UP(before)])
+    lists = _add_presence(about, bounds, line, space, space, lists, met)
+    if len(point_key) > 0 and point_start[UP(dimension)] < point_start[UP(dimension + 1)]:
+        number = I64(find_point(dimension, low[UP(dimension)], point_start, point_key, point_table))
+        if number >= 0:
+            lists, passed = add_list(begins, runs, sizes[0] + sizes[1] + 1 + number, lists, passed, met)
+    return lists, passed
+
+
+@inlined
+def _several_lists(
+    values: Any,
+    lookup: Any,
+    directory: Any,
+    points: Any,
+    runs: Any,
+    sizes: Any,
+    several: Any,
+    lists: int,
+    passed: int,
+    met: Any,
+) -> tuple[int, int]:
+    """Note the lists of the spaces and points that the event touches in dimensions in which it has several values."""
+    v_begin, v_end, v_dimension, v_lo, v_hi = values
+    local, about = lookup[0], lookup[1]
+    begins = directory[0]
+    point_start, point_key, point_table = points
     cells, dimensions = sizes
-    if MOST_LISTS * (count + 1) > len(met[0]):
-        return -MOST_LISTS * (count + 1), 0
-    lists, runs = 0, 0
-    for i in range(count):
-        line = I64(touched[UP(i)]) * 8
-        lists = _add_presence(about, bounds, line, I64(first[UP(i)]), I64(last[UP(i)]), lists, met)
     for v in range(v_begin, v_end):
         d = v_dimension[UP(v)]
         if d >= len(local) or local[UP(d)] < 0:
             continue
         dimension = I64(local[UP(d)])
+        if dimension < RANKED and not several[UP(dimension)]:
+            continue
         s, t = _space(lookup, dimension, v_lo[UP(v)]), _space(lookup, dimension, v_hi[UP(v)])
         number, upto = point_start[UP(dimension)], point_start[UP(dimension + 1)]
         if number < upto:
@@ -162,43 +221,41 @@ def several_lists(
         if room > len(met[0]):
             return -room, 0
         for at in range(s, t + 1):
-            lists, runs = add_list(begins, run_lists, about[UP(dimension * 8 + CELL)] + at, lists, runs, met)
+            lists, passed = add_list(begins, runs, about[UP(dimension * 8 + CELL)] + at, lists, passed, met)
         for at in range(max(number, 0), upto):
-            lists, runs = add_list(begins, run_lists, cells + dimensions + 1 + at, lists, runs, met)
-    return add_list(begins, run_lists, cells + dimensions, lists, runs, met)
+            lists, passed = add_list(begins, runs, cells + dimensions + 1 + at, lists, passed, met)
+    return lists, passed
 
 
 @inlined
 def _add_presence(about: Any, bounds: Any, line: int, first: int, last: int, lists: int, met: Any) -> int:
     """Note the list of a dimension, and the prefixes of its sorted bounds that its lowest and highest space satisfy."""
-    begin, end = met[0], met[1]
     here = about[UP(line + PRESENCE)]
-    begin[UP(lists)], end[UP(lists)] = (here >> 32) & _BEGIN, here & _BEGIN
-    lists += I64(end[UP(lists)] > begin[UP(lists)])
+    lists = _note((here >> 32) & _BEGIN, here & _BEGIN, lists, met)
     sides = about[UP(line + SIDES)]
-    if sides != 0:
-        lists = _add_prefix(bounds, sides & 0xFFFFFFFF, first, lists, met)
-        lists = _add_prefix(bounds, sides >> 32, last, lists, met)
-    return lists
+    lists = _add_prefix(bounds, sides & 0xFFFFFFFF, first, lists, met)
+    return _add_prefix(bounds, sides >> 32, last, lists, met)
 
 
 @inlined
 def _add_prefix(bounds: Any, at: int, space: int, lists: int, met: Any) -> int:
-    """Note the satisfied prefix of sorted bounds that lie at `at` - 1; 0: there are none."""
+    """Note the satisfied prefix of the sorted bounds that lie at `at`."""
+    return _note(I64(bounds[UP(at)]), I64(bounds[UP(at + 1 + space)]), lists, met)
+
+
+@inlined
+def _note(first: int, last: int, lists: int, met: Any) -> int:
+    """Note a list, unless it is empty, without a branch."""
     begin, end = met[0], met[1]
-    if at:
-        begin[UP(lists)], end[UP(lists)] = I64(bounds[UP(at - 1)]), I64(bounds[UP(at + space)])
-        lists += I64(end[UP(lists)] > begin[UP(lists)])
-    return lists
+    begin[UP(lists)], end[UP(lists)] = first, last
+    return lists + I64(last > first)
 
 
 @inlined
 def add_list(begins: Any, run_lists: Any, number: int, lists: int, runs: int, met: Any) -> tuple[int, int]:
     """Note a list unless it is empty, and its runs."""
-    begin, end = met[0], met[1]
-    b, e = I64(begins[UP(number)]), I64(begins[UP(number + 1)]) & _BEGIN
-    begin[UP(lists)], end[UP(lists)] = b & _BEGIN, e
-    lists += I64(e > b & _BEGIN)
+    b, e = I64(begins[UP(number)]), I64(begins[UP(number + 1)])
+    lists = _note(b & _BEGIN, e & _BEGIN, lists, met)
     if b & HAS_RUNS:
         runs = _add_runs(run_lists, number, runs, met)
     return lists, runs

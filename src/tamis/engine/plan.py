@@ -54,9 +54,9 @@ class Plan(NamedTuple):
     access: npt.NDArray[np.int64]
     way: npt.NDArray[np.uint8]
     filter: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int64]
+    """The second filter, see `second`."""
     lists: npt.NDArray[np.int32]
-    shape: npt.NDArray[np.uint16]
-    """Numbers of ranges and sets in the record, to sort by; what needs more is LONG."""
     cost: npt.NDArray[np.float32]
 
 
@@ -80,8 +80,8 @@ def plan_rows(
         np.empty(count, np.int64),
         np.empty(count, np.uint8),
         np.empty(count, np.int64),
+        np.full(count, _NONE, np.int64),
         np.empty(count, np.int32),
-        np.empty(count, np.uint16),
         np.empty(count, np.float32),
     )
     extra = np.zeros((len(scales.spaces), 3))
@@ -104,7 +104,7 @@ def _plan(
     dimension, first, last, kind, exact, probability, _, _ = coded
     spaces, cell, shift_at = scales.spaces, scales.cell, scales.shift_at
     cumulative, presence = likelihood
-    access, way, filters, lists, shape, cost = plan
+    access, way, filters, _, lists, cost = plan
     for row in rows:
         begin, end = start[row], start[row + 1]
         best, second, best_hull, second_hull, raw = _filters(
@@ -151,9 +151,6 @@ def _plan(
                 if price < cost[row]:
                     cost[row] = price
                     access[row], way[row], lists[row], filters[row] = p, chosen, count, filtered
-        shape[row] = _shape_of(
-            begin, end, dimension, first, last, kind, exact, spaces, shift_at, access[row], way[row], filters[row]
-        )
 
 
 @inlined
@@ -251,33 +248,34 @@ _MOST_RANGES = 15
 _MOST_SETS = 3
 
 
-@inlined
-def _shape_of(
-    begin: int,
-    end: int,
-    dimension: Any,
-    first: Any,
-    last: Any,
-    kind: Any,
-    exact: Any,
-    spaces: Any,
-    shift_at: Any,
-    access: int,
-    way: int,
-    filtered: int,
-) -> int:
-    ranges, sets = 0, 0
-    for p in range(begin, end):
-        d = dimension[p]
-        if is_settled(p, d, first, last, exact, spaces, shift_at, access, way, filtered, False):
-            continue
-        if d >= RANKED or kind[p] > NOT_SET or (kind[p] != RANGE and d >= SHORT_SETS):
-            return LONG
-        if kind[p] == RANGE:
-            ranges += 1
-        else:
-            sets += 1
-    return short_shape(ranges, sets)
+def shapes(
+    start: npt.NDArray[np.int64], plan: Plan, predicates: Predicates, coded: Coded, scales: Scales
+) -> npt.NDArray[np.uint16]:
+    """Numbers of ranges and sets in the record of each conjunction, to sort by; what needs more is LONG."""
+    shape = np.empty(len(plan.access), np.uint16)
+    _shapes(start, plan, predicates.mode, coded, scales, shape)
+    return shape
+
+
+@lean_kernel
+def _shapes(start: Any, plan: Any, mode: Any, coded: Any, scales: Any, shape: Any) -> None:
+    access, way, filters, second, _, _ = plan
+    dimension, first, last, kind, exact, _, _, _ = coded
+    spaces, shift_at = scales.spaces, scales.shift_at
+    for row in range(len(shape)):
+        choice = deciding(access[row], mode), way[row], filters[row], second[row]
+        ranges, sets = 0, 0
+        for p in range(start[row], start[row + 1]):
+            d = dimension[p]
+            if is_settled(p, d, first, last, exact, spaces, shift_at, choice, False):
+                continue
+            if d >= RANKED or kind[p] > NOT_SET or (kind[p] != RANGE and d >= SHORT_SETS):
+                ranges = LONG
+            elif kind[p] == RANGE:
+                ranges += 1
+            else:
+                sets += 1
+        shape[row] = short_shape(ranges, sets)
 
 
 @inlined
@@ -289,20 +287,25 @@ def short_shape(ranges: int, sets: int) -> int:
 
 
 @inlined
+def deciding(access: int, mode: Any) -> int:
+    """The access predicate if being found by it may decide it, -1 if not.
+
+    That one value of an event is none of those excluded says nothing of its other values.
+    """
+    return access if access >= 0 and mode[access] == SOME else _NONE
+
+
+@inlined
 def is_settled(
-    p: int,
-    d: int,
-    first: Any,
-    last: Any,
-    exact: Any,
-    spaces: Any,
-    shift_at: Any,
-    access: int,
-    way: int,
-    filtered: int,
-    in_run: bool,
+    p: int, d: int, first: Any, last: Any, exact: Any, spaces: Any, shift_at: Any, choice: Any, in_run: bool
 ) -> bool:
-    """Whether lists and filter word decide a predicate, so that the record need not hold it. A run decides by keys."""
+    """Whether lists and filter words decide a predicate, so that the record need not hold it. A run decides by keys.
+
+    `choice` is the `deciding` access predicate, its way, filter and second filter.
+    """
+    access, way, filtered, second = choice
     if p == filtered and (exact[p] or in_run):
+        return True
+    if p == second and exact[p]:
         return True
     return p == access and _decides(way, exact[p], shift_at[d] >= 0, first[p], last[p], spaces[d] - 1)

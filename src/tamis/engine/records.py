@@ -109,9 +109,7 @@ def order_of(begin: int, end: int, probability: Any, order: Any) -> None:
 def write_record(
     begin: int,
     end: int,
-    access: int,
-    way: int,
-    filtered: int,
+    choice: Any,
     in_run: bool,
     predicates: Any,
     coded: Any,
@@ -122,12 +120,12 @@ def write_record(
 ) -> tuple[int, int]:
     """Write the record of a conjunction at a place, its row left open; returns its shape and how many words it has.
 
-    `filtered` is the predicate that the filter word, or a run, decides; it is left out where that is exact. `scratch` has room
-    for the predicates of a conjunction, for a mask, and for a number for each kind.
+    What `choice` decides is left out, see `is_settled`. `scratch` has room for the predicates of a conjunction, for a mask, and
+    for a number for each kind.
     """
     order, _, counts = scratch
     order_of(begin, end, coded.probability, order)
-    left, doubt = _select(end - begin, access, way, filtered, in_run, coded, scales, order, counts)
+    left, doubt = _select(end - begin, choice, in_run, coded, scales, order, counts)
     out[at] = U32(DOUBT if doubt else 0)
     if left == 0 and not doubt:
         return DONE, 0
@@ -158,7 +156,7 @@ def _group(kind: int, d: int) -> int:
 
 @inlined
 def _select(
-    count: int, access: int, way: int, filtered: int, in_run: bool, coded: Any, scales: Any, order: Any, counts: Any
+    count: int, choice: Any, in_run: bool, coded: Any, scales: Any, order: Any, counts: Any
 ) -> tuple[int, bool]:
     """Keep, of the first `count` in `order`, the predicates that the record holds, and count them by kind of words.
 
@@ -170,9 +168,7 @@ def _select(
     for i in range(count):
         p = order[i]
         d = coded.dimension[p]
-        if is_settled(
-            p, d, coded.first, coded.last, coded.exact, scales.spaces, scales.shift_at, access, way, filtered, in_run
-        ):
+        if is_settled(p, d, coded.first, coded.last, coded.exact, scales.spaces, scales.shift_at, choice, in_run):
             continue
         group = _group(coded.kind[p], d)
         if group == RAW:

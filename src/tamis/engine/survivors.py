@@ -9,7 +9,7 @@ from tamis.engine.lists import BAND_RUN
 from tamis.engine.numbers import I64, U32, U64, UP
 from tamis.engine.plan import DONE, LONG
 from tamis.engine.prefetch import prefetch
-from tamis.engine.records import DOUBT, PLACE_BITS, ROW, keys_hold, mask_holds, range_holds, set_holds
+from tamis.engine.records import DOUBT, PLACE_BITS, keys_hold, mask_holds, range_holds, set_holds
 
 AHEAD = 16
 """So many records are fetched before they are needed."""
@@ -22,9 +22,10 @@ _PLACE = (1 << PLACE_BITS) - 1
 
 
 @inlined
-def scan_lists(lists: int, met: Any, entry: Any, space: Any, survivor: Any) -> int:
+def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any) -> int:
     """Collect the entries whose filter words hold. The next lists are fetched meanwhile: there is room for some more."""
     begin, end = met[0], met[1]
+    entry, second = entries
     for i in range(lists, lists + LISTS_AHEAD):
         begin[UP(i)], end[UP(i)] = 0, 0
     for i in range(LISTS_AHEAD):
@@ -32,16 +33,25 @@ def scan_lists(lists: int, met: Any, entry: Any, space: Any, survivor: Any) -> i
     n = 0
     for i in range(lists):
         _fetch_list(entry, begin[UP(i + LISTS_AHEAD)], end[UP(i + LISTS_AHEAD)])
-        for q in range(begin[UP(i)], end[UP(i)]):
-            survivor[UP(n)] = entry[UP(2 * q + 1)]
-            n += I64(range_holds(entry[UP(2 * q)], space))
+        if len(second) > 0:
+            for q in range(begin[UP(i)], end[UP(i)]):
+                survivor[UP(n)] = entry[UP(2 * q + 1)]
+                n += I64(range_holds(entry[UP(2 * q)], space) & range_holds(second[UP(q)], space))
+        else:
+            for q in range(begin[UP(i)], end[UP(i)]):
+                survivor[UP(n)] = entry[UP(2 * q + 1)]
+                n += I64(range_holds(entry[UP(2 * q)], space))
     return n
 
 
 @inlined
 def _fetch_list(entry: Any, begin: int, end: int) -> None:
-    for line in range(min(_LINES_AHEAD, (end - begin + 7) // 8)):
-        prefetch(entry, 2 * begin + 16 * line)
+    # Most lists are short: a loop with so many turns as there are lines would surprise the processor at every list.
+    prefetch(entry, 2 * begin)
+    prefetch(entry, 2 * begin + 16)
+    if end - begin > 16:
+        for line in range(2, min(_LINES_AHEAD, (end - begin + 7) // 8)):
+            prefetch(entry, 2 * begin + 16 * line)
 
 
 @inlined
@@ -157,39 +167,115 @@ def _check_long(record: Any, at: int, p: int, space: Any, code: Any, key: Any) -
 
 
 # -- other events
+#
+# A list decides its access predicate for events of several values too: `x in {1, 2}` is true if one of them is. What filter words
+# and records say of dimensions with several values is left in doubt. Survivors in doubt are collected from the end of the array.
 
 
 @inlined
-def list_candidates(
-    lists: int, met: Any, entry: Any, record: Any, space: Any, several: Any, out: Any, filled: int
+def check_several(
+    first: int, last: int, met: Any, entries: Any, record: Any, event: Any, survivor: Any, out: Any, filled: int
 ) -> int:
-    """The rows that an event which is not plain may satisfy by its lists, some of them several times."""
+    """Check the entries of some lists; the rows of those that hold, or may, are written, some of them several times."""
     begin, end = met[0], met[1]
-    for i in range(lists):
+    entry, second = entries
+    space, several = event[0], event[1]
+    sure, doubtful = 0, len(survivor)
+    for i in range(first, last):
         for q in range(begin[UP(i)], end[UP(i)]):
-            word = entry[UP(2 * q)]
-            if range_holds(word, space) or several[UP(word >> U32(16))]:
-                out[UP(filled)] = _row(record, entry[UP(2 * q + 1)]) | U32(DOUBT)
-                filled += 1
-    return filled
+            held, doubt = _may_hold(entry[UP(2 * q)], space, several)
+            if len(second) > 0:
+                also, doubts = _may_hold(second[UP(q)], space, several)
+                held, doubt = held and also, doubt or doubts
+            if held:
+                sure, doubtful = _put(entry[UP(2 * q + 1)], doubt, survivor, sure, doubtful)
+    return _check_parts(record, event, survivor, sure, doubtful, out, filled)
 
 
 @inlined
-def run_candidates(runs: Any, entry: Any, count: int, met: Any, record: Any, out: Any, filled: int) -> int:
-    """The same by its runs."""
-    complete = runs.complete
+def check_runs_several(
+    runs: Any, entry: Any, count: int, met: Any, record: Any, event: Any, survivor: Any, out: Any, filled: int
+) -> int:
+    """The same for runs."""
+    _, dimensions, sides, complete, _, _, ends = runs
     _, _, run, run_begin, run_end = met
+    space, several, low = event[0], event[1], event[3]
+    sure, doubtful = 0, len(survivor)
     for i in range(count):
+        r = run[UP(i)]
+        dimension = UP(dimensions[UP(r)])
+        # The highest value decides a lower bound, the lowest an upper one; a band may lie between two values.
+        band = sides[UP(r)] >= BAND_RUN
+        unsure = band and several[dimension]
         for q in range(run_begin[UP(i)], run_end[UP(i)]):
-            reference = entry[UP(2 * q + 1)]
-            out[UP(filled)] = (reference if complete[UP(run[UP(i)])] else _row(record, reference)) | U32(DOUBT)
-            filled += 1
-    return filled
+            if band and ends[UP(q)] < low[dimension]:
+                continue
+            if complete[UP(r)]:
+                out[UP(filled)] = entry[UP(2 * q + 1)] | (U32(unsure) << U32(31))
+                filled += 1
+                continue
+            held, doubt = _may_hold(entry[UP(2 * q)], space, several)
+            if held:
+                sure, doubtful = _put(entry[UP(2 * q + 1)], doubt or unsure, survivor, sure, doubtful)
+    return _check_parts(record, event, survivor, sure, doubtful, out, filled)
 
 
 @inlined
-def _row(record: Any, reference: Any) -> Any:
-    at = reference & U32(_PLACE)
-    if reference >> U32(PLACE_BITS) == U32(DONE):
-        return at
-    return record[UP(at)] & U32(ROW)
+def _may_hold(word: Any, space: Any, several: Any) -> tuple[bool, bool]:
+    """Whether a range may hold, and whether that is in doubt."""
+    doubt = several[UP(word >> U32(16))]
+    return doubt or range_holds(word, space), doubt
+
+
+@inlined
+def _put(reference: Any, doubt: bool, survivor: Any, sure: int, doubtful: int) -> tuple[int, int]:
+    if doubt:
+        survivor[UP(doubtful - 1)] = reference
+        return sure, doubtful - 1
+    survivor[UP(sure)] = reference
+    return sure + 1, doubtful
+
+
+@inlined
+def _check_parts(record: Any, event: Any, survivor: Any, sure: int, doubtful: int, out: Any, filled: int) -> int:
+    filled = _check_some(record, event, survivor, 0, sure, U32(0), out, filled)
+    return _check_some(record, event, survivor, doubtful, len(survivor), U32(DOUBT), out, filled)
+
+
+@inlined
+def _check_some(record: Any, event: Any, survivor: Any, begin: int, end: int, doubt: Any, out: Any, filled: int) -> int:
+    """Check the records of a part of the survivors."""
+    space, several = event[0], event[1]
+    for i in range(begin, min(begin + AHEAD, end)):
+        _fetch_record(record, survivor[UP(i)])
+    for i in range(begin, end):
+        _fetch_record(record, survivor[UP(min(i + AHEAD, end - 1))])
+        reference = survivor[UP(i)]
+        at, shape = I64(reference & U32(_PLACE)), I64(reference >> U32(PLACE_BITS))
+        if shape == DONE:
+            out[UP(filled)] = U32(at) | doubt
+            filled += 1
+            continue
+        ranges, sets, p = shape & 15, shape >> 4, at + 1
+        row = record[UP(at)] | doubt
+        if shape == LONG:
+            # What follows its ranges is left to the comparison of keys.
+            ranges, sets, p, row = I64(record[UP(at + 1)] & U32(255)), 0, at + 3, row | U32(DOUBT)
+        matched = True
+        for w in range(p, p + ranges):
+            held, unsure = _may_hold(record[UP(w)], space, several)
+            row |= U32(unsure) << U32(31)
+            if not held:
+                matched = False
+                break
+        if not matched:
+            continue
+        for w in range(p + ranges, p + ranges + 2 * sets, 2):
+            if several[UP((record[UP(w + 1)] >> U32(16)) & U32(0x7FFF))]:
+                row |= U32(DOUBT)
+            elif not set_holds(record[UP(w)], record[UP(w + 1)], space):
+                matched = False
+                break
+        out[UP(filled)] = row
+        filled += I64(matched)
+    return filled

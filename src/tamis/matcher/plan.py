@@ -32,6 +32,8 @@ class ClausePlan:
     """That an event looks at the clause."""
     filter: str | None
     filter_probability: float
+    second_filter: str | None
+    """Where many pass the filter, there is a second one."""
     rest: tuple[str, ...]
     """The predicates that are checked last."""
     is_necessary: bool
@@ -44,7 +46,8 @@ class ClausePlan:
     def __str__(self) -> str:
         parts = [self._found()]
         if self.filter is not None:
-            parts.append(f"filtered by {self.filter} ({_percent(self.filter_probability)})")
+            second = "" if self.second_filter is None else f" and by {self.second_filter}"
+            parts.append(f"filtered by {self.filter} ({_percent(self.filter_probability)}){second}")
         if self.rest:
             parts.append(f"then {_counted(len(self.rest), 'more predicate')}")
         if self.is_necessary:
@@ -119,6 +122,7 @@ def _clause(path: Access, judged: bool, said: Callable[[Leaf], str]) -> ClausePl
         path.reach,
         None if path.filter is None else said(path.filter),
         path.passing,
+        None if path.second is None else said(path.second),
         tuple(said(leaf) for leaf in rest),
         judged,
         path.cost,
@@ -128,7 +132,7 @@ def _clause(path: Access, judged: bool, said: Callable[[Leaf], str]) -> ClausePl
 
 def _reason(path: Access) -> str:
     """Why a clause is in the list that every event goes through."""
-    leaves = [*path.rest, *([] if path.filter is None else [path.filter])]
+    leaves = [leaf for leaf in (*path.rest, path.filter, path.second) if leaf is not None]
     if not leaves:
         return "it asks for nothing"
     if all(leaf.mode is Mode.ABSENT for leaf in leaves):
