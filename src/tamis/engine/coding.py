@@ -5,7 +5,9 @@
     SET        its space is one of at most six;  NOT_SET: it is there and none of at most six;  MASK: any other set of spaces
     CODE       wide: its code lies between two codes, and that decides
     EDGE       the same, but where its code equals one of the two, keys must be compared
-    KEYS       wide: its key is one of these; or, negated, it is there and is none of them
+    POINT      wide: its key is this one, which no code decides
+    CODES      wide: its code is one of at most six, and that decides; or, negated, it is there and is none of them
+    KEYS       wide: the same for its key
     RAW        wide, and not one interval and not single keys: the predicate itself must be evaluated
 
 The *hull*, from `first` to `last`, is a necessary condition for every kind, and sufficient where `exact` says so. An event
@@ -24,10 +26,20 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
 from tamis.encoding.predicates import Predicates
 from tamis.engine.numbers import I64, U64
-from tamis.engine.scale import MISSING, PLACES, Scales, code_of, first_key, locate, space_of
+from tamis.engine.scale import (
+    BUCKET_CODES,
+    HIGHEST_CODE,
+    MISSING,
+    Scales,
+    code_of,
+    first_key,
+    locate,
+    on_grid,
+    space_of,
+)
 from tamis.engine.statistics import Likelihood
 
-RANGE, SET, NOT_SET, MASK, CODE, EDGE, KEYS, RAW = range(8)
+RANGE, SET, NOT_SET, MASK, CODE, EDGE, POINT, CODES, KEYS, RAW = range(10)
 MOST_KEYS = 255
 SET_SIZE = 6
 MASK_WORDS = 4
@@ -105,7 +117,7 @@ def _code(predicates: Any, scales: Any, likelihood: Any, coded: Any) -> None:
         )
         first[p], last[p], low[p], high[p] = f, g, c, z
         if end - begin > 1 or p_mode[p] == _NONE:
-            kind[p], exact[p] = KEYS if _are_keys(p_lo, p_hi, begin, end) else RAW, False
+            kind[p], exact[p] = _kind_of_keys(p_lo, p_hi, begin, end, cuts, at, blocks[d], shift, shift_at[d]), False
         total = 0.0
         for i in range(begin, end):
             total += _wide_likelihood(
@@ -118,14 +130,23 @@ def _code(predicates: Any, scales: Any, likelihood: Any, coded: Any) -> None:
 
 
 @inlined
-def _are_keys(lo: Any, hi: Any, begin: int, end: int) -> bool:
-    """Whether some intervals are single keys, and not too many to be looked through."""
+def _kind_of_keys(
+    lo: Any, hi: Any, begin: int, end: int, cuts: Any, at: int, blocks: int, shift: Any, shift_at: int
+) -> int:
+    """The kind of several intervals in a wide dimension, or of one that is excluded."""
     if end - begin > MOST_KEYS:
-        return False
-    single = True
+        return RAW
+    kind = CODES if end - begin <= SET_SIZE else KEYS
     for i in range(begin, end):
-        single = single and lo[i] == hi[i]
-    return single
+        if lo[i] != hi[i]:
+            return RAW
+        if kind == CODES:
+            space = space_of(cuts, at, blocks, lo[i])
+            bits = I64(shift[shift_at + space])
+            code = code_of(cuts, at, blocks, shift, shift_at, space, lo[i])
+            if space == 0 or not on_grid(lo[i], bits) or not _decides(code):
+                kind = KEYS
+    return kind
 
 
 @inlined
@@ -188,29 +209,33 @@ def has_space(mask: Any, space: int) -> bool:
 def _interval(
     lo: int, hi: int, cuts: Any, at: int, blocks: int, shift: Any, shift_at: int, top: int
 ) -> tuple[int, int, int, int, int, bool]:
-    """Buckets and codes of the ends of an interval in a wide dimension, its kind, and whether buckets decide it."""
+    """Buckets and codes of the ends of an interval in a wide dimension, its kind, and whether buckets decide it.
+
+    Codes decide what is at or above a key that lies on the grid, or right behind one that does; and below likewise.
+    """
     f, c, first_exact, low_exact = 0, 0, True, True
     if lo != KEY_MIN:
         f = space_of(cuts, at, blocks, lo)
         c = code_of(cuts, at, blocks, shift, shift_at, f, lo)
-        low_exact = first_exact = False
-        if f > 0:
-            base = first_key(cuts, at, blocks, f)
-            place = c & (PLACES - 1)
-            first_exact = base == lo
-            low_exact = place < PLACES - 1 and lo == base + (place << I64(shift[shift_at + f]))
-    g, z, last_exact, high_exact = top, (top << 16) | (PLACES - 1), True, True
+        bits = I64(shift[shift_at + f])
+        first_exact = f > 0 and first_key(cuts, at, blocks, f) == lo
+        low_exact = first_exact or (f > 0 and _decides(c) and (on_grid(lo, bits) or on_grid(lo - 1, bits)))
+    g, z, last_exact, high_exact = top, HIGHEST_CODE, True, True
     if hi != KEY_MAX:
         g = space_of(cuts, at, blocks, hi)
         z = code_of(cuts, at, blocks, shift, shift_at, g, hi)
+        bits = I64(shift[shift_at + g])
         last_exact = g < top and first_key(cuts, at, blocks, g + 1) == hi + 1
-        high_exact = last_exact
-        place = z & (PLACES - 1)
-        if g > 0 and not high_exact and place < PLACES - 1:
-            high_exact = hi + 1 == first_key(cuts, at, blocks, g) + ((place + 1) << I64(shift[shift_at + g]))
-    inexact = KEYS if lo == hi else EDGE
+        high_exact = last_exact or (g > 0 and _decides(z) and (on_grid(hi, bits) or on_grid(hi + 1, bits)))
+    inexact = POINT if lo == hi else EDGE
     kind = CODE if low_exact and high_exact else inexact
     return f, g, c, z, kind, first_exact and last_exact
+
+
+@inlined
+def _decides(code: int) -> bool:
+    """Whether a code is not the one that all keys behind the end of the grid have."""
+    return code & (BUCKET_CODES - 1) != BUCKET_CODES - 1
 
 
 @inlined
@@ -232,12 +257,12 @@ def _wide_likelihood(
     if lo != KEY_MIN:
         f = space_of(cuts, at, blocks, lo)
         c = code_of(cuts, at, blocks, shift, shift_at, f, lo)
-        part = (c & (PLACES - 1)) / PLACES
+        part = (c & (BUCKET_CODES - 1)) / BUCKET_CODES
     g, rest = top, 0.0
     if hi != KEY_MAX:
         g = space_of(cuts, at, blocks, hi)
         z = code_of(cuts, at, blocks, shift, shift_at, g, hi)
-        rest = 1.0 - ((z & (PLACES - 1)) + 1) / PLACES if g > 0 else 0.0
+        rest = 1.0 - ((z & (BUCKET_CODES - 1)) + 1) / BUCKET_CODES if g > 0 else 0.0
     first_bucket = cumulative[base + f + 1] - cumulative[base + f]
     last_bucket = cumulative[base + g + 1] - cumulative[base + g]
     total = cumulative[base + g + 1] - cumulative[base + f] - part * first_bucket - rest * last_bucket

@@ -25,7 +25,7 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.predicates import Predicates
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, fill_mask, has_space
 from tamis.engine.numbers import I64, U32, U64
-from tamis.engine.plan import CELLS, LOWER, POINTS, PRESENCE, RANKED, UPPER, Plan, shapes
+from tamis.engine.plan import CELLS, LOWER, POINTS, PRESENCE, RANKED, UPPER, Plan, order_in_lists
 from tamis.engine.scale import Scales
 
 _NONE = -1
@@ -72,10 +72,7 @@ def enter(
     beyond = lists >= at_point + points
     lists[beyond] += count - points
     lists[by_point] = at_point + numbers[lists[by_point] - at_point]
-    # Within a list, records of one shape stand together: loop counts repeat and branches are predicted.
-    filtered = plan.filter >= 0
-    minor = shapes(start, plan, predicates, coded, scales).astype(np.uint64) << U64(16)
-    minor[filtered] |= coded.dimension[plan.filter[filtered]].astype(np.uint64) & U64(0xFFFF)
+    minor = order_in_lists(start, plan, predicates, coded, scales).astype(np.uint64)
     order = np.argsort((lists.astype(np.uint64) << U64(24)) | minor[rows])
     return Entries(lists[order], rows[order]), distinct
 

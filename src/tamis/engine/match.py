@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.engine.body import Body, unpacked_body
-from tamis.engine.meeting import NO_CODE, bound_runs, lists_of, load, presence_runs, unload
+from tamis.engine.meeting import bound_runs, lists_of, load, presence_runs, unload
 from tamis.engine.numbers import UP
 from tamis.engine.packed import b1, i4, i8, u1, u4
 from tamis.engine.plan import RANKED
+from tamis.engine.records import NO_CODE
 from tamis.engine.scale import MISSING
 from tamis.engine.sorting import sort_rows
 from tamis.engine.survivors import (
@@ -38,7 +39,7 @@ class Scratch(NamedTuple):
     several: npt.NDArray[np.bool_]
     """Whether the event has several values in the dimension, or an interval."""
     code: npt.NDArray[np.uint32]
-    """The code of the event's value, NO_CODE; for wide dimensions."""
+    """The code of the event's value, NO_CODE; for wide dimensions, `marked`."""
     low: npt.NDArray[np.int64]
     """The lowest and the highest key of the event, valid where it has the dimension."""
     high: npt.NDArray[np.int64]
@@ -63,13 +64,14 @@ def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
     ranked = min(dimensions, RANKED)
     space = np.full(ranked + 1, MISSING, np.uint8)
     space[ranked] = 0
+    number = np.arange(dimensions if len(body.lookup.shift) else 0, dtype=np.uint32)
     touched, first, last = np.empty((3, dimensions + 1), np.int32)
     begin, end = np.zeros((2, lists + LISTS_AHEAD + 8), np.int64)
     run, run_begin, run_end = np.zeros((3, len(body.runs.list) + 1), np.int64)
     return Scratch(
         space,
         np.zeros(ranked + 1, np.bool_),
-        np.full(dimensions if len(body.lookup.shift) else 0, NO_CODE, np.uint32),
+        (number << np.uint32(24)) + np.uint32(NO_CODE),
         np.zeros(dimensions, np.int64),
         np.zeros(dimensions, np.int64),
         touched,

@@ -15,9 +15,9 @@ from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point
 from tamis.engine.numbers import I64, UP
 from tamis.engine.plan import RANKED
 from tamis.engine.prefetch import prefetch
+from tamis.engine.records import NO_CODE, marked
 from tamis.engine.scale import MISSING, code_of, space_of, table_space
 
-NO_CODE = 0xFFFFFFFF
 MOST_LISTS = 8
 """An event meets at most so many lists by one value, those of all events included."""
 _BEGIN = HAS_RUNS - 1
@@ -56,7 +56,8 @@ def load(values: Any, lookup: Any, begins: Any, event: Any) -> tuple[int, bool]:
             prefetch(begins, about[UP(line + CELL)] + s)
         if about[UP(line + SHIFT_AT)] >= 0:
             at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
-            code[UP(dimension)] = code_of(cuts, at, blocks, shift, about[UP(line + SHIFT_AT)], s, key)
+            found = code_of(cuts, at, blocks, shift, about[UP(line + SHIFT_AT)], s, key)
+            code[UP(dimension)] = marked(dimension, found)
             low[UP(dimension)] = min(low[UP(dimension)], key) if d == before else key
             high[UP(dimension)] = max(high[UP(dimension)], v_hi[UP(v)]) if d == before else v_hi[UP(v)]
         if dimension < RANKED:
@@ -91,7 +92,7 @@ def unload(count: int, plain: bool, event: Any) -> None:
                 several[UP(touched[UP(i)])] = False
     if len(code) > 0:
         for i in range(count):
-            code[UP(touched[UP(i)])] = NO_CODE
+            code[UP(touched[UP(i)])] = marked(touched[UP(i)], NO_CODE)
 
 
 # -- lists

@@ -5,13 +5,15 @@ predicates are not in the record and keys must be compared. The *shape* of a rec
 
     r | s << 4     r range words, s sets
     DONE           nothing is left to check: there is no record, and the place is the row
-    LONG           a header of two words: numbers of ranges, sets, masks, keys; numbers of codes and of those with edges;
-                   then ranges, codes (edges first), keys, sets, masks
+    LONG           a header of two words: numbers of ranges, sets, masks and keys; of codes, of those with edges, of
+                   points and of sets of codes; then ranges, codes (edges first), points, sets of codes, keys, sets, masks
 
     range   dimension << 16 | first << 8 | width          the event's space minus first, as a byte, is at most width
     set     two words: six spaces, 15 bits of dimension, negated?
     mask    dimension, then eight words of bits by space
-    code    two words: dimension << 48 | low << 24 | width          the event's code minus low is at most width
+    code    two words: low << 24 | width, dimension << 16 | low >> 8          the event's code minus low is at most width
+    point   dimension, then two words for the key
+    codes   dimension | negated? << 31, then six codes, the last of them repeated
     keys    dimension | number << 16 | negated? << 31, then two words for each key
 """
 
@@ -23,11 +25,13 @@ from tamis.encoding.kernel import inlined
 from tamis.encoding.leaf import Mode
 from tamis.engine.coding import (
     CODE,
+    CODES,
     EDGE,
     KEYS,
     MASK,
     MASK_WORDS,
     NOT_SET,
+    POINT,
     RANGE,
     RAW,
     SET,
@@ -37,7 +41,7 @@ from tamis.engine.coding import (
 )
 from tamis.engine.numbers import I64, U8, U32, U64, UP
 from tamis.engine.plan import DONE, LONG, RANKED, SHORT_SETS, is_settled, short_shape
-from tamis.engine.scale import MISSING
+from tamis.engine.scale import MISSING, code_of, space_of
 
 DOUBT = 1 << 31
 """Set in a row whose keys must be compared."""
@@ -45,6 +49,8 @@ ROW = DOUBT - 1
 PLACE_BITS = 26
 """A reference to a record is its shape above its place, which has this many bits."""
 MOST_WORDS = 1 << PLACE_BITS
+NO_CODE = 0xFFFFFFFF
+"""The code of an attribute that an event lacks."""
 _HEADER_MOST = 255
 _NONE = int(Mode.NONE)
 
@@ -81,6 +87,34 @@ def mask_holds(record: Any, at: int, space: Any) -> bool:
 
 
 @inlined
+def marked(dimension: int, code: int) -> Any:
+    """A code as events are laid out, with the last bits of its dimension in front.
+
+    A word of a record has the same bits there, so that the two need not be parted.
+    """
+    return U32((U32(dimension) << U32(24)) + U32(code))
+
+
+@inlined
+def code_above(record: Any, at: int, code: Any) -> Any:
+    """How far an event's code is above the lowest that a predicate allows: if that is less than nothing, then very far."""
+    word = record[UP(at + 1)]
+    return U32(code[UP(word >> U32(16))] - ((word << U32(8)) | (record[UP(at)] >> U32(24))))
+
+
+@inlined
+def codes_hold(record: Any, at: int, code: Any) -> bool:
+    """Whether an event's code is among six, or, negated, is there and is not."""
+    header = record[UP(at)]
+    dimension = header & U32(0xFFFF)
+    wanted = code[UP(dimension)]
+    found = U32(0)
+    for i in range(SET_SIZE):
+        found |= U32(record[UP(at + 1 + i)] == wanted)
+    return (found != header >> U32(31)) & (wanted != marked(dimension, NO_CODE))
+
+
+@inlined
 def keys_hold(record: Any, at: int, space: Any, key: Any) -> bool:
     """Whether an event's key is among some, or, negated, is there and is not."""
     header = record[UP(at)]
@@ -88,8 +122,8 @@ def keys_hold(record: Any, at: int, space: Any, key: Any) -> bool:
     if space[dimension] == MISSING:
         return False
     wanted = key[dimension]
-    found = U32(0)
-    for w in range(at + 1, at + 1 + 2 * I64((header >> U32(16)) & U32(0x7FFF)), 2):
+    found, count = U32(0), I64((header >> U32(16)) & U32(0x7FFF))
+    for w in range(at + 1, at + 1 + 2 * count, 2):
         found |= U32(I64(U64(record[UP(w)]) | (U64(record[UP(w + 1)]) << U64(32))) == wanted)
     return found != header >> U32(31)
 
@@ -130,13 +164,14 @@ def write_record(
     if left == 0 and not doubt:
         return DONE, 0
     to = at + 1
-    others = counts[MASK] + counts[CODE] + counts[EDGE] + counts[KEYS]
+    others = counts[MASK] + counts[CODE] + counts[EDGE] + counts[POINT] + counts[CODES] + counts[KEYS]
     shape = LONG if others > 0 else short_shape(counts[RANGE], counts[SET])
     if shape == LONG:
         out[to] = U32(counts[RANGE] | (counts[SET] << 8) | (counts[MASK] << 16) | (counts[KEYS] << 24))
-        out[to + 1] = U32((counts[CODE] + counts[EDGE]) | (counts[EDGE] << 16))
+        codes = counts[CODE] + counts[EDGE]
+        out[to + 1] = U32(codes | (counts[EDGE] << 8) | (counts[POINT] << 16) | (counts[CODES] << 24))
         to += 2
-    for group in (RANGE, EDGE, CODE, KEYS, SET, MASK):
+    for group in (RANGE, EDGE, CODE, POINT, CODES, KEYS, SET, MASK):
         for i in range(left):
             p = order[i]
             if _group(coded.kind[p], coded.dimension[p]) == group:
@@ -196,8 +231,17 @@ def _write_predicate(
     if group == RANGE:
         out[to] = range_word(d, I64(coded.first[p]), I64(coded.last[p]))
         return to + 1
+    if group == POINT:
+        out[to] = U32(d)
+        _write_long(U64(p_lo[begin]), out, to + 1)
+        return to + 3
+    negated = 1 if p_mode[p] == _NONE else 0
+    if group == CODES:
+        out[to] = U32(d | (negated << 31))
+        for i in range(SET_SIZE):
+            out[to + 1 + i] = marked(d, _code(p_lo[min(begin + i, end - 1)], d, scales))
+        return to + 1 + SET_SIZE
     if group == KEYS:
-        negated = 1 if p_mode[p] == _NONE else 0
         out[to] = U32(d | ((end - begin) << 16) | (negated << 31))
         for i in range(begin, end):
             _write_long(U64(p_lo[i]), out, to + 1 + 2 * (i - begin))
@@ -217,6 +261,14 @@ def _write_predicate(
         word = (U64(d) << U64(48)) | (U64(low) << U64(24)) | U64(coded.high[p] - low)
     _write_long(word, out, to)
     return to + 2
+
+
+@inlined
+def _code(key: int, d: int, scales: Any) -> int:
+    """The code of a key of a wide dimension."""
+    at, blocks = scales.cut[d], I64(scales.blocks[d])
+    space = space_of(scales.cuts, at, blocks, key)
+    return code_of(scales.cuts, at, blocks, scales.shift, scales.shift_at[d], space, key)
 
 
 @inlined

@@ -7,7 +7,10 @@ falls into one of these buckets is told apart by its place on a grid inside it:
 
     ends          10    20 21     40                 cut c parts keys < c from keys >= c
     space      0     1     2   3       4             number of cuts <= key
-    code       bucket << 16 | place                  wide; place = (key - first key of the bucket) >> shift
+    code       bucket << 16 | place << 1 | beside    wide; place = (key >> shift) - (first key of the bucket >> shift)
+
+`beside` is 0 for keys that lie on the grid, whose last bits are 0, of which there is one at a place: where codes of such keys are
+equal the keys are. So whole numbers, whose keys end in many zeros, are told apart by their codes alone.
 
 The cuts of a dimension lie in blocks of 16; with more than one block, a block of the first keys of the others comes first.
 So a space is found in two steps of 16 comparisons without a branch, which LLVM turns into vector code.
@@ -30,7 +33,13 @@ from tamis.engine.numbers import F64, I64, U64, UP
 MOST_SPACES = 254
 MISSING = 255
 """The space of an attribute that an event lacks."""
-PLACES = 1 << 16
+PLACES = 1 << 15
+BUCKET_CODES = 2 * PLACES
+"""So many codes has a bucket."""
+LOWEST_CODE = 1
+"""Of all keys below the first cut."""
+HIGHEST_CODE = (1 << 24) - 1
+"""No key has it, nor 0: bounds that are at no key are equal to no code."""
 BLOCK = 16
 _SAMPLE = 1 << 14
 _TABLE = 1024
@@ -126,10 +135,18 @@ def first_key(cuts: Any, at: int, blocks: int, space: int) -> int:
 def code_of(cuts: Any, at: int, blocks: int, shift: Any, shift_at: int, space: int, key: int) -> int:
     """The code of a key of a wide dimension that lies in the bucket `space`."""
     if space == 0:
-        return 0
-    base = first_key(cuts, at, blocks, space)
-    place = (U64(key) - U64(base)) >> U64(shift[np.uintp(shift_at + space)])
-    return (space << 16) | I64(min(place, U64(PLACES - 1)))
+        return LOWEST_CODE
+    bits = I64(shift[np.uintp(shift_at + space)])
+    place = U64(key >> bits) - U64(first_key(cuts, at, blocks, space) >> bits)
+    if place >= U64(PLACES):
+        return (space << 16) | (BUCKET_CODES - 1)
+    return (space << 16) | I64(place << U64(1)) | I64(not on_grid(key, bits))
+
+
+@inlined
+def on_grid(key: int, bits: int) -> bool:
+    """Whether a key lies on the grid of a bucket with this shift."""
+    return (key >> bits) << bits == key
 
 
 @inlined
@@ -293,11 +310,9 @@ def _lay_out(
         if shift_at[d] >= 0:
             last = ends[first[d] : first[d + 1]].max()
             for i in range(count):
-                after = cuts[begin + i + 1] if i + 1 < count else last + 1
-                width = U64(after) - U64(cuts[begin + i])
+                highest = cuts[begin + i + 1] - 1 if i + 1 < count else last
                 bits = 0
-                while width > U64(PLACES):
-                    width = (width + U64(1)) >> U64(1)
+                while U64(highest >> bits) - U64(cuts[begin + i] >> bits) >= U64(PLACES):
                     bits += 1
                 shift[shift_at[d] + i + 1] = bits
         begin += count

@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.encoding.kernel import inlined
+from tamis.engine.coding import SET_SIZE
 from tamis.engine.lists import BAND_RUN
-from tamis.engine.numbers import I64, U32, U64, UP
+from tamis.engine.numbers import I64, U8, U32, U64, UP
 from tamis.engine.plan import DONE, LONG
 from tamis.engine.prefetch import prefetch
-from tamis.engine.records import DOUBT, PLACE_BITS, keys_hold, mask_holds, range_holds, set_holds
+from tamis.engine.records import (
+    DOUBT,
+    PLACE_BITS,
+    code_above,
+    codes_hold,
+    keys_hold,
+    mask_holds,
+    range_holds,
+    set_holds,
+)
+from tamis.engine.scale import MISSING
 
 AHEAD = 16
 """So many records are fetched before they are needed."""
@@ -133,24 +144,31 @@ def check(record: Any, event: Any, survivor: Any, survivors: int, out: Any, fill
 @inlined
 def _check_long(record: Any, at: int, p: int, space: Any, code: Any, key: Any) -> tuple[bool, bool]:
     """Check what follows the ranges of a long record; returns whether it holds, and whether keys must be compared."""
-    header, codes = record[UP(at + 1)], I64(record[UP(at + 2)] & U32(0xFFFF))
-    edges = I64(record[UP(at + 2)] >> U32(16))
+    header, wide = record[UP(at + 1)], record[UP(at + 2)]
+    codes, edges = I64(wide & U32(255)), I64((wide >> U32(8)) & U32(255))
+    points = I64((wide >> U32(16)) & U32(255))
     # Without branches but for failing: ties are as good as random.
     tied = U32(0)
     for _ in range(edges):
-        word = U64(record[UP(p)]) | (U64(record[UP(p + 1)]) << U64(32))
-        width = U32(word & U64(0xFFFFFF))
-        above = U32(code[UP(word >> U64(48))] - U32((word >> U64(24)) & U64(0xFFFFFF)))
+        above, width = code_above(record, p, code), record[UP(p)] & U32(0xFFFFFF)
         if above > width:
             return False, False
         tied |= U32(above == U32(0)) | U32(above == width)
         p += 2
     for _ in range(codes - edges):
-        word = U64(record[UP(p)]) | (U64(record[UP(p + 1)]) << U64(32))
-        above = U32(code[UP(word >> U64(48))] - U32((word >> U64(24)) & U64(0xFFFFFF)))
-        if above > U32(word & U64(0xFFFFFF)):
+        if code_above(record, p, code) > record[UP(p)] & U32(0xFFFFFF):
             return False, False
         p += 2
+    for _ in range(points):
+        dimension = UP(record[UP(p)])
+        point = I64(U64(record[UP(p + 1)]) | (U64(record[UP(p + 2)]) << U64(32)))
+        if key[dimension] != point or space[dimension] == U8(MISSING):
+            return False, False
+        p += 3
+    for _ in range(I64(wide >> U32(24))):
+        if not codes_hold(record, p, code):
+            return False, False
+        p += 1 + SET_SIZE
     for _ in range(I64(header >> U32(24))):
         if not keys_hold(record, p, space, key):
             return False, False
@@ -186,9 +204,8 @@ def check_several(
             held, doubt = _may_hold(entry[UP(2 * q)], space, several)
             if len(second) > 0:
                 also, doubts = _may_hold(second[UP(q)], space, several)
-                held, doubt = held and also, doubt or doubts
-            if held:
-                sure, doubtful = _put(entry[UP(2 * q + 1)], doubt, survivor, sure, doubtful)
+                held, doubt = held & also, doubt | doubts
+            sure, doubtful = _put(entry[UP(2 * q + 1)], held, doubt, survivor, sure, doubtful)
     return _check_parts(record, event, survivor, sure, doubtful, out, filled)
 
 
@@ -215,8 +232,7 @@ def check_runs_several(
                 filled += 1
                 continue
             held, doubt = _may_hold(entry[UP(2 * q)], space, several)
-            if held:
-                sure, doubtful = _put(entry[UP(2 * q + 1)], doubt or unsure, survivor, sure, doubtful)
+            sure, doubtful = _put(entry[UP(2 * q + 1)], held, doubt | unsure, survivor, sure, doubtful)
     return _check_parts(record, event, survivor, sure, doubtful, out, filled)
 
 
@@ -224,16 +240,15 @@ def check_runs_several(
 def _may_hold(word: Any, space: Any, several: Any) -> tuple[bool, bool]:
     """Whether a range may hold, and whether that is in doubt."""
     doubt = several[UP(word >> U32(16))]
-    return doubt or range_holds(word, space), doubt
+    return doubt | range_holds(word, space), doubt
 
 
 @inlined
-def _put(reference: Any, doubt: bool, survivor: Any, sure: int, doubtful: int) -> tuple[int, int]:
-    if doubt:
-        survivor[UP(doubtful - 1)] = reference
-        return sure, doubtful - 1
+def _put(reference: Any, held: bool, doubt: bool, survivor: Any, sure: int, doubtful: int) -> tuple[int, int]:
+    """Keep an entry that holds, at either end, without a branch: there is room between the two for what does not."""
     survivor[UP(sure)] = reference
-    return sure + 1, doubtful
+    survivor[UP(doubtful - 1)] = reference
+    return sure + I64(held & (not doubt)), doubtful - I64(held & doubt)
 
 
 @inlined
