@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import random
 from collections import OrderedDict
@@ -16,11 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encoding import events
+from tamis.encoding import events, one_event
 from tamis.encoding.compile import Compiler
 from tamis.encoding.dimensions import Dimensions, Facet
-from tamis.encoding.events import EncodedEvents, encode_event, encode_flat
+from tamis.encoding.events import EncodedEvents, EventBatch, encode_event, encode_flat
 from tamis.encoding.keys import INT_EXACT, ascend, double_code
+from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
 from tamis.errors import EventError
 from tamis.language.event import flatten
 from tamis.language.expression import Expression
@@ -122,6 +124,31 @@ def check(event: Any, dimensions: Dimensions) -> None:
     for guess in (False, True):
         dimensions.numbers_expected = guess
         assert outcome(encode_event, event, dimensions) == expected, event
+        assert packed_outcome(event, dimensions) in (None, expected), event
+
+
+def packed_outcome(event: Any, dimensions: Dimensions) -> Any:
+    """What `OneEvent.pack` takes of an event, from which forms are made on the way; None if it does not."""
+    room = OneEvent()
+    outcomes = []
+    for _ in range(3):
+        mismatched = room.pack(event, dimensions)
+        if mismatched is None:
+            return None
+        start, place = np.zeros(2, np.int64), np.zeros(6, np.int64)
+        if not unpack_event(room.words, start, place):
+            numbers = [value for value in event.values() if isinstance(value, int | float)]
+            assert any(not abs(value) < INT_EXACT for value in numbers), event
+            return None
+        assert unpack_event(room.words, start, place)
+        count = int(start[1])
+        assert place.tolist()[1::2] == [count, count, count]
+        assert place[4] == place[2]
+        dimension = np.frombuffer(ctypes.string_at(int(place[0]), 4 * count), np.int32).copy()
+        keys = room.words[HEAD : HEAD + count].copy()
+        outcomes.append(rows(EncodedEvents(EventBatch(start, dimension, keys, keys), mismatched)))
+    assert all(each == outcomes[0] for each in outcomes)
+    return outcomes[0]
 
 
 # Attributes of every make: a number alone, a string alone in each facet, all at once, presence, patterns, other kinds.
@@ -343,3 +370,60 @@ def test_bits_ascend_to_codes(values: list[float]) -> None:
     assert bool(ascend(bits)) is all(-INT_EXACT < value < INT_EXACT for value in values)
     for value, code in zip(values, bits.tolist(), strict=True):
         assert math.isnan(value) or code == double_code(value)
+
+
+@pytest.mark.kernels
+def test_forms_are_made_of_numbers_that_come_again() -> None:
+    dimensions = dimensions_of("a > 3", "b > 3", "c = 'x'")
+    room = OneEvent()
+    events_given: list[dict[str, Any]] = [
+        {"a": 1, "b": 2},
+        {"b": 1, "a": 2},
+        {"a": 1, "c": "x"},
+        {"a": 1, "unasked": 2},
+    ]
+    for event in events_given * 3:
+        assert room.pack(event, dimensions) == 0
+    assert {names: form is not None for names, form in dimensions.forms.items()} == {"a\0b": True, "b\0a": True}
+    for odd in ({"a": True, "b": 2}, {"a": "1", "b": 2}, {"a": None, "b": 2}, {AnyCase("A"): 1, "b": 2}):
+        check(odd, dimensions)
+    Compiler(dimensions, lambda dimension, relabelling: None).compile_many([parse("a = 'text'")])
+    assert dimensions.forms == {}
+    check({"a": 1, "b": 2}, dimensions)
+
+
+@pytest.mark.kernels
+def test_names_that_look_like_several_have_no_form() -> None:
+    dimensions = Dimensions()
+    for name in ("a", "b", "a\0b"):
+        dimensions.get(name, Facet.NUMBER)
+    room = OneEvent()
+    for event in ({"a\0b": 1}, {"a\0b": 1}, {"a\0b": 1}, {"a": 1, "b": 2}, {"a": 1, "b": 2}, {"a": 1, "b": 2}):
+        assert room.pack(event, dimensions) == 0
+    for event in ({"a\0b": 1}, {"a": 1, "b": 2}):
+        check(event, dimensions)
+
+
+@pytest.mark.kernels
+def test_forms_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_event, "_MOST_FORMS", 3)
+    dimensions = dimensions_of(*(f"a{number} > 3" for number in range(6)))
+    room = OneEvent()
+    for number in range(6):
+        for _ in range(3):
+            assert room.pack({f"a{number}": 1}, dimensions) == 0
+            assert len(dimensions.forms) <= 3
+
+
+@pytest.mark.kernels
+def test_an_event_of_any_size_has_room() -> None:
+    dimensions = dimensions_of("a > 3", "c = 'x'")
+    room = OneEvent()
+    event = {"a": list(range(2000)), "c": "x", "unasked": 1}
+    assert room.pack(event, dimensions) is None
+    encoded = encode_event(event, dimensions)
+    room.put(encoded.batch)
+    assert room.words[:3].tolist() == [0, 2001, 0]
+    assert room.pack(event, dimensions) == 0
+    room.put(encode_event({"a": Interval(1, 2)}, dimensions).batch)
+    assert room.words[:3].tolist() == [0, 1, 1]

@@ -7,7 +7,7 @@ or a struct with nullable fields among `VARIANT_FIELDS`, one of them set.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +37,18 @@ class Column(NamedTuple):
     values: Any
 
 
-def event_columns(table: pa.Table) -> Iterator[Column]:
+def is_long(table: pa.Table) -> bool:
+    """Whether a table has a single column with all attributes of each event."""
+    if table.num_columns != 1:
+        return False
+    kind = table.schema.field(0).type
+    return pa.types.is_map(kind) or (is_list(kind) and pa.types.is_struct(kind.value_type))
+
+
+def event_columns(table: pa.Table, among: Sequence[int] | None = None) -> Iterator[Column]:
     """All values of a table of events, column by column; rows ascend within a column.
+
+    `among` are the columns of a wide table that are wanted; without it all are, of a table in any of the forms.
 
     Raises
     ------
@@ -48,7 +58,7 @@ def event_columns(table: pa.Table) -> Iterator[Column]:
         When an attribute is given twice, or an integer is beyond 64 bits.
     """
     given: dict[str, list[Column]] = {}
-    for attribute, values, rows in _sources(table):
+    for attribute, values, rows in _sources(table, among):
         if not attribute:
             raise EventError("an attribute's name cannot be empty")
         columns = list(typed(attribute, values, rows))
@@ -63,19 +73,14 @@ def event_columns(table: pa.Table) -> Iterator[Column]:
         yield from columns
 
 
-def _sources(table: pa.Table) -> Iterator[_Source]:
+def _sources(table: pa.Table, among: Sequence[int] | None) -> Iterator[_Source]:
     """The attributes of a table, with Arrow values and the row of each."""
     rows = np.arange(table.num_rows, dtype=np.int64)
-    if len(table.column_names) == 1:
-        only = table.schema.field(0)
-        if pa.types.is_map(only.type):
-            yield from _paired(rows, *_map_parts(combined(table.column(0))))
-            return
-        if is_list(only.type) and pa.types.is_struct(only.type.value_type):
-            yield from _paired(rows, *_entry_parts(combined(table.column(0)), only.name))
-            return
-    for index, name in enumerate(table.column_names):
-        yield from _flattened(name, combined(table.column(index)), rows)
+    if among is None and is_long(table):
+        yield from _paired(rows, *entries(table))
+        return
+    for index in range(len(table.column_names)) if among is None else among:
+        yield from _flattened(table.field(index).name, combined(table.column(index)), rows)
 
 
 def combined(column: pa.ChunkedArray) -> pa.Array:
@@ -101,6 +106,12 @@ def _dotted(name: str, inner: str) -> str:
     if not inner:
         raise EventError(f"an attribute's name cannot be empty inside {name!r}")
     return f"{name}.{inner}"
+
+
+def entries(table: pa.Table) -> tuple[Rows, pa.Array, pa.Array]:
+    """The entries of a long table: the row of each, attribute, value."""
+    only, column = table.schema.field(0), combined(table.column(0))
+    return _map_parts(column) if pa.types.is_map(only.type) else _entry_parts(column, only.name)
 
 
 def _map_parts(maps: pa.Array) -> tuple[Rows, pa.Array, pa.Array]:

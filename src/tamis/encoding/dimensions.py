@@ -343,7 +343,12 @@ class Dimensions:
         self.only_text: dict[str, tuple[int, Callable[[str], int]]] = {}
         """The attributes with one dimension, of strings: its number, and what gives the key of a string."""
         self.numbers_expected = False
-        """Whether the last event that `events` looked at had only numbers of `only_number`: a guess at the next."""
+        """Whether the last event that `plain_values` looked at had only numbers of `only_number`: a guess at the next."""
+        self.forms: dict[str, Any] = {}
+        """What `one_event` knows of the attributes that events have together; forgotten with every new dimension."""
+
+        self.table_form: tuple[Any, ...] | None = None
+        """The same for `event_table`, of the columns that the last table had."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -395,6 +400,7 @@ class Dimensions:
         return kept, renumbered
 
     def _enter(self, dimension: Dimension) -> None:
+        self.forms, self.table_form = {}, None
         self._all.append(dimension)
         self._by_name[dimension.attribute, dimension.facet] = dimension
         if dimension.attribute in self.by_attribute:

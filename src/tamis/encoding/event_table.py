@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import Column, Rows, event_columns
+from tamis.encoding.columns import Column, Rows, entries, event_columns, is_long, is_text, without_views
 from tamis.encoding.dimensions import Dimensions, Facets
 from tamis.encoding.events import EncodedEvents, EventBatch
 from tamis.encoding.kernel import kernel
+from tamis.encoding.plain_columns import NOT_ASKED, PlainColumns, entries_batch, is_plain
 from tamis.encoding.texts import Texts
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
@@ -27,27 +29,144 @@ _SAMPLED = 1024
 
 def encode_table(table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> EncodedEvents:
     """Encode a table of events in one of the forms that `columns` reads; with a schema, they must keep to it."""
-    parts: list[_Part] = []
-    # An attribute has several columns where its values are of several kinds, or integers and doubles.
-    rows_of: dict[str, dict[Kind, list[Rows]]] = {}
-    for column in event_columns(table):
-        seen = rows_of.setdefault(column.attribute, {}).setdefault(column.kind, [])
-        seen.append(column.rows)
-        if schema is not None:
-            schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
-        facets = dimensions.by_attribute.get(column.attribute)
-        if facets is None:
-            continue
-        if facets.presence is not None:
-            rows = np.unique(column.rows)
-            parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
-        parts.extend(_parts(column, facets))
-    mismatched = sum(
-        _mismatched(dimensions.by_attribute[attribute].asked, kinds)
-        for attribute, kinds in rows_of.items()
-        if attribute in dimensions.by_attribute
-    )
-    return EncodedEvents(_batch(parts, table.num_rows), mismatched)
+    return TableEncoder(table, dimensions, schema).rows(0, len(table))
+
+
+class TableEncoder:
+    """A table of events, of which any rows can be encoded. Several threads may do so, while dimensions stay as they are."""
+
+    def __init__(self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> None:
+        self._table = table
+        self._dimensions = dimensions
+        self._schema = schema
+        self._rest: list[int] | None = None
+        """The columns that are not plain; None: the table is not one of columns, or is empty."""
+        if len(table) and not is_long(table):
+            plain, self._rest = _known_apart(table, dimensions, schema)
+            self._plain = PlainColumns(table, list(plain), list(plain.values()))
+
+    def rows(self, first: int, last: int) -> EncodedEvents:
+        """Rows from `first` up to `last` in keys.
+
+        Raises
+        ------
+        EventError, TableError
+            Which counts rows from `first` on.
+        """
+        table = self._table.slice(first, last - first)
+        if self._rest is None:
+            batch = _plain_entries(table, self._dimensions, self._schema) if len(table) else None
+            return self._encoded(table, None) if batch is None else EncodedEvents(batch, 0)
+        rest = self._rest
+        batch, large = self._plain.batch(first, last)
+        if large:
+            rest = sorted([*rest, *large])
+            batch, _ = self._plain.without(large).batch(first, last)
+        if not rest:
+            return EncodedEvents(batch, 0)
+        others, mismatched = self._encoded(table, rest)
+        return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
+
+    def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
+        """Encode some columns of a table, or all, column by column."""
+        parts: list[_Part] = []
+        dimensions, schema = self._dimensions, self._schema
+        # An attribute has several columns where its values are of several kinds, or integers and doubles.
+        rows_of: dict[str, dict[Kind, list[Rows]]] = {}
+        for column in event_columns(table, among):
+            seen = rows_of.setdefault(column.attribute, {}).setdefault(column.kind, [])
+            seen.append(column.rows)
+            if schema is not None:
+                schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
+            facets = dimensions.by_attribute.get(column.attribute)
+            if facets is None:
+                continue
+            if facets.presence is not None:
+                rows = np.unique(column.rows)
+                parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
+            parts.extend(_parts(column, facets))
+        mismatched = sum(
+            _mismatched(dimensions.by_attribute[attribute].asked, kinds)
+            for attribute, kinds in rows_of.items()
+            if attribute in dimensions.by_attribute
+        )
+        return EncodedEvents(_batch(parts, table.num_rows), mismatched)
+
+
+def _known_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:
+    """`_sorted_apart`, which takes some microseconds a column, once for tables that are alike and come one after another."""
+    known = dimensions.table_form
+    if known is None or known[1] is not schema or not known[0].equals(table.schema):
+        known = dimensions.table_form = table.schema, schema, _sorted_apart(table, dimensions, schema)
+    plain, rest = known[2]
+    return plain, rest
+
+
+def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:
+    """The columns of a wide table that are plain, with their dimensions, and those that must be looked at one by one.
+
+    Plain ones can be nothing but right. Those of them that nobody asks about are left out.
+    """
+    names, types = table.column_names, table.schema.types
+    repeated = {name for name, count in Counter(names).items() if count > 1} if len(set(names)) < len(names) else set()
+    nested = any(not is_plain(kind) and pa.types.is_nested(kind) for kind in types)
+    only = dimensions.only_number
+    plain: dict[int, int] = {}
+    rest: list[int] = []
+    for index, (name, kind) in enumerate(zip(names, types, strict=True)):
+        if (
+            not is_plain(kind)
+            or not name
+            or name in repeated
+            or (nested and "." in name)  # the field of a struct may be the same attribute
+            or (name in dimensions.by_attribute and name not in only)
+            or (schema is not None and not schema.allows(name, Kind.NUMBER))
+        ):
+            rest.append(index)
+        elif name in only:
+            plain[index] = only[name]
+    return plain, rest
+
+
+def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> EventBatch | None:
+    """A long table in keys, where all values are numbers of plain attributes; None where they are not, or something is wrong."""
+    parents, attributes, values = entries(table)
+    if (
+        not is_plain(values.type)
+        or attributes.null_count
+        or not is_text(attributes.type)
+        or values.null_count == len(values)
+    ):
+        return None
+    encoded = pc.dictionary_encode(without_views(attributes))
+    numbers: list[int] = []
+    for name in encoded.dictionary.to_pylist():
+        number = dimensions.only_number.get(name, NOT_ASKED)
+        if not name or (number == NOT_ASKED and name in dimensions.by_attribute):
+            return None
+        if schema is not None and not schema.allows(name, Kind.NUMBER):
+            return None
+        numbers.append(number)
+    codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
+    return entries_batch(parents, codes, values, numbers, len(table))
+
+
+def _side_by_side(left: EventBatch, right: EventBatch) -> EventBatch:
+    """The values of the same events in two batches, which have no dimension in common."""
+    start = left.start + right.start
+    dimension, keys = np.empty(start[-1], np.int32), np.empty(start[-1], np.int64)
+    for batch, before in ((left, right.start[:-1]), (right, left.start[1:])):
+        _put_aside(batch.start, before, batch.dimension, batch.lo, dimension, keys)
+    return EventBatch(start, dimension, keys, keys)
+
+
+@kernel
+def _put_aside(start: Any, before: Any, dimension: Any, keys: Any, all_dimension: Any, all_keys: Any) -> None:
+    """Copy the values of each event behind as many of the other batch as `before` says."""
+    for event in range(len(before)):
+        for v in range(start[event], start[event + 1]):
+            all_dimension[before[event] + v] = dimension[v]
+            all_keys[before[event] + v] = keys[v]
 
 
 def _mismatched(asked: frozenset[Kind], kinds: dict[Kind, list[Rows]]) -> int:

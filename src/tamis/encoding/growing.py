@@ -27,6 +27,11 @@ class GrowingArray:
     def nbytes(self) -> int:
         return self._data.nbytes
 
+    @property
+    def data(self) -> npt.NDArray[Any]:
+        """The used part and the room behind it; another array once that has grown."""
+        return self._data
+
     def view(self) -> npt.NDArray[Any]:
         return self._data[: self._size]
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import kernel
+from tamis.encoding.kernel import inlined, kernel
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
@@ -60,6 +60,20 @@ def is_labelled(value: float) -> bool:
     return INT_EXACT <= abs(value) < INT_BEYOND
 
 
+@inlined
+def is_small(bits: Any) -> Any:
+    """Whether the double with these bits is below 2**53 in magnitude, and not NaN."""
+    return (bits & _SIGN) < LARGE_FIRST
+
+
+@inlined
+def ascended(bits: Any) -> Any:
+    """The `double_code` of the double with these bits."""
+    if bits >= 0:
+        return bits
+    return bits ^ _SIGN if bits != KEY_MIN else 0  # -0.0 is 0.0
+
+
 @kernel
 def ascend(bits: Any) -> bool:
     """Make `double_code`s of the bits of doubles, in place; whether all are below 2**53 in magnitude, and none NaN.
@@ -68,7 +82,6 @@ def ascend(bits: Any) -> bool:
     """
     small = True
     for i in range(len(bits)):
-        small &= (bits[i] & _SIGN) < LARGE_FIRST
-        if bits[i] < 0:
-            bits[i] = bits[i] ^ _SIGN if bits[i] != KEY_MIN else 0  # -0.0 is 0.0
+        small &= is_small(bits[i])
+        bits[i] = ascended(bits[i])
     return small

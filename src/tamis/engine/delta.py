@@ -118,7 +118,7 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     while event < events:
         # As many events at a time as surely have room.
         stop = min(events, event + max(1, len(numbers.found) // max(rows, 1)))
-        _scan(
+        scan_delta(
             view.firsts,
             view.rows.table,
             batch,
@@ -149,7 +149,9 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
 
 
 @lean_kernel
-def _scan(firsts: Firsts, table: Any, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any) -> None:
+def scan_delta(
+    firsts: Firsts, table: Any, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any
+) -> None:
     """Note the rows that events satisfy; `found` has room for all."""
     dimension, lo, hi = firsts
     start, predicates = table

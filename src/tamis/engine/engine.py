@@ -13,6 +13,7 @@ once no version that anybody holds has the old segment.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections import deque
@@ -28,11 +29,12 @@ from tamis.encoding.labels import Relabelling
 from tamis.engine.access import Access
 from tamis.engine.delta import Delta, DeltaView, match_delta
 from tamis.engine.forecast import PATIENCE
-from tamis.engine.found import Found, Life, Slots, Work, nothing_found, together
+from tamis.engine.found import Found, Life, nothing_found, together
 from tamis.engine.owners import ALIVE
 from tamis.engine.room import Rooms
 from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
+from tamis.engine.single import Singles
 
 DELTA_ROWS = 1024
 """A delta of so many rows is frozen. An event looks at all of them, in some 3 microseconds."""
@@ -43,8 +45,6 @@ _MOST_MERGED = 1 << 22
 _NOWHERE = 0
 """The home of a slot that has no rows."""
 
-_NO_SLOTS = np.zeros(0, np.int32)
-
 Part = Segment | Delta
 
 
@@ -54,6 +54,8 @@ class Version(NamedTuple):
     segments: tuple[Segment, ...]
     deltas: tuple[tuple[Delta, DeltaView], ...]
     life: Life
+    number: int = 0
+    """Tells it from all other versions of the engine."""
 
 
 class Engine:
@@ -87,7 +89,10 @@ class Engine:
         """Held while parts change, and by a merge only when it begins and when it is done."""
         self._merging: threading.Thread | None = None
         self._rooms = Rooms()
-        self.version = Version((), (), Life(np.zeros(0, np.int64), 0))
+        self.singles = Singles()
+        """What each thread matches single events in."""
+        self._numbers = itertools.count()
+        self.version = self._version((), (), Life(np.zeros(0, np.int64), 0))
         self.merges = 0
         self.replans = 0
         """How many of the merges were for drift."""
@@ -163,7 +168,12 @@ class Engine:
         if len(self._active):
             deltas += ((self._active, self._active.view()),)
         died = self._died.view() if self._deaths else np.zeros(0, np.int64)
-        self.version = Version(self._segments, deltas, Life(died, self._now))
+        self.version = self._version(self._segments, deltas, Life(died, self._now))
+
+    def _version(
+        self, segments: tuple[Segment, ...], deltas: tuple[tuple[Delta, DeltaView], ...], life: Life
+    ) -> Version:
+        return Version(segments, deltas, life, next(self._numbers))
 
     def clear(self) -> None:
         """Forget everything."""
@@ -173,7 +183,7 @@ class Engine:
             self._segments, self._coming, self._frozen, self._active = (), (), (), Delta()
             self._died, self._home = GrowingArray(np.int64), GrowingArray(np.int64)
             self._dead, self._dying, self._free, self._deaths = {}, [], [], 0
-            self.version = Version((), (), Life(np.zeros(0, np.int64), self._now))
+            self.version = self._version((), (), Life(np.zeros(0, np.int64), self._now))
 
     def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: npt.NDArray[np.bool_]) -> None:
         """Begin with what a snapshot has: segments, rows of the delta, and which slots live."""
@@ -322,9 +332,9 @@ class Engine:
 
     def _publish_parts(self) -> None:
         """Let matching see the same subscriptions in new parts: nothing that waits to be published is seen early."""
-        _, deltas, life = self.version
+        _, deltas, life, _ = self.version
         active = tuple(pair for pair in deltas if pair[0] is self._active)
-        self.version = Version(self._segments, self._frozen + active, life)
+        self.version = self._version(self._segments, self._frozen + active, life)
 
     def _living_views(self, parts: Sequence[Part]) -> list[Callable[[Life], Rows]]:
         frozen = {id(delta): view for delta, view in self._frozen}
@@ -378,28 +388,14 @@ class Engine:
             return nothing_found(0)
         parts = [segment.match(batch, dimensions, version.life, self._rooms) for segment in version.segments]
         for _, view in version.deltas:
-            parts.append(match_delta(view, batch, dimensions, version.life, self._rooms.delta))
+            room = self._rooms.take_delta()
+            parts.append(match_delta(view, batch, dimensions, version.life, room))
+            self._rooms.give_delta(room)
         return together(parts, events)
-
-    def match_single(self, version: Version, batch: EventBatch, dimensions: int) -> tuple[Slots, Work]:
-        """Match a batch of one event against a version."""
-        segments, deltas, life = version
-        if len(segments) == 1 and not deltas:
-            return segments[0].match_single(batch, dimensions, life, self._rooms)
-        parts, work = [], Work()
-        for segment in segments:
-            slots, done = segment.match_single(batch, dimensions, life, self._rooms)
-            parts.append(slots)
-            work = work.plus(done)
-        for _, view in deltas:
-            found = match_delta(view, batch, dimensions, life, self._rooms.delta)
-            parts.append(found.slots)
-            work = work.plus(found.work)
-        return np.concatenate([_NO_SLOTS, *parts]), work
 
     def accesses(self, slot: int) -> tuple[list[tuple[Access, bool]], bool]:
         """How the rows of a slot are found in segments (see `Segment.accesses`), and whether some wait in a delta."""
-        segments, deltas, _ = self.version
+        segments, deltas, _, _ = self.version
         found = [access for segment in segments for access in segment.accesses(slot)]
         return found, any(bool((view.rows.slot == slot).any()) for _, view in deltas)
 

@@ -174,7 +174,7 @@ def _add_lists(
     before = lists
     lists, passed = add_list(begins, runs, about[UP(line + CELL)] + space, lists, passed, met)
     # Where lists are short, those that are fetched while others are scanned come too late.
-    prefetch(entry, 2 * met[0][UP(before)])
+    prefetch(entry, 2 * met[0][UP(before)] * (lists - before))
     lists = _add_presence(about, bounds, line, space, space, lists, met)
     if len(point_key) > 0 and point_start[UP(dimension)] < point_start[UP(dimension + 1)]:
         number = I64(find_point(dimension, low[UP(dimension)], point_start, point_key, point_table))

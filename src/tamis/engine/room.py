@@ -10,65 +10,64 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.packed import Packed, packed
 from tamis.engine.body import Body
-from tamis.engine.match import NO_ROOM_ENTRIES, NO_ROOM_LISTS, scratch_for
+from tamis.engine.match import NO_ROOM_LISTS, NO_ROOM_OUT, scratch_for
 from tamis.engine.owners import EventScratch
-from tamis.engine.packed import Packed, packed
 
 _ROWS = 1 << 16
 _ENTRIES = 1 << 16
 _LISTS = 256
-_SINGLE = 1 << 14
 
 
 class HasBody(Protocol):
     body: Body
 
 
-class Room:
-    """The buffers of one thread for one segment. They grow when a kernel says what it lacks."""
+class BodyScratch:
+    """What a thread needs to match against the body of a segment; it grows when a kernel says what it lacks.
+
+    Between calls of kernels there is nothing in it, so all calls in a thread may share it.
+    """
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._entries = min(_ENTRIES, (len(body.entry) + len(body.run_entry)) // 2)
+        self.entries = min(_ENTRIES, (len(body.entry) + len(body.run_entry)) // 2)
         self._lists = _LISTS
-        self._scratch = scratch_for(body, self._entries, self._lists)
-        self.packed_scratch = packed(self._scratch)
-        self.rows = np.empty(max(self._entries, 1024), np.uint32)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self.arrays = scratch_for(self._body, self.entries, self._lists)
+        self.packed = packed(self.arrays)
+
+    def enlarge(self, lack: int, need: int) -> None:
+        """Make room for what `match_rows` lacked: entries or lists."""
+        if lack == NO_ROOM_LISTS:
+            self._lists = need
+        else:
+            self.entries = need + need // 2
+        self._lay_out()
+
+
+class Room:
+    """The buffers of one thread for one segment."""
+
+    def __init__(self, body: Body) -> None:
+        self._scratch = BodyScratch(body)
+        self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
         self._clauses = np.empty(0, np.int32)
         self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._counts = np.zeros(1, np.int64)
-        self.work = np.zeros(3, np.int64)
-        """What `match_single` adds its work to."""
-        self.out = np.empty(_SINGLE, np.int32)
-        """Where `match_single` writes slots."""
-        self._single_clauses = np.empty(_SINGLE, np.int32)
-        self._dimensions = -1
-        self._packed_single: Packed = np.zeros(0, np.int64)
 
-    def packed_single(self, dimensions: int) -> Packed:
-        """All buffers for `match_single`: scratch, rows, counts, work, the event by dimension, slots, clauses."""
-        if self._dimensions < dimensions:
-            event = self.event(dimensions)
-            buffers = (self.rows, self._counts, self.work, *event, self.out, self._single_clauses)
-            self._packed_single = packed((*self._scratch, *buffers))
-            self._dimensions = len(event.value)
-        return self._packed_single
+    @property
+    def packed_scratch(self) -> Packed:
+        return self._scratch.packed
 
     def enlarge(self, lack: int, need: int) -> None:
         """Make room for what `match_rows` lacked."""
-        if lack == NO_ROOM_LISTS:
-            self._lists = need
-        elif lack == NO_ROOM_ENTRIES:
-            self._entries = need + need // 2
-        else:
-            if need > len(self.rows):
-                self.rows = np.empty(need + need // 2, np.uint32)
-                self._dimensions = -1
-            return
-        self._dimensions = -1
-        self._scratch = scratch_for(self._body, self._entries, self._lists)
-        self.packed_scratch = packed(self._scratch)
+        if lack != NO_ROOM_OUT:
+            self._scratch.enlarge(lack, need)
+        elif need > len(self.rows):
+            self.rows = np.empty(need + need // 2, np.uint32)
 
     def event(self, dimensions: int) -> EventScratch:
         """Where an event is laid out by dimension, for so many dimensions."""
@@ -122,14 +121,23 @@ class DeltaRoom:
 
 
 class Rooms(threading.local):
-    """The rooms of each thread."""
+    """The rooms of each thread. One that is taken is nobody else's until it is given back: a call that comes in between, as
+    from the finalizer of some object, makes its own."""
 
     def __init__(self) -> None:
         self._rooms: WeakKeyDictionary[Any, Room] = WeakKeyDictionary()
-        self.delta = DeltaRoom()
+        self._delta: DeltaRoom | None = None
 
-    def of(self, segment: HasBody) -> Room:
-        room = self._rooms.get(segment)
-        if room is None:
-            room = self._rooms[segment] = Room(segment.body)
-        return room
+    def take(self, segment: HasBody) -> Room:
+        room = self._rooms.pop(segment, None)
+        return Room(segment.body) if room is None else room
+
+    def give(self, segment: HasBody, room: Room) -> None:
+        self._rooms[segment] = room
+
+    def take_delta(self) -> DeltaRoom:
+        room, self._delta = self._delta, None
+        return DeltaRoom() if room is None else room
+
+    def give_delta(self, room: DeltaRoom) -> None:
+        self._delta = room

@@ -39,6 +39,9 @@ _WARM = 64
 """Sampling becomes sparser by one whenever so many events have come."""
 _MOST_OF_BATCH = 256
 """No more than this is taken of one batch, so that a large one is not delayed."""
+_EVENTS_PER_COLUMN = 30
+"""Of tables, rows are taken once in so many events for each column, but columns of lists and structs stand for many."""
+_FEWEST_COLUMNS = 50
 _GROWTH = 0.1
 _RENEWED = SIZE // 8
 
@@ -65,6 +68,8 @@ class Sample:
         self._taken = 0
         self._encoding: _Encoding | None = None
         self._rows_put = 0
+        self._seen = 0
+        """How many events had been matched when some were last taken."""
         self.next = 0
         """When so many events have been matched, the next is to be taken: whoever matches compares with this alone."""
 
@@ -77,6 +82,7 @@ class Sample:
             try:
                 # To flatten one takes time in proportion to its attributes.
                 self.next = seen + self._drawn(self._step(seen) * (1 + len(event) // 8))
+                self._seen = seen
                 self._put(event)
             finally:
                 self._lock.release()
@@ -85,10 +91,16 @@ class Sample:
         """Take those that are due of a batch, whose last event is the last of `seen`."""
         count = len(events)
         with self._lock:
-            step = self._step(seen)
+            step = wait = self._step(seen)
             first = min(max(self.next - (seen - count) - 1, 0), count)
-            self.next = seen + self._drawn(step)
-            self._put_rows(events, range(first, count), min(-(-(count - first) // step), _MOST_OF_BATCH))
+            wanted = -(-(count - first) // step)
+            if isinstance(events, pa.Table) and step == SPARSEST:
+                # Taking rows takes time in proportion to the columns, however many they are: so seldom, and more at once.
+                wait = _EVENTS_PER_COLUMN * max(events.num_columns, _FEWEST_COLUMNS)
+                first, wanted = 0, max(-(-(seen - self._seen) // step), 0)
+            self._seen = seen
+            self.next = seen + self._drawn(wait)
+            self._put_rows(events, range(first, count), min(wanted, count - first, _MOST_OF_BATCH))
 
     def take_all(self, events: Sequence[FlatEvent] | pa.Table) -> None:
         """Take a batch, of a large one as many events as there is room for in all."""

@@ -21,7 +21,6 @@ from tamis.engine.owners import Owners, name_owners, packed_owners
 from tamis.engine.room import Room, Rooms
 from tamis.engine.rows import Rows, conjunctions_taken, distinct, nbytes, without_idle_programs
 from tamis.engine.scale import MOST_SPACES
-from tamis.engine.single import NO_ROOM, match_single
 
 
 class Segment:
@@ -40,8 +39,8 @@ class Segment:
         for array in _arrays((table, owners, programs, body)):
             # Numba compiles anew for arrays that may not be written to, as those of mapped files: let all be like them.
             array.setflags(write=False)
-        self._packed_body = packed_body(body)
-        self._packed_owners = packed_owners(owners, body.row, table, programs)
+        self.packed = packed_body(body), packed_owners(owners, body.row, table, programs)
+        """The body and the owners, as kernels take them."""
 
     @classmethod
     def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
@@ -129,34 +128,22 @@ class Segment:
         counts = np.zeros(len(batch.start) - 1, np.int64)
         parts: list[Slots] = []
         work = np.zeros(3, np.int64)
-        room = rooms.of(self)
+        room = rooms.take(self)
         event = 0
         while event < len(counts):
             stopped, _, lack, need = match_rows(
-                self._packed_body, batch, room.packed_scratch, (event, len(counts)), counts, room.rows, work
+                self.packed[0], batch, room.packed_scratch, (event, len(counts)), counts, room.rows, work
             )
             work[2] += self._name(batch, (event, stopped), counts, room, dimensions, life, parts)
             event = stopped
             if lack:
                 room.enlarge(lack, need)
+        rooms.give(self, room)
         slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
         done = Work(*work.tolist())
         self.watch.events += len(counts)
         self.watch.entries += done.entries
         return Found(counts, slots, done)
-
-    def match_single(self, batch: EventBatch, dimensions: int, life: Life, rooms: Rooms) -> tuple[Slots, Work]:
-        """Match a batch of one event."""
-        room = rooms.of(self)
-        count = match_single(self._packed_body, self._packed_owners, room.packed_single(dimensions), batch, life)
-        if count == NO_ROOM:
-            found = self.match(batch, dimensions, life, rooms)
-            return found.slots, found.work
-        work = Work(*room.work.tolist())
-        room.work[:] = 0
-        self.watch.events += 1
-        self.watch.entries += work.entries
-        return room.out[:count].copy(), work
 
     def _name(
         self,
@@ -175,7 +162,7 @@ class Segment:
         while event < stop:
             out = np.empty(size, np.int32)
             event, at, filled, judged = name_owners(
-                self._packed_owners,
+                self.packed[1],
                 batch,
                 life,
                 (room.rows, counts),

@@ -1,31 +1,261 @@
-"""Matching one event against a segment in one call: what surrounds the kernel would cost more than the kernel."""
+"""Matching one event in one call: what surrounds the kernels would cost more than the kernels.
+
+All that the call needs is packed once for a version of the engine, and used for as long as that is the newest:
+
+    packed    event  its arrays  died  buffers ...   segments                         deltas              now
+                                                     body owners scratch  body ...    columns owners ...
+
+Only addresses are kept, neither segments nor deltas: whoever matches holds the version, and others may go.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
-from tamis.encoding.kernel import lean_kernel
-from tamis.engine.match import match_rows
-from tamis.engine.owners import EventScratch, name_owners
-from tamis.engine.packed import i4, i8, u4
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import Conjunctions
+from tamis.encoding.events import EventBatch
+from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
+from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u1, u4
+from tamis.encoding.predicates import Predicates
+from tamis.engine.delta import DeltaView, Firsts, scan_delta
+from tamis.engine.found import Life, Slots
+from tamis.engine.match import NO_ROOM_OUT, match_rows
+from tamis.engine.numbers import UP
+from tamis.engine.owners import EventScratch, name_owners, packed_owners
+from tamis.engine.room import BodyScratch
+from tamis.engine.segment import Segment
 
 NO_ROOM = -1
+NOT_SMALL = -2
+"""The event has numbers of which only labels tell the key; see `unpack_event`."""
+# What may be lacking besides what `match_rows` may lack.
+_NO_ROOM_SLOTS, _NO_ROOM_DIMENSIONS = 4, 5
+_OUT = 1 << 14
+_ROWS = 1 << 16
+_DIMENSIONS = 256
+_NO_IDS = np.zeros(0, np.int64)
+# Where `packed` has what.
+_EVENT, _PLACE, _START, _DIED, _ROWS_FOUND, _COUNTS, _WORK, _LACK, _VALUE, _VALUES = range(10)
+_LOWEST, _HIGHEST, _OUT_SLOTS, _CLAUSES, _NAMES, _SEGMENTS, _DELTAS, _IDS, _NUMBERS = range(10, 19)
+# How many arrays a segment and a delta have.
+_OF_SEGMENT, _OF_DELTA = 3, 10
+
+
+class Seen(Protocol):
+    """A version of the engine."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def segments(self) -> tuple[Segment, ...]: ...
+    @property
+    def deltas(self) -> tuple[tuple[Any, DeltaView], ...]: ...
+    @property
+    def life(self) -> Life: ...
+
+
+class _Buffers(NamedTuple):
+    """What kernels write to, in the order of `packed`."""
+
+    rows: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.int64]
+    work: npt.NDArray[np.int64]
+    """What each part did, three numbers as in `Work`."""
+    lack: npt.NDArray[np.int64]
+    """Which part lacked room, of what, and how much it needs."""
+    value: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+    lowest: npt.NDArray[np.int64]
+    highest: npt.NDArray[np.int64]
+    out: Slots
+    clauses: Slots
+    names: npt.NDArray[np.int64]
+
+
+class Single:
+    """An event and its match, in buffers of one thread."""
+
+    def __init__(self, scratches: WeakKeyDictionary[Segment, BodyScratch]) -> None:
+        self.event = OneEvent()
+        self._scratches = scratches
+        self._words: npt.NDArray[np.int64] | None = None
+        self._number = -1
+        self._ids: npt.NDArray[np.int64] | None = None
+        self._out, self._rows, self._dimensions = _OUT, _ROWS, _DIMENSIONS
+
+    def match(self, version: Seen, ids: npt.NDArray[np.int64] | None) -> int:
+        """Match the event that was put into `event`; returns how many slots it satisfies, or NOT_SMALL.
+
+        `ids` are the names of all slots where they are numbers.
+        """
+        if version.number != self._number or ids is not self._ids or self._words is not self.event.words:
+            self._prepare(version, ids)
+        count = match_single(self._packed)
+        while count == NO_ROOM:
+            self._enlarge(version)
+            self._prepare(version, ids)
+            count = match_single(self._packed)
+        return count
+
+    def slots(self, count: int) -> Slots:
+        """The slots that were found, until the next match."""
+        return self._buffers.out[:count]
+
+    def names(self, count: int) -> list[Any]:
+        """The names of the slots that were found, where they are numbers."""
+        names: list[Any] = self._buffers.names[:count].tolist()
+        return names
+
+    def work(self, version: Seen) -> list[int]:
+        """How much the match was, all parts together, as in `Work`; segments take note of it."""
+        work: list[int] = self._buffers.work.tolist()
+        at = 0
+        for segment in version.segments:
+            watch = segment.watch
+            watch.events += 1
+            watch.entries += work[at]
+            at += 3
+        return work if len(work) == 3 else [sum(work[at::3]) for at in range(3)]
+
+    def _prepare(self, version: Seen, ids: npt.NDArray[np.int64] | None) -> None:
+        """Pack what the kernel needs. The caller holds the version while that is used."""
+        parts = len(version.segments) + len(version.deltas)
+        most = max((view.rows.number for _, view in version.deltas), default=0)
+        self._rows = max(self._rows, most)
+        room = self._dimensions
+        self._buffers = buffers = _Buffers(
+            np.empty(self._rows, np.uint32),
+            np.zeros(1, np.int64),
+            np.zeros(3 * parts, np.int64),
+            np.zeros(3, np.int64),
+            np.zeros(room, np.int64),
+            np.zeros(room, np.int64),
+            np.full(room, KEY_MAX),
+            np.full(room, KEY_MIN),
+            np.empty(self._out, np.int32),
+            np.empty(self._out, np.int32),
+            np.empty(0 if ids is None else self._out, np.int64),
+        )
+        self._words = words = self.event.words
+        self._place, self._start = np.zeros(6, np.int64), np.zeros(2, np.int64)
+        self._place[2] = self._place[4] = address_of(words) + 8 * HEAD
+        scratches = [self._scratch(segment) for segment in version.segments]
+        self._scratch_arrays = [(scratch.packed, scratch.arrays) for scratch in scratches]
+        self._segments = _joined(
+            packed((*segment.packed, scratch.packed))
+            for segment, scratch in zip(version.segments, scratches, strict=True)
+        )
+        numbers = np.arange(most, dtype=np.int32)
+        self._owners = [
+            packed_owners(view.owners, numbers, view.rows.table, view.rows.programs) for _, view in version.deltas
+        ]
+        self._kept = numbers
+        self._deltas = _joined(
+            packed((*view.firsts, view.rows.table.start, *view.rows.table.predicates, owners))
+            for (_, view), owners in zip(version.deltas, self._owners, strict=True)
+        )
+        died, now = version.life
+        arrays = (words, self._place, self._start, died, *buffers, self._segments, self._deltas)
+        self._packed = packed((*arrays, _NO_IDS if ids is None else ids), (now,))
+        self._number, self._ids = version.number, ids
+
+    def _scratch(self, segment: Segment) -> BodyScratch:
+        scratch = self._scratches.get(segment)
+        if scratch is None:
+            scratch = self._scratches[segment] = BodyScratch(segment.body)
+        return scratch
+
+    def _enlarge(self, version: Seen) -> None:
+        """Make room for what the last call lacked."""
+        part, lack, need = self._buffers.lack.tolist()
+        if lack == _NO_ROOM_SLOTS:
+            self._out *= 4
+        elif lack == _NO_ROOM_DIMENSIONS:
+            self._dimensions = need + need // 2
+        elif lack == NO_ROOM_OUT:
+            self._rows = need + need // 2
+        else:
+            self._scratch(version.segments[part]).enlarge(lack, need)
+
+
+class Singles(threading.local):
+    """What each thread matches single events in. Whoever matches takes it away meanwhile (sets `free` to None), so that a call
+    that comes in between, as from the finalizer of some object, makes its own."""
+
+    def __init__(self) -> None:
+        self._scratches: WeakKeyDictionary[Segment, BodyScratch] = WeakKeyDictionary()
+        self.free: Single | None = None
+
+    def new(self) -> Single:
+        return Single(self._scratches)
+
+
+def _joined(parts: Any) -> Packed:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 @lean_kernel
-def match_single(body: Any, owners: Any, room: Any, batch: Any, life: Any) -> int:
-    """Write the slots that one event satisfies; returns how many, or NO_ROOM.
-
-    Segment, owners and room are packed; see `Room.packed_single` for the order of the latter.
-    """
-    rows, counts, work = u4(room, 14), i8(room, 15), i8(room, 16)
-    _, _, lack, _ = match_rows(body, batch, room, (0, 1), counts, rows, work)
-    if lack:
+def match_single(given: Any) -> int:
+    """Write the slots that the event satisfies; returns how many, NO_ROOM or NOT_SMALL."""
+    place, start = i8(given, _PLACE), i8(given, _START)
+    if not unpack_event(i8(given, _EVENT), start, place):
+        return NOT_SMALL
+    batch = EventBatch(start, i4(place, 0), i8(place, 1), i8(place, 2))
+    life = Life(i8(given, _DIED), given[2 * _NUMBERS])
+    segments, deltas = i8(given, _SEGMENTS), i8(given, _DELTAS)
+    rows, counts, work = u4(given, _ROWS_FOUND), i8(given, _COUNTS), i8(given, _WORK)
+    scratch = EventScratch(i8(given, _VALUE), i8(given, _VALUES))
+    extent = i8(given, _LOWEST), i8(given, _HIGHEST)
+    out, clauses, lacking = i4(given, _OUT_SLOTS), i4(given, _CLAUSES), i8(given, _LACK)
+    most = 0
+    for d in batch.dimension:
+        most = max(most, d + 1)
+    if most > len(scratch.value):
+        lacking[1], lacking[2] = _NO_ROOM_DIMENSIONS, most
         return NO_ROOM
-    scratch = EventScratch(i8(room, 17), i8(room, 18))
-    out = i4(room, 19), i4(room, 20)
-    event, _, filled, compared = name_owners(owners, batch, life, (rows, counts), (0, 1, 0), scratch, out)
-    if event == 0:
-        return NO_ROOM
-    work[2] += compared
+    work[:] = 0
+    filled = 0
+    of_segments = len(segments) // (2 * _OF_SEGMENT)
+    for part in range(len(work) // 3):
+        done = work[3 * part : 3 * part + 3]
+        if part < of_segments:
+            at = part * _OF_SEGMENT
+            owners = i8(segments, at + 1)
+            _, _, lack, need = match_rows(i8(segments, at), batch, i8(segments, at + 2), (0, 1), counts, rows, done)
+            if lack:
+                lacking[0], lacking[1], lacking[2] = part, lack, need
+                return NO_ROOM
+        else:
+            at = (part - of_segments) * _OF_DELTA
+            owners = i8(deltas, at + 9)
+            _scan(deltas, at, batch, scratch, extent, counts, rows, done)
+        event, _, found, compared = name_owners(
+            owners, batch, life, (rows, counts), (0, 1, 0), scratch, (out[filled:], clauses)
+        )
+        if event == 0:
+            lacking[1] = _NO_ROOM_SLOTS
+            return NO_ROOM
+        done[2] += compared
+        filled += found
+    names, ids = i8(given, _NAMES), i8(given, _IDS)
+    for i in range(min(filled, len(names))):
+        names[UP(i)] = ids[UP(out[UP(i)])]
     return filled
+
+
+@inlined
+def _scan(deltas: Any, at: int, batch: Any, scratch: Any, extent: Any, counts: Any, rows: Any, done: Any) -> None:
+    """Note the rows of a delta that the event satisfies."""
+    firsts = Firsts(i4(deltas, at), i8(deltas, at + 1), i8(deltas, at + 2))
+    predicates = Predicates(
+        i4(deltas, at + 4), u1(deltas, at + 5), i8(deltas, at + 6), i8(deltas, at + 7), i8(deltas, at + 8)
+    )
+    table = Conjunctions(i8(deltas, at + 3), predicates)
+    scan_delta(firsts, table, batch, (0, 1), (scratch, extent), counts, rows, done)

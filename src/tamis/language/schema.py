@@ -130,6 +130,11 @@ class Schema:
                     message = f"{shortened(value)} is a {kind}, the schema declares a {declared.kind}"
                     raise EventError(message, row=row, attribute=name)
 
+    def allows(self, attribute: str, kind: Kind) -> bool:
+        """Whether an event may have a value of this kind: what is not declared may have any."""
+        declared = self._declared.get(attribute)
+        return declared is None or declared.kind is kind
+
     def check_column(self, attribute: str, kind: Kind, rows: npt.NDArray[np.int64]) -> None:
         """`check_event` for a column of a batch: the values of one attribute are of one kind, `rows` has the ascending
         row of each."""

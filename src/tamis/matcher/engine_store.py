@@ -7,10 +7,10 @@ together: the gate keeps constants from changing in between. Matching itself nee
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Container, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from tamis.encoding.compile import Compiler
 from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import encode_table
-from tamis.encoding.events import EncodedEvents, EventBatch, encode_event, encode_flat
+from tamis.encoding.event_table import TableEncoder, encode_table
+from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat, encode_plain
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_rows import PredicateRows
@@ -31,12 +31,14 @@ from tamis.engine.found import Found, Work
 from tamis.engine.rows import Rows
 from tamis.engine.sample import Sample
 from tamis.engine.segment import Segment
+from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.snapshot import frozen
 from tamis.engine.top import keep_heaviest
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows, RowCompiler
+from tamis.matcher.crew import each
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.plan import Plan, plan_of
@@ -49,6 +51,8 @@ _MOST_PENDING = 256
 _FEWEST_TO_SWEEP = 1024
 # A thread is given so many parts of a batch, since some events take longer than others.
 _PARTS = 4
+# Fewer rows of a table than this are encoded sooner than another thread begins.
+_FEWEST_ENCODED = 128
 
 
 @dataclass(slots=True)
@@ -78,7 +82,8 @@ class Contents(NamedTuple):
 class _Seen(NamedTuple):
     """Encoded events, and what of the store belongs to that moment."""
 
-    encoded: EncodedEvents
+    encoded: list[EncodedEvents]
+    """One part after another."""
     version: Version
     ids: Ids
     weights: GrowingArray
@@ -285,56 +290,88 @@ class EngineStore(Store[ClauseRows]):
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
         if self._pending or self._leaving:
             self.flush()
+        singles = self.engine.singles
+        single = singles.free or singles.new()
+        singles.free = None
         with self._gate.lock:
-            seen = self._seen(encode_event(event, self.dimensions))
-        slots, work = self.engine.match_single(seen.version, seen.encoded.batch, seen.dimensions)
-        self._count(1, seen.encoded.mismatched, work)
-        if self.done.events >= self.sample.next:
-            self.sample.take_one(flatten(event), self.done.events)
-            self.engine.follow()
+            mismatched = single.event.pack(event, self.dimensions)
+            version, ids, weights = self.engine.version, self.ids, self._weights
+        numbers = ids.numbers
+        count = NOT_SMALL if mismatched is None else single.match(version, numbers)
+        if mismatched is None or count == NOT_SMALL:
+            version, ids, weights, mismatched = self._put(event, single)
+            numbers = ids.numbers
+            count = single.match(version, numbers)
+        entries, survivors, compared = single.work(version)
+        found: list[Any]
         if k is not None:
-            _, slots = keep_heaviest(np.array([len(slots)]), slots, seen.weights.view(), k)
-        return seen.ids.name(slots)
+            _, slots = keep_heaviest(np.array([count]), single.slots(count), weights.view(), k)
+            found = ids.name(slots)
+        else:
+            found = single.names(count) if numbers is not None else ids.name(single.slots(count))
+        singles.free = single
+        done = self.done
+        with self._counting:
+            done.events += 1
+            done.candidates += entries
+            done.survivors += survivors
+            done.compared += compared
+            done.mismatched += mismatched
+        if done.events >= self.sample.next:
+            self.sample.take_one(flatten(event), done.events)
+            self.engine.follow()
+        return found
+
+    def _put(self, event: Mapping[str, Any], single: Single) -> tuple[Version, Ids, GrowingArray, int]:
+        """Encode an event that `OneEvent.pack` does not take; returns what of the store belongs to that moment."""
+        with self._gate.lock:
+            encoded = encode_plain(event, self.dimensions)
+            seen = self.engine.version, self.ids, self._weights
+        if encoded is None:
+            flat = flatten(event)  # Not behind the gate: anybody's code may run, and come here again.
+            with self._gate.lock:
+                encoded = encode_flat([flat], self.dimensions)
+                seen = self.engine.version, self.ids, self._weights
+        single.event.put(encoded.batch)
+        return *seen, encoded.mismatched
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
         self.flush()
         with self._gate.reading():
-            seen = self._seen(encode_flat(events, self.dimensions))
+            seen = self._seen([encode_flat(events, self.dimensions)])
         return self._matched(seen, events, threads, k)
 
     def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
         self.flush()
         with self._gate.reading():
-            seen = self._seen(encode_table(events, self.dimensions, schema))
+            seen = self._seen(self._encoded(TableEncoder(events, self.dimensions, schema), len(events), threads))
         return self._matched(seen, events, threads, k)
 
-    def _seen(self, encoded: EncodedEvents) -> _Seen:
+    def _encoded(self, encoder: TableEncoder, count: int, threads: int) -> list[EncodedEvents]:
+        """Encode a table, each thread some of its rows."""
+        shares = _shares(count, min(threads, count // _FEWEST_ENCODED))
+        if len(shares) > 1:
+            try:
+                return each(lambda share: encoder.rows(*share), shares, threads)
+            except Exception:
+                pass  # Something is wrong with the table: the whole of it tells what comes first, and in which row.
+        return [encoder.rows(0, count)]
+
+    def _seen(self, encoded: list[EncodedEvents]) -> _Seen:
         return _Seen(encoded, self.engine.version, self.ids, self._weights, len(self.dimensions))
 
     def _matched(self, seen: _Seen, events: list[FlatEvent] | pa.Table, threads: int, k: int | None) -> Matched:
-        found = self._in_threads(seen.version, seen.encoded.batch, seen.dimensions, threads)
-        self._count(len(found.counts), seen.encoded.mismatched, found.work)
+        def match(batch: EventBatch) -> Found:
+            found = self.engine.match(seen.version, batch, seen.dimensions)
+            return found if k is None else _heaviest(seen, found, k)
+
+        found = each(match, _parts([encoded.batch for encoded in seen.encoded], threads), threads)
+        mismatched = sum(encoded.mismatched for encoded in seen.encoded)
+        self._count(len(events), mismatched, functools.reduce(Work.plus, [part.work for part in found], Work()))
         if len(events) and self.done.events >= self.sample.next:
             self.sample.take_due(events, self.done.events)
             self.engine.follow()
-        if k is not None:
-            found = _heaviest(seen, found, k)
-        return Matched(found.counts, found.slots, seen.ids, seen.version)
-
-    def _in_threads(self, version: Version, batch: EventBatch, dimensions: int, threads: int) -> Found:
-        events = len(batch.start) - 1
-        parts = min(events, threads * _PARTS)
-        if threads == 1 or parts < 2:
-            return self.engine.match(version, batch, dimensions)
-        bounds = np.linspace(0, events, parts + 1).astype(np.int64).tolist()
-        batches = [batch._replace(start=batch.start[first : last + 1]) for first, last in itertools.pairwise(bounds)]
-        with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(lambda part: self.engine.match(version, part, dimensions), batches))
-        work = found[0].work
-        for part in found[1:]:
-            work = work.plus(part.work)
-        counts, slots = (np.concatenate([part[column] for part in found]) for column in (0, 1))
-        return Found(counts, slots, work)
+        return Matched([(part.counts, part.slots) for part in found], seen.ids, seen.version, threads)
 
     def _count(self, events: int, mismatched: int, work: Work) -> None:
         done = self.done
@@ -386,6 +423,24 @@ class EngineStore(Store[ClauseRows]):
             "compared": done.compared,
             "mismatched": done.mismatched,
         }
+
+
+def _shares(count: int, shares: int) -> list[tuple[int, int]]:
+    """So many rows in shares of nearly one size: the first row of each, and where it ends."""
+    shares = max(shares, 1)
+    return list(itertools.pairwise(count * share // shares for share in range(shares + 1)))
+
+
+def _parts(batches: list[EventBatch], threads: int) -> list[EventBatch]:
+    """The same events in parts for so many threads."""
+    if threads == 1:
+        return batches
+    of_each = -(-threads * _PARTS // len(batches))
+    return [
+        batch._replace(start=batch.start[first : last + 1])
+        for batch in batches
+        for first, last in _shares(len(batch.start) - 1, min(of_each, len(batch.start) - 1))
+    ]
 
 
 def _heaviest(seen: _Seen, found: Found, k: int) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +61,21 @@ class _Dictionary:
     def __init__(self, changes: int, encoded: pa.DictionaryArray) -> None:
         self.changes = changes
         self.names = encoded.dictionary
-        self.places = encoded.indices.to_numpy()
+        self.places = encoded.indices.to_numpy().copy()  # which may be written to, as kernels are compiled for
+
+
+class Names(NamedTuple):
+    """What slots are called."""
+
+    place: npt.NDArray[Any]
+    """By slot its id, or where that is in the dictionary."""
+    dictionary: pa.Array | None
+
+    def column(self, places: npt.NDArray[Any]) -> pa.Array:
+        """The ids of slots whose `place` was looked up."""
+        if self.dictionary is None:
+            return pa.array(places)
+        return pa.DictionaryArray.from_arrays(pa.array(places), self.dictionary, safe=False)
 
 
 class Ids:
@@ -202,6 +216,11 @@ class Ids:
     def remove(self, identifier: Id) -> None:
         del self._slots[identifier]
 
+    @property
+    def numbers(self) -> npt.NDArray[np.int64] | None:
+        """The ids by slot, and perhaps more behind them, where they are int; None where they are str, or there are none."""
+        return self._numbers.data if self.type is int else None
+
     def name(self, slots: npt.NDArray[Any]) -> list[Id]:
         """The ids of slots, as a list."""
         if self.type is int:
@@ -214,18 +233,24 @@ class Ids:
 
     def column(self, slots: npt.NDArray[np.int32]) -> pa.Array:
         """The ids of slots, as an Arrow array: numbers, or strings by dictionary."""
+        names = self.names(len(slots))
+        if names is not None:
+            return names.column(names.place[slots])
+        used, places = np.unique(slots, return_inverse=True)
+        texts = pa.array(self.name(used), pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), texts)
+
+    def names(self, count: int) -> Names | None:
+        """The names of all slots, for a column of so many; None where that takes longer than to find those alone."""
         if self.type is int:
-            return pa.array(self._numbers.view()[slots])
+            return Names(self._numbers.data, None)
         dictionary, changes = self._dictionary, self._changes
-        fresh = dictionary is not None and dictionary.changes == changes
-        if not fresh and _FEW * len(slots) < self._room():
-            # Laying out all ids anew, for a few after a change, would cost more than finding those.
-            used, places = np.unique(slots, return_inverse=True)
-            names = pa.array(self.name(used), pa.string())
-            return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), names)
-        if dictionary is None or not fresh:
+        if dictionary is None or dictionary.changes != changes:
+            if _FEW * count < self._room():
+                # Laying out all ids anew, for a few after a change, would cost more than finding those.
+                return None
             dictionary = self._dictionary = _Dictionary(changes, self._all_texts().dictionary_encode())
-        return pa.DictionaryArray.from_arrays(dictionary.places[slots], dictionary.names)
+        return Names(dictionary.places, dictionary.names)
 
     def _all_texts(self) -> pa.Array:
         """The names of all slots."""

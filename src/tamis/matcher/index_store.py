@@ -257,7 +257,7 @@ class IndexStore(Store[Clauses]):
         counts = np.bincount(rows, minlength=len(encoded.batch.start) - 1)
         if k is not None:
             counts, slots = keep_heaviest(counts, slots, self._weights.view(), k)
-        return Matched(counts, slots, self.ids, self.ids)
+        return Matched([(counts, slots)], self.ids, self.ids)
 
     def match(self, encoded: EncodedEvents) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """All pairs of event row and slot, each once, grouped by event."""

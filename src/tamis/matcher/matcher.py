@@ -23,6 +23,7 @@ from tamis.language.values import is_iterable
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.ids import Id, plain_id
 from tamis.matcher.index_store import IndexStore
+from tamis.matcher.naming import named
 from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
 from tamis.matcher.plan import Plan
 from tamis.matcher.reading import arrow_errors, as_table, read_events
@@ -222,7 +223,7 @@ class Matcher:
         ------
         EventError, TableError
         """
-        return _as_table(self._matched(events, threads, k))
+        return named(self._matched(events, threads, k))
 
     def match_iter(
         self, batches: Iterable[Any], threads: int | None = None, k: int | None = None
@@ -243,7 +244,7 @@ class Matcher:
             read = read_events(batch)
             for start in range(0, len(read), _PART):
                 part = read.slice(start, _PART) if isinstance(read, pa.Table) else read[start : start + _PART]
-                yield _as_table(self._matched_events(part, threads, k, first), first)
+                yield named(self._matched_events(part, threads, k, first), first)
                 first += len(part)
 
     def count_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.int64]:
@@ -382,11 +383,6 @@ class Matcher:
             for row, event in enumerate(events):
                 self._schema.check_event(event, first + row)
         return self._store.match_flat(events, workers, limit)
-
-
-def _as_table(matched: Matched, first: int = 0) -> pa.Table:
-    rows = np.repeat(np.arange(first, first + len(matched.counts)), matched.counts)
-    return pa.table({"event": pa.array(rows, pa.int64()), "subscription": matched.ids.column(matched.slots)})
 
 
 def _kept(given: Any, read: Expression) -> str | Expression:

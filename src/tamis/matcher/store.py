@@ -29,11 +29,21 @@ ClausesT = TypeVar("ClausesT")
 class Matched(NamedTuple):
     """The slots that each event of a batch satisfies, one event after another, and the ids that name them."""
 
-    counts: npt.NDArray[np.int64]
-    slots: npt.NDArray[np.int32]
+    parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]
+    """How many each event has, and which: of some events, then of the next."""
     ids: Ids
     held: object
     """While this lives, no slot is given to another subscription."""
+    threads: int = 1
+    """How many may name them."""
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        return np.concatenate([np.zeros(0, np.int64), *(counts for counts, _ in self.parts)])
+
+    @property
+    def slots(self) -> npt.NDArray[np.int32]:
+        return np.concatenate([np.zeros(0, np.int32), *(slots for _, slots in self.parts)])
 
 
 class Store(ABC, Generic[ClausesT]):

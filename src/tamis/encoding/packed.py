@@ -28,12 +28,18 @@ from tamis.encoding.kernel import COMPILED
 Packed = npt.NDArray[np.int64]
 
 
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Where the elements of an array lie."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
 def packed(arrays: Iterable[npt.NDArray[Any]], numbers: Iterable[int] = ()) -> Packed:
     """Pack arrays, which must be contiguous, and the numbers that go with them."""
     flat: list[int] = []
     for array in arrays:
         assert array.flags.c_contiguous
-        flat += (array.__array_interface__["data"][0], array.size)
+        flat += (address_of(array), array.size)
     return np.array([*flat, *numbers], np.int64)
 
 
@@ -77,6 +83,11 @@ def _reader(dtype: type[np.generic]) -> Any:
 
 u1 = _reader(np.uint8)
 b1 = _reader(np.bool_)
+i1 = _reader(np.int8)
+i2 = _reader(np.int16)
+u2 = _reader(np.uint16)
 i4 = _reader(np.int32)
 u4 = _reader(np.uint32)
 i8 = _reader(np.int64)
+f4 = _reader(np.float32)
+f8 = _reader(np.float64)

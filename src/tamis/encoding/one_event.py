@@ -1,0 +1,167 @@
+"""One event in a buffer that is used again and again, as a kernel takes it: to allocate arrays would cost more than to fill them.
+
+    word   0        1      2          3             4 ...
+           numbers  keys   intervals  dimensions    doubles | keys | the highest of each, if `intervals` | dimensions
+                                      their address
+
+Numbers come as doubles, which the kernel makes keys of (see `unpack_event`), all other values as keys. The dimensions lie behind
+them, or with the *form* of the event: a stream has few combinations of attributes, and a form is what is known of one.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.events import EventBatch, plain_values
+from tamis.encoding.kernel import inlined
+from tamis.encoding.keys import ascended, is_small
+from tamis.encoding.packed import address_of
+
+HEAD = 4
+_WORDS = 1024
+# Names that are joined by what no usual name holds tell the attributes of an event, whatever class they are of.
+_BETWEEN = "\0"
+_MOST_FORMS = 4096
+_NUMBERS = frozenset({int, float})
+_SEEN_ONCE = None
+
+
+class Form(NamedTuple):
+    """The attributes of an event, all of them asked about, as numbers and not otherwise."""
+
+    pack: Callable[..., None]
+    size: int
+    dimension: npt.NDArray[np.int32]
+    address: int
+
+
+class OneEvent:
+    """The buffer of one thread."""
+
+    def __init__(self) -> None:
+        self._reserve(_WORDS)
+        self._form: Form | None = None
+        """Kept alive while the buffer has its address."""
+
+    def _reserve(self, words: int) -> None:
+        # Python writes to bytes, the kernel reads words.
+        self._bytes = bytearray(8 * words)
+        self.words = np.frombuffer(self._bytes, np.int64)
+        self._address = address_of(self.words)
+        self._most = 2 * (words - HEAD - 1) // 5
+        """So many values have room, with their highest keys and their dimensions."""
+
+    def pack(self, event: Any, dimensions: Dimensions) -> int | None:
+        """Take an event as it was given; returns how many attributes were mismatched, None if it must be encoded otherwise.
+
+        Whether its numbers are such that codes tell them apart the kernel finds out. The caller sees to it that dimensions do
+        not change meanwhile; only code of Python's own classes runs here.
+        """
+        if type(event) is not dict or len(event) > self._most:
+            return None
+        try:
+            names = _BETWEEN.join(event)
+            form = dimensions.forms.get(names)
+            if form is not None and _NUMBERS.issuperset(map(type, event.values())):
+                form.pack(self._bytes, 0, form.size, 0, 0, form.address, *event.values())
+                self._form = form
+                return 0
+            if dimensions.numbers_expected and self._pack_numbers(event, names, dimensions):
+                return 0
+            return self._pack_plain(event, names, dimensions)
+        except Exception:  # names or numbers that are wrong, and classes that cannot be hashed: the long way tells
+            return None
+
+    def _pack_numbers(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> bool:
+        """Take an event of plain numbers, all of them asked about; whether it is one.
+
+        This takes two thirds of the time of `plain_values` if it is, and wastes some if not: so it is tried if the last
+        event was one.
+        """
+        only = dimensions.only_number
+        try:
+            dimension = [
+                # No attribute is called "", so this ends at the first value that is no plain number.
+                only[name if type(name) is str and (type(value) is float or type(value) is int) else ""]
+                for name, value in event.items()
+            ]
+        except KeyError:
+            return False
+        self._write(event.values(), dimension, (), names, dimensions)
+        return True
+
+    def _pack_plain(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> int | None:
+        plain = plain_values(event, dimensions)
+        if plain is None or plain.lo is not plain.hi or len(plain.dimension) > self._most:
+            return None
+        numbers, dimension, keys, _, mismatched = plain
+        self._write(numbers, dimension, keys, names if len(numbers) == len(event) else "", dimensions)
+        return mismatched
+
+    def _write(
+        self, numbers: Collection[float], dimension: list[int], keys: Sequence[int], names: str, dimensions: Dimensions
+    ) -> None:
+        """Fill the buffer; `names` are the attributes joined, if the event is one that may have a form."""
+        count, at = len(numbers), self._address + 8 * (HEAD + len(dimension))
+        _layout(count, len(keys))(self._bytes, 0, count, len(keys), 0, at, *numbers, *keys, *dimension)
+        if names:
+            _note(dimensions.forms, names, dimension)
+
+    def put(self, batch: EventBatch) -> None:
+        """Take an event in keys, the only one of its batch."""
+        count = len(batch.dimension)
+        if count > self._most:
+            self._reserve(HEAD + 4 * count)
+        words, apart = self.words, int(batch.lo is not batch.hi)
+        end = HEAD + count
+        words[:HEAD] = 0, count, apart, self._address + 8 * (end + apart * count)
+        words[HEAD:end] = batch.lo
+        if apart:
+            words[end : end + count] = batch.hi
+            end += count
+        words[end:].view(np.int32)[:count] = batch.dimension
+
+
+def _note(forms: dict[str, Any], names: str, dimension: list[int]) -> None:
+    """Note the attributes of an event; they have a form from the second time on."""
+    if names not in forms:
+        if len(forms) >= _MOST_FORMS:
+            forms.clear()
+        forms[names] = _SEEN_ONCE
+    elif names.count(_BETWEEN) == len(dimension) - 1:
+        array = np.array(dimension, np.int32)
+        pack = struct.Struct(f"{HEAD}q{len(dimension)}d").pack_into
+        forms[names] = Form(pack, len(dimension), array, address_of(array))
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(numbers: int, keys: int) -> Callable[..., None]:
+    return struct.Struct(f"{HEAD}q{numbers}d{keys}q{numbers + keys}i").pack_into
+
+
+@inlined
+def unpack_event(words: Any, start: Any, place: Any) -> bool:
+    """Make keys of the numbers, and write to `place` where dimensions, lowest and highest keys lie, for `packed` to read.
+
+    False: a number is NaN, or one that only labels can tell from others. Unpacking an event once more changes nothing.
+    """
+    numbers, keys, intervals, dimensions = words[0], words[1], words[2], words[3]
+    for i in range(HEAD, HEAD + numbers):
+        if not is_small(words[i]):
+            return False
+    for i in range(HEAD, HEAD + numbers):
+        words[i] = ascended(words[i])
+    count = numbers + keys
+    words[0], words[1] = 0, count
+    start[0], start[1] = 0, count
+    place[0], place[1] = dimensions, count
+    place[3], place[5] = count, count
+    place[4] = place[2] + 8 * count * intervals
+    return True

@@ -1,0 +1,82 @@
+"""Work in parts by several threads, the calling one among them.
+
+The others are kept: a new thread would have to make all buffers anew in which it matches, which takes as long as some hundred
+events do.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# Threads are started when they are needed, so this is no number that anybody has.
+_MOST = 1024
+
+
+class _Pool:
+    """Threads that wait for work."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Threads do not survive a fork."""
+        self._lock = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def begin(self, labour: Callable[[], None], helpers: int) -> list[Future[None]]:
+        """Let so many threads labour; fewer, or none, when Python is about to end."""
+        futures: list[Future[None]] = []
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="tamis-match")
+            with suppress(RuntimeError):
+                while len(futures) < helpers:
+                    futures.append(self._threads.submit(labour))
+        return futures
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forget)
+
+
+def each(work: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
+    """What `work` makes of each item, in their order. Should it raise, the first error that is met is raised, and items may be
+    left out."""
+    helpers = min(threads, len(items)) - 1
+    if helpers < 1:
+        return [work(item) for item in items]
+    results: list[Any] = [None] * len(items)
+    waiting = deque(range(len(items)))
+
+    def labour() -> None:
+        try:
+            while True:
+                try:
+                    at = waiting.popleft()
+                except IndexError:
+                    return
+                results[at] = work(items[at])
+        except BaseException:
+            waiting.clear()
+            raise
+
+    futures = _pool.begin(labour, helpers)
+    try:
+        labour()
+    finally:
+        # Nobody works any more when this returns; whoever was too busy to begin is not waited for.
+        started = [future for future in futures if not future.cancel()]
+        errors = [error for error in (future.exception() for future in started) if error is not None]
+    if errors:
+        raise errors[0]
+    return results

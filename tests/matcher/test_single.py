@@ -1,0 +1,191 @@
+"""One event at a time: buffers are used again by every call of a thread, and by no other at the same time."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.engine import engine, single
+from tamis.engine.segment import Segment
+from tamis.matcher.ids import Ids
+
+COUNT = 300
+
+
+def matcher_of(texts: bool = False, count: int = COUNT) -> tamis.Matcher:
+    """Subscription i wants x = i, or any x from i on where i is a multiple of ten."""
+    matcher = tamis.Matcher()
+    ids: list[Any] = [f"s{number}" if texts else number for number in range(count)]
+    matcher.add_many(ids, [f"x = {number}" if number % 10 else f"x >= {number} AND y > 0" for number in range(count)])
+    return matcher
+
+
+def wanted(x: int, texts: bool = False) -> list[Any]:
+    found = [number for number in range(COUNT) if (number == x if number % 10 else number <= x)]
+    return sorted(f"s{number}" for number in found) if texts else found
+
+
+class Nosy(Mapping[str, Any]):
+    """An event that has another matched while it is read."""
+
+    def __init__(self, matcher: tamis.Matcher, event: dict[str, Any], seen: list[Any]) -> None:
+        self.matcher, self.event, self.seen = matcher, event, seen
+
+    def __getitem__(self, name: str) -> Any:
+        self.seen.append(self.matcher.match({"x": 250, "y": 1}))
+        return self.event[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.event)
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_threads_do_not_disturb_each_other(texts: bool) -> None:
+    matcher = matcher_of(texts)
+    expected = {x: wanted(x, texts) for x in range(0, COUNT, 7)}
+    errors: list[Any] = []
+    together = threading.Barrier(8, timeout=60)
+
+    def match(first: int) -> None:
+        together.wait()
+        for turn in range(40):
+            for x, ids in expected.items():
+                event: dict[str, Any] = {"x": x, "y": 1 + first} if turn % 2 else {"y": 2.5, "x": float(x), "z": "text"}
+                if sorted(matcher.match(event)) != ids:
+                    errors.append((first, turn, x))
+
+    threads = [threading.Thread(target=match, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert matcher.stats()["events"] == 8 * 40 * len(expected)
+
+
+def test_an_event_may_have_others_matched_while_it_is_read() -> None:
+    matcher = matcher_of()
+    seen: list[Any] = []
+    inner = Nosy(matcher, {"a": 1}, seen)
+    for event in (
+        Nosy(matcher, {"x": 33, "y": 1}, seen),
+        {"x": 33, "y": 1, "inner": inner},
+        {"x": 33, "y": 1, "l": (1, 2)},
+    ):
+        assert sorted(matcher.match(event)) == wanted(33)
+    assert [sorted(ids) for ids in seen] == [wanted(250)] * len(seen)
+    assert len(seen) >= 3
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_match_within_a_match_has_its_own_buffers(texts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = matcher_of(texts)
+    expected = wanted(123, texts)
+    work = single.Single.work
+    depth: list[int] = []
+
+    def nosy(self: Any, version: Any) -> list[int]:
+        if len(depth) < 3:
+            depth.append(1)
+            assert sorted(matcher.match({"x": 250, "y": 1})) == wanted(250, texts)
+            assert matcher.match_batch([{"x": 250, "y": 1}] * 3).num_rows == 3 * len(wanted(250))
+        return work(self, version)
+
+    monkeypatch.setattr(single.Single, "work", nosy)
+    assert sorted(matcher.match({"x": 123, "y": 1})) == expected
+    assert len(depth) == 3
+
+
+def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = matcher_of()
+    matcher.add(9999, "x = 7")
+    naming = Segment._name
+    inside: list[int] = []
+
+    def nosy(self: Segment, *given: Any) -> int:
+        if not inside:
+            inside.append(1)
+            assert sorted(matcher.match({"x": 250, "y": 1})) == wanted(250)
+            assert matcher.match_batch([{"x": 250, "y": 1}] * 3).num_rows == 3 * len(wanted(250))
+        return naming(self, *given)
+
+    monkeypatch.setattr(Segment, "_name", nosy)
+    found = matcher.match_batch([{"x": 7, "y": 1}, {"x": 123, "y": 1}], threads=1)
+    assert sorted(found["subscription"].to_pylist()) == sorted([*wanted(7), 9999, *wanted(123)])
+
+
+def test_room_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("_OUT", 2), ("_ROWS", 2), ("_DIMENSIONS", 1)):
+        monkeypatch.setattr(single, name, value)
+    monkeypatch.setattr("tamis.engine.room._ENTRIES", 2)
+    monkeypatch.setattr("tamis.engine.room._LISTS", 1)
+    for texts in (False, True):
+        matcher = matcher_of(texts)
+        assert sorted(matcher.match({"x": 299, "y": 1})) == wanted(299, texts)
+        assert sorted(matcher.match({"x": [11, 12, 13], "y": 1})) == sorted(
+            {*wanted(11, texts), *wanted(12, texts), *wanted(13, texts)}
+        )
+
+
+def test_versions_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
+    matcher = tamis.Matcher()
+    assert matcher.match({"x": 1}) == []
+    living: set[int] = set()
+    for number in range(120):
+        matcher.add(number, f"x < {number} OR d{number} = 1")
+        living.add(number)
+        if number % 3 == 2:
+            matcher.remove(number - 1)
+            living.discard(number - 1)
+        assert sorted(matcher.match({"x": 50})) == sorted(each for each in living if each > 50)
+        assert matcher.match({f"d{number}": 1}) == [number]
+        assert sorted(matcher.match({"x": tamis.Interval(100, 110)})) == sorted(each for each in living if each > 100)
+
+
+def test_nobody_keeps_what_is_gone() -> None:
+    matcher = matcher_of(count=2000)
+    matcher.match({"x": 5, "y": 1})
+    store: Any = matcher._store
+    lease = store.engine.version.segments[0].lease
+    gone = weakref.ref(lease)
+    del lease
+    matcher.optimize()
+    gc.collect()
+    assert gone() is None
+    assert matcher.match({"x": 5}) == [5]
+
+
+def test_numbers_that_only_labels_tell_apart() -> None:
+    matcher = tamis.Matcher()
+    large = [2**53, 2**53 + 1, 2**60 + 1, -(2**63), 2**63 - 1]
+    matcher.add_many(range(len(large)), [f"x = {number}" for number in large])
+    for _ in range(3):
+        for at, number in enumerate(large):
+            assert matcher.match({"x": number}) == [at]
+            assert matcher.match({"x": number, "y": float("nan")}) == [at]
+        assert matcher.match({"x": float("nan")}) == []
+        assert matcher.match({"x": np.int64(2**53 + 1)}) == [1]
+        with pytest.raises(tamis.EventError):
+            matcher.match({"x": 2**63})
+
+
+def test_ids_that_are_added_meanwhile_are_named() -> None:
+    ids = Ids()
+    assert ids.numbers is None
+    ids.add([5, 6], np.array([0, 1]))
+    before = ids.numbers
+    assert before is not None
+    assert before[:2].tolist() == [5, 6]
+    ids.add(list(range(100, 200)), np.arange(2, 102))
+    assert ids.numbers is not before
