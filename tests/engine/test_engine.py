@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from tamis.encoding.keys import KEY_MAX
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.engine import engine as engine_module
+from tamis.engine import single as single_module
 from tamis.engine.engine import Engine, Version
 from tests.engine.naive import Columns, rows_with
 from tests.engine.random_rows import RandomRows, Shape
@@ -36,7 +38,17 @@ def engine_of(background: bool = False) -> Engine:
 def slots_found(engine: Engine, version: Version, events: list[Event]) -> list[list[int]]:
     found = engine.match(version, batch_of(events), DIMENSIONS)
     assert found.counts.sum() == len(found.slots)
-    return [sorted(part.tolist()) for part in np.split(found.slots, np.cumsum(found.counts)[:-1])]
+    slots = [sorted(part.tolist()) for part in np.split(found.slots, np.cumsum(found.counts)[:-1])]
+    assert [sorted(found_alone(engine, version, event)[0]) for event in events] == slots
+    return slots
+
+
+def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[int], list[int]]:
+    """The slots that one event satisfies, and how much work that was."""
+    single = engine.singles.new()
+    single.event.put(batch_of([event]))
+    found = single.slots(single.match(version, None)).tolist()
+    return found, single.work(version)
 
 
 class History:
@@ -284,6 +296,53 @@ def test_keys_follow_labels_in_all_parts() -> None:
     above = sorted(slot for place, slot in enumerate(expected) if place % 3 < 2)
     assert slots_found(engine, engine.version, [{0: [(50, 50)]}, {0: [(19, 19)]}]) == [above, []]
     assert slots_found(engine, version, [{0: [(5, 5)]}]) == [above]
+
+
+@pytest.mark.parametrize("room", [1, 4, 40])
+def test_one_event_finds_more_than_there_was_room_for(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single_module, "_OUT", room)
+    engine = engine_of()
+    slots = np.concatenate([added(engine, count) for count in (9, 3, 30, 5)])
+    engine.publish()
+    version = engine.version
+    assert len(version.segments) > 1
+    assert len(version.deltas) == 1
+    for _ in range(2):
+        found, work = found_alone(engine, version, {0: [(1, 1)]})
+        assert sorted(found) == sorted(slots.tolist())
+        assert work[0] >= len(version.segments) + 5
+
+
+def test_one_event_does_the_same_work_alone_and_in_a_batch() -> None:
+    history = History(3, background=False)
+    for count in (20, 3, 60, 4):
+        history.add(count)
+        history.engine.publish()
+    for event in history.events:
+        version = history.engine.version
+        _, alone = found_alone(history.engine, version, event)
+        assert tuple(alone[:2]) == history.engine.match(version, batch_of([event]), DIMENSIONS).work[:2]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of(background=True)
+    build, builders = engine._built, []
+
+    def built(rows: Any) -> Any:
+        builders.append(threading.current_thread())
+        if fails and len(builders) == 1:
+            raise MemoryError
+        return build(rows)
+
+    monkeypatch.setattr(engine, "_built", built)
+    slots = np.concatenate((added(engine, 6), added(engine, 6)))
+    engine.publish()
+    engine.wait()
+    assert builders[0] is threading.current_thread()
+    assert len(set(builders)) == 1 + fails
+    assert (engine.merges, len(engine.version.segments), engine._merging, engine._busy) == (1, 1, {}, set())
+    assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
 
 
 def test_work_of_parts_that_find_nothing_is_counted() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import tamis
 from tamis.engine import engine
 from tamis.language.evaluate import matches
-from tamis.language.expression import Expression
+from tamis.language.expression import Expression, Predicate, all_of, any_of
+from tamis.language.operators import COMPARISONS, RANGES, SETS
 from tamis.matcher import engine_store, index_store
 from tests.random_cases import RandomCases
 
@@ -95,6 +98,8 @@ class Changes(RuleBasedStateMachine):
         pairs = list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True))
         assert set(pairs) == expected
         assert len(pairs) == len(expected)
+        for row, event in enumerate(self.events):
+            assert sorted(self.matcher.match(event)) == sorted(each for at, each in expected if at == row)
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +113,42 @@ class ChangesOfScan(Changes):
     """The same over an index."""
 
     index = "scan"
+
+
+@pytest.mark.parametrize("schema", [None, {"n0": "number", "n1": "number", "s": "string", "n2": "list<number>"}])
+def test_plain_conjunctions_that_come_and_go(schema: Any, cases: Callable[[int], int]) -> None:
+    """Those that are encoded alone, and some among them that are not, between matches, while parts are merged."""
+    chance = random.Random(3)
+    matcher = tamis.Matcher(schema=schema)
+    model: dict[int, Expression] = {}
+    events = [{name: chance.choice(VALUES[name]) for name in VALUES} for _ in range(8)]
+    for number in range(cases(600)):
+        predicates = [plain_predicate(chance) for _ in range(chance.randint(1, 4))]
+        model[number] = any_of(*predicates) if number % 20 == 0 else all_of(*predicates)
+        matcher.add(number, model[number])
+        if number % 3:
+            gone = chance.choice(list(model))
+            matcher.remove(gone)
+            del model[gone]
+        event = chance.choice(events)
+        assert sorted(matcher.match(event)) == [each for each in sorted(model) if matches(model[each], event)]
+    assert matcher.stats()["index_stats"]["merges"] > 0
+
+
+VALUES: dict[str, list[Any]] = {
+    "n0": [*range(6), 2**53 + 1, -0.0],
+    "n1": [*range(6), 0.5],
+    "n2": [[1, 4], 2, 3, [0, 5]],
+    "s": ["a", "b", "ab", ""],
+}
+
+
+def plain_predicate(chance: random.Random) -> Predicate:
+    name = chance.choice(list(VALUES))
+    pool = VALUES[name] if name != "n2" else list(range(6))
+    operator = chance.choice(list(COMPARISONS | SETS | RANGES))
+    count = 3 if operator in SETS else 2 if operator in RANGES else 1
+    return Predicate(name, operator, [chance.choice(pool) for _ in range(count)])
 
 
 TestChanges = Changes.TestCase

@@ -117,24 +117,27 @@ def loading_table(rows: list[dict[str, Any]]) -> str:
 
 def updates_table(updates: dict[str, Any]) -> str:
     """Changes per second, and the time of single matches meanwhile."""
-    quiet = updates["quiet"]
+    baselines = {"two threads": updates["one after another"]}
     lines = []
-    for name in ("quiet", "one thread", "two threads"):
+    for name in ("quiet", "one after another", "one thread", "two threads"):
         figures = updates[name]
+        quiet = baselines.get(name, updates["quiet"])
         lines.append(
             [
                 name,
                 _figure(figures.get("changes_per_second")),
                 *(number_text(figures[each]) for each in ("median", "p99", "longest")),
                 *(_times(figures[each], quiet[each]) for each in ("median", "p99")),
+                _figure(figures.get("merges")),
             ]
         )
-    heads = ["", "changes per second", "`match`: median", "p99", "longest", "median / quiet", "p99 / quiet"]
+    heads = ["", "changes per second", "`match`: median", "p99", "longest", "median / quiet", "p99 / quiet", "merges"]
     note = (
-        f"{updates['subscriptions']:,} subscriptions of shape dense stay, others come and go, other events. "
-        "One thread: 20 changes and a match take turns; changes alone would be "
+        f"{updates['subscriptions']:,} subscriptions of shape dense; new ones come, the oldest go, other events. "
+        "Quiet: no changes, a match every 400 us, which is the pace of the next but one line at 50,000 changes per second, or "
+        "one match after another. One thread: 20 changes and a match take turns; changes alone would be "
         f"{number_text(updates['one thread']['changes_per_second_alone'])} per second. "
-        "Two threads: one changes as fast as it can, one matches."
+        "Two threads: one changes as fast as it can, one matches, one event after another."
     )
     return f"{note}\n\n{_table(heads, lines)}"
 

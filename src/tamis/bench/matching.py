@@ -99,7 +99,7 @@ class Scanned:
 
 def measure(loaded: Loaded, effort: Effort) -> dict[str, Any]:
     """All figures of a matcher that was just filled."""
-    segments, _, life, _ = loaded.engine.version
+    segments, _, life, _, _ = loaded.engine.version
     count = loaded.workload.config.subscriptions
     rows = concatenated([segment.rows(life) for segment in segments])
     scanned = Scanned(rows) if count <= MOST_SCANNED else None

@@ -1,7 +1,12 @@
-"""Subscriptions that come and go while events are matched, one by one, against all that stay.
+"""Subscriptions that come and go while events are matched, one by one, against all that are there.
 
-Expressions were parsed before. Every change adds one of them or removes the one that was added longest ago. In one thread,
-changes and matches take turns; in two, a writer changes as fast as it can beside a thread that matches.
+Expressions were parsed before. Every change adds one of them or removes the subscription that has been there longest, so that
+in time all are new, and parts of every size are merged. In one thread, changes and matches take turns; in two, a writer changes
+as fast as it can beside a thread that matches.
+
+A match that follows another finds everything in the processor's caches; one that comes after a while, whatever was done
+meanwhile, takes half as long again. So the quiet state is measured both ways: one match after another, and at the pace that
+matches have between changes, if there are as many of these as there should be.
 """
 
 from __future__ import annotations
@@ -23,9 +28,11 @@ from tamis.language.expression import Expression
 from tamis.workload import AnyConfig, generate
 
 _PREPARED = 20_000
-_ALIVE = 1_000
-"""So many of the subscriptions that come are alive at a time."""
 _CHANGES_PER_MATCH = 20
+_WANTED = 50_000
+"""So many changes per second should be possible: it is the pace of the quiet state."""
+
+Events = Iterator[dict[str, Any]]
 
 
 def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[str, Any]:
@@ -35,59 +42,62 @@ def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[st
     coming = itertools.cycle([rows.expression(row) for row in range(len(table))])
     events = itertools.cycle(as_dicts(loaded.workload.other_events(effort.events)))
     matcher = loaded.matcher
-    first = 10 * len(matcher)
-    quiet = _latencies(matcher, events, effort.update_seconds / 4)
-    changes = _Changes(matcher, coming, first)
-    taking_turns, spent, latencies = _taking_turns(changes, events, effort.update_seconds)
+    changes = _Changes(matcher, coming)
+    changes.make(_CHANGES_PER_MATCH)  # so that nothing is compiled while it is measured
+    _latencies(matcher, events, effort.update_seconds / 8, 0.0)
+    quiet = _latencies(matcher, events, effort.update_seconds / 2, _CHANGES_PER_MATCH / _WANTED)
+    at_once = _latencies(matcher, events, effort.update_seconds / 4, 0.0)
+    merges = loaded.engine.merges
+    alone, latencies = _taking_turns(changes, events, effort.update_seconds)
+    merges_in_turns = loaded.engine.merges - merges
     together, beside = _beside(changes, events, effort.update_seconds)
-    changes.undo()
+    merges_beside = loaded.engine.merges - merges - merges_in_turns
     loaded.engine.wait()
+    done = len(latencies) * _CHANGES_PER_MATCH
     return {
         "subscriptions": len(matcher),
         "quiet": _summary(quiet),
+        "one after another": _summary(at_once),
         "one thread": {
             **_summary(latencies),
-            "changes_per_second": taking_turns / effort.update_seconds,
-            "changes_per_second_alone": taking_turns / spent,
+            "changes_per_second": done / (alone + sum(latencies)),
+            "changes_per_second_alone": done / alone,
+            "merges": merges_in_turns,
         },
-        "two threads": {**_summary(beside), "changes_per_second": together / effort.update_seconds},
-        "merges": loaded.engine.merges,
+        "two threads": {
+            **_summary(beside),
+            "changes_per_second": together / effort.update_seconds,
+            "merges": merges_beside,
+        },
     }
 
 
 class _Changes:
     """Adds and removes by turns."""
 
-    def __init__(self, matcher: tamis.Matcher, coming: Iterator[Expression], first: int) -> None:
-        self._matcher = matcher
+    def __init__(self, matcher: tamis.Matcher, coming: Iterator[Expression]) -> None:
+        self.matcher = matcher
         self._coming = coming
-        self._ids = itertools.count(first)
-        self._alive: deque[int] = deque()
-        for _ in range(_ALIVE):
-            self._add()
-        matcher.match({})
-
-    def _add(self) -> None:
-        identifier = next(self._ids)
-        self._matcher.add(identifier, next(self._coming))
-        self._alive.append(identifier)
+        self._there = deque(int(identifier) for identifier in matcher._store.ids)
+        self._ids = itertools.count(1 + max(self._there))
 
     def make(self, count: int) -> None:
         """So many changes, half of them adds; they come first, and then the oldest go."""
         for _ in range(count // 2):
-            self._add()
+            identifier = next(self._ids)
+            self.matcher.add(identifier, next(self._coming))
+            self._there.append(identifier)
         for _ in range(count // 2):
-            self._matcher.remove(self._alive.popleft())
-
-    def undo(self) -> None:
-        while self._alive:
-            self._matcher.remove(self._alive.popleft())
+            self.matcher.remove(self._there.popleft())
 
 
-def _latencies(matcher: tamis.Matcher, events: Iterator[dict[str, Any]], seconds: float) -> list[float]:
+def _latencies(matcher: tamis.Matcher, events: Events, seconds: float, pause: float) -> list[float]:
+    """The seconds of each match, with pauses between them in which the thread is busy."""
     end = time.perf_counter() + seconds
     latencies = [_match(matcher, next(events))]
-    while time.perf_counter() < end:
+    while (now := time.perf_counter()) < end:
+        while time.perf_counter() < now + pause:
+            pass
         latencies.append(_match(matcher, next(events)))
     return latencies
 
@@ -98,22 +108,20 @@ def _match(matcher: tamis.Matcher, event: dict[str, Any]) -> float:
     return time.perf_counter() - start
 
 
-def _taking_turns(
-    changes: _Changes, events: Iterator[dict[str, Any]], seconds: float
-) -> tuple[int, float, list[float]]:
-    """The number of changes, the seconds they took without the matches, and the seconds of each match."""
-    done, spent, latencies = 0, 0.0, []
+def _taking_turns(changes: _Changes, events: Events, seconds: float) -> tuple[float, list[float]]:
+    """The seconds that changes took without the matches, and the seconds of each match."""
+    spent = 0.0
+    latencies: list[float] = []
     end = time.perf_counter() + seconds
-    while done == 0 or time.perf_counter() < end:
+    while not latencies or time.perf_counter() < end:
         start = time.perf_counter()
         changes.make(_CHANGES_PER_MATCH)
         spent += time.perf_counter() - start
-        latencies.append(_match(changes._matcher, next(events)))
-        done += _CHANGES_PER_MATCH
-    return done, spent, latencies
+        latencies.append(_match(changes.matcher, next(events)))
+    return spent, latencies
 
 
-def _beside(changes: _Changes, events: Iterator[dict[str, Any]], seconds: float) -> tuple[int, list[float]]:
+def _beside(changes: _Changes, events: Events, seconds: float) -> tuple[int, list[float]]:
     """The number of changes that another thread made meanwhile, and the seconds of each match."""
     stop = threading.Event()
     done = 0
@@ -126,7 +134,7 @@ def _beside(changes: _Changes, events: Iterator[dict[str, Any]], seconds: float)
 
     writer = threading.Thread(target=write)
     writer.start()
-    latencies = _latencies(changes._matcher, events, seconds)
+    latencies = _latencies(changes.matcher, events, seconds, 0.0)
     stop.set()
     writer.join()
     return done, latencies

@@ -80,6 +80,10 @@ class Compiler:
     def dimension(self, attribute: str, facet: Facet) -> Dimension:
         return self._dimensions.get(attribute, facet)
 
+    def known_dimension(self, attribute: str, facet: Facet) -> Dimension | None:
+        """The dimension, if there is one already."""
+        return self._dimensions.find(attribute, facet)
+
     def is_scalar(self, attribute: str) -> bool:
         """Whether events are known to have at most one value of the attribute."""
         return attribute in self._scalars

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.growing import GrowingArray
-from tamis.encoding.kernel import inlined, kernel
+from tamis.encoding.kernel import inlined, kernel, lean_kernel
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicates import GrowingPredicates, Predicates, taken
 from tamis.encoding.runs import run_indices
@@ -92,8 +92,8 @@ def _filled_slots(capacity: int, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[
     return slots
 
 
-@kernel
-def _sort(added: Any, order: Any, start: Any) -> int:
+@lean_kernel
+def sort_predicates(added: Any, order: Any, start: Any) -> int:
     """Write the canonical order of all predicates, conjunction by conjunction; returns how many remain."""
     kept = 0
     start[0] = 0
@@ -149,7 +149,7 @@ def canonical(added: Conjunctions) -> Conjunctions:
     """The same conjunctions with their predicates sorted and repetitions removed."""
     order = np.empty(len(added.predicates.dimension), np.int64)
     start = np.empty_like(added.start)
-    kept = _sort(added, order, start)
+    kept = sort_predicates(added, order, start)
     return Conjunctions(start, taken(added.predicates, order[:kept]))
 
 

@@ -146,9 +146,10 @@ class NumberDimension(Dimension):
         return None
 
     def keep(self, lows: Keys, highs: Keys) -> None:
-        ends = np.concatenate((lows, highs))
-        self._large.keep(ends)
-        self._small.keep(ends)
+        if self.words():
+            ends = np.concatenate((lows, highs))
+            self._large.keep(ends)
+            self._small.keep(ends)
 
     def state(self) -> State:
         large, small = self._large, self._small
@@ -211,6 +212,10 @@ class StringDimension(Dimension):
     def label(self, constant: str) -> int:
         """The key of a constant that was added."""
         return self._labels.label(constant)
+
+    def __contains__(self, constant: object) -> bool:
+        """Whether a constant was added."""
+        return constant in self._labels
 
     def key(self, value: str) -> int:
         return self._labels.locate(self._change(value))
@@ -370,6 +375,10 @@ class Dimensions:
             dimension = _CLASSES[facet](len(self._all), attribute, facet)
             self._enter(dimension)
         return dimension
+
+    def find(self, attribute: str, facet: Facet) -> Dimension | None:
+        """The dimension, if there is one."""
+        return self._by_name.get((attribute, facet))
 
     def state(self) -> pa.Table:
         """All dimensions with what they know of constants, a row each."""

@@ -42,8 +42,17 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, **_WITHOUT_COUNTING)
 
 
-def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
-    compile_with = functools.partial(numba.njit, nogil=True, error_model="numpy", **options)
+def brief_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Like `lean_kernel`, for what is done in some microseconds: the GIL is kept.
+
+    A thread that lets go of it and wants it back must wait while others that wait for it use it; with a busy one beside it,
+    that is up to the interpreter's switch interval, a hundred times as long as the kernel runs.
+    """
+    return _compiled(function, nogil=False, **_WITHOUT_COUNTING)
+
+
+def _compiled(function: Callable[P, R], nogil: bool = True, **options: Any) -> Callable[P, R]:
+    compile_with = functools.partial(numba.njit, nogil=nogil, error_model="numpy", **options)
     compiled: Any
     try:
         compiled = compile_with(cache=True)(function)

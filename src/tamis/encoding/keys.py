@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import inlined, kernel
+from tamis.encoding.kernel import brief_kernel, inlined
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
@@ -67,14 +67,14 @@ def is_small(bits: Any) -> Any:
 
 
 @inlined
-def ascended(bits: Any) -> Any:
+def code_of_bits(bits: Any) -> Any:
     """The `double_code` of the double with these bits."""
     if bits >= 0:
         return bits
     return bits ^ _SIGN if bits != KEY_MIN else 0  # -0.0 is 0.0
 
 
-@kernel
+@brief_kernel
 def ascend(bits: Any) -> bool:
     """Make `double_code`s of the bits of doubles, in place; whether all are below 2**53 in magnitude, and none NaN.
 
@@ -83,5 +83,5 @@ def ascend(bits: Any) -> bool:
     small = True
     for i in range(len(bits)):
         small &= is_small(bits[i])
-        bits[i] = ascended(bits[i])
+        bits[i] = code_of_bits(bits[i])
     return small

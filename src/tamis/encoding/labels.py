@@ -114,6 +114,8 @@ class Labels:
 
     def keep(self, keys: npt.NDArray[np.int64]) -> None:
         """Forget the constants on which none of these ends of intervals depends; labels stay as they are."""
+        if not self.labels:
+            return  # before anything is done with millions of ends
         labels = self.label_array()
         used = np.isin(labels, keys) | np.isin(labels + 1, keys) | np.isin(labels - 1, keys)
         self.constants = [self.constants[at] for at in np.flatnonzero(used).tolist()]

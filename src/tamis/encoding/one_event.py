@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.events import EventBatch, plain_values
 from tamis.encoding.kernel import inlined
-from tamis.encoding.keys import ascended, is_small
+from tamis.encoding.keys import code_of_bits, is_small
 from tamis.encoding.packed import address_of
 
 HEAD = 4
@@ -157,7 +157,7 @@ def unpack_event(words: Any, start: Any, place: Any) -> bool:
         if not is_small(words[i]):
             return False
     for i in range(HEAD, HEAD + numbers):
-        words[i] = ascended(words[i])
+        words[i] = code_of_bits(words[i])
     count = numbers + keys
     words[0], words[1] = 0, count
     start[0], start[1] = 0, count

@@ -25,7 +25,7 @@ import pyarrow as pa
 from tamis.encoding.columns import combined
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
-from tamis.encoding.keys import ascended, is_small
+from tamis.encoding.keys import code_of_bits, is_small
 from tamis.encoding.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
 
 _TYPES = (
@@ -169,7 +169,7 @@ def _fill(columns: Any, bit: Any, code: Any, dimensions: Any, first: int, out: A
             bits = number.view(np.int64)
             large[UP(c)] |= here and not is_small(bits)
             dimension[UP(at)] = dimensions[UP(c)]
-            keys[UP(at)] = ascended(bits)
+            keys[UP(at)] = code_of_bits(bits)
             at += here
     start[len(start) - 1] = at
     return at
@@ -196,7 +196,7 @@ def _fill_entries(columns: Any, bit: Any, code: Any, dimensions: Any, entries: A
                 return -1
             latest[attribute] = event
         dimension[UP(at)] = dimensions[attribute]
-        keys[UP(at)] = ascended(bits)
+        keys[UP(at)] = code_of_bits(bits)
         here &= dimensions[attribute] != NOT_ASKED
         at += here
         start[UP(event + 1)] += here

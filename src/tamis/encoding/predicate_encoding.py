@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from tamis.encoding.compile import Compiled, Compiler
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.dimensions import FACET_OF_KIND, Facet, NumberDimension, StringDimension
-from tamis.encoding.kernel import kernel
+from tamis.encoding.kernel import inlined, kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, double_codes
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows
@@ -40,7 +40,7 @@ _NO_KIND = len(_KINDS)
 _BOOLEAN = _KINDS.index(Kind.BOOLEAN)
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
 # What is known of a row: it is a conjunction as it stands, it is never true, or the compiler must see it.
-_WHOLE, _NEVER, _LEFT = 0, 1, 2
+WHOLE, _NEVER, _LEFT = 0, 1, 2
 
 
 class EncodedRows(NamedTuple):
@@ -71,8 +71,8 @@ def encode_rows(table: PredicateRows, compiler: Compiler) -> EncodedRows:
     encoded = specials.placed(encoded, good, compiler)
     scalar = np.array([compiler.is_scalar(name) for name in table.attributes], np.bool_)[table.attribute]
     state = np.empty(len(table), np.uint8)
-    _judge(table.start, encoded, good, scalar, state)
-    rows = np.flatnonzero(state == _WHOLE)
+    judge_rows(table.start, encoded, good, scalar, state)
+    rows = np.flatnonzero(state == WHOLE)
     counts = np.diff(table.start)[rows]
     chosen = run_indices(table.start[rows], counts)
     conjunctions = Conjunctions(np.append(0, np.cumsum(counts)), taken(encoded, chosen))
@@ -177,7 +177,7 @@ def _plain_predicates(table: PredicateRows, kind: Ints, keys: Ints, good: Bools,
     start = np.zeros(len(pairs) + 1, np.int64)
     lo, hi = np.empty(len(keys) + 1, np.int64), np.empty(len(keys) + 1, np.int64)
     modes = mode[table.operator]
-    filled = _intervals(base[table.operator], table.value_start, keys, good, modes, start, lo, hi)
+    filled = plain_intervals(base[table.operator], table.value_start, keys, good, modes, start, lo, hi)
     return Predicates(numbers[pairs], modes, start, lo[:filled], hi[:filled])
 
 
@@ -241,9 +241,24 @@ def _one_kind(value_start: Any, kinds: Any, fine: Any, kind_of: Any, good: Any) 
                 good[p] = False
 
 
-@kernel
-def _intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any, start: Any, lo: Any, hi: Any) -> int:
-    """The intervals of every good predicate; returns how many there are.
+@inlined
+def _sort_keys(keys: Any, first: int, last: int) -> None:
+    """Shell sort: most sets are small, but some have thousands of members."""
+    gap = (last - first) // 2
+    while gap > 0:
+        for i in range(first + gap, last):
+            moving = keys[i]
+            j = i
+            while j >= first + gap and keys[j - gap] > moving:
+                keys[j] = keys[j - gap]
+                j -= gap
+            keys[j] = moving
+        gap //= 2
+
+
+@lean_kernel
+def plain_intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any, start: Any, lo: Any, hi: Any) -> int:
+    """The intervals of every good predicate; returns how many there are. The keys of IN are sorted in their place.
 
     BETWEEN with its ends the wrong way round is none; excluded, it is all, which is asked for then.
     """
@@ -251,13 +266,13 @@ def _intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any, sta
     for p in range(len(base)):
         first, last = value_start[p], value_start[p + 1]
         if good[p] and base[p] == _IN:
-            members = np.sort(keys[first:last])
-            for m in range(len(members)):
-                if m > 0 and members[m] <= hi[filled - 1] + 1:
-                    hi[filled - 1] = members[m]
+            _sort_keys(keys, first, last)
+            for v in range(first, last):
+                if v > first and keys[v] <= hi[filled - 1] + 1:
+                    hi[filled - 1] = keys[v]
                 else:
-                    lo[filled] = members[m]
-                    hi[filled] = members[m]
+                    lo[filled] = keys[v]
+                    hi[filled] = keys[v]
                     filled += 1
         elif good[p]:
             key = keys[first]
@@ -285,11 +300,11 @@ def _intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any, sta
     return filled
 
 
-@kernel
-def _judge(start: Any, encoded: Any, good: Any, scalar: Any, state: Any) -> None:
+@lean_kernel
+def judge_rows(start: Any, encoded: Any, good: Any, scalar: Any, state: Any) -> None:
     """What is known of every row. A row with something wrong in it is left, even if it is never true."""
     for row in range(len(state)):
-        state[row] = _WHOLE
+        state[row] = WHOLE
         for p in range(start[row], start[row + 1]):
             if not good[p]:
                 state[row] = _LEFT
@@ -298,7 +313,7 @@ def _judge(start: Any, encoded: Any, good: Any, scalar: Any, state: Any) -> None
                 state[row] = _NEVER
             for q in range(start[row], p):
                 merge = scalar[p] or (encoded.mode[p] == _NONE and encoded.mode[q] == _NONE)
-                if merge and encoded.dimension[p] == encoded.dimension[q] and state[row] == _WHOLE:
+                if merge and encoded.dimension[p] == encoded.dimension[q] and state[row] == WHOLE:
                     state[row] = _LEFT
             if state[row] == _LEFT:
                 break

@@ -7,13 +7,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.kernel import kernel
+
 
 def run_indices(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The indices ``start, start + 1, ...`` of every run, one run after another."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    first: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
-    return np.arange(total, dtype=np.int64) + first
+    indices = np.empty(int(counts.sum()), np.int64)
+    _write_runs(starts, counts, indices)
+    return indices
+
+
+@kernel
+def _write_runs(starts: Any, counts: Any, indices: Any) -> None:
+    at = 0
+    for run in range(len(starts)):
+        for i in range(counts[run]):
+            indices[at] = starts[run] + i
+            at += 1
 
 
 def grouped(codes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

@@ -1,10 +1,10 @@
 """The engine: segments, deltas and the dead, changed by one writer and read by any number of threads.
 
-LSM-shaped, like Lucene: rows come into the active *delta*; a full one is frozen and built into a segment; segments of one
-size are merged into a larger one. A *version* is what matching sees, and it never changes:
+LSM-shaped, like Lucene: rows come into the active *delta*; a full one is frozen and built into a segment by whoever filled it;
+segments of one size are merged into a larger one, in the background. A *version* is what matching sees, and it never changes:
 
     version    segments  [ 812,000 rows ] [ 61,000 ] [ 14,000 ] [ 3,900 ]      immutable, indexed
-               deltas    [ 1,024 rows, frozen ] [ 318 rows, so many of the active one ]
+               deltas    [ 4,096 rows, frozen ] [ 318 rows, so many of the active one ]
                life      when each slot died; who died later than the version is alive in it
 
 Removing only writes a time of death. Rows of the dead go when their segment is built anew; their slots are given again
@@ -17,7 +17,8 @@ import itertools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ import numpy.typing as npt
 from tamis.encoding.events import EventBatch
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
+from tamis.encoding.plain_row import PlainRow
 from tamis.engine.access import Access
 from tamis.engine.delta import Delta, DeltaView, match_delta
 from tamis.engine.forecast import PATIENCE
@@ -36,14 +38,23 @@ from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
 from tamis.engine.single import Singles
 
-DELTA_ROWS = 1024
-"""A delta of so many rows is frozen. An event looks at all of them, in some 3 microseconds."""
+DELTA_ROWS = 4096
+"""A delta of so many rows is frozen. An event looks at all of them, in some 5 microseconds."""
+_SEGMENT_ROWS = 1024
+"""So many rows that come together are a segment at once."""
 _FAN = 4
 """So many segments of one tier are merged."""
 _MOST_MERGED = 1 << 22
 """Segments with more rows than this are only built anew, not merged."""
+_LARGE = 1 << 17
+"""Merges of more rows than this have a thread of their own."""
 _NOWHERE = 0
 """The home of a slot that has no rows."""
+
+_CHANGES_PER_LOOK = 512
+"""After so many changes that came alone, parts are looked at for something to merge."""
+
+_NO_DEATHS = np.zeros(0, np.int64)
 
 Part = Segment | Delta
 
@@ -56,6 +67,8 @@ class Version(NamedTuple):
     life: Life
     number: int = 0
     """Tells it from all other versions of the engine."""
+    generation: int = 0
+    """Tells its segments from those of other versions."""
 
 
 class Engine:
@@ -87,12 +100,19 @@ class Engine:
         """Counts how often everything was forgotten, and slots given from 0 again."""
         self._lock = threading.RLock()
         """Held while parts change, and by a merge only when it begins and when it is done."""
-        self._merging: threading.Thread | None = None
+        self._merging: dict[bool, threading.Thread] = {}
+        """The threads that merge, that of large parts and that of others."""
+        self._busy: set[int] = set()
+        """Keys of the parts that are being merged."""
         self._rooms = Rooms()
         self.singles = Singles()
         """What each thread matches single events in."""
         self._numbers = itertools.count()
-        self.version = self._version((), (), Life(np.zeros(0, np.int64), 0))
+        self._generations = 0
+        self._shown: tuple[Segment, ...] = ()
+        """The segments of the last version."""
+        self.version = self._version((), (), Life(_NO_DEATHS, 0))
+        self._changes = 0
         self.merges = 0
         self.replans = 0
         """How many of the merges were for drift."""
@@ -116,7 +136,8 @@ class Engine:
     def new_slot(self) -> int:
         """One of `new_slots`."""
         with self._lock:
-            self._take_back()
+            if self._released:
+                self._take_back()
             if not self._free:
                 self._died.append(ALIVE)
                 self._home.append(_NOWHERE)
@@ -128,7 +149,7 @@ class Engine:
 
     def add(self, rows: Rows) -> None:
         """Take in rows, whose slots were given by `new_slots`. They are seen from the next `publish` on."""
-        if rows.number >= DELTA_ROWS:
+        if rows.number >= min(DELTA_ROWS, _SEGMENT_ROWS):
             built = self._built(rows)
             with self._lock:
                 for segment in built:
@@ -152,6 +173,51 @@ class Engine:
             self._died.view()[slots] = self._now
             self._dying.append(slots)
 
+    def add_plain(self, row: PlainRow, slot: int) -> bool:
+        """Take in a row that comes alone, which the next match sees; False if it is no conjunction as it stands.
+
+        Nothing else waits to be published meanwhile.
+        """
+        with self._lock:
+            if self._active.number >= DELTA_ROWS:
+                self._freeze()
+            active = self._active
+            if not active.add_plain(row, slot):
+                return False
+            self._home.data[slot] = active.key
+            self._show_change()
+        self._look()
+        return True
+
+    def remove_one(self, slot: int) -> None:
+        """Let a slot die, which the next match sees. Nothing else waits to be published meanwhile."""
+        with self._lock:
+            home = self._home.data.item(slot)
+            if home == _NOWHERE:
+                self._free.append(slot)
+                return
+            self._now += 1
+            self._deaths += 1
+            self._died.data[slot] = self._now
+            self._dead[home] = self._dead.get(home, 0) + 1
+            self._show_change()
+        self._look()
+
+    def _show_change(self) -> None:
+        """What `_show` does, in a fraction of its time, for a change that came alone."""
+        active = self._active
+        deltas = self._frozen
+        if active.number:
+            deltas = (*deltas, (active, tuple.__new__(DeltaView, (active.columns, active.number))))
+        life = tuple.__new__(Life, (self._died.data if self._deaths else _NO_DEATHS, self._now))
+        self.version = self._version(self._segments, deltas, life)
+
+    def _look(self) -> None:
+        """Begin to merge if it is time, of which small changes are seldom the reason."""
+        self._changes += 1
+        if self._frozen or self._changes % _CHANGES_PER_LOOK == 0:
+            self._merge_if_due()
+
     def publish(self) -> None:
         """Let the next match see all changes so far, at once; and begin to merge if it is time."""
         with self._lock:
@@ -159,7 +225,8 @@ class Engine:
         self._merge_if_due()
 
     def _show(self) -> None:
-        self._segments, self._coming = self._segments + self._coming, ()
+        if self._coming:
+            self._segments, self._coming = self._segments + self._coming, ()
         for slots in self._dying:
             for home in self._home.view()[slots].tolist():
                 self._dead[home] = self._dead.get(home, 0) + 1
@@ -167,13 +234,17 @@ class Engine:
         deltas = self._frozen
         if len(self._active):
             deltas += ((self._active, self._active.view()),)
-        died = self._died.view() if self._deaths else np.zeros(0, np.int64)
+        died = self._died.data if self._deaths else _NO_DEATHS
         self.version = self._version(self._segments, deltas, Life(died, self._now))
 
     def _version(
         self, segments: tuple[Segment, ...], deltas: tuple[tuple[Delta, DeltaView], ...], life: Life
     ) -> Version:
-        return Version(segments, deltas, life, next(self._numbers))
+        if segments is not self._shown:
+            self._shown = segments
+            self._generations += 1
+        # What the __new__ of a NamedTuple does, without the calls in between.
+        return tuple.__new__(Version, (segments, deltas, life, next(self._numbers), self._generations))
 
     def clear(self) -> None:
         """Forget everything."""
@@ -183,7 +254,7 @@ class Engine:
             self._segments, self._coming, self._frozen, self._active = (), (), (), Delta()
             self._died, self._home = GrowingArray(np.int64), GrowingArray(np.int64)
             self._dead, self._dying, self._free, self._deaths = {}, [], [], 0
-            self.version = self._version((), (), Life(np.zeros(0, np.int64), self._now))
+            self.version = self._version((), (), Life(_NO_DEATHS, self._now))
 
     def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: npt.NDArray[np.bool_]) -> None:
         """Begin with what a snapshot has: segments, rows of the delta, and which slots live."""
@@ -248,91 +319,120 @@ class Engine:
         self.publish()
 
     def wait(self) -> None:
-        """Wait until a merge that is running is done."""
-        thread = self._merging
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+        """Wait until merges that are running are done."""
+        for thread in list(self._merging.values()):
+            if thread is not threading.current_thread():
+                thread.join()
 
     def _parts(self) -> list[Part]:
         deltas = [delta for delta, _ in self._frozen] + ([self._active] if len(self._active) else [])
         return [*self._segments, *self._coming, *deltas]
 
-    def _due(self) -> list[Part]:
-        """The parts that should become one: full deltas, segments of one tier, one with many dead or whose events drift."""
-        if self._frozen:
-            return [delta for delta, _ in self._frozen]
-        tiers: dict[int, list[Segment]] = {}
+    def _due(self) -> Iterator[list[Part]]:
+        """Parts that should become one: full deltas, segments of one tier, one with many dead or whose events drift."""
+        deltas: list[Part] = [delta for delta, _ in self._frozen if id(delta) not in self._busy]
+        if deltas:
+            yield deltas
+        tiers: dict[int, list[Part]] = {}
         for segment in self._segments:
+            if id(segment) in self._busy:
+                continue
             dead = self._dead.get(id(segment), 0)
             if dead > DELTA_ROWS // 4 and 2 * dead > segment.owned:
-                return [segment]
-            if segment.owned <= _MOST_MERGED:
+                yield [segment]
+            elif segment.owned <= _MOST_MERGED:
                 tiers.setdefault(_tier(segment.owned), []).append(segment)
         for _, segments in sorted(tiers.items()):
             if len(segments) >= _FAN:
-                return list(segments)
+                yield segments
         drifted = self._drifted()
-        return [] if drifted is None else [drifted]
+        if drifted is not None:
+            yield [drifted]
 
     def _drifted(self) -> Segment | None:
         """The segment for which planning anew promises most, if it is time for any."""
-        due = [segment for segment in self._segments if segment.watch.is_due()]
+        due = [segment for segment in self._segments if segment.watch.is_due() and id(segment) not in self._busy]
         return max(due, key=lambda segment: (segment.watch.observed or 0.0) - segment.watch.expected, default=None)
 
     def follow(self) -> None:
         """Begin, in the background, to plan anew what events have drifted from. Whoever matches calls it now and then."""
-        if self._background and self._merging is None and self._drifted() is not None:
-            self._merge_if_due()
+        if self._background and not self._merging and self._drifted() is not None:
+            self._merge_in_threads()
 
     def _merge_if_due(self) -> None:
+        """Merge what is due: deltas here and now, segments in the background.
+
+        A thread that merges asks for the GIL some 200 times, however few the rows are, and whoever matches meanwhile has to
+        wait for it each time. To build a delta takes the writer a few microseconds for each of its rows.
+        """
+        if not self._background:
+            self._merge_all()
+            return
+        parts = self._begin(lambda parts: not isinstance(parts[0], Segment))
+        if parts:
+            # Should it fail, that is no concern of whoever made a change: a thread tries again, and says why it cannot.
+            with suppress(Exception):
+                self._merge(parts)
+        self._merge_in_threads()
+
+    def _merge_in_threads(self) -> None:
+        """Begin merges in the background: a long one does not keep short ones from being done."""
         with self._lock:
-            if self._merging is not None or not self._due():
-                return
-            if self._background:
-                thread = threading.Thread(target=self._merge_all, name="tamis-merge", daemon=True)
+            for size in {_is_large(parts) for parts in self._due()} - self._merging.keys():
+                thread = threading.Thread(target=self._merge_all, args=(size,), name="tamis-merge", daemon=True)
                 thread.start()
                 # It waits for the lock before it does anything; whoever waits for it must find it started.
-                self._merging = thread
-                return
-        self._merge_all()
+                self._merging[size] = thread
 
-    def _merge_all(self) -> None:
-        """Merge until nothing is due."""
+    def _merge_all(self, large: bool | None = None) -> None:
+        """Merge until nothing is due; only what is large, or only what is not, if that is asked for."""
         try:
-            while self._merge_once():
-                pass
+            while parts := self._begin(lambda parts: large is None or _is_large(parts) is large, ending=large):
+                self._merge(parts)
         except BaseException:
-            self._merging = None  # The next change tries again.
+            self._forget_thread(large)  # The next change tries again.
             raise
 
-    def _merge_once(self) -> bool:
-        """Merge what is due; whether there was any."""
+    def _begin(self, wanted: Callable[[list[Part]], bool], ending: bool | None = None) -> list[Part]:
+        """Parts that are due and wanted, which nobody else merges from now on. If there are none, the thread is ending."""
         with self._lock:
-            parts = self._due()
-            if not parts:
-                self._merging = None
-                return False
-            generation = self._generation
-            only = parts[0]
-            drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
-            rows = self._living_views(parts)
-            # Who died but is still seen stays: only `publish` shows what changed.
-            life = Life(self._died.view(), self.version.life.now)
-        built = self._built(concatenated([part(life) for part in rows]))
-        with self._lock:
-            if generation == self._generation:
-                self._replace(parts, built)
-                self.merges += 1
-                if drifted is not None:
-                    self.replans += 1
-                    for segment in built:
-                        segment.watch.needed = PATIENCE * drifted.watch.needed
-                self._publish_parts()
-        return True
+            for parts in self._due():
+                if wanted(parts):
+                    self._busy.update(id(part) for part in parts)
+                    return parts
+            self._forget_thread(ending)
+            return []
+
+    def _forget_thread(self, large: bool | None) -> None:
+        if large is not None:
+            self._merging.pop(large, None)
+
+    def _merge(self, parts: list[Part]) -> None:
+        """Put one segment in the place of some parts."""
+        try:
+            with self._lock:
+                generation = self._generation
+                only = parts[0]
+                drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
+                rows = self._living_views(parts)
+                # Who died but is still seen stays: only `publish` shows what changed.
+                life = Life(self._died.view(), self.version.life.now)
+            built = self._built(concatenated([part(life) for part in rows]))
+            with self._lock:
+                if generation == self._generation:
+                    self._replace(parts, built)
+                    self.merges += 1
+                    if drifted is not None:
+                        self.replans += 1
+                        for segment in built:
+                            segment.watch.needed = PATIENCE * drifted.watch.needed
+                    self._publish_parts()
+        finally:
+            self._busy.difference_update([id(part) for part in parts])
 
     def _publish_parts(self) -> None:
         """Let matching see the same subscriptions in new parts: nothing that waits to be published is seen early."""
-        _, deltas, life, _ = self.version
+        _, deltas, life, _, _ = self.version
         active = tuple(pair for pair in deltas if pair[0] is self._active)
         self.version = self._version(self._segments, self._frozen + active, life)
 
@@ -362,7 +462,11 @@ class Engine:
         kept = np.concatenate([segment.slots() for segment in new]) if new else np.zeros(0, np.int32)
         for part in old:
             self._dead.pop(id(part), None)
-            dropped = np.setdiff1d(part.slots(), kept)
+            # Not `np.setdiff1d`, which keeps the GIL for tens of milliseconds.
+            gone_slots = np.zeros(len(self._died), np.bool_)
+            gone_slots[part.slots()] = True
+            gone_slots[kept] = False
+            dropped = np.flatnonzero(gone_slots)
             part.lease.after = tuple(segment.lease for segment in new)
             if len(dropped):
                 # Until the last version with this part, or with one it was made from, is gone, readers may meet these slots.
@@ -395,7 +499,7 @@ class Engine:
 
     def accesses(self, slot: int) -> tuple[list[tuple[Access, bool]], bool]:
         """How the rows of a slot are found in segments (see `Segment.accesses`), and whether some wait in a delta."""
-        segments, deltas, _, _ = self.version
+        segments, deltas, _, _, _ = self.version
         found = [access for segment in segments for access in segment.accesses(slot)]
         return found, any(bool((view.rows.slot == slot).any()) for _, view in deltas)
 
@@ -415,6 +519,10 @@ class Engine:
             "dead": self._deaths,
             "merges": self.merges,
         }
+
+
+def _is_large(parts: Sequence[Part]) -> bool:
+    return sum(part.owned if isinstance(part, Segment) else len(part) for part in parts) > _LARGE
 
 
 def _tier(rows: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -81,13 +81,6 @@ class Room:
         return self._clauses
 
 
-class Numbers(NamedTuple):
-    """Room for the rows of a delta that are found, and the numbers of all its rows."""
-
-    found: npt.NDArray[np.uint32]
-    all: npt.NDArray[np.int32]
-
-
 class DeltaRoom:
     """The buffers of one thread for deltas."""
 
@@ -95,7 +88,7 @@ class DeltaRoom:
         self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._lowest, self._highest = np.zeros((2, 0), np.int64)
         self._clauses = np.empty(0, np.int32)
-        self._numbers = Numbers(np.empty(0, np.uint32), np.empty(0, np.int32))
+        self._found = np.empty(0, np.uint32)
 
     def event(self, dimensions: int) -> EventScratch:
         if len(self._event.value) < dimensions:
@@ -114,10 +107,11 @@ class DeltaRoom:
             self._clauses = np.empty(size, np.int32)
         return self._clauses
 
-    def numbers(self, rows: int) -> Numbers:
-        if len(self._numbers.all) < rows:
-            self._numbers = Numbers(np.empty(max(2 * rows, _ROWS), np.uint32), np.arange(2 * rows, dtype=np.int32))
-        return self._numbers
+    def found(self, rows: int) -> npt.NDArray[np.uint32]:
+        """Room for the rows that are found, of so many."""
+        if len(self._found) < rows:
+            self._found = np.empty(max(2 * rows, _ROWS), np.uint32)
+        return self._found
 
 
 class Rooms(threading.local):

@@ -1,9 +1,10 @@
 """Matching one event in one call: what surrounds the kernels would cost more than the kernels.
 
-All that the call needs is packed once for a version of the engine, and used for as long as that is the newest:
+All that the call needs is packed once for the segments of a version, and used for as long as the newest version has these. What a
+change brings with it is only put in: deltas, the dead, and the time.
 
-    packed    event  its arrays  died  buffers ...   segments                         deltas              now
-                                                     body owners scratch  body ...    columns owners ...
+    packed    event  its arrays  died  buffers ...   segments                         deltas                   ids    now
+                                                     body owners scratch  body ...    columns rows  columns ...
 
 Only addresses are kept, neither segments nor deltas: whoever matches holds the version, and others may go.
 """
@@ -17,18 +18,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.kernel import brief_kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
-from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u1, u4
-from tamis.encoding.predicates import Predicates
-from tamis.engine.delta import DeltaView, Firsts, scan_delta
+from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u4
+from tamis.engine.delta import DeltaView, scan_delta
 from tamis.engine.found import Life, Slots
 from tamis.engine.match import NO_ROOM_OUT, match_rows
 from tamis.engine.numbers import UP
-from tamis.engine.owners import EventScratch, name_owners, packed_owners
+from tamis.engine.owners import EventScratch, name_owners
 from tamis.engine.room import BodyScratch
 from tamis.engine.segment import Segment
 
@@ -44,8 +43,11 @@ _NO_IDS = np.zeros(0, np.int64)
 # Where `packed` has what.
 _EVENT, _PLACE, _START, _DIED, _ROWS_FOUND, _COUNTS, _WORK, _LACK, _VALUE, _VALUES = range(10)
 _LOWEST, _HIGHEST, _OUT_SLOTS, _CLAUSES, _NAMES, _SEGMENTS, _DELTAS, _IDS, _NUMBERS = range(10, 19)
-# How many arrays a segment and a delta have.
-_OF_SEGMENT, _OF_DELTA = 3, 10
+# A segment has so many arrays; a delta has one and a number, which takes as much room.
+_OF_SEGMENT, _OF_DELTA = 3, 2
+_FEW_DELTAS = 8
+_BRIEF = 10_000
+"""An event that is expected to meet no more entries than this is matched without letting go of the GIL."""
 
 
 class Seen(Protocol):
@@ -53,6 +55,8 @@ class Seen(Protocol):
 
     @property
     def number(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
     @property
     def segments(self) -> tuple[Segment, ...]: ...
     @property
@@ -86,9 +90,10 @@ class Single:
         self.event = OneEvent()
         self._scratches = scratches
         self._words: npt.NDArray[np.int64] | None = None
-        self._number = -1
+        self._number, self._generation = -1, -1
         self._ids: npt.NDArray[np.int64] | None = None
-        self._out, self._rows, self._dimensions = _OUT, _ROWS, _DIMENSIONS
+        self._died = _NO_IDS
+        self._out, self._rows, self._dimensions, self._most = _OUT, _ROWS, _DIMENSIONS, _FEW_DELTAS
 
     def match(self, version: Seen, ids: npt.NDArray[np.int64] | None) -> int:
         """Match the event that was put into `event`; returns how many slots it satisfies, or NOT_SMALL.
@@ -96,12 +101,13 @@ class Single:
         `ids` are the names of all slots where they are numbers.
         """
         if version.number != self._number or ids is not self._ids or self._words is not self.event.words:
-            self._prepare(version, ids)
-        count = match_single(self._packed)
+            self._follow(version, ids)
+        count = self._kernel(self._packed)
         while count == NO_ROOM:
             self._enlarge(version)
-            self._prepare(version, ids)
-            count = match_single(self._packed)
+            self._prepare(version)
+            self._follow(version, ids)
+            count = self._kernel(self._packed)
         return count
 
     def slots(self, count: int) -> Slots:
@@ -115,7 +121,8 @@ class Single:
 
     def work(self, version: Seen) -> list[int]:
         """How much the match was, all parts together, as in `Work`; segments take note of it."""
-        work: list[int] = self._buffers.work.tolist()
+        parts = len(version.segments) + len(version.deltas)
+        work: list[int] = self._buffers.work[: 3 * parts].tolist()
         at = 0
         for segment in version.segments:
             watch = segment.watch
@@ -124,16 +131,13 @@ class Single:
             at += 3
         return work if len(work) == 3 else [sum(work[at::3]) for at in range(3)]
 
-    def _prepare(self, version: Seen, ids: npt.NDArray[np.int64] | None) -> None:
-        """Pack what the kernel needs. The caller holds the version while that is used."""
-        parts = len(version.segments) + len(version.deltas)
-        most = max((view.rows.number for _, view in version.deltas), default=0)
-        self._rows = max(self._rows, most)
+    def _prepare(self, version: Seen) -> None:
+        """Pack what the kernel needs for the segments of a version. The caller holds it while that is used."""
         room = self._dimensions
         self._buffers = buffers = _Buffers(
             np.empty(self._rows, np.uint32),
             np.zeros(1, np.int64),
-            np.zeros(3 * parts, np.int64),
+            np.zeros(3 * (len(version.segments) + self._most), np.int64),
             np.zeros(3, np.int64),
             np.zeros(room, np.int64),
             np.zeros(room, np.int64),
@@ -141,7 +145,7 @@ class Single:
             np.full(room, KEY_MIN),
             np.empty(self._out, np.int32),
             np.empty(self._out, np.int32),
-            np.empty(0 if ids is None else self._out, np.int64),
+            np.empty(self._out, np.int64),
         )
         self._words = words = self.event.words
         self._place, self._start = np.zeros(6, np.int64), np.zeros(2, np.int64)
@@ -152,19 +156,38 @@ class Single:
             packed((*segment.packed, scratch.packed))
             for segment, scratch in zip(version.segments, scratches, strict=True)
         )
-        numbers = np.arange(most, dtype=np.int32)
-        self._owners = [
-            packed_owners(view.owners, numbers, view.rows.table, view.rows.programs) for _, view in version.deltas
-        ]
-        self._kept = numbers
-        self._deltas = _joined(
-            packed((*view.firsts, view.rows.table.start, *view.rows.table.predicates, owners))
-            for (_, view), owners in zip(version.deltas, self._owners, strict=True)
-        )
-        died, now = version.life
-        arrays = (words, self._place, self._start, died, *buffers, self._segments, self._deltas)
-        self._packed = packed((*arrays, _NO_IDS if ids is None else ids), (now,))
-        self._number, self._ids = version.number, ids
+        self._deltas = np.zeros(2 * _OF_DELTA * self._most, np.int64)
+        self._died, self._ids = _NO_IDS, None
+        arrays = (words, self._place, self._start, _NO_IDS, *buffers, self._segments, self._deltas, _NO_IDS)
+        self._packed = packed(arrays, (0,))
+        self._generation = version.generation
+        expected = sum(segment.watch.expected for segment in version.segments)
+        self._kernel = match_single_briefly if expected <= _BRIEF else match_single
+
+    def _follow(self, version: Seen, ids: npt.NDArray[np.int64] | None) -> None:
+        """Put in what changes come with."""
+        deltas = version.deltas
+        most = max((view.number for _, view in deltas), default=0)
+        if most > self._rows or len(deltas) > self._most:
+            self._rows, self._most = max(self._rows, most), max(self._most, 2 * len(deltas))
+            self._generation = -1
+        if version.generation != self._generation or self._words is not self.event.words:
+            self._prepare(version)
+        given, (died, now) = self._packed, version.life
+        if died is not self._died:
+            given[2 * _DIED], given[2 * _DIED + 1] = address_of(died), len(died)
+            self._died = died
+        if ids is not self._ids:
+            known = _NO_IDS if ids is None else ids
+            given[2 * _IDS], given[2 * _IDS + 1] = address_of(known), len(known)
+            self._ids = ids
+        given[2 * _NUMBERS] = now
+        given[2 * _DELTAS + 1] = 2 * _OF_DELTA * len(deltas)
+        at = 0
+        for _, (columns, number) in deltas:
+            self._deltas[at : at + 3] = *columns.place, number
+            at += 2 * _OF_DELTA
+        self._number = version.number
 
     def _scratch(self, segment: Segment) -> BodyScratch:
         scratch = self._scratches.get(segment)
@@ -220,11 +243,11 @@ def match_single(given: Any) -> int:
     if most > len(scratch.value):
         lacking[1], lacking[2] = _NO_ROOM_DIMENSIONS, most
         return NO_ROOM
-    work[:] = 0
     filled = 0
     of_segments = len(segments) // (2 * _OF_SEGMENT)
-    for part in range(len(work) // 3):
+    for part in range(of_segments + len(deltas) // (2 * _OF_DELTA)):
         done = work[3 * part : 3 * part + 3]
+        done[:] = 0
         if part < of_segments:
             at = part * _OF_SEGMENT
             owners = i8(segments, at + 1)
@@ -234,8 +257,8 @@ def match_single(given: Any) -> int:
                 return NO_ROOM
         else:
             at = (part - of_segments) * _OF_DELTA
-            owners = i8(deltas, at + 9)
-            _scan(deltas, at, batch, scratch, extent, counts, rows, done)
+            owners = i8(deltas, at)
+            scan_delta(owners, deltas[2 * at + 2], batch, (0, 1), (scratch, extent), counts, rows, done)
         event, _, found, compared = name_owners(
             owners, batch, life, (rows, counts), (0, 1, 0), scratch, (out[filled:], clauses)
         )
@@ -245,17 +268,13 @@ def match_single(given: Any) -> int:
         done[2] += compared
         filled += found
     names, ids = i8(given, _NAMES), i8(given, _IDS)
-    for i in range(min(filled, len(names))):
-        names[UP(i)] = ids[UP(out[UP(i)])]
+    if len(ids) > 0:
+        for i in range(filled):
+            names[UP(i)] = ids[UP(out[UP(i)])]
     return filled
 
 
-@inlined
-def _scan(deltas: Any, at: int, batch: Any, scratch: Any, extent: Any, counts: Any, rows: Any, done: Any) -> None:
-    """Note the rows of a delta that the event satisfies."""
-    firsts = Firsts(i4(deltas, at), i8(deltas, at + 1), i8(deltas, at + 2))
-    predicates = Predicates(
-        i4(deltas, at + 4), u1(deltas, at + 5), i8(deltas, at + 6), i8(deltas, at + 7), i8(deltas, at + 8)
-    )
-    table = Conjunctions(i8(deltas, at + 3), predicates)
-    scan_delta(firsts, table, batch, (0, 1), (scratch, extent), counts, rows, done)
+@brief_kernel
+def match_single_briefly(given: Any) -> int:
+    """`match_single` where it is done soon."""
+    return match_single(given)

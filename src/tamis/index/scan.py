@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.events import EventBatch, holds, load, unload
 from tamis.encoding.growing import GrowingArray
-from tamis.encoding.kernel import kernel
+from tamis.encoding.kernel import kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
 from tamis.index.interface import Counters, Index, Matches
@@ -89,7 +89,7 @@ class Scan(Index):
         return {"conjunctions": self._count, "bytes": sum(column.nbytes for column in columns)}
 
 
-@kernel
+@lean_kernel
 def choose_first(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: Any) -> None:
     """Note the narrowest predicate of each conjunction."""
     predicates = table.predicates

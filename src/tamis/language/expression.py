@@ -106,7 +106,7 @@ class Expression:
 
     def needs_history(self) -> bool:
         """Whether the expression joins the event with earlier ones."""
-        if type(self) is And and all(type(operand) is Predicate for operand in self.operands):
+        if type(self) is And and _ONLY_PREDICATES.issuperset(map(type, self.operands)):
             return False  # Most subscriptions are like this, and are asked when they are added.
         return any(isinstance(node, Quantified | Exists) for node in self.walk())
 
@@ -176,6 +176,9 @@ class Predicate(Expression):
     def negative(self) -> bool:
         """Whether it is the negation of a positive form. IS NOT NULL is a positive test of presence."""
         return self.operator in POSITIVE and self.operator is not Operator.IS_NOT_NULL
+
+
+_ONLY_PREDICATES = frozenset({Predicate})
 
 
 class Quantified(Expression):

@@ -29,6 +29,9 @@ class Operator(StrEnum):
     IS_NULL = "is null"
     IS_NOT_NULL = "is not null"
 
+    # Enum's own is written in Python, and a dictionary of operators is asked for every predicate that comes.
+    __hash__ = str.__hash__
+
 
 NEGATION: dict[Operator, Operator] = {
     Operator.EQ: Operator.NE,

@@ -24,6 +24,7 @@ from tamis.encoding.event_table import TableEncoder, encode_table
 from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat, encode_plain
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
+from tamis.encoding.plain_row import PlainEncoder
 from tamis.encoding.predicate_rows import PredicateRows
 from tamis.encoding.predicates import ends_by_dimension
 from tamis.engine.engine import Engine, Version
@@ -115,12 +116,12 @@ class EngineStore(Store[ClauseRows]):
         self._weighted = False
         self._pending: dict[int, Expression] = {}
         """Slots that were added alone and wait to be compiled."""
-        self._leaving: list[int] = []
-        """Slots that were removed and wait to die."""
 
     def _compile_with(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
-        self._rows = RowCompiler(Compiler(dimensions, self._relabel, self._scalars), lambda: self._moves)
+        compiler = Compiler(dimensions, self._relabel, self._scalars)
+        self._rows = RowCompiler(compiler, lambda: self._moves)
+        self._plain = PlainEncoder(compiler)
 
     # -- adding and removing
 
@@ -149,11 +150,14 @@ class EngineStore(Store[ClauseRows]):
         self.sources.add_one(given, slot)
         if slot >= len(self._weights):
             self._weights.grow(slot + 1 - len(self._weights), fill=0.0)
-        self._weights.view()[slot] = weight
-        self._weighted = self._weighted or weight != 0.0
-        self._pending[slot] = expression
-        if len(self._pending) >= _MOST_PENDING:
-            self.flush()
+        if weight != 0.0 or self._weighted:
+            self._weights.view()[slot] = weight
+            self._weighted = True
+        row = self._plain.row(expression)
+        if row is None or not self.engine.add_plain(row, slot):
+            self._pending[slot] = expression
+            if len(self._pending) >= _MOST_PENDING:
+                self.flush()
 
     def _enter(self, identifiers: list[Id], block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         slots = self.engine.new_slots(len(identifiers))
@@ -171,35 +175,28 @@ class EngineStore(Store[ClauseRows]):
         self._weights.view()[slots] = weights
 
     def flush(self) -> None:
-        """Carry out what `add_one` and `remove` left; nothing can go wrong with an expression that was read."""
-        if not self._pending and not self._leaving:
+        """Compile what `add_one` left; nothing can go wrong with an expression that was read."""
+        if not self._pending:
             return
         with self.lock:
-            if not self._pending and not self._leaving:
+            if not self._pending:
                 return
-            if self._pending:
-                clauses = self._compile(list(self._pending.values()))
-                self.engine.add(clauses.of_slots(np.array(list(self._pending), np.int32)))
-            if self._leaving:
-                self.engine.remove(np.array(self._leaving, np.int32))
+            clauses = self._compile(list(self._pending.values()))
+            self.engine.add(clauses.of_slots(np.array(list(self._pending), np.int32)))
             self.engine.publish()
-            gone = len(self._leaving)
             # Not before: whoever finds nothing waiting relies on everything being published.
-            self._pending, self._leaving = {}, []
-            self._sweep_if_due(gone)
+            self._pending = {}
 
     def remove(self, identifier: Id) -> None:
-        slot = self.ids.slot(identifier)
-        self.ids.remove(identifier)
+        slot = self.ids.pop(identifier)
         self.sources.remove(slot)
         if len(self.ids) == 0:
             self.clear()
-        elif self._pending.pop(slot, None) is not None:
-            self.engine.remove(np.array([slot], np.int32))
-        else:
-            self._leaving.append(slot)
-            if len(self._leaving) >= _MOST_PENDING:
-                self.flush()
+            return
+        if self._pending:
+            self._pending.pop(slot, None)
+        self.engine.remove_one(slot)
+        self._sweep_if_due(1)
 
     def replace(self, identifier: Id, clauses: ClauseRows, block: Block, weight: float) -> None:
         old = self.ids.slot(identifier)
@@ -257,7 +254,7 @@ class EngineStore(Store[ClauseRows]):
 
     def _sweep_if_due(self, gone: int) -> None:
         self._gone += gone
-        if self._gone > max(len(self), _FEWEST_TO_SWEEP):
+        if self._gone > _FEWEST_TO_SWEEP and self._gone > len(self):
             self._sweep()
             self._gone = 0
 
@@ -288,7 +285,7 @@ class EngineStore(Store[ClauseRows]):
     # -- matching
 
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
-        if self._pending or self._leaving:
+        if self._pending:
             self.flush()
         singles = self.engine.singles
         single = singles.free or singles.new()

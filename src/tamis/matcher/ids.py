@@ -162,7 +162,9 @@ class Ids:
 
     def check_one(self, identifier: object) -> Id:
         """`check_new` of one id."""
-        plain = self._checked(plain_id(identifier), self.type)
+        plain = plain_id(identifier)
+        if type(plain) is not self.type:
+            self._checked(plain, self.type)
         if plain in self._slots:
             raise DuplicateIdError(plain)
         return plain
@@ -205,7 +207,8 @@ class Ids:
             self._changes += 1
         else:
             self.type = int
-            self._numbers.grow(max(slot + 1 - len(self._numbers), 0))
+            if slot >= len(self._numbers):
+                self._numbers.grow(slot + 1 - len(self._numbers))
             self._numbers.view()[slot] = identifier
 
     def _room(self) -> int:
@@ -220,6 +223,21 @@ class Ids:
     def numbers(self) -> npt.NDArray[np.int64] | None:
         """The ids by slot, and perhaps more behind them, where they are int; None where they are str, or there are none."""
         return self._numbers.data if self.type is int else None
+
+    def pop(self, identifier: object) -> int:
+        """Remove an id; returns its slot.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
+        plain = plain_id(identifier)
+        if type(plain) is not self.type:
+            self._checked(plain, self.type)
+        slot = self._slots.pop(plain, None)
+        if slot is None:
+            raise UnknownIdError(identifier)
+        return slot
 
     def name(self, slots: npt.NDArray[Any]) -> list[Id]:
         """The ids of slots, as a list."""
@@ -286,6 +304,8 @@ def _in_range(numbers: list[Any]) -> bool:
 
 def plain_id(identifier: object) -> Id:
     """The id as a plain str or int."""
+    if type(identifier) is int and INT64_MIN <= identifier <= INT64_MAX:
+        return identifier
     if isinstance(identifier, str):
         if not is_well_formed(identifier):
             raise IdTypeError(f"the id {identifier!r} holds a lone surrogate and is not a Unicode string")

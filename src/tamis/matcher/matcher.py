@@ -83,9 +83,9 @@ class Matcher:
         """
         read = self._read(expression)
         weighs = plain_weight(weight)
-        with self._store.lock:
-            identifier = self._store.ids.check_one(id)
-            self._store.add_one(identifier, read, _kept(expression, read), weighs)
+        store = self._store
+        with store.lock:
+            store.add_one(store.ids.check_one(id), read, _kept(expression, read), weighs)
 
     def add_many(self, ids: Iterable[Id], expressions: Iterable[Any], weights: Iterable[float] | None = None) -> None:
         """Add many subscriptions: all, or none if one of them is wrong.
@@ -165,8 +165,7 @@ class Matcher:
         UnknownIdError, IdTypeError
         """
         with self._store.lock:
-            self._store.ids.slot(id)
-            self._store.remove(plain_id(id))
+            self._store.remove(id)
 
     def replace(self, id: Id, expression: Any, weight: float = 0.0) -> None:
         """Give a subscription another expression and weight; if one is wrong, the old ones stay.
@@ -350,8 +349,9 @@ class Matcher:
         write_snapshot(path, self._store.contents(), self._schema)
 
     def _read(self, expression: Any) -> Expression:
-        read = to_expression(expression)
-        self._check(read)
+        read = expression if isinstance(expression, Expression) else to_expression(expression)
+        if self._schema is not None or read.needs_history():
+            self._check(read)
         return read
 
     def _check(self, expression: Expression, identifier: Id | None = None) -> None:

@@ -25,6 +25,8 @@ def plain_weight(weight: object) -> float:
     ------
     OptionError
     """
+    if type(weight) is float and math.isfinite(weight):
+        return weight
     if isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool):
         try:
             plain = float(weight)

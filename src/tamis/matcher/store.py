@@ -1,7 +1,7 @@
 """What a matcher keeps its subscriptions in: ids, expressions and dimensions, over the engine or over an index.
 
 A *slot* is a subscription's number. Everything that can fail happens before the first change, so a call that adds many adds
-all or none. A subscription that is added alone waits to be compiled together with others until something needs it.
+all or none. A subscription that is added alone may wait to be compiled together with others until something needs it.
 """
 
 from __future__ import annotations
@@ -73,11 +73,16 @@ class Store(ABC, Generic[ClausesT]):
 
     @abstractmethod
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
-        """Take in one subscription, whose id was checked. It is compiled with those that follow, when it is needed."""
+        """Take in one subscription, whose id was checked. It may be compiled with those that follow, when it is needed."""
 
     @abstractmethod
     def remove(self, identifier: Id) -> None:
-        """Remove a subscription that is there."""
+        """Remove a subscription.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
 
     @abstractmethod
     def replace(self, identifier: Id, clauses: ClausesT, block: Block, weight: float) -> None:

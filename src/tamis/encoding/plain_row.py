@@ -1,0 +1,163 @@
+"""One plain conjunction to keys, where nothing new is needed for it: its dimensions are there, and its constants are known.
+
+Most subscriptions that come one by one are like this, and what surrounds the encoding of many would cost more than encoding one.
+Everything else is for the compiler: so this may say no, but what it encodes is what the compiler would have made of it.
+
+    words     code  code  code  | literal  literal  literal  literal          one code for each predicate, then all literals
+    code      dimension . literals . operator . scalar . none . number
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.compile import Compiler, facet_of
+from tamis.encoding.conjunctions import Conjunctions, sort_predicates
+from tamis.encoding.dimensions import Dimension, Facet, StringDimension
+from tamis.encoding.kernel import lean_kernel
+from tamis.encoding.keys import code_of_bits, is_labelled, is_small
+from tamis.encoding.predicate_encoding import WHOLE, judge_rows, plain_intervals
+from tamis.encoding.predicate_rows import OPERATOR_CODE
+from tamis.encoding.predicates import Predicates
+from tamis.language.expression import And, Expression, Predicate
+from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator
+from tamis.language.values import Scalar
+
+_NUMBER, _NONE, _SCALAR = 1, 2, 4
+_OPERATOR, _LITERALS, _DIMENSION = 3, 8, 32
+"""Where the parts of a code begin, in bits."""
+_OPERATORS = (1 << (_LITERALS - _OPERATOR)) - 1
+_MOST_WORDS = 256
+"""Longer rows are for the compiler."""
+_SCRATCH = 14
+"""So many rows of scratch space are needed."""
+DIMENSION, MODE, START, LO, HI, ORDER = range(6)
+"""The rows in which `plain_conjunction` leaves columns of predicates, and their order."""
+_PLAIN = frozenset({int, float})
+_CODES = {
+    operator: (OPERATOR_CODE[POSITIVE.get(operator, operator)] << _OPERATOR) + _NONE * (operator in POSITIVE)
+    for operator in Operator
+    if operator not in PATTERNS | NULL_TESTS
+}
+"""What of a code the operator gives."""
+
+
+class PlainRow(NamedTuple):
+    """A conjunction laid out for `plain_conjunction`."""
+
+    words: npt.NDArray[np.int64]
+    predicates: int
+    length: int
+    """How many of the words are its own."""
+    scratch: npt.NDArray[np.int64]
+
+
+class PlainEncoder:
+    """Lays conjunctions out. One thread uses it at a time, and is done with a row before it asks for the next."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self._numbers: dict[str, dict[Operator, int]] = {}
+        """Attribute and operator -> the code of comparing with numbers."""
+        self._words = np.zeros(_MOST_WORDS, np.int64)
+        self._scratch = np.zeros((_SCRATCH, _MOST_WORDS + 1), np.int64)
+
+    def row(self, expression: Expression) -> PlainRow | None:
+        """The row of an expression; None if it is for the compiler."""
+        predicates: Any = expression.operands if type(expression) is And else (expression,)
+        known = self._numbers
+        codes: list[int] = []
+        literals: list[Any] = []
+        try:
+            for predicate in predicates:
+                values = predicate.values
+                codes.append(known[predicate.attribute][predicate.operator] + (len(values) << _LITERALS))
+                literals += values
+        except (KeyError, AttributeError):  # seldom: an attribute that is new here, or no predicate
+            return self._unusual(predicates)
+        if not _PLAIN.issuperset(map(type, literals)):
+            return self._unusual(predicates)
+        return self._packed(codes, literals, "d")
+
+    def _packed(self, codes: list[int], literals: list[Any], form: str) -> PlainRow | None:
+        length = len(codes) + len(literals)
+        if length > _MOST_WORDS:
+            return None
+        _layout(len(codes), len(literals), form)(self._words, 0, *codes, *literals)
+        # What the __new__ of a NamedTuple does, without the call in between.
+        return tuple.__new__(PlainRow, (self._words, len(codes), length, self._scratch))
+
+    def _unusual(self, predicates: tuple[Any, ...]) -> PlainRow | None:
+        """The row of predicates that compare with other kinds than numbers, or were not seen yet."""
+        codes: list[int] = []
+        keys: list[int] = []
+        for predicate in predicates:
+            if type(predicate) is not Predicate or predicate.operator not in _CODES:
+                return None
+            facets = {facet_of(value) for value in predicate.values}
+            facet = facets.pop()
+            dimension = self._compiler.known_dimension(predicate.attribute, facet)
+            if facets or dimension is None or not all(_has_key(dimension, value) for value in predicate.values):
+                return None
+            base = (dimension.number << _DIMENSION) + _SCALAR * self._compiler.is_scalar(predicate.attribute)
+            if facet is Facet.NUMBER and predicate.attribute not in self._numbers:
+                self._numbers[predicate.attribute] = {
+                    operator: base + code + _NUMBER for operator, code in _CODES.items()
+                }
+            codes.append(base + _CODES[predicate.operator] + (len(predicate.values) << _LITERALS))
+            keys += [dimension.key(value) for value in predicate.values]
+        return self._packed(codes, keys, "q")
+
+
+def _has_key(dimension: Dimension, value: Scalar) -> bool:
+    """Whether the key of a literal is known without adding it to the constants."""
+    if isinstance(dimension, StringDimension):
+        return value in dimension
+    return dimension.facet is not Facet.NUMBER or not is_labelled(value)  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(codes: int, literals: int, form: str) -> Callable[..., None]:
+    """How to lay out a row, faster than `np.array` does."""
+    return struct.Struct(f"{codes}q{literals}{form}").pack_into
+
+
+@lean_kernel
+def plain_conjunction(words: Any, count: int, length: int, scratch: Any) -> int:
+    """Write the predicates of a row to the scratch, and their order; returns how many are kept, or -1 if it is no conjunction
+    as it stands."""
+    dimension, mode, start, lo, hi = (
+        scratch[DIMENSION],
+        scratch[MODE],
+        scratch[START],
+        scratch[LO],
+        scratch[HI],
+    )
+    base, value_start, good, scalar, keys = scratch[6], scratch[7], scratch[8], scratch[9], scratch[10]
+    row, state, kept_start = scratch[11, :2], scratch[12, :1], scratch[13, :2]
+    value_start[0], start[0], row[0], row[1] = 0, 0, 0, count
+    for p in range(count):
+        code = words[p]
+        dimension[p] = code >> _DIMENSION
+        mode[p] = (code & _NONE) // _NONE
+        scalar[p] = (code & _SCALAR) // _SCALAR
+        base[p] = (code >> _OPERATOR) & _OPERATORS
+        good[p] = 1
+        value_start[p + 1] = value_start[p] + ((code & ((1 << _DIMENSION) - 1)) >> _LITERALS)
+        for v in range(value_start[p], value_start[p + 1]):
+            keys[v] = words[count + v]
+            if code & _NUMBER:
+                good[p] &= is_small(keys[v])  # those that may have labels are for the compiler
+                keys[v] = code_of_bits(keys[v])
+    plain_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
+    predicates = Predicates(dimension, mode, start, lo, hi)
+    judge_rows(row, predicates, good, scalar, state)
+    if state[0] != WHOLE:
+        return -1
+    return sort_predicates(Conjunctions(row, predicates), scratch[ORDER], kept_start)
