@@ -47,7 +47,7 @@ def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[in
     """The slots that one event satisfies, and how much work that was."""
     single = engine.singles.new()
     single.event.put(batch_of([event]))
-    found = single.slots(single.match(version, None)).tolist()
+    found = single.slots(single.match(version, None, DIMENSIONS)).tolist()
     return found, single.work(version)
 
 

@@ -189,3 +189,14 @@ def test_ids_that_are_added_meanwhile_are_named() -> None:
     assert before[:2].tolist() == [5, 6]
     ids.add(list(range(100, 200)), np.arange(2, 102))
     assert ids.numbers is not before
+
+
+def test_predicates_on_attributes_that_the_event_lacks_are_false_however_many_there_are() -> None:
+    matcher = tamis.Matcher()
+    matcher.add("first", "x = 1")
+    assert matcher.match({"x": 1}) == ["first"]
+    for number in range(2_000):
+        matcher.add(f"other {number}", f"x = 1 AND a{number} = 2")
+        if number % 100 == 0:
+            assert matcher.match({"x": 1}) == ["first"]
+    assert matcher.match({"x": 1, "a1999": 2}) == ["first", "other 1999"]

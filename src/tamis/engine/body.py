@@ -60,6 +60,8 @@ class Lookup(NamedTuple):
     cuts: npt.NDArray[np.int64]
     table: npt.NDArray[np.uint8]
     shift: npt.NDArray[np.uint8]
+    whole: npt.NDArray[np.int64]
+    """For every whole number of the dimensions that have a table: its space, and begin and size of its list: see `whole_word`."""
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
@@ -109,14 +111,14 @@ def packed_body(body: Body) -> Packed:
 def unpacked_body(given: Any) -> Any:
     """Lookup, directory, entries, points, runs, entries of runs, records, and the numbers of cells and dimensions."""
     return (
-        (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4)),
-        (u4(given, 5), u4(given, 6)),
-        (u4(given, 7), u4(given, 8)),
-        (i8(given, 9), i8(given, 10), i4(given, 11)),
-        Runs(i8(given, 12), i4(given, 13), u1(given, 14), b1(given, 15), i8(given, 16), i8(given, 17), i8(given, 18)),
-        u4(given, 19),
+        (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4), i8(given, 5)),
+        (u4(given, 6), u4(given, 7)),
+        (u4(given, 8), u4(given, 9)),
+        (i8(given, 10), i8(given, 11), i4(given, 12)),
+        Runs(i8(given, 13), i4(given, 14), u1(given, 15), b1(given, 16), i8(given, 17), i8(given, 18), i8(given, 19)),
         u4(given, 20),
-        (given[42], given[43]),
+        u4(given, 21),
+        (given[44], given[45]),
     )
 
 
@@ -162,7 +164,14 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
         _filter_words(plain.row, plan.second, coded, nothing, second)
     directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
     body = Body(
-        Lookup(scales.local, _about(scales, directory, sides), scales.cuts, scales.table, scales.shift),
+        Lookup(
+            scales.local,
+            _about(scales, directory, sides),
+            scales.cuts,
+            scales.table,
+            scales.shift,
+            _whole_words(scales, directory),
+        ),
         directory,
         entry,
         second,
@@ -214,6 +223,36 @@ def _directory(
             filled += spaces + 1
         places.append(at)
     return Directory(begin, np.concatenate(bounds).astype(np.uint32)), places
+
+
+WHOLE_RUNS = 1 << 8
+WHOLE_MOST = (1 << 23) - 1
+
+
+@inlined
+def whole_word(space: int, begin: int, end: int, has_runs: bool) -> int:
+    """What matching needs to know of a whole number, in one word.
+
+    begin of the list << 32 | size << 9 | has runs? << 8 | space          WHOLE_MOST: too long, look it up
+    """
+    return (begin << 32) | (min(end - begin, WHOLE_MOST) << 9) | (WHOLE_RUNS if has_runs else 0) | space
+
+
+def _whole_words(scales: Scales, directory: Directory) -> npt.NDArray[np.int64]:
+    words = np.empty(len(scales.table) // 2, np.int64)
+    _fill_whole_words(scales.wholes, scales.cell, scales.table, directory.begin, words)
+    return words
+
+
+@lean_kernel
+def _fill_whole_words(wholes: Any, cell: Any, table: Any, begins: Any, words: Any) -> None:
+    at = 0
+    for d in range(len(wholes)):
+        for _ in range(wholes[d]):
+            space = I64(table[2 * at])
+            begin, end = I64(begins[cell[d] + space]), I64(begins[cell[d] + space + 1]) & (HAS_RUNS - 1)
+            words[at] = whole_word(space, begin & (HAS_RUNS - 1), end, begin & HAS_RUNS != 0)
+            at += 1
 
 
 def _about(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

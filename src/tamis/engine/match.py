@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.packed import b1, i4, i8, u1, u4
 from tamis.engine.body import Body, unpacked_body
-from tamis.engine.meeting import bound_runs, lists_of, load, presence_runs, unload
+from tamis.engine.meeting import MOST_LISTS, bound_runs, lists_of_several, load, presence_runs, unload
 from tamis.engine.numbers import UP
 from tamis.engine.plan import RANKED
 from tamis.engine.records import NO_CODE
@@ -105,10 +105,16 @@ def match_rows(
     filled, lack, need = 0, 0, 0
     while e < stop and not lack:
         values = v_start[e], v_start[e + 1], v_dimension, v_lo, v_hi
-        count, plain = load(values, lookup, directory[0], event)
-        lists, once, passed = lists_of(
-            values, count, plain, lookup, directory, listed[0], points, runs.list, sizes, event, met
-        )
+        room = MOST_LISTS * (v_start[e + 1] - v_start[e] + 1)
+        if room > len(met[0]):
+            lack, need = NO_ROOM_LISTS, 2 * room
+            break
+        count, plain, lists, passed = load(values, lookup, directory, listed[0], points, runs.list, sizes, event, met)
+        once = lists
+        if not plain:
+            lists, once, passed = lists_of_several(
+                values, count, lookup, directory, points, runs.list, sizes, event, met
+            )
         entries = 0
         if lists < 0:
             lack, need = NO_ROOM_LISTS, 2 * len(met[0]) - lists

@@ -8,15 +8,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import KEY_MIN
-from tamis.engine.body import AT, BLOCKS, CELL, HAS_RUNS, LOWEST, PRESENCE, SHIFT_AT, SIDES, WHOLES
+from tamis.engine.body import (
+    AT,
+    BLOCKS,
+    CELL,
+    HAS_RUNS,
+    LOWEST,
+    PRESENCE,
+    SHIFT_AT,
+    SIDES,
+    WHOLE_MOST,
+    WHOLE_RUNS,
+    WHOLES,
+)
 from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point
-from tamis.engine.numbers import I64, UP
+from tamis.engine.numbers import I64, U64, UP
 from tamis.engine.plan import RANKED
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import NO_CODE, marked
-from tamis.engine.scale import MISSING, code_of, space_of, table_space
+from tamis.engine.scale import MISSING, code_of, number_of, space_of, table_space
 
 MOST_LISTS = 8
 """An event meets at most so many lists by one value, those of all events included."""
@@ -27,12 +41,18 @@ _BEGIN = HAS_RUNS - 1
 
 
 @inlined
-def load(values: Any, lookup: Any, begins: Any, event: Any) -> tuple[int, bool]:
-    """Find the spaces of the event's values; returns in how many dimensions it has some, and whether it is plain."""
+def load(
+    values: Any, lookup: Any, directory: Any, entry: Any, points: Any, runs: Any, sizes: Any, event: Any, met: Any
+) -> tuple[int, bool, int, int]:
+    """Lay out an event, and note its lists while it is plain; there is room for them.
+
+    Returns in how many dimensions it has values, whether it is plain, and how many lists and runs were noted if so.
+    """
     v_begin, v_end, v_dimension, v_lo, v_hi = values
-    local, about, cuts, _, shift = lookup
+    local, about, cuts, _, shift, _ = lookup
     space, several, code, low, high, touched, first, last = event
-    count, plain, before = 0, True, -1
+    count, plain, before, lists, passed = 0, True, -1, 0, 0
+    _fetch(values, lookup)
     for v in range(v_begin, v_end):
         d = v_dimension[UP(v)]
         if d >= len(local):
@@ -42,7 +62,7 @@ def load(values: Any, lookup: Any, begins: Any, event: Any) -> tuple[int, bool]:
             continue
         key = v_lo[UP(v)]
         line = dimension * 8
-        s = _space(lookup, dimension, key)
+        s, begin, end, has_runs = _space_and_list(lookup, directory[0], line, key)
         t = s
         if v_hi[UP(v)] != key or d == before:
             plain = False
@@ -52,8 +72,6 @@ def load(values: Any, lookup: Any, begins: Any, event: Any) -> tuple[int, bool]:
                 s, t = min(s, I64(first[UP(count)])), max(t, I64(last[UP(count)]))
             if dimension < RANKED:
                 several[UP(dimension)] = True
-        else:
-            prefetch(begins, about[UP(line + CELL)] + s)
         if about[UP(line + SHIFT_AT)] >= 0:
             at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
             found = code_of(cuts, at, blocks, shift, about[UP(line + SHIFT_AT)], s, key)
@@ -66,12 +84,59 @@ def load(values: Any, lookup: Any, begins: Any, event: Any) -> tuple[int, bool]:
         first[UP(count)], last[UP(count)] = s, t
         count += 1
         before = d
-    return count, plain
+        if plain:
+            noted = lists
+            lists = _note(begin, end, lists, met)
+            # Where lists are short, those that are fetched while others are scanned come too late.
+            prefetch(entry, 2 * begin * (lists - noted))
+            if has_runs:
+                passed = _add_runs(runs, about[UP(line + CELL)] + s, passed, met)
+            lists = _add_presence(about, directory[1], line, s, s, lists, met)
+            lists, passed = _add_point(directory[0], points, runs, sizes, dimension, key, lists, passed, met)
+    lists, passed = add_list(directory[0], runs, sizes[0] + sizes[1], lists, passed, met)
+    return count, plain, lists, passed
+
+
+@inlined
+def _fetch(values: Any, lookup: Any) -> None:
+    """Fetch what is known of the whole numbers of an event, all at once: little else is done meanwhile."""
+    v_begin, v_end, v_dimension, v_lo, _ = values
+    local, about, _, _, _, whole = lookup
+    for v in range(v_begin, v_end):
+        d = v_dimension[UP(v)]
+        if d < len(local) and local[UP(d)] >= 0:
+            line = I64(local[UP(d)]) * 8
+            number = number_of(v_lo[UP(v)])
+            place = I64(number) - about[UP(line + LOWEST)]
+            if U64(place) < U64(about[UP(line + WHOLES)]):
+                prefetch(whole, (about[UP(line + AT)] >> 1) + place)
+
+
+@inlined
+def _space_and_list(lookup: Any, begins: Any, line: int, key: int) -> tuple[int, int, int, bool]:
+    """The space of a value, begin and end of its list, and whether that has runs."""
+    _, about, cuts, table, _, whole = lookup
+    at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
+    if blocks == 0:
+        lowest, wholes = about[UP(line + LOWEST)], about[UP(line + WHOLES)]
+        number = number_of(key)
+        place = np.floor(number)
+        if place == number and place >= lowest and place < lowest + wholes:
+            word = whole[UP((at >> 1) + (I64(place) - lowest))]
+            size = (word >> 9) & WHOLE_MOST
+            if size != WHOLE_MOST:
+                return word & 0xFF, word >> 32, (word >> 32) + size, word & WHOLE_RUNS != 0
+        space = I64(table_space(table, at, lowest, wholes, key))
+    else:
+        space = space_of(cuts, at, blocks, key)
+    cell = about[UP(line + CELL)] + space
+    begin = I64(begins[UP(cell)])
+    return space, begin & _BEGIN, I64(begins[UP(cell + 1)]) & _BEGIN, begin & HAS_RUNS != 0
 
 
 @inlined
 def _space(lookup: Any, dimension: int, key: int) -> int:
-    _, about, cuts, table, _ = lookup
+    _, about, cuts, table, _, _ = lookup
     line = dimension * 8
     at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
     if blocks == 0:
@@ -99,85 +164,43 @@ def unload(count: int, plain: bool, event: Any) -> None:
 
 
 @inlined
-def lists_of(
-    values: Any,
-    count: int,
-    plain: bool,
-    lookup: Any,
-    directory: Any,
-    entry: Any,
-    points: Any,
-    runs: Any,
-    sizes: Any,
-    event: Any,
-    met: Any,
+def lists_of_several(
+    values: Any, count: int, lookup: Any, directory: Any, points: Any, runs: Any, sizes: Any, event: Any, met: Any
 ) -> tuple[int, int, int]:
-    """Note all lists of an event, and the runs in them.
+    """Note all lists of an event that is not plain, and the runs in them.
 
     Returns how many lists there are, how many of these come first, by each of which another part of the rows is found, and how
     many runs. By the others, those of dimensions in which the event has several values, rows may be found again and again.
     """
     about = lookup[1]
-    several, touched, first, last = event[1], event[5], event[6], event[7]
-    if MOST_LISTS * (count + 1) > len(met[0]):
-        return -MOST_LISTS * (count + 1), 0, 0
+    begins, bounds = directory
+    several, low, touched, first, last = event[1], event[3], event[5], event[6], event[7]
     lists, passed = 0, 0
     for i in range(count):
-        dimension = I64(touched[UP(i)])
-        if plain or (dimension < RANKED and not several[UP(dimension)]):
-            lists, passed = _add_lists(
-                lookup,
-                directory,
-                entry,
-                points,
-                runs,
-                sizes,
-                dimension,
-                I64(first[UP(i)]),
-                event[3],
-                lists,
-                passed,
-                met,
-            )
-    lists, passed = add_list(directory[0], runs, sizes[0] + sizes[1], lists, passed, met)
+        dimension, s = I64(touched[UP(i)]), I64(first[UP(i)])
+        if dimension < RANKED and not several[UP(dimension)]:
+            line = dimension * 8
+            lists, passed = add_list(begins, runs, about[UP(line + CELL)] + s, lists, passed, met)
+            lists = _add_presence(about, bounds, line, s, s, lists, met)
+            lists, passed = _add_point(begins, points, runs, sizes, dimension, low[UP(dimension)], lists, passed, met)
+    lists, passed = add_list(begins, runs, sizes[0] + sizes[1], lists, passed, met)
     once = lists
-    if not plain:
-        for i in range(count):
-            dimension = I64(touched[UP(i)])
-            if dimension >= RANKED or several[UP(dimension)]:
-                line = dimension * 8
-                lists = _add_presence(about, directory[1], line, I64(first[UP(i)]), I64(last[UP(i)]), lists, met)
-        lists, passed = _several_lists(values, lookup, directory, points, runs, sizes, several, lists, passed, met)
+    for i in range(count):
+        dimension = I64(touched[UP(i)])
+        if dimension >= RANKED or several[UP(dimension)]:
+            lists = _add_presence(about, bounds, dimension * 8, I64(first[UP(i)]), I64(last[UP(i)]), lists, met)
+    lists, passed = _several_lists(values, lookup, directory, points, runs, sizes, several, lists, passed, met)
     return lists, once, passed
 
 
 @inlined
-def _add_lists(
-    lookup: Any,
-    directory: Any,
-    entry: Any,
-    points: Any,
-    runs: Any,
-    sizes: Any,
-    dimension: int,
-    space: int,
-    low: Any,
-    lists: int,
-    passed: int,
-    met: Any,
+def _add_point(
+    begins: Any, points: Any, runs: Any, sizes: Any, dimension: int, key: int, lists: int, passed: int, met: Any
 ) -> tuple[int, int]:
-    """Note the lists of a dimension in which the event has one value."""
-    about = lookup[1]
-    begins, bounds = directory
-    point_start, point_key, point_table = points
-    line = dimension * 8
-    before = lists
-    lists, passed = add_list(begins, runs, about[UP(line + CELL)] + space, lists, passed, met)
-    # Where lists are short, those that are fetched while others are scanned come too late.
-    prefetch(entry, 2 * met[0][UP(before)] * (lists - before))
-    lists = _add_presence(about, bounds, line, space, space, lists, met)
-    if len(point_key) > 0 and point_start[UP(dimension)] < point_start[UP(dimension + 1)]:
-        number = I64(find_point(dimension, low[UP(dimension)], point_start, point_key, point_table))
+    """Note the list of a key that has its own."""
+    start, keys, table = points
+    if len(keys) > 0 and start[UP(dimension)] < start[UP(dimension + 1)]:
+        number = I64(find_point(dimension, key, start, keys, table))
         if number >= 0:
             lists, passed = add_list(begins, runs, sizes[0] + sizes[1] + 1 + number, lists, passed, met)
     return lists, passed

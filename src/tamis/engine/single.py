@@ -35,7 +35,7 @@ NO_ROOM = -1
 NOT_SMALL = -2
 """The event has numbers of which only labels tell the key; see `unpack_event`."""
 # What may be lacking besides what `match_rows` may lack.
-_NO_ROOM_SLOTS, _NO_ROOM_DIMENSIONS = 4, 5
+_NO_ROOM_SLOTS = 4
 _OUT = 1 << 14
 _ROWS = 1 << 16
 _DIMENSIONS = 256
@@ -95,11 +95,14 @@ class Single:
         self._died = _NO_IDS
         self._out, self._rows, self._dimensions, self._most = _OUT, _ROWS, _DIMENSIONS, _FEW_DELTAS
 
-    def match(self, version: Seen, ids: npt.NDArray[np.int64] | None) -> int:
+    def match(self, version: Seen, ids: npt.NDArray[np.int64] | None, dimensions: int) -> int:
         """Match the event that was put into `event`; returns how many slots it satisfies, or NOT_SMALL.
 
-        `ids` are the names of all slots where they are numbers.
+        `ids` are the names of all slots where they are numbers. Neither event nor version have more than so many dimensions.
         """
+        if dimensions > self._dimensions:
+            self._dimensions = dimensions + dimensions // 2
+            self._number = self._generation = -1
         if version.number != self._number or ids is not self._ids or self._words is not self.event.words:
             self._follow(version, ids)
         count = self._kernel(self._packed)
@@ -200,8 +203,6 @@ class Single:
         part, lack, need = self._buffers.lack.tolist()
         if lack == _NO_ROOM_SLOTS:
             self._out *= 4
-        elif lack == _NO_ROOM_DIMENSIONS:
-            self._dimensions = need + need // 2
         elif lack == NO_ROOM_OUT:
             self._rows = need + need // 2
         else:
@@ -237,12 +238,6 @@ def match_single(given: Any) -> int:
     scratch = EventScratch(i8(given, _VALUE), i8(given, _VALUES))
     extent = i8(given, _LOWEST), i8(given, _HIGHEST)
     out, clauses, lacking = i4(given, _OUT_SLOTS), i4(given, _CLAUSES), i8(given, _LACK)
-    most = 0
-    for d in batch.dimension:
-        most = max(most, d + 1)
-    if most > len(scratch.value):
-        lacking[1], lacking[2] = _NO_ROOM_DIMENSIONS, most
-        return NO_ROOM
     filled = 0
     of_segments = len(segments) // (2 * _OF_SEGMENT)
     for part in range(of_segments + len(deltas) // (2 * _OF_DELTA)):

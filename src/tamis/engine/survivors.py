@@ -25,7 +25,7 @@ from tamis.engine.scale import MISSING
 AHEAD = 16
 """So many records are fetched before they are needed."""
 LISTS_AHEAD = 3
-_LINES_AHEAD = 16
+_LINES_AHEAD = 12
 _PLACE = (1 << PLACE_BITS) - 1
 
 
@@ -57,11 +57,13 @@ def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any) ->
 
 @inlined
 def _fetch_list(entry: Any, begin: int, end: int) -> None:
-    # Most lists are short: a loop with so many turns as there are lines would surprise the processor at every list.
+    # The first lines not in a loop with so many turns as there are lines, which would surprise the processor at every list.
     prefetch(entry, 2 * begin)
     prefetch(entry, 2 * begin + 16)
-    if end - begin > 16:
-        for line in range(2, min(_LINES_AHEAD, (end - begin + 7) // 8)):
+    prefetch(entry, 2 * begin + 32)
+    prefetch(entry, 2 * begin + 48)
+    if end - begin > 64:
+        for line in range(4, _LINES_AHEAD):
             prefetch(entry, 2 * begin + 16 * line)
 
 

@@ -292,13 +292,13 @@ class EngineStore(Store[ClauseRows]):
         singles.free = None
         with self._gate.lock:
             mismatched = single.event.pack(event, self.dimensions)
-            version, ids, weights = self.engine.version, self.ids, self._weights
+            version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
         numbers = ids.numbers
-        count = NOT_SMALL if mismatched is None else single.match(version, numbers)
+        count = NOT_SMALL if mismatched is None else single.match(version, numbers, dimensions)
         if mismatched is None or count == NOT_SMALL:
-            version, ids, weights, mismatched = self._put(event, single)
+            version, ids, weights, dimensions, mismatched = self._put(event, single)
             numbers = ids.numbers
-            count = single.match(version, numbers)
+            count = single.match(version, numbers, dimensions)
         entries, survivors, compared = single.work(version)
         found: list[Any]
         if k is not None:
@@ -319,16 +319,16 @@ class EngineStore(Store[ClauseRows]):
             self.engine.follow()
         return found
 
-    def _put(self, event: Mapping[str, Any], single: Single) -> tuple[Version, Ids, GrowingArray, int]:
+    def _put(self, event: Mapping[str, Any], single: Single) -> tuple[Version, Ids, GrowingArray, int, int]:
         """Encode an event that `OneEvent.pack` does not take; returns what of the store belongs to that moment."""
         with self._gate.lock:
             encoded = encode_plain(event, self.dimensions)
-            seen = self.engine.version, self.ids, self._weights
+            seen = self.engine.version, self.ids, self._weights, len(self.dimensions)
         if encoded is None:
             flat = flatten(event)  # Not behind the gate: anybody's code may run, and come here again.
             with self._gate.lock:
                 encoded = encode_flat([flat], self.dimensions)
-                seen = self.engine.version, self.ids, self._weights
+                seen = self.engine.version, self.ids, self._weights, len(self.dimensions)
         single.event.put(encoded.batch)
         return *seen, encoded.mismatched
 
