@@ -10,8 +10,8 @@
     KEYS       wide: the same for its key
     RAW        wide, and not one interval and not single keys: the predicate itself must be evaluated
 
-The *hull*, from `first` to `last`, is a necessary condition for every kind, and sufficient where `exact` says so. An event
-with several values in a dimension is not judged by any of this but by comparing keys.
+The *hull*, from `first` to `last`, is a necessary condition for every kind, and sufficient where `exact` says so. None of this
+is said of a dimension in which an event has several values: there, keys are compared.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tamis.engine.body import (
     WHOLES,
 )
 from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point
-from tamis.engine.numbers import I64, U64, UP
+from tamis.engine.numbers import I64, UP
 from tamis.engine.plan import RANKED
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import NO_CODE, marked
@@ -106,10 +106,9 @@ def _fetch(values: Any, lookup: Any) -> None:
         d = v_dimension[UP(v)]
         if d < len(local) and local[UP(d)] >= 0:
             line = I64(local[UP(d)]) * 8
-            number = number_of(v_lo[UP(v)])
-            place = I64(number) - about[UP(line + LOWEST)]
-            if U64(place) < U64(about[UP(line + WHOLES)]):
-                prefetch(whole, (about[UP(line + AT)] >> 1) + place)
+            place = number_of(v_lo[UP(v)]) - about[UP(line + LOWEST)]
+            if place >= 0.0 and place < about[UP(line + WHOLES)]:
+                prefetch(whole, (about[UP(line + AT)] >> 1) + I64(place))
 
 
 @inlined
