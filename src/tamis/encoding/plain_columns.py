@@ -26,6 +26,7 @@ from tamis.encoding.columns import combined
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.keys import code_of_bits, is_small
+from tamis.encoding.numbers import UP
 from tamis.encoding.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
 
 _TYPES = (
@@ -46,9 +47,6 @@ _WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
 
 NOT_ASKED = -1
 """Instead of the dimension of an attribute that has none."""
-
-UP: Any = np.uintp
-"""An index that Numba need not check for being negative."""
 
 
 def is_plain(kind: pa.DataType) -> bool:

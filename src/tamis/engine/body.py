@@ -19,11 +19,11 @@ import numpy.typing as npt
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4
 from tamis.engine.coding import MASK, MASK_WORDS, RAW, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.lists import Entries, Points, Runs, enter, find_runs, first_point_list
-from tamis.engine.numbers import I64, U32, U64
 from tamis.engine.plan import DONE, RANKED, Plan, deciding, is_settled, plan_rows
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import MOST_WORDS, PLACE_BITS, range_word, write_record

@@ -24,8 +24,8 @@ import numpy.typing as npt
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import I64, U64
 from tamis.encoding.predicates import Predicates
-from tamis.engine.numbers import I64, U64
 from tamis.engine.scale import (
     BUCKET_CODES,
     HIGHEST_CODE,

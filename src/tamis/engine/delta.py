@@ -21,13 +21,13 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import brief_kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.numbers import UP
 from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1
 from tamis.encoding.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
 from tamis.encoding.predicates import Predicates
 from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
-from tamis.engine.numbers import UP
 from tamis.engine.owners import (
     Owners,
     conjunction_holds,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.kernel import lean_kernel
-from tamis.engine.numbers import UP
+from tamis.encoding.numbers import UP
 
 Slots = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]

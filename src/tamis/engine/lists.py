@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.predicates import Predicates
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, fill_mask, has_space
-from tamis.engine.numbers import I64, U32, U64
 from tamis.engine.plan import CELLS, LOWER, POINTS, PRESENCE, RANKED, UPPER, Plan, order_in_lists
 from tamis.engine.scale import Scales
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.numbers import UP
 from tamis.encoding.packed import b1, i4, i8, u1, u4
 from tamis.engine.body import Body, unpacked_body
 from tamis.engine.meeting import MOST_LISTS, bound_runs, lists_of_several, load, presence_runs, unload
-from tamis.engine.numbers import UP
 from tamis.engine.plan import RANKED
 from tamis.engine.records import NO_CODE
 from tamis.engine.scale import MISSING

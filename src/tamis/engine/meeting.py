@@ -12,6 +12,7 @@ import numpy as np
 
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import KEY_MIN
+from tamis.encoding.numbers import I64, UP
 from tamis.engine.body import (
     AT,
     BLOCKS,
@@ -26,7 +27,6 @@ from tamis.engine.body import (
     WHOLES,
 )
 from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point
-from tamis.engine.numbers import I64, UP
 from tamis.engine.plan import RANKED
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import NO_CODE, marked

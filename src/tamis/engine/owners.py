@@ -20,9 +20,9 @@ import numpy.typing as npt
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import holds
 from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1
 from tamis.encoding.programs import ACCEPT, Programs
-from tamis.engine.numbers import I64, U32, UP
 from tamis.engine.records import DOUBT, ROW
 from tamis.engine.sorting import sort_unique
 

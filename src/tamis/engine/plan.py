@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import F64, I64
 from tamis.encoding.predicates import Predicates
 from tamis.engine.coding import CODE, CODES, EDGE, NOT_SET, POINT, RANGE, RAW, SET, SET_SIZE, Coded
-from tamis.engine.numbers import F64, I64
 from tamis.engine.scale import MISSING, Scales
 from tamis.engine.statistics import Likelihood
 

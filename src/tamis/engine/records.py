@@ -23,6 +23,7 @@ from typing import Any
 
 from tamis.encoding.kernel import inlined
 from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import I64, U8, U32, U64, UP
 from tamis.engine.coding import (
     CODE,
     CODES,
@@ -39,7 +40,6 @@ from tamis.engine.coding import (
     fill_mask,
     spaces_of,
 )
-from tamis.engine.numbers import I64, U8, U32, U64, UP
 from tamis.engine.plan import DONE, LONG, RANKED, SHORT_SETS, is_settled, short_shape
 from tamis.engine.scale import MISSING, code_of, space_of
 

@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.numbers import F64, I64, U64, UP
 from tamis.encoding.predicates import Predicates
-from tamis.engine.numbers import F64, I64, U64, UP
 
 MOST_SPACES = 254
 MISSING = 255

@@ -21,12 +21,12 @@ import numpy.typing as npt
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import brief_kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.numbers import UP
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
 from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u4
 from tamis.engine.delta import DeltaView, scan_delta
 from tamis.engine.found import Life, Slots
 from tamis.engine.match import NO_ROOM_OUT, match_rows
-from tamis.engine.numbers import UP
 from tamis.engine.owners import EventScratch, name_owners
 from tamis.engine.room import BodyScratch
 from tamis.engine.segment import Segment

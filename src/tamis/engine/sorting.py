@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.encoding.kernel import inlined
-from tamis.engine.numbers import U32
+from tamis.encoding.numbers import U32
 from tamis.engine.records import ROW
 
 

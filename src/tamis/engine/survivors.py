@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.encoding.kernel import inlined
+from tamis.encoding.numbers import I64, U8, U32, U64, UP
 from tamis.engine.coding import SET_SIZE
 from tamis.engine.lists import BAND_RUN
-from tamis.engine.numbers import I64, U8, U32, U64, UP
 from tamis.engine.plan import DONE, LONG
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import (

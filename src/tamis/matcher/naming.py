@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.encoding.kernel import lean_kernel
-from tamis.engine.numbers import UP
+from tamis.encoding.numbers import UP
 from tamis.matcher.crew import each
 from tamis.matcher.store import Matched
 
