@@ -142,6 +142,27 @@ def test_what_one_value_decides_is_not_compared_for_events_that_have_several_els
     assert check(rows_with(excluding), events).compared > 0
 
 
+@pytest.mark.parametrize("first", [0, 40_000])
+def test_records_that_hold_nothing_but_what_is_excluded(first: int) -> None:
+    """In wide dimensions, and in those whose numbers have no room in the words of sets."""
+    count = 2_000 if first == 0 else 300
+    clauses = [
+        [Leaf(first, Mode.NONE, points(key << 20)), Leaf(first + 1, Mode.NONE, points(key))] for key in range(count)
+    ]
+    clauses += [[Leaf(d, Mode.SOME, points(1, 2))] * 2 for d in range(first)]
+    events: list[Event] = [{first: [(key << 20, key << 20)], first + 1: [(3, 3)]} for key in (0, 3, 4, 1999)]
+    events += [{first: [(7, 7)]}, {}]
+    check(rows_with(clauses), events)
+
+
+def test_a_record_of_seventy_thousand_words() -> None:
+    excluded = points(*range(1, 256 * 3, 3)[:255])
+    clauses = [[Leaf(d, Mode.NONE, excluded) for d in range(140)], [Leaf(0, Mode.SOME, ((0, 0),))]]
+    clauses += [[Leaf(d, Mode.SOME, ((7, KEY_MAX),))] for d in range(3)]
+    event: Event = {d: [(0, 0)] for d in range(140)}
+    check(rows_with(clauses), [event, {**event, 139: [(4, 4)]}, {**event, 0: [(8, 8)]}])
+
+
 def test_twenty_thousand_thresholds() -> None:
     keys = np.random.default_rng(3).permutation(20_000).tolist()
     clauses = [[Leaf(0, Mode.SOME, ((7 * key, KEY_MAX) if key % 2 else (KEY_MIN, 7 * key),))] for key in keys]

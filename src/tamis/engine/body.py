@@ -21,12 +21,12 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4
-from tamis.engine.coding import MASK, MASK_WORDS, RAW, Coded, code_predicates
+from tamis.engine.coding import MASK_WORDS, RAW, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.lists import Entries, Points, Runs, enter, find_runs, first_point_list
 from tamis.engine.plan import DONE, RANKED, Plan, deciding, is_settled, plan_rows
 from tamis.engine.prefetch import prefetch
-from tamis.engine.records import MOST_WORDS, PLACE_BITS, range_word, write_record
+from tamis.engine.records import MOST_WORDS, PLACE_BITS, most_words_more, range_word, write_record
 from tamis.engine.scale import MOST_SPACES, Scales, scales_of
 from tamis.engine.second import choose_second
 from tamis.engine.statistics import likelihood_of
@@ -141,7 +141,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
     )
     rows = len(start) - 1
     words = int(start[-1]) * 3 + 4 * rows + 2 * len(predicates.lo) + _PADDING
-    words += int(np.count_nonzero(coded.kind == MASK)) * (2 * MASK_WORDS)
+    words += most_words_more(coded)
     written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
     plain_entries = np.bincount(plain.row, minlength=rows)
     longest = int(np.diff(start).max(initial=1))

@@ -51,6 +51,7 @@ _LARGE = 1 << 17
 _NOWHERE = 0
 """The home of a slot that has no rows."""
 
+_SLOTS_AT_ONCE = 64
 _CHANGES_PER_LOOK = 512
 """After so many changes that came alone, parts are looked at for something to merge."""
 
@@ -111,11 +112,21 @@ class Engine:
         self._generations = 0
         self._shown: tuple[Segment, ...] = ()
         """The segments of the last version."""
-        self.version = self._version((), (), Life(_NO_DEATHS, 0))
+        self._current = self._version((), (), Life(_NO_DEATHS, 0))
+        self._stale = False
+        """Whether a change that came alone is not in the current version yet."""
         self._changes = 0
         self.merges = 0
         self.replans = 0
         """How many of the merges were for drift."""
+
+    @property
+    def version(self) -> Version:
+        """What matching sees from now on. Changes that came alone are put into it when it is asked for: they may be many."""
+        if self._stale:
+            with self._lock:
+                self._catch_up()
+        return self._current
 
     # -- changing
 
@@ -139,12 +150,13 @@ class Engine:
             if self._released:
                 self._take_back()
             if not self._free:
-                self._died.append(ALIVE)
-                self._home.append(_NOWHERE)
-                return len(self._died) - 1
+                first = len(self._died)
+                self._died.grow(_SLOTS_AT_ONCE)
+                self._home.grow(_SLOTS_AT_ONCE)
+                self._free.extend(range(first + _SLOTS_AT_ONCE - 1, first - 1, -1))
             slot = self._free.pop()
-            self._died.view()[slot] = ALIVE
-            self._home.view()[slot] = _NOWHERE
+            self._died.data[slot] = ALIVE
+            self._home.data[slot] = _NOWHERE
             return slot
 
     def add(self, rows: Rows) -> None:
@@ -157,6 +169,7 @@ class Engine:
                 self._coming += tuple(built)
             return
         with self._lock:
+            self._catch_up()
             if len(self._active) + rows.number > DELTA_ROWS:
                 self._freeze()
             self._active.add(rows)
@@ -165,6 +178,7 @@ class Engine:
     def remove(self, slots: npt.NDArray[np.int32]) -> None:
         """Let slots die. It is seen from the next `publish` on."""
         with self._lock:
+            self._catch_up()
             homes = self._home.view()[slots]
             self._free.extend(slots[homes == _NOWHERE].tolist())  # What has no rows was never found by anybody.
             slots = slots[homes != _NOWHERE]
@@ -185,7 +199,7 @@ class Engine:
             if not active.add_plain(row, slot):
                 return False
             self._home.data[slot] = active.key
-            self._show_change()
+            self._stale = True
         self._look()
         return True
 
@@ -200,17 +214,20 @@ class Engine:
             self._deaths += 1
             self._died.data[slot] = self._now
             self._dead[home] = self._dead.get(home, 0) + 1
-            self._show_change()
+            self._stale = True
         self._look()
 
-    def _show_change(self) -> None:
-        """What `_show` does, in a fraction of its time, for a change that came alone."""
+    def _catch_up(self) -> None:
+        """Show changes that came alone; what `_show` does, in a fraction of its time. Whoever is to change more, of which nothing
+        is to be seen until it is published, does it before."""
+        if not self._stale:
+            return
         active = self._active
         deltas = self._frozen
         if active.number:
             deltas = (*deltas, (active, tuple.__new__(DeltaView, (active.columns, active.number))))
         life = tuple.__new__(Life, (self._died.data if self._deaths else _NO_DEATHS, self._now))
-        self.version = self._version(self._segments, deltas, life)
+        self._set_version(self._segments, deltas, life)
 
     def _look(self) -> None:
         """Begin to merge if it is time, of which small changes are seldom the reason."""
@@ -235,7 +252,13 @@ class Engine:
         if len(self._active):
             deltas += ((self._active, self._active.view()),)
         died = self._died.data if self._deaths else _NO_DEATHS
-        self.version = self._version(self._segments, deltas, Life(died, self._now))
+        self._set_version(self._segments, deltas, Life(died, self._now))
+
+    def _set_version(
+        self, segments: tuple[Segment, ...], deltas: tuple[tuple[Delta, DeltaView], ...], life: Life
+    ) -> None:
+        self._current = self._version(segments, deltas, life)
+        self._stale = False  # Not before: whoever finds nothing waiting takes the version.
 
     def _version(
         self, segments: tuple[Segment, ...], deltas: tuple[tuple[Delta, DeltaView], ...], life: Life
@@ -254,7 +277,7 @@ class Engine:
             self._segments, self._coming, self._frozen, self._active = (), (), (), Delta()
             self._died, self._home = GrowingArray(np.int64), GrowingArray(np.int64)
             self._dead, self._dying, self._free, self._deaths = {}, [], [], 0
-            self.version = self._version((), (), Life(_NO_DEATHS, self._now))
+            self._set_version((), (), Life(_NO_DEATHS, self._now))
 
     def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: npt.NDArray[np.bool_]) -> None:
         """Begin with what a snapshot has: segments, rows of the delta, and which slots live."""
@@ -434,7 +457,7 @@ class Engine:
         """Let matching see the same subscriptions in new parts: nothing that waits to be published is seen early."""
         _, deltas, life, _, _ = self.version
         active = tuple(pair for pair in deltas if pair[0] is self._active)
-        self.version = self._version(self._segments, self._frozen + active, life)
+        self._set_version(self._segments, self._frozen + active, life)
 
     def _living_views(self, parts: Sequence[Part]) -> list[Callable[[Life], Rows]]:
         frozen = {id(delta): view for delta, view in self._frozen}

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tamis.encoding.kernel import inlined
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import I64, U8, U32, U64, UP
@@ -37,6 +39,7 @@ from tamis.engine.coding import (
     RAW,
     SET,
     SET_SIZE,
+    Coded,
     fill_mask,
     spaces_of,
 )
@@ -52,6 +55,8 @@ MOST_WORDS = 1 << PLACE_BITS
 NO_CODE = 0xFFFFFFFF
 """The code of an attribute that an event lacks."""
 _HEADER_MOST = 255
+_MOST_SIZE = (1 << 16) - 1
+"""The size of a record has 16 bits while it is built."""
 _NONE = int(Mode.NONE)
 
 
@@ -139,6 +144,13 @@ def order_of(begin: int, end: int, probability: Any, order: Any) -> None:
         order[place] = p
 
 
+def most_words_more(coded: Coded) -> int:
+    """How many words the predicates of all records may take besides three each and two for each key."""
+    sets = (coded.kind == SET) | (coded.kind == NOT_SET)
+    fixed = (coded.kind == MASK) | (coded.kind == CODES) | (sets & (coded.dimension >= SHORT_SETS))
+    return 2 * MASK_WORDS * int(np.count_nonzero(fixed))
+
+
 @inlined
 def write_record(
     begin: int,
@@ -176,6 +188,10 @@ def write_record(
             p = order[i]
             if _group(coded.kind[p], coded.dimension[p]) == group:
                 to = _write_predicate(p, group, predicates, coded, scales, scratch, out, to)
+    if to - at > _MOST_SIZE:
+        # Comparing keys takes as long.
+        out[at] = U32(DOUBT)
+        return short_shape(0, 0), 1
     return shape, to - at
 
 
