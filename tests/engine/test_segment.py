@@ -155,6 +155,16 @@ def test_records_that_hold_nothing_but_what_is_excluded(first: int) -> None:
     check(rows_with(clauses), events)
 
 
+def test_narrow_intervals_of_keys_that_doubles_cannot_tell_apart() -> None:
+    base = 1 << 62
+    clauses = [
+        [Leaf(0, Mode.SOME, ((base + 8 * i, base + 8 * i + 2), (base + 8 * i + 4, base + 8 * i + 6)))]
+        for i in range(300)
+    ]
+    events: list[Event] = [{0: [(base + key, base + key)]} for key in (-1, 0, 2, 3, 4, 6, 7, 8, 2396, 2398, 2399)]
+    check(rows_with(clauses), events)
+
+
 def test_a_record_of_seventy_thousand_words() -> None:
     excluded = points(*range(1, 256 * 3, 3)[:255])
     clauses = [[Leaf(d, Mode.NONE, excluded) for d in range(140)], [Leaf(0, Mode.SOME, ((0, 0),))]]

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import F64, I64
+from tamis.encoding.numbers import F64, I64, U64
 from tamis.encoding.predicates import Predicates
 from tamis.engine.coding import CODE, CODES, EDGE, NOT_SET, POINT, RANGE, RAW, SET, SET_SIZE, Coded
 from tamis.engine.scale import MISSING, Scales
@@ -210,8 +210,8 @@ def _in_lists(
     if kind[p] >= CODES or p_lo[p_start[p]] == p_hi[p_start[p]]:
         count = 0
         for i in range(p_start[p], p_start[p + 1]):
-            width = F64(p_hi[i]) - F64(p_lo[i])
-            if width >= MOST_LISTS:
+            width = U64(p_hi[i]) - U64(p_lo[i])
+            if width >= U64(MOST_LISTS):
                 count = 0
                 break
             count += I64(width) + 1
