@@ -19,12 +19,13 @@ import pyarrow.compute as pc
 from tamis.encoding.compile import Compiled, Compiler
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.dimensions import FACET_OF_KIND, Facet, NumberDimension, StringDimension
-from tamis.encoding.kernel import inlined, kernel, lean_kernel
+from tamis.encoding.kernel import kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, double_codes
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows
 from tamis.encoding.predicates import Predicates, taken
 from tamis.encoding.runs import grouped, run_indices
+from tamis.encoding.sorting import sort_part
 from tamis.errors import ExpressionError
 from tamis.language.expression import Predicate
 from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator
@@ -241,21 +242,6 @@ def _one_kind(value_start: Any, kinds: Any, fine: Any, kind_of: Any, good: Any) 
                 good[p] = False
 
 
-@inlined
-def _sort_keys(keys: Any, first: int, last: int) -> None:
-    """Shell sort: most sets are small, but some have thousands of members."""
-    gap = (last - first) // 2
-    while gap > 0:
-        for i in range(first + gap, last):
-            moving = keys[i]
-            j = i
-            while j >= first + gap and keys[j - gap] > moving:
-                keys[j] = keys[j - gap]
-                j -= gap
-            keys[j] = moving
-        gap //= 2
-
-
 @lean_kernel
 def plain_intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any, start: Any, lo: Any, hi: Any) -> int:
     """The intervals of every good predicate; returns how many there are. The keys of IN are sorted in their place.
@@ -266,7 +252,7 @@ def plain_intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any
     for p in range(len(base)):
         first, last = value_start[p], value_start[p + 1]
         if good[p] and base[p] == _IN:
-            _sort_keys(keys, first, last)
+            sort_part(keys, first, last)
             for v in range(first, last):
                 if v > first and keys[v] <= hi[filled - 1] + 1:
                     hi[filled - 1] = keys[v]

@@ -23,8 +23,8 @@ from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1
 from tamis.encoding.programs import ACCEPT, Programs
+from tamis.encoding.sorting import sort_unique
 from tamis.engine.records import DOUBT, ROW
-from tamis.engine.sorting import sort_unique
 
 ALIVE = np.iinfo(np.int64).max
 """When what lives dies."""

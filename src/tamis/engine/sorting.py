@@ -1,4 +1,4 @@
-"""Sorting inside kernels that allocate nothing."""
+"""Rows that were found several times, each once."""
 
 from __future__ import annotations
 
@@ -6,33 +6,13 @@ from typing import Any
 
 from tamis.encoding.kernel import inlined
 from tamis.encoding.numbers import U32
+from tamis.encoding.sorting import sort_unique
 from tamis.engine.records import ROW
 
 
 @inlined
-def sort_unique(array: Any, begin: int, end: int) -> int:
-    """Sort a part of an array in place and drop what is repeated; returns how many remain. Shell sort: parts are short."""
-    gap = (end - begin) // 2
-    while gap > 0:
-        for i in range(begin + gap, end):
-            moving = array[i]
-            j = i
-            while j >= begin + gap and array[j - gap] > moving:
-                array[j] = array[j - gap]
-                j -= gap
-            array[j] = moving
-        gap //= 2
-    kept = begin
-    for i in range(begin, end):
-        if i == begin or array[i] != array[kept - 1]:
-            array[kept] = array[i]
-            kept += 1
-    return kept - begin
-
-
-@inlined
 def sort_rows(words: Any, begin: int, end: int) -> int:
-    """The same for rows, some with DOUBT: what is found without doubt is in no doubt."""
+    """`sort_unique` for rows, some with DOUBT: what is found without doubt is in no doubt."""
     for i in range(begin, end):
         words[i] = (words[i] << U32(1)) | (words[i] >> U32(31))
     end = begin + sort_unique(words, begin, end)
