@@ -165,6 +165,14 @@ def test_narrow_intervals_of_keys_that_doubles_cannot_tell_apart() -> None:
     check(rows_with(clauses), events)
 
 
+def test_a_record_of_three_hundred_codes() -> None:
+    """Of those about half lie beside the grid."""
+    rough = [[Leaf(d, Mode.SOME, ((key * 2**40 + key % 3, KEY_MAX),)) for d in range(300)] for key in range(300)]
+    events: list[Event] = [{d: [(key * 2**40 + 2, key * 2**40 + 2)] for d in range(300)} for key in (-1, 0, 7, 299)]
+    events.append({**events[-1], 150: [(5, 5)]})
+    check(rows_with(rough), events)
+
+
 def test_a_record_of_seventy_thousand_words() -> None:
     excluded = points(*range(1, 256 * 3, 3)[:255])
     clauses = [[Leaf(d, Mode.NONE, excluded) for d in range(140)], [Leaf(0, Mode.SOME, ((0, 0),))]]

@@ -229,7 +229,8 @@ def _select(
         most = max(most, counts[group])
         order[left] = p
         left += 1
-    if most > _HEADER_MOST:
+    # Codes with and without edges are counted together in the header.
+    if max(most, counts[CODE] + counts[EDGE]) > _HEADER_MOST:
         for group in range(len(counts)):
             counts[group] = 0
         return 0, True
