@@ -16,13 +16,14 @@ from tamis.encoding.numbers import UP
 from tamis.encoding.packed import b1, i4, i8, u1, u4
 from tamis.engine.body import Body, unpacked_body
 from tamis.engine.meeting import MOST_LISTS, bound_runs, lists_of_several, load, presence_runs, unload
-from tamis.engine.plan import RANKED
+from tamis.engine.plan import RANKED, SHAPES
 from tamis.engine.records import NO_CODE
 from tamis.engine.scale import MISSING
 from tamis.engine.sorting import sort_rows
 from tamis.engine.survivors import (
     AHEAD,
     LISTS_AHEAD,
+    SORTED_AT_ONCE,
     check,
     check_runs_several,
     check_several,
@@ -56,6 +57,9 @@ class Scratch(NamedTuple):
     run_begin: npt.NDArray[np.int64]
     run_end: npt.NDArray[np.int64]
     survivor: npt.NDArray[np.uint32]
+    ordered: npt.NDArray[np.uint32]
+    """Some of them, sorted by shape; and where those of each shape go."""
+    places: npt.NDArray[np.int64]
 
 
 def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
@@ -83,6 +87,8 @@ def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
         run_begin,
         run_end,
         np.zeros(entries + AHEAD, np.uint32),
+        np.zeros(SORTED_AT_ONCE + AHEAD, np.uint32),
+        np.zeros(SHAPES, np.int64),
     )
 
 
@@ -99,7 +105,7 @@ def match_rows(
     want of room, of what and how much is needed.
     """
     v_start, v_dimension, v_lo, v_hi = batch
-    event, met, survivor = _unpacked_scratch(scratch)
+    event, met, survivor, ordered = _unpacked_scratch(scratch)
     lookup, directory, listed, points, runs, run_entry, record, sizes = unpacked_body(body)
     e, stop = place
     filled, lack, need = 0, 0, 0
@@ -137,7 +143,7 @@ def match_rows(
                 if passed:
                     found, filled = scan_runs(runs, run_entry, passed, met, event, survivor, found, out, filled)
                 work[1] += found
-                filled = check(record, event, survivor, found, out, filled)
+                filled = check(record, event, survivor, found, lists + passed, ordered, out, filled)
             else:
                 filled = check_several(0, once, met, listed, record, event, survivor, out, filled)
                 again = filled
@@ -154,7 +160,7 @@ def match_rows(
 
 @inlined
 def _unpacked_scratch(given: Any) -> Any:
-    """The arrays of `Scratch`, in its order: of the event, of what it meets, and the survivors."""
+    """The arrays of `Scratch`, in its order: of the event, of what it meets, survivors, and sorted ones."""
     return (
         (
             u1(given, 0),
@@ -168,4 +174,5 @@ def _unpacked_scratch(given: Any) -> Any:
         ),
         (i8(given, 8), i8(given, 9), i8(given, 10), i8(given, 11), i8(given, 12)),
         u4(given, 13),
+        (u4(given, 14), i8(given, 15)),
     )

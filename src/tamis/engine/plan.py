@@ -243,6 +243,7 @@ def _decides(way: int, exact: bool, wide: bool, first: int, last: int, top: int)
     return way != ALWAYS
 
 
+SHAPES = 64
 LONG, DONE = 63, 62
 """The shape of records that need a header, and of those that need not exist: see `records`."""
 _MOST_RANGES = 15

@@ -8,7 +8,7 @@ from tamis.encoding.kernel import inlined
 from tamis.encoding.numbers import I64, U8, U32, U64, UP
 from tamis.engine.coding import SET_SIZE
 from tamis.engine.lists import BAND_RUN
-from tamis.engine.plan import DONE, LONG
+from tamis.engine.plan import DONE, LONG, SHAPES
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import (
     DOUBT,
@@ -26,6 +26,8 @@ AHEAD = 16
 """So many records are fetched before they are needed."""
 LISTS_AHEAD = 3
 _LINES_AHEAD = 12
+SORTED_FROM, SORTED_BELOW, SORTED_AT_ONCE = 256, 256, 1024
+"""Survivors are sorted by shape if they are so many, but fewer than that in each list: with a thousand matches 10 to 20 % faster."""
 _PLACE = (1 << PLACE_BITS) - 1
 
 
@@ -103,14 +105,53 @@ def _fetch_record(record: Any, reference: Any) -> None:
 
 
 @inlined
-def check(record: Any, event: Any, survivor: Any, survivors: int, out: Any, filled: int) -> int:
-    """Check the records of survivors; the rows of those that hold are written."""
+def check(
+    record: Any, event: Any, survivor: Any, survivors: int, lists: int, ordered: Any, out: Any, filled: int
+) -> int:
+    """Check the records of survivors from so many lists; the rows of those that hold are written."""
+    # In a list, entries of one shape are neighbours already: only few of them from each list are worth sorting.
+    sort = SORTED_FROM <= survivors < SORTED_BELOW * lists
+    begin = 0
+    while begin < survivors:
+        block, count = survivor, survivors
+        if sort:
+            block, count = ordered[0], min(SORTED_AT_ONCE, survivors - begin)
+            _sort_by_shape(survivor, begin, count, ordered)
+        filled = _check_block(record, event, block, count, out, filled)
+        begin += count
+    return filled
+
+
+@inlined
+def _sort_by_shape(survivor: Any, begin: int, count: int, ordered: Any) -> None:
+    """Bring survivors of one shape together: it says how many steps a record takes, which the processor then foresees."""
+    references, places = ordered
+    for shape in range(SHAPES):
+        places[UP(shape)] = 0
+    for i in range(begin, begin + count):
+        places[UP(survivor[UP(i)] >> U32(PLACE_BITS))] += 1
+    at = 0
+    for shape in range(SHAPES):
+        size = places[UP(shape)]
+        places[UP(shape)] = at
+        at += size
+    for i in range(begin, begin + count):
+        reference = survivor[UP(i)]
+        shape = UP(reference >> U32(PLACE_BITS))
+        at = places[shape]
+        references[UP(at)] = reference
+        places[shape] = at + 1
+
+
+@inlined
+def _check_block(record: Any, event: Any, survivor: Any, count: int, out: Any, filled: int) -> int:
+    """Check some survivors; there is room for AHEAD more behind them."""
     space, _, code, low, _, _, _, _ = event
     for i in range(AHEAD):
-        survivor[UP(survivors + i)] = U32(DONE << PLACE_BITS)
+        survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
     for i in range(AHEAD):
         _fetch_record(record, survivor[UP(i)])
-    for i in range(survivors):
+    for i in range(count):
         _fetch_record(record, survivor[UP(i + AHEAD)])
         reference = survivor[UP(i)]
         shape = I64(reference >> U32(PLACE_BITS))
