@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ import pytest
 
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Leaf, Mode
+from tamis.engine import roll
 from tamis.engine.found import Life, Work
 from tamis.engine.room import Rooms
 from tamis.engine.rows import Rows
@@ -163,6 +165,67 @@ def test_narrow_intervals_of_keys_that_doubles_cannot_tell_apart() -> None:
     ]
     events: list[Event] = [{0: [(base + key, base + key)]} for key in (-1, 0, 2, 3, 4, 6, 7, 8, 2396, 2398, 2399)]
     check(rows_with(clauses), events)
+
+
+def wide_leaf(chance: random.Random, dimension: int, step: int) -> Leaf:
+    """A predicate of every kind that a wide dimension knows, on keys that are so far apart."""
+    key = chance.randrange(2000) * step
+    some = tuple(sorted({(k, k) for k in (chance.randrange(2000) * step for _ in range(chance.choice([2, 8, 9])))}))
+    band = ((key, key + chance.randrange(900) * step),)
+    kind = chance.randrange(8)
+    if kind > 4:
+        return Leaf(dimension, Mode.NONE, [((key, key),), some, band][kind - 5])
+    choices = [((key, key),), some, ((KEY_MIN, key),), ((key + chance.randrange(2), KEY_MAX),), band]
+    return Leaf(dimension, Mode.SOME, choices[kind])
+
+
+@pytest.mark.parametrize("step", [1 << 40, (1 << 40) + 1])
+@pytest.mark.parametrize("before", [0, 260])
+def test_wide_dimensions_near_and_far(before: int, step: int) -> None:
+    """Those that come behind 256 others do not fit in one word. Keys lie on the grid, or beside it."""
+    chance = random.Random(before + step)
+    clauses = [[Leaf(d, Mode.SOME, points(i % 3)) for d in range(before)] for i in range(1500)]
+    first = before
+    clauses += [
+        [wide_leaf(chance, first + chance.randrange(3), step) for _ in range(chance.randint(1, 5))]
+        + [Leaf(first + 3, Mode.SOME, points(*range(i % 4)))] * (i % 2)
+        + [Leaf(first + 4, Mode.ABSENT, ())] * (i % 7 == 0)
+        for i in range(1200)
+    ]
+    common: Event = {d: [(1, 1)] for d in range(before)}
+    events: list[Event] = []
+    for i in range(60):
+        keys = [chance.randrange(2000) * step + chance.choice([-1, 0, 0, 0, 1]) for _ in range(3)]
+        event = {**common, **{first + d: [(key, key)] for d, key in enumerate(keys)}, first + 3: [(i % 4, i % 4)]}
+        if i % 5 == 0:
+            event[first + 1] = [(keys[1], keys[1]), (keys[0], keys[0] + 3 * step)]
+        if i % 9 == 0:
+            event[first + 4] = [(0, 0)]
+            del event[first]
+        events.append(event)
+    rows = rows_with(clauses)
+    for sample in (None, events):
+        check(rows, events, sample)
+
+
+def test_keys_that_are_too_many_for_the_roll(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roll, "HIGHEST_CODE", 1000)
+    chance = random.Random(6)
+    step = (1 << 40) + 1
+    clauses = [[wide_leaf(chance, d, step) for d in range(2)] for _ in range(1500)]
+    rows = rows_with(clauses)
+    segment = Segment.of(rows, None)
+    assert len(segment.body.roll.key) == 0
+    keys = [chance.randrange(2000) * step for _ in range(60)]
+    events: list[Event] = [{0: [(key, key)], 1: [(other, other)]} for key, other in itertools.pairwise(keys)]
+    assert check(rows, events, segment=segment).compared > 0
+
+
+def test_what_wide_dimensions_name_is_not_compared() -> None:
+    """Keys that share a code are told apart by their numbers."""
+    clauses = [[Leaf(d, Mode.SOME, points(key, key + 1)) for d in range(3)] for key in range(1 << 60, (1 << 60) + 2000)]
+    events: list[Event] = [{d: [(key, key)] for d in range(3)} for key in range((1 << 60) - 2, (1 << 60) + 40)]
+    assert check(rows_with(clauses), events).compared == 0
 
 
 def test_a_record_of_three_hundred_codes() -> None:

@@ -21,12 +21,23 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4
-from tamis.engine.coding import MASK_WORDS, RAW, Coded, code_predicates
+from tamis.engine.coding import MASK_WORDS, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
-from tamis.engine.lists import Entries, Points, Runs, enter, find_runs, first_point_list
-from tamis.engine.plan import DONE, RANKED, Plan, deciding, is_settled, plan_rows
+from tamis.engine.lists import BAND_RUN, UPPER_RUN, Entries, Points, Runs, enter, find_runs, first_point_list
+from tamis.engine.plan import RANKED, Plan, deciding, is_settled, plan_rows
 from tamis.engine.prefetch import prefetch
-from tamis.engine.records import MOST_WORDS, PLACE_BITS, most_words_more, range_word, write_record
+from tamis.engine.records import (
+    DONE,
+    GROUPS,
+    MOST_ROWS,
+    MOST_WORDS,
+    PLACE_BITS,
+    UNIT,
+    most_words,
+    range_word,
+    write_record,
+)
+from tamis.engine.roll import Roll, enrol
 from tamis.engine.scale import MOST_SPACES, Scales, scales_of
 from tamis.engine.second import choose_second
 from tamis.engine.statistics import likelihood_of
@@ -65,11 +76,12 @@ class Lookup(NamedTuple):
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
+EDGES, ENROLLED, SHIFTS = 1 << 32, 1 << 33, (1 << 32) - 1
 """The columns of `Lookup.about`: what matching needs to know of a dimension, in one cache line.
 
 CELL: its first cell. BLOCKS: how many blocks of cuts it has, at AT; 0: spaces are looked up in a table at AT, for WHOLES whole
 numbers from LOWEST. SIDES: where its sorted upper and lower bounds lie, each in 32 bits. PRESENCE: begin and end of
-the list of the dimension, in 32 bits. SHIFT_AT: as in `Scales`.
+the list of the dimension, in 32 bits. SHIFT_AT: as in `Scales`; above SHIFTS it has EDGES and ENROLLED, where `Coded` says so.
 """
 
 
@@ -83,6 +95,7 @@ class Body(NamedTuple):
     second: npt.NDArray[np.uint32]
     """The second filter word of each entry; empty where these would not pay."""
     points: Points
+    roll: Roll
     runs: Runs
     run_entry: npt.NDArray[np.uint32]
     record: npt.NDArray[np.uint32]
@@ -100,6 +113,7 @@ def packed_body(body: Body) -> Packed:
         body.entry,
         body.second,
         *body.points,
+        *body.roll,
         *body.runs,
         body.run_entry,
         body.record,
@@ -109,16 +123,26 @@ def packed_body(body: Body) -> Packed:
 
 @inlined
 def unpacked_body(given: Any) -> Any:
-    """Lookup, directory, entries, points, runs, entries of runs, records, and the numbers of cells and dimensions."""
+    """Lookup, directory, entries, points, roll, runs, entries of runs, records, and the numbers of cells and dimensions."""
     return (
         (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4), i8(given, 5)),
         (u4(given, 6), u4(given, 7)),
         (u4(given, 8), u4(given, 9)),
         (i8(given, 10), i8(given, 11), i4(given, 12)),
-        Runs(i8(given, 13), i4(given, 14), u1(given, 15), b1(given, 16), i8(given, 17), i8(given, 18), i8(given, 19)),
-        u4(given, 20),
-        u4(given, 21),
-        (given[44], given[45]),
+        (i8(given, 13), i8(given, 14)),
+        Runs(
+            i8(given, 15),
+            i4(given, 16),
+            u1(given, 17),
+            b1(given, 18),
+            i8(given, 19),
+            i8(given, 20),
+            i8(given, 21),
+            i8(given, 22),
+        ),
+        u4(given, 23),
+        u4(given, 24),
+        (given[50], given[51]),
     )
 
 
@@ -128,6 +152,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
     scales = scales_of(predicates)
     likelihood = likelihood_of(scales, predicates, sample)
     coded = code_predicates(predicates, scales, likelihood)
+    roll = enrol(predicates, coded)
     plan, list_costs = plan_rows(start, predicates, coded, scales, likelihood)
     has_second = choose_second(start, plan, coded, scales, likelihood)
     entries, points = enter(start, plan, predicates, coded, scales)
@@ -140,22 +165,20 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
         Entries(entries.list[in_run], entries.row[in_run]), joined[in_run], start, plan, predicates, coded, scales
     )
     rows = len(start) - 1
-    words = int(start[-1]) * 3 + 4 * rows + 2 * len(predicates.lo) + _PADDING
-    words += most_words_more(coded)
+    words = most_words(start, predicates, coded) + _PADDING
     written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
     plain_entries = np.bincount(plain.row, minlength=rows)
     longest = int(np.diff(start).max(initial=1))
-    scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(RAW, np.int64)
-    filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, written, scratch)
-    if max(filled, rows) >= MOST_WORDS:
+    scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(GROUPS, np.int64)
+    filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, roll, written, scratch)
+    if filled + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
         raise SegmentFullError
     entry, run_entry = (np.zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
-    record, conjunction = np.empty(filled + _PADDING, np.uint32), np.empty(rows, np.int32)
+    record, conjunction = np.zeros(filled + UNIT * rows + _PADDING, np.uint32), np.empty(rows, np.int32)
     numbers = np.full(rows, _NONE, np.int64), np.full(rows, _NONE, np.int64)
     complete = np.repeat(runs.complete, np.diff(runs.start))
     layout = entry[1::2], run_entry[1::2], record, conjunction, *numbers
     filled = _lay_out(plain.row, run_rows, complete, written, layout)
-    record[filled:] = 0
     nothing = min(len(scales.spaces), RANKED)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
     _filter_words(plain.row, plan.filter, coded, nothing, entry[::2])
@@ -166,7 +189,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
     body = Body(
         Lookup(
             scales.local,
-            _about(scales, directory, sides),
+            _about(scales, coded, directory, sides),
             scales.cuts,
             scales.table,
             scales.shift,
@@ -176,6 +199,7 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
         entry,
         second,
         points,
+        roll,
         runs,
         run_entry,
         record[: filled + _PADDING].copy(),
@@ -192,6 +216,7 @@ _NO_RUNS = Runs(
     np.zeros(0, np.uint8),
     np.zeros(0, np.bool_),
     np.zeros(1, np.int64),
+    np.zeros(0, np.int64),
     np.zeros(0, np.int64),
     np.zeros(0, np.int64),
 )
@@ -255,7 +280,9 @@ def _fill_whole_words(wholes: Any, cell: Any, table: Any, begins: Any, words: An
             at += 1
 
 
-def _about(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _about(
+    scales: Scales, coded: Coded, directory: Directory, sides: list[npt.NDArray[np.int64]]
+) -> npt.NDArray[np.int64]:
     by_table = scales.wholes > 0
     first = int(scales.cell[-1])
     presence = directory.begin[first : first + len(scales.spaces) + 1].astype(np.int64)
@@ -267,7 +294,7 @@ def _about(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int6
         scales.wholes,
         sides[0] | (sides[1] << 32),
         (presence[:-1] << 32) | (presence[1:] & (HAS_RUNS - 1)),
-        scales.shift_at,
+        np.where(scales.shift_at < 0, -1, scales.shift_at | (EDGES * coded.edges) | (ENROLLED * coded.enrolled)),
     )
     return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
 
@@ -287,22 +314,24 @@ def _runs(
         return _NO_RUNS, entries.row
     interval = predicates.start[plan.filter[entries.row]]
     lo, hi = predicates.lo[interval], predicates.hi[interval]
-    key = np.where(side == 2, ~hi, lo)
+    key = np.where(side == UPPER_RUN, ~hi, lo)
     complete = np.empty(len(entries.row), np.bool_)
     _completes(entries.row, start, plan, predicates.mode, coded, scales, complete)
     order = np.lexsort((key, ~complete, joined, entries.list))
     lists, joined, complete = entries.list[order], joined[order], complete[order]
     new = np.ones(len(order), np.bool_)
     new[1:] = (lists[1:] != lists[:-1]) | (joined[1:] != joined[:-1]) | (complete[1:] != complete[:-1])
-    first = np.flatnonzero(new)
+    first, side = np.flatnonzero(new), side[order]
+    banded = side >= BAND_RUN
     runs = Runs(
         lists[first],
         (joined[first] >> U32(8)).astype(np.int32),
-        side[order][first],
+        side[first],
         complete[first],
         np.append(first, len(order)),
         key[order],
-        hi[order] if (side >= 3).any() else np.zeros(0, np.int64),
+        hi[order][banded],
+        (np.cumsum(banded) - banded - np.arange(len(banded)))[first],
     )
     return runs, entries.row[order]
 
@@ -331,6 +360,7 @@ def _write_records(
     predicates: Any,
     coded: Any,
     scales: Any,
+    roll: Any,
     written: Any,
     scratch: Any,
 ) -> int:
@@ -351,6 +381,7 @@ def _write_records(
             predicates,
             coded,
             scales,
+            roll,
             scratch,
             record,
             filled,
@@ -391,8 +422,8 @@ def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any
                 for w in range(size):
                     record[filled + w] = old[at + w]
                 record[filled] |= U32(number[row])
-                final[row] = (shape << PLACE_BITS) | filled
-                filled += size
+                final[row] = (shape << PLACE_BITS) | (filled // UNIT)
+                filled += (size + UNIT - 1) // UNIT * UNIT
         if in_run:
             run_references[i - len(plain)] = final[row]
         else:

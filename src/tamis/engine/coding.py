@@ -5,9 +5,8 @@
     SET        its space is one of at most six;  NOT_SET: it is there and none of at most six;  MASK: any other set of spaces
     CODE       wide: its code lies between two codes, and that decides
     EDGE       the same, but where its code equals one of the two, keys must be compared
-    POINT      wide: its key is this one, which no code decides
-    CODES      wide: its code is one of at most six, and that decides; or, negated, it is there and is none of them
-    KEYS       wide: the same for its key
+    POINT      wide: its key is this one
+    KEYS       wide: its key is one of at most 255; or, negated, it is there and is none of them
     RAW        wide, and not one interval and not single keys: the predicate itself must be evaluated
 
 The *hull*, from `first` to `last`, is a necessary condition for every kind, and sufficient where `exact` says so. None of this
@@ -27,9 +26,9 @@ from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import I64, U64
 from tamis.encoding.predicates import Predicates
 from tamis.engine.scale import (
-    BUCKET_CODES,
     HIGHEST_CODE,
     MISSING,
+    SPACE_CODES,
     Scales,
     code_of,
     first_key,
@@ -39,7 +38,7 @@ from tamis.engine.scale import (
 )
 from tamis.engine.statistics import Likelihood
 
-RANGE, SET, NOT_SET, MASK, CODE, EDGE, POINT, CODES, KEYS, RAW = range(10)
+RANGE, SET, NOT_SET, MASK, CODE, EDGE, POINT, KEYS, RAW = range(9)
 MOST_KEYS = 255
 SET_SIZE = 6
 MASK_WORDS = 4
@@ -62,6 +61,10 @@ class Coded(NamedTuple):
     low: npt.NDArray[np.uint32]
     """Codes of the ends, of CODE and EDGE; empty where no dimension is wide."""
     high: npt.NDArray[np.uint32]
+    enrolled: npt.NDArray[np.bool_]
+    """By dimension: whether keys that are named in it need numbers, see `roll`."""
+    edges: npt.NDArray[np.bool_]
+    """By dimension: whether it has an EDGE."""
 
 
 def code_predicates(predicates: Predicates, scales: Scales, likelihood: Likelihood) -> Coded:
@@ -77,6 +80,8 @@ def code_predicates(predicates: Predicates, scales: Scales, likelihood: Likeliho
         np.empty(count, np.float32),
         np.zeros(codes, np.uint32),
         np.zeros(codes, np.uint32),
+        np.zeros(len(scales.spaces), np.bool_),
+        np.zeros(len(scales.spaces), np.bool_),
     )
     _code(predicates, scales, likelihood, coded)
     return coded
@@ -88,7 +93,7 @@ def _code(predicates: Any, scales: Any, likelihood: Any, coded: Any) -> None:
     spaces, cell, cut, blocks = scales.spaces, scales.cell, scales.cut, scales.blocks
     shift_at, cuts, shift, ends = scales.shift_at, scales.cuts, scales.shift, scales.ends
     cumulative, presence = likelihood
-    dimension, first, last, kind, exact, probability, low, high = coded
+    dimension, first, last, kind, exact, probability, low, high, enrolled, edges = coded
     for p in range(len(dimension)):
         d = dimension[p]
         at, top, base = cut[d], spaces[d] - 1, cell[d]
@@ -117,7 +122,11 @@ def _code(predicates: Any, scales: Any, likelihood: Any, coded: Any) -> None:
         )
         first[p], last[p], low[p], high[p] = f, g, c, z
         if end - begin > 1 or p_mode[p] == _NONE:
-            kind[p], exact[p] = _kind_of_keys(p_lo, p_hi, begin, end, cuts, at, blocks[d], shift, shift_at[d]), False
+            kind[p], exact[p] = _kind_of_several(p_lo, p_hi, begin, end), False
+        if kind[p] in (POINT, KEYS) and not enrolled[d]:
+            for i in range(begin, end):
+                enrolled[d] |= not _is_told_by_code(p_lo[i], cuts, at, blocks[d], shift, shift_at[d])
+        edges[d] |= kind[p] == EDGE
         total = 0.0
         for i in range(begin, end):
             total += _wide_likelihood(
@@ -130,23 +139,27 @@ def _code(predicates: Any, scales: Any, likelihood: Any, coded: Any) -> None:
 
 
 @inlined
-def _kind_of_keys(
-    lo: Any, hi: Any, begin: int, end: int, cuts: Any, at: int, blocks: int, shift: Any, shift_at: int
-) -> int:
+def _kind_of_several(lo: Any, hi: Any, begin: int, end: int) -> int:
     """The kind of several intervals in a wide dimension, or of one that is excluded."""
     if end - begin > MOST_KEYS:
         return RAW
-    kind = CODES if end - begin <= SET_SIZE else KEYS
     for i in range(begin, end):
-        if lo[i] != hi[i]:
+        if not _is_point(lo[i], hi[i]):
             return RAW
-        if kind == CODES:
-            space = space_of(cuts, at, blocks, lo[i])
-            bits = I64(shift[shift_at + space])
-            code = code_of(cuts, at, blocks, shift, shift_at, space, lo[i])
-            if space == 0 or not on_grid(lo[i], bits) or not _decides(code):
-                kind = KEYS
-    return kind
+    return KEYS
+
+
+@inlined
+def _is_point(lo: int, hi: int) -> bool:
+    return lo == hi and lo != KEY_MAX
+
+
+@inlined
+def _is_told_by_code(key: int, cuts: Any, at: int, blocks: int, shift: Any, shift_at: int) -> bool:
+    """Whether no other key of a wide dimension has the same code."""
+    space = space_of(cuts, at, blocks, key)
+    code = code_of(cuts, at, blocks, shift, shift_at, space, key)
+    return space > 0 and on_grid(key, I64(shift[shift_at + space])) and _decides(code)
 
 
 @inlined
@@ -227,15 +240,16 @@ def _interval(
         bits = I64(shift[shift_at + g])
         last_exact = g < top and first_key(cuts, at, blocks, g + 1) == hi + 1
         high_exact = last_exact or (g > 0 and _decides(z) and (on_grid(hi, bits) or on_grid(hi + 1, bits)))
-    inexact = POINT if lo == hi else EDGE
-    kind = CODE if low_exact and high_exact else inexact
+    kind = CODE if low_exact and high_exact else EDGE
+    if _is_point(lo, hi):
+        kind = POINT
     return f, g, c, z, kind, first_exact and last_exact
 
 
 @inlined
 def _decides(code: int) -> bool:
     """Whether a code is not the one that all keys behind the end of the grid have."""
-    return code & (BUCKET_CODES - 1) != BUCKET_CODES - 1
+    return code & (SPACE_CODES - 1) != SPACE_CODES - 1
 
 
 @inlined
@@ -257,12 +271,12 @@ def _wide_likelihood(
     if lo != KEY_MIN:
         f = space_of(cuts, at, blocks, lo)
         c = code_of(cuts, at, blocks, shift, shift_at, f, lo)
-        part = (c & (BUCKET_CODES - 1)) / BUCKET_CODES
+        part = (c & (SPACE_CODES - 1)) / SPACE_CODES
     g, rest = top, 0.0
     if hi != KEY_MAX:
         g = space_of(cuts, at, blocks, hi)
         z = code_of(cuts, at, blocks, shift, shift_at, g, hi)
-        rest = 1.0 - ((z & (BUCKET_CODES - 1)) + 1) / BUCKET_CODES if g > 0 else 0.0
+        rest = 1.0 - ((z & (SPACE_CODES - 1)) + 1) / SPACE_CODES if g > 0 else 0.0
     first_bucket = cumulative[base + f + 1] - cumulative[base + f]
     last_bucket = cumulative[base + g + 1] - cumulative[base + g]
     total = cumulative[base + g + 1] - cumulative[base + f] - part * first_bucket - rest * last_bucket

@@ -25,7 +25,8 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.predicates import Predicates
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, fill_mask, has_space
-from tamis.engine.plan import CELLS, LOWER, POINTS, PRESENCE, RANKED, UPPER, Plan, order_in_lists
+from tamis.engine.plan import CELLS, LOWER, POINTS, PRESENCE, RANKED, UPPER, Plan
+from tamis.engine.records import order_in_lists
 from tamis.engine.scale import Scales
 
 _NONE = -1
@@ -188,7 +189,9 @@ class Runs(NamedTuple):
     key: npt.NDArray[np.int64]
     """Ascending within a run: a lower bound, the complement of an upper bound, or the lower end of a band."""
     end: npt.NDArray[np.int64]
-    """The upper end of a band; empty where there are no bands."""
+    """The upper ends of the entries of bands, one band after another."""
+    end_shift: npt.NDArray[np.int64]
+    """For each band: what to add to the place of an entry to get that of its upper end."""
 
 
 def find_runs(

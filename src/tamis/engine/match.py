@@ -14,10 +14,11 @@ import numpy.typing as npt
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import UP
 from tamis.encoding.packed import b1, i4, i8, u1, u4
+from tamis.engine.aspects import nothing_seen
 from tamis.engine.body import Body, unpacked_body
-from tamis.engine.meeting import MOST_LISTS, bound_runs, lists_of_several, load, presence_runs, unload
-from tamis.engine.plan import RANKED, SHAPES
-from tamis.engine.records import NO_CODE
+from tamis.engine.meeting import MOST_LISTS, bound_runs, lists_of_several, load, load_wide, presence_runs, unload
+from tamis.engine.plan import RANKED
+from tamis.engine.records import SHAPES
 from tamis.engine.scale import MISSING
 from tamis.engine.sorting import sort_rows
 from tamis.engine.survivors import (
@@ -39,8 +40,8 @@ class Scratch(NamedTuple):
     """The space of the event's value by dimension, MISSING; behind the last dimension 0, which always passes."""
     several: npt.NDArray[np.bool_]
     """Whether the event has several values in the dimension, or an interval."""
-    code: npt.NDArray[np.uint32]
-    """The code of the event's value, NO_CODE; for wide dimensions, `marked`."""
+    seen: npt.NDArray[np.uint32]
+    """The aspects of all dimensions; empty where none is wide."""
     low: npt.NDArray[np.int64]
     """The lowest and the highest key of the event, valid where it has the dimension."""
     high: npt.NDArray[np.int64]
@@ -68,14 +69,13 @@ def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
     ranked = min(dimensions, RANKED)
     space = np.full(ranked + 1, MISSING, np.uint8)
     space[ranked] = 0
-    number = np.arange(dimensions if len(body.lookup.shift) else 0, dtype=np.uint32)
     touched, first, last = np.empty((3, dimensions + 1), np.int32)
     begin, end = np.zeros((2, lists + LISTS_AHEAD + 8), np.int64)
     run, run_begin, run_end = np.zeros((3, len(body.runs.list) + 1), np.int64)
     return Scratch(
         space,
         np.zeros(ranked + 1, np.bool_),
-        (number << np.uint32(24)) + np.uint32(NO_CODE),
+        nothing_seen(ranked if len(body.lookup.shift) else 0),
         np.zeros(dimensions, np.int64),
         np.zeros(dimensions, np.int64),
         touched,
@@ -106,7 +106,7 @@ def match_rows(
     """
     v_start, v_dimension, v_lo, v_hi = batch
     event, met, survivor, ordered = _unpacked_scratch(scratch)
-    lookup, directory, listed, points, runs, run_entry, record, sizes = unpacked_body(body)
+    lookup, directory, listed, points, roll, runs, run_entry, record, sizes = unpacked_body(body)
     e, stop = place
     filled, lack, need = 0, 0, 0
     while e < stop and not lack:
@@ -115,7 +115,21 @@ def match_rows(
         if room > len(met[0]):
             lack, need = NO_ROOM_LISTS, 2 * room
             break
-        count, plain, lists, passed = load(values, lookup, directory, listed[0], points, runs.list, sizes, event, met)
+        count, plain, lists, passed = load(values, lookup, directory, listed[0], runs.list, sizes, event, met)
+        if len(event[2]) > 0:
+            lists, passed = load_wide(
+                values,
+                lookup,
+                directory,
+                listed[0],
+                points,
+                roll,
+                runs.list,
+                sizes,
+                event,
+                (plain, lists, passed),
+                met,
+            )
         once = lists
         if not plain:
             lists, once, passed = lists_of_several(
@@ -143,7 +157,7 @@ def match_rows(
                 if passed:
                     found, filled = scan_runs(runs, run_entry, passed, met, event, survivor, found, out, filled)
                 work[1] += found
-                filled = check(record, event, survivor, found, lists + passed, ordered, out, filled)
+                filled = check(record, lookup[1], event, survivor, found, lists + passed, ordered, out, filled)
             else:
                 filled = check_several(0, once, met, listed, record, event, survivor, out, filled)
                 again = filled

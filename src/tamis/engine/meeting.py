@@ -12,24 +12,27 @@ import numpy as np
 
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import KEY_MIN
-from tamis.encoding.numbers import I64, UP
+from tamis.encoding.numbers import I64, U64, UP
+from tamis.engine.aspects import NEAR, code_of_space, hide, show
 from tamis.engine.body import (
     AT,
     BLOCKS,
     CELL,
+    ENROLLED,
     HAS_RUNS,
     LOWEST,
     PRESENCE,
     SHIFT_AT,
+    SHIFTS,
     SIDES,
     WHOLE_MOST,
     WHOLE_RUNS,
     WHOLES,
 )
-from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point
+from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point, point_hash
 from tamis.engine.plan import RANKED
 from tamis.engine.prefetch import prefetch
-from tamis.engine.records import NO_CODE, marked
+from tamis.engine.roll import LINE, line_of, number_on_roll
 from tamis.engine.scale import MISSING, code_of, number_of, space_of, table_space
 
 MOST_LISTS = 8
@@ -42,15 +45,15 @@ _BEGIN = HAS_RUNS - 1
 
 @inlined
 def load(
-    values: Any, lookup: Any, directory: Any, entry: Any, points: Any, runs: Any, sizes: Any, event: Any, met: Any
+    values: Any, lookup: Any, directory: Any, entry: Any, runs: Any, sizes: Any, event: Any, met: Any
 ) -> tuple[int, bool, int, int]:
     """Lay out an event, and note its lists while it is plain; there is room for them.
 
     Returns in how many dimensions it has values, whether it is plain, and how many lists and runs were noted if so.
     """
     v_begin, v_end, v_dimension, v_lo, v_hi = values
-    local, about, cuts, _, shift, _ = lookup
-    space, several, code, low, high, touched, first, last = event
+    local, about = lookup[0], lookup[1]
+    space, several, _, _, _, touched, first, last = event
     count, plain, before, lists, passed = 0, True, -1, 0, 0
     _fetch(values, lookup)
     for v in range(v_begin, v_end):
@@ -72,12 +75,6 @@ def load(
                 s, t = min(s, I64(first[UP(count)])), max(t, I64(last[UP(count)]))
             if dimension < RANKED:
                 several[UP(dimension)] = True
-        if about[UP(line + SHIFT_AT)] >= 0:
-            at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
-            found = code_of(cuts, at, blocks, shift, about[UP(line + SHIFT_AT)], s, key)
-            code[UP(dimension)] = marked(dimension, found)
-            low[UP(dimension)] = min(low[UP(dimension)], key) if d == before else key
-            high[UP(dimension)] = max(high[UP(dimension)], v_hi[UP(v)]) if d == before else v_hi[UP(v)]
         if dimension < RANKED:
             space[UP(dimension)] = s
         touched[UP(count)] = dimension
@@ -92,9 +89,61 @@ def load(
             if has_runs:
                 passed = _add_runs(runs, about[UP(line + CELL)] + s, passed, met)
             lists = _add_presence(about, directory[1], line, s, s, lists, met)
-            lists, passed = _add_point(directory[0], points, runs, sizes, dimension, key, lists, passed, met)
     lists, passed = add_list(directory[0], runs, sizes[0] + sizes[1], lists, passed, met)
     return count, plain, lists, passed
+
+
+@inlined
+def load_wide(
+    values: Any,
+    lookup: Any,
+    directory: Any,
+    entry: Any,
+    points: Any,
+    roll: Any,
+    runs: Any,
+    sizes: Any,
+    event: Any,
+    noted: Any,
+    met: Any,
+) -> tuple[int, int]:
+    """Lay out the aspects of an event that was loaded, and note the lists of its keys while it is plain.
+
+    `noted` says whether it is, and how many lists and runs it has; the numbers are returned.
+    """
+    v_begin, v_end, v_dimension, v_lo, v_hi = values
+    local, about, cuts, _, shift, _ = lookup
+    _, _, seen, low, high, _, first, _ = event
+    plain, lists, passed = noted
+    lines, enrolled = roll
+    _fetch_keys(values, lookup, directory[0], points, roll, sizes)
+    count, before = -1, -1
+    for v in range(v_begin, v_end):
+        d = v_dimension[UP(v)]
+        if d >= len(local) or local[UP(d)] < 0:
+            continue
+        count += d != before
+        dimension, key = I64(local[UP(d)]), v_lo[UP(v)]
+        line, space = dimension * 8, I64(first[UP(count)])
+        shifts = about[UP(line + SHIFT_AT)]
+        code = code_of_space(space)
+        number = code
+        if shifts >= 0:
+            at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
+            code = code_of(cuts, at, blocks, shift, shifts & SHIFTS, space, key)
+            number = code
+            if shifts & ENROLLED:
+                number = number_on_roll(key, lines[UP(dimension)], lines[UP(dimension + 1)], enrolled)
+            low[UP(dimension)] = min(low[UP(dimension)], key) if d == before else key
+            high[UP(dimension)] = max(high[UP(dimension)], v_hi[UP(v)]) if d == before else v_hi[UP(v)]
+            if plain:
+                already = lists
+                lists, passed = _add_point(directory[0], points, runs, sizes, dimension, key, lists, passed, met)
+                prefetch(entry, 2 * met[0][UP(already)] * (lists - already))
+        if dimension < NEAR or (shifts >= 0 and dimension < RANKED):
+            show(dimension, code, number, seen)
+        before = d
+    return lists, passed
 
 
 @inlined
@@ -109,6 +158,35 @@ def _fetch(values: Any, lookup: Any) -> None:
             place = number_of(v_lo[UP(v)]) - about[UP(line + LOWEST)]
             if place >= 0.0 and place < about[UP(line + WHOLES)]:
                 prefetch(whole, (about[UP(line + AT)] >> 1) + I64(place))
+
+
+@inlined
+def _fetch_keys(values: Any, lookup: Any, begins: Any, points: Any, roll: Any, sizes: Any) -> None:
+    """Fetch what is known of the keys of an event in wide dimensions: first where they would lie, then what lies there."""
+    v_begin, v_end, v_dimension, v_lo, _ = values
+    local, about = lookup[0], lookup[1]
+    _, keys, table = points
+    lines, enrolled = roll
+    for stage in range(2):
+        for v in range(v_begin, v_end):
+            d = v_dimension[UP(v)]
+            if d >= len(local) or local[UP(d)] < 0:
+                continue
+            dimension, key = I64(local[UP(d)]), v_lo[UP(v)]
+            shifts = about[UP(dimension * 8 + SHIFT_AT)]
+            if shifts < 0:
+                continue
+            slot = I64(point_hash(dimension, key) & U64(len(table) - 1))
+            if stage == 0:
+                prefetch(table, slot)
+                if shifts & ENROLLED:
+                    line = line_of(key, lines[UP(dimension)], lines[UP(dimension + 1)])
+                    prefetch(enrolled, line * LINE)
+                    prefetch(enrolled, line * LINE + LINE - 1)
+            else:
+                number = I64(max(table[UP(slot)], 0))
+                prefetch(keys, number)
+                prefetch(begins, sizes[0] + sizes[1] + 1 + number)
 
 
 @inlined
@@ -146,7 +224,7 @@ def _space(lookup: Any, dimension: int, key: int) -> int:
 @inlined
 def unload(count: int, plain: bool, event: Any) -> None:
     """Forget the event."""
-    space, several, code, _, _, touched, _, _ = event
+    space, several, seen, _, _, touched, _, _ = event
     for i in range(count):
         if touched[UP(i)] < RANKED:
             space[UP(touched[UP(i)])] = MISSING
@@ -154,9 +232,10 @@ def unload(count: int, plain: bool, event: Any) -> None:
         for i in range(count):
             if touched[UP(i)] < RANKED:
                 several[UP(touched[UP(i)])] = False
-    if len(code) > 0:
+    if len(seen) > 0:
         for i in range(count):
-            code[UP(touched[UP(i)])] = marked(touched[UP(i)], NO_CODE)
+            if touched[UP(i)] < RANKED:
+                hide(I64(touched[UP(i)]), seen)
 
 
 # -- lists
@@ -327,7 +406,7 @@ def bound_runs(runs: Any, count: int, event: Any, met: Any) -> int:
 @inlined
 def _bounds(runs: Any, r: int, space: Any, low: Any, high: Any) -> tuple[int, int]:
     """The entries of a run whose condition may hold: exactly those that do, but for bands."""
-    _, dimensions, sides, _, start, keys, _ = runs
+    _, dimensions, sides, _, start, keys, _, _ = runs
     dimension, side = I64(dimensions[UP(r)]), I64(sides[UP(r)])
     begin, end = start[UP(r)], start[UP(r + 1)]
     if space[UP(dimension)] == MISSING:

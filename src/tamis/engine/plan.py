@@ -27,7 +27,7 @@ from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import F64, I64, U64
 from tamis.encoding.predicates import Predicates
-from tamis.engine.coding import CODE, CODES, EDGE, NOT_SET, POINT, RANGE, RAW, SET, SET_SIZE, Coded
+from tamis.engine.coding import EDGE, KEYS, POINT, RANGE, RAW, SET, SET_SIZE, Coded
 from tamis.engine.scale import MISSING, Scales
 from tamis.engine.statistics import Likelihood
 
@@ -101,7 +101,7 @@ def _plan(
     rows: Any, start: Any, predicates: Any, coded: Any, scales: Any, likelihood: Any, extra: Any, plan: Any
 ) -> None:
     _, p_mode, p_start, p_lo, p_hi = predicates
-    dimension, first, last, kind, exact, probability, _, _ = coded
+    dimension, first, last, kind, exact, probability = coded[:6]
     spaces, cell, shift_at = scales.spaces, scales.cell, scales.shift_at
     cumulative, presence = likelihood
     access, way, filters, _, lists, cost = plan
@@ -207,7 +207,7 @@ def _in_lists(
     if not wide:
         count = I64(last[p]) - I64(first[p]) + 1
         return CELLS, probability[p], min(count, SET_SIZE) if kind[p] == SET else count
-    if kind[p] >= CODES or p_lo[p_start[p]] == p_hi[p_start[p]]:
+    if kind[p] >= KEYS or p_lo[p_start[p]] == p_hi[p_start[p]]:
         count = 0
         for i in range(p_start[p], p_start[p + 1]):
             width = U64(p_hi[i]) - U64(p_lo[i])
@@ -241,57 +241,6 @@ def _decides(way: int, exact: bool, wide: bool, first: int, last: int, top: int)
     if way == PRESENCE:
         return exact and first == 0 and last == top
     return way != ALWAYS
-
-
-SHAPES = 64
-LONG, DONE = 63, 62
-"""The shape of records that need a header, and of those that need not exist: see `records`."""
-_MOST_RANGES = 15
-_MOST_SETS = 3
-
-
-def order_in_lists(
-    start: npt.NDArray[np.int64], plan: Plan, predicates: Predicates, coded: Coded, scales: Scales
-) -> npt.NDArray[np.uint32]:
-    """What to sort the entries of a list by, 24 bits: records that are alike are checked in the same number of steps."""
-    order = np.empty(len(plan.access), np.uint32)
-    _order(start, plan, predicates.mode, coded, scales, order)
-    return order
-
-
-@lean_kernel
-def _order(start: Any, plan: Any, mode: Any, coded: Any, scales: Any, order: Any) -> None:
-    access, way, filters, second, _, _ = plan
-    dimension, first, last, kind, exact, _, _, _ = coded
-    spaces, shift_at = scales.spaces, scales.shift_at
-    for row in range(len(order)):
-        choice = deciding(access[row], mode), way[row], filters[row], second[row]
-        ranges, sets, codes, others = 0, 0, 0, 0
-        for p in range(start[row], start[row + 1]):
-            d = dimension[p]
-            if is_settled(p, d, first, last, exact, spaces, shift_at, choice, False):
-                continue
-            if kind[p] == RANGE and d < RANKED:
-                ranges += 1
-            elif kind[p] <= NOT_SET and d < SHORT_SETS:
-                sets += 1
-            elif kind[p] in (CODE, EDGE):
-                codes += 1
-            else:
-                others += 1
-        if codes or others:
-            order[row] = (LONG << 16) | (min(codes, 255) << 8) | min(ranges + sets + others, 255)
-        else:
-            filtered = dimension[filters[row]] if filters[row] >= 0 else 0
-            order[row] = (short_shape(ranges, sets) << 16) | (filtered & 0xFFFF)
-
-
-@inlined
-def short_shape(ranges: int, sets: int) -> int:
-    """The shape of a record of ranges and sets alone."""
-    if ranges > _MOST_RANGES or sets > _MOST_SETS or (ranges >= _MOST_RANGES - 1 and sets == _MOST_SETS):
-        return LONG
-    return ranges | (sets << 4)
 
 
 @inlined

@@ -7,7 +7,7 @@ falls into one of these buckets is told apart by its place on a grid inside it:
 
     ends          10    20 21     40                 cut c parts keys < c from keys >= c
     space      0     1     2   3       4             number of cuts <= key
-    code       bucket << 16 | place << 1 | beside    wide; place = (key >> shift) - (first key of the bucket >> shift)
+    code       bucket << 14 | place << 1 | beside    wide; place = (key >> shift) - (first key of the bucket >> shift)
 
 `beside` is 0 for keys that lie on the grid, whose last bits are 0, of which there is one at a place: where codes of such keys are
 equal the keys are. So whole numbers, whose keys end in many zeros, are told apart by their codes alone.
@@ -33,12 +33,13 @@ from tamis.encoding.predicates import Predicates
 MOST_SPACES = 254
 MISSING = 255
 """The space of an attribute that an event lacks."""
-PLACES = 1 << 15
-BUCKET_CODES = 2 * PLACES
+PLACES = 1 << 13
+SPACE_CODES = 2 * PLACES
 """So many codes has a bucket."""
 LOWEST_CODE = 1
 """Of all keys below the first cut."""
-HIGHEST_CODE = (1 << 24) - 1
+CODE_BITS = 22
+HIGHEST_CODE = (1 << CODE_BITS) - 1
 """No key has it, nor 0: bounds that are at no key are equal to no code."""
 BLOCK = 16
 _SAMPLE = 1 << 14
@@ -139,8 +140,8 @@ def code_of(cuts: Any, at: int, blocks: int, shift: Any, shift_at: int, space: i
     bits = I64(shift[np.uintp(shift_at + space)])
     place = U64(key >> bits) - U64(first_key(cuts, at, blocks, space) >> bits)
     if place >= U64(PLACES):
-        return (space << 16) | (BUCKET_CODES - 1)
-    return (space << 16) | I64(place << U64(1)) | I64(not on_grid(key, bits))
+        return SPACE_CODES * space + SPACE_CODES - 1
+    return SPACE_CODES * space + I64(place << U64(1)) + I64(not on_grid(key, bits))
 
 
 @inlined

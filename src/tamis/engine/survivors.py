@@ -5,29 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.encoding.kernel import inlined
-from tamis.encoding.numbers import I64, U8, U32, U64, UP
-from tamis.engine.coding import SET_SIZE
+from tamis.encoding.numbers import I64, U32, UP
+from tamis.engine.aspects import ASPECTS, is_bound, is_member
+from tamis.engine.body import EDGES, SHIFT_AT
 from tamis.engine.lists import BAND_RUN
-from tamis.engine.plan import DONE, LONG, SHAPES
 from tamis.engine.prefetch import prefetch
 from tamis.engine.records import (
+    DONE,
     DOUBT,
+    LONG,
     PLACE_BITS,
-    code_above,
-    codes_hold,
-    keys_hold,
+    PREDICATES_AT,
+    ROW,
+    SHAPES,
+    UNIT,
+    far_set_holds,
+    far_set_size,
     mask_holds,
     range_holds,
     set_holds,
 )
-from tamis.engine.scale import MISSING
+from tamis.engine.scale import CODE_BITS, HIGHEST_CODE
 
 AHEAD = 16
 """So many records are fetched before they are needed."""
 LISTS_AHEAD = 3
 _LINES_AHEAD = 12
 SORTED_FROM, SORTED_BELOW, SORTED_AT_ONCE = 256, 256, 1024
-"""Survivors are sorted by shape if they are so many, but fewer than that in each list: with a thousand matches 10 to 20 % faster."""
+"""Survivors are sorted by shape if they are so many, and fewer than that in each list: with a thousand it saves 10 to 20 %."""
 _PLACE = (1 << PLACE_BITS) - 1
 
 
@@ -74,39 +79,61 @@ def scan_runs(
     runs: Any, entry: Any, count: int, met: Any, event: Any, survivor: Any, survivors: int, out: Any, filled: int
 ) -> tuple[int, int]:
     """Collect survivors of runs; where nothing is left to check, they are matches."""
-    _, dimensions, sides, complete, _, _, ends = runs
+    _, dimensions, sides, complete, _, _, ends, shifts = runs
     _, _, run, run_begin, run_end = met
     space, low = event[0], event[3]
     for i in range(count):
         r = run[UP(i)]
         band = sides[UP(r)] >= BAND_RUN
-        key = low[UP(dimensions[UP(r)])]
+        key, shift = low[UP(dimensions[UP(r)])], shifts[UP(r)]
         if complete[UP(r)]:
             for q in range(run_begin[UP(i)], run_end[UP(i)]):
                 out[UP(filled)] = entry[UP(2 * q + 1)]
-                filled += I64(not band or ends[UP(q)] >= key)
+                filled += I64(not band or ends[UP(q + shift)] >= key)
         else:
             for q in range(run_begin[UP(i)], run_end[UP(i)]):
                 survivor[UP(survivors)] = entry[UP(2 * q + 1)]
-                within = not band or ends[UP(q)] >= key
+                within = not band or ends[UP(q + shift)] >= key
                 survivors += I64(range_holds(entry[UP(2 * q)], space) and within)
     return survivors, filled
 
 
 @inlined
 def _fetch_record(record: Any, reference: Any) -> None:
-    at = I64(reference & U32(_PLACE))
-    shape = reference >> U32(PLACE_BITS)
-    if shape != U32(DONE):
+    if reference < U32(DONE << PLACE_BITS):
+        at = UNIT * I64(reference & U32(_PLACE))
         prefetch(record, at)
         prefetch(record, at + 12)
-    if shape == U32(LONG):
-        prefetch(record, at + 24)
+    elif reference >= U32(LONG << PLACE_BITS):
+        at = UNIT * I64(reference & U32(_PLACE))
+        prefetch(record, at)
+        prefetch(record, at + 16)
+        prefetch(record, at + 32)
+
+
+@inlined
+def _fetch_tests(record: Any, reference: Any) -> None:
+    """The same for records of tests, which are longer."""
+    at = UNIT * I64(reference & U32(_PLACE))
+    shape = I64(reference >> U32(PLACE_BITS))
+    if shape != DONE:
+        prefetch(record, at)
+        prefetch(record, at + 16)
+        if (shape & 15) + (shape >> 4) > 16:
+            prefetch(record, at + 32)
 
 
 @inlined
 def check(
-    record: Any, event: Any, survivor: Any, survivors: int, lists: int, ordered: Any, out: Any, filled: int
+    record: Any,
+    about: Any,
+    event: Any,
+    survivor: Any,
+    survivors: int,
+    lists: int,
+    ordered: Any,
+    out: Any,
+    filled: int,
 ) -> int:
     """Check the records of survivors from so many lists; the rows of those that hold are written."""
     # In a list, entries of one shape are neighbours already: only few of them from each list are worth sorting.
@@ -117,7 +144,10 @@ def check(
         if sort:
             block, count = ordered[0], min(SORTED_AT_ONCE, survivors - begin)
             _sort_by_shape(survivor, begin, count, ordered)
-        filled = _check_block(record, event, block, count, out, filled)
+        if len(event[2]) > 0:
+            filled = _check_tests_block(record, about, event, block, count, out, filled)
+        else:
+            filled = _check_ranges_block(record, event, block, count, out, filled)
         begin += count
     return filled
 
@@ -144,9 +174,9 @@ def _sort_by_shape(survivor: Any, begin: int, count: int, ordered: Any) -> None:
 
 
 @inlined
-def _check_block(record: Any, event: Any, survivor: Any, count: int, out: Any, filled: int) -> int:
-    """Check some survivors; there is room for AHEAD more behind them."""
-    space, _, code, low, _, _, _, _ = event
+def _check_ranges_block(record: Any, event: Any, survivor: Any, count: int, out: Any, filled: int) -> int:
+    """Check some survivors in a segment without wide dimensions; there is room for AHEAD more behind them."""
+    space, seen = event[0], event[2]
     for i in range(AHEAD):
         survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
     for i in range(AHEAD):
@@ -155,67 +185,115 @@ def _check_block(record: Any, event: Any, survivor: Any, count: int, out: Any, f
         _fetch_record(record, survivor[UP(i + AHEAD)])
         reference = survivor[UP(i)]
         shape = I64(reference >> U32(PLACE_BITS))
-        at = I64(reference & U32(_PLACE))
+        at = UNIT * I64(reference & U32(_PLACE))
         if shape == DONE:
-            out[UP(filled)] = U32(at)
+            out[UP(filled)] = reference & U32(_PLACE)
             filled += 1
             continue
-        ranges, sets, p = shape & 15, shape >> 4, at + 1
         if shape == LONG:
-            ranges, sets, p = I64(record[UP(at + 1)] & U32(255)), 0, at + 3
-        matched = True
-        for w in range(p, p + ranges):
-            if not range_holds(record[UP(w)], space):
-                matched = False
-                break
-        if not matched:
-            continue
-        row = record[UP(at)]
-        if shape == LONG:
-            matched, doubt = _check_long(record, at, p + ranges, space, code, low)
-            row |= U32(doubt) << U32(31)
+            matched, _ = _check_long(record, at, space, seen)
         else:
-            for w in range(p + ranges, p + ranges + 2 * sets, 2):
-                if not set_holds(record[UP(w)], record[UP(w + 1)], space):
-                    matched = False
-                    break
-        out[UP(filled)] = row
-        filled += I64(matched)
+            matched = _check_ranges(record, at + 1, shape & 15, shape >> 4, space)
+        if matched:
+            out[UP(filled)] = record[UP(at)]
+            filled += 1
     return filled
 
 
 @inlined
-def _check_long(record: Any, at: int, p: int, space: Any, code: Any, key: Any) -> tuple[bool, bool]:
-    """Check what follows the ranges of a long record; returns whether it holds, and whether keys must be compared."""
-    header, wide = record[UP(at + 1)], record[UP(at + 2)]
-    codes, edges = I64(wide & U32(255)), I64((wide >> U32(8)) & U32(255))
-    points = I64((wide >> U32(16)) & U32(255))
-    # Without branches but for failing: ties are as good as random.
-    tied = U32(0)
-    for _ in range(edges):
-        above, width = code_above(record, p, code), record[UP(p)] & U32(0xFFFFFF)
-        if above > width:
+def _check_tests_block(record: Any, about: Any, event: Any, survivor: Any, count: int, out: Any, filled: int) -> int:
+    """The same in a segment that has wide dimensions."""
+    space, seen = event[0], event[2]
+    for i in range(AHEAD):
+        survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
+    for i in range(AHEAD):
+        _fetch_tests(record, survivor[UP(i)])
+    for i in range(count):
+        _fetch_tests(record, survivor[UP(i + AHEAD)])
+        reference = survivor[UP(i)]
+        shape = I64(reference >> U32(PLACE_BITS))
+        at = UNIT * I64(reference & U32(_PLACE))
+        if shape == DONE:
+            out[UP(filled)] = reference & U32(_PLACE)
+            filled += 1
+            continue
+        if shape == LONG:
+            matched, tied = _check_long(record, at, space, seen)
+        else:
+            named = I64((record[UP(at)] >> U32(PREDICATES_AT)) & U32(15))
+            matched, tied = _check_tests(record, at + 1, shape & 15, named, shape >> 4, seen)
+        if matched:
+            doubt = tied and _is_in_doubt(record, at, shape, seen, about)
+            out[UP(filled)] = (record[UP(at)] & U32(DOUBT | ROW)) | (U32(doubt) << U32(31))
+            filled += 1
+    return filled
+
+
+@inlined
+def _check_ranges(record: Any, p: int, ranges: int, sets: int, space: Any) -> bool:
+    matched = True
+    for w in range(p, p + ranges):
+        if not range_holds(record[UP(w)], space):
+            return False
+    for w in range(p + ranges, p + ranges + 2 * sets, 2):
+        if not set_holds(record[UP(w)], record[UP(w + 1)], space):
+            matched = False
+            break
+    return matched
+
+
+@inlined
+def _check_tests(record: Any, p: int, names: int, named: int, bounds: int, seen: Any) -> tuple[bool, bool]:
+    """Whether all tests hold, and whether a bound is tied. Those for keys stand for so many predicates."""
+    found = 0
+    for w in range(p, p + names):
+        test = record[UP(w)]
+        found += I64(seen[UP(test >> U32(CODE_BITS))] == test)
+    if found != named:
+        return False, False
+    least = U32(HIGHEST_CODE)
+    for w in range(p + names, p + names + bounds):
+        test = record[UP(w)]
+        above = U32(seen[UP(test >> U32(CODE_BITS))] - test)
+        if above > U32(HIGHEST_CODE):
             return False, False
-        tied |= U32(above == U32(0)) | U32(above == width)
+        least = min(least, above)
+    return True, least == U32(0)
+
+
+@inlined
+def _counts(record: Any, at: int, shape: int) -> tuple[int, int, int, int]:
+    """Where the tests of a record begin, and how many there are for keys, for bounds, and far ones."""
+    if shape != LONG:
+        return at + 1, shape & 15, shape >> 4, 0
+    header = record[UP(at + 2)]
+    begin = at + 3 + I64(record[UP(at + 1)] & U32(255))
+    return begin, I64(header & U32(255)), I64((header >> U32(8)) & U32(255)), I64((header >> U32(16)) & U32(255))
+
+
+@inlined
+def _check_long(record: Any, at: int, space: Any, seen: Any) -> tuple[bool, bool]:
+    """Whether a long record holds, and whether a bound is tied."""
+    header = record[UP(at + 1)]
+    p, names, bounds, far = _counts(record, at, LONG)
+    for w in range(at + 3, p):
+        if not range_holds(record[UP(w)], space):
+            return False, False
+    matched, tied = _check_tests(record, p, names, I64(record[UP(at + 2)] >> U32(24)), bounds, seen)
+    if not matched:
+        return False, False
+    p += names + bounds
+    for _ in range(far):
+        test, shown = record[UP(p + 1)], seen[UP(record[UP(p)])]
+        above = U32(shown - test)
+        if above > U32(HIGHEST_CODE) or (above != U32(0) and not is_bound(test)):
+            return False, False
+        tied |= above == U32(0)
         p += 2
-    for _ in range(codes - edges):
-        if code_above(record, p, code) > record[UP(p)] & U32(0xFFFFFF):
-            return False, False
-        p += 2
-    for _ in range(points):
-        dimension = UP(record[UP(p)])
-        point = I64(U64(record[UP(p + 1)]) | (U64(record[UP(p + 2)]) << U64(32)))
-        if key[dimension] != point or space[dimension] == U8(MISSING):
-            return False, False
-        p += 3
-    for _ in range(I64(wide >> U32(24))):
-        if not codes_hold(record, p, code):
-            return False, False
-        p += 1 + SET_SIZE
     for _ in range(I64(header >> U32(24))):
-        if not keys_hold(record, p, space, key):
+        if not far_set_holds(record, p, seen):
             return False, False
-        p += 1 + 2 * I64((record[UP(p)] >> U32(16)) & U32(0x7FFF))
+        p += 1 + far_set_size(record[UP(p)])
     for _ in range(I64((header >> U32(8)) & U32(255))):
         if not set_holds(record[UP(p)], record[UP(p + 1)], space):
             return False, False
@@ -224,7 +302,26 @@ def _check_long(record: Any, at: int, p: int, space: Any, code: Any, key: Any) -
         if not mask_holds(record, p, space):
             return False, False
         p += 9
-    return True, tied != U32(0)
+    return True, tied
+
+
+@inlined
+def _is_in_doubt(record: Any, at: int, shape: int, seen: Any, about: Any) -> bool:
+    """Whether a bound is tied that its code does not decide."""
+    p, names, bounds, far = _counts(record, at, shape)
+    doubt = False
+    for w in range(p + names, p + names + bounds):
+        test = record[UP(w)]
+        doubt |= _is_edge(I64(test >> U32(CODE_BITS)), test, seen, about)
+    for w in range(p + names + bounds, p + names + bounds + 2 * far, 2):
+        doubt |= _is_edge(I64(record[UP(w)]), record[UP(w + 1)], seen, about)
+    return doubt
+
+
+@inlined
+def _is_edge(aspect: int, test: Any, seen: Any, about: Any) -> bool:
+    shifts = about[UP((aspect // ASPECTS) * 8 + SHIFT_AT)]
+    return seen[UP(aspect)] == test and is_bound(test) and shifts >= 0 and shifts & EDGES != 0
 
 
 # -- other events
@@ -257,7 +354,7 @@ def check_runs_several(
     runs: Any, entry: Any, count: int, met: Any, record: Any, event: Any, survivor: Any, out: Any, filled: int
 ) -> int:
     """The same for runs."""
-    _, dimensions, sides, complete, _, _, ends = runs
+    _, dimensions, sides, complete, _, _, ends, shifts = runs
     _, _, run, run_begin, run_end = met
     space, several, low = event[0], event[1], event[3]
     sure, doubtful = 0, len(survivor)
@@ -268,7 +365,7 @@ def check_runs_several(
         band = sides[UP(r)] >= BAND_RUN
         unsure = band and several[dimension]
         for q in range(run_begin[UP(i)], run_end[UP(i)]):
-            if band and ends[UP(q)] < low[dimension]:
+            if band and ends[UP(q + shifts[UP(r)])] < low[dimension]:
                 continue
             if complete[UP(r)]:
                 out[UP(filled)] = entry[UP(2 * q + 1)] | (U32(unsure) << U32(31))
@@ -303,37 +400,64 @@ def _check_parts(record: Any, event: Any, survivor: Any, sure: int, doubtful: in
 @inlined
 def _check_some(record: Any, event: Any, survivor: Any, begin: int, end: int, doubt: Any, out: Any, filled: int) -> int:
     """Check the records of a part of the survivors."""
-    space, several = event[0], event[1]
+    space, several, seen = event[0], event[1], event[2]
+    wide = len(seen) > 0
     for i in range(begin, min(begin + AHEAD, end)):
         _fetch_record(record, survivor[UP(i)])
     for i in range(begin, end):
         _fetch_record(record, survivor[UP(min(i + AHEAD, end - 1))])
         reference = survivor[UP(i)]
-        at, shape = I64(reference & U32(_PLACE)), I64(reference >> U32(PLACE_BITS))
+        at, shape = UNIT * I64(reference & U32(_PLACE)), I64(reference >> U32(PLACE_BITS))
         if shape == DONE:
-            out[UP(filled)] = U32(at) | doubt
+            out[UP(filled)] = (reference & U32(_PLACE)) | doubt
             filled += 1
             continue
-        ranges, sets, p = shape & 15, shape >> 4, at + 1
-        row = record[UP(at)] | doubt
+        p, ranges, sets, row = at + 1, shape & 15, shape >> 4, (record[UP(at)] & U32(DOUBT | ROW)) | doubt
         if shape == LONG:
             # What follows its ranges is left to the comparison of keys.
-            ranges, sets, p, row = I64(record[UP(at + 1)] & U32(255)), 0, at + 3, row | U32(DOUBT)
-        matched = True
-        for w in range(p, p + ranges):
-            held, unsure = _may_hold(record[UP(w)], space, several)
-            row |= U32(unsure) << U32(31)
-            if not held:
-                matched = False
-                break
-        if not matched:
-            continue
-        for w in range(p + ranges, p + ranges + 2 * sets, 2):
-            if several[UP((record[UP(w + 1)] >> U32(16)) & U32(0x7FFF))]:
-                row |= U32(DOUBT)
-            elif not set_holds(record[UP(w)], record[UP(w + 1)], space):
-                matched = False
-                break
-        out[UP(filled)] = row
+            p, ranges, sets, row = at + 3, I64(record[UP(at + 1)] & U32(255)), 0, row | U32(DOUBT)
+        if wide and shape != LONG:
+            matched, unsure = _check_tests_several(record, p, ranges, sets, seen, several)
+        else:
+            matched, unsure = _check_ranges_several(record, p, ranges, sets, space, several)
+        out[UP(filled)] = row | (U32(unsure) << U32(31))
         filled += I64(matched)
     return filled
+
+
+@inlined
+def _check_ranges_several(record: Any, p: int, ranges: int, sets: int, space: Any, several: Any) -> tuple[bool, bool]:
+    """Whether ranges and sets may hold, and whether that is in doubt."""
+    doubt = False
+    for w in range(p, p + ranges):
+        held, unsure = _may_hold(record[UP(w)], space, several)
+        doubt |= unsure
+        if not held:
+            return False, doubt
+    for w in range(p + ranges, p + ranges + 2 * sets, 2):
+        if several[UP((record[UP(w + 1)] >> U32(16)) & U32(0x7FFF))]:
+            doubt = True
+        elif not set_holds(record[UP(w)], record[UP(w + 1)], space):
+            return False, doubt
+    return True, doubt
+
+
+@inlined
+def _check_tests_several(record: Any, p: int, names: int, bounds: int, seen: Any, several: Any) -> tuple[bool, bool]:
+    """The same for tests. Ties are taken for doubts."""
+    found, doubt = False, False
+    for w in range(p, p + names + bounds):
+        test = record[UP(w)]
+        shown, unsure = seen[UP(test >> U32(CODE_BITS))], several[UP(test >> U32(CODE_BITS + 2))]
+        doubt |= unsure
+        if w < p + names:
+            found |= unsure or shown == test
+            if is_member(test):
+                continue
+            held, found = found, False
+        else:
+            held = unsure or U32(shown - test) <= U32(HIGHEST_CODE)
+            doubt |= shown == test
+        if not held:
+            return False, doubt
+    return True, doubt
