@@ -148,7 +148,7 @@ def test_a_merge_shows_nothing_that_waits_to_be_published() -> None:
     engine.publish()
     new = added(engine, 30)
     engine.remove(old)
-    engine._merge_all()
+    engine._merges.do_all(engine)
     before = slots_found(engine, engine.version, [{0: [(1, 1)]}])
     assert before == [sorted(old.tolist())]
     engine.publish()
@@ -341,7 +341,12 @@ def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest
     engine.wait()
     assert builders[0] is threading.current_thread()
     assert len(set(builders)) == 1 + fails
-    assert (engine.merges, len(engine.version.segments), engine._merging, engine._busy) == (1, 1, {}, set())
+    assert (engine.merges, len(engine.version.segments), engine._merges.threads, engine._merges.busy) == (
+        1,
+        1,
+        {},
+        set(),
+    )
     assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
 
 

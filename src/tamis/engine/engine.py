@@ -18,7 +18,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from tamis.engine.access import Access
 from tamis.engine.delta import Delta, DeltaView, match_delta
 from tamis.engine.forecast import PATIENCE
 from tamis.engine.found import Found, Life, nothing_found, together
+from tamis.engine.merging import Merges, Part, drifted_segment, due_parts
 from tamis.engine.owners import ALIVE
 from tamis.engine.room import Rooms
 from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
@@ -42,12 +42,6 @@ DELTA_ROWS = 4096
 """A delta of so many rows is frozen. An event looks at all of them, in some 5 microseconds."""
 _SEGMENT_ROWS = 1024
 """So many rows that come together are a segment at once."""
-_FAN = 4
-"""So many segments of one tier are merged."""
-_MOST_MERGED = 1 << 22
-"""Segments with more rows than this are only built anew, not merged."""
-_LARGE = 1 << 17
-"""Merges of more rows than this have a thread of their own."""
 _NOWHERE = 0
 """The home of a slot that has no rows."""
 
@@ -56,8 +50,6 @@ _CHANGES_PER_LOOK = 512
 """After so many changes that came alone, parts are looked at for something to merge."""
 
 _NO_DEATHS = np.zeros(0, np.int64)
-
-Part = Segment | Delta
 
 
 class Version(NamedTuple):
@@ -99,12 +91,9 @@ class Engine:
         """Counts what makes the result of a running merge useless."""
         self._lives = 0
         """Counts how often everything was forgotten, and slots given from 0 again."""
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         """Held while parts change, and by a merge only when it begins and when it is done."""
-        self._merging: dict[bool, threading.Thread] = {}
-        """The threads that merge, that of large parts and that of others."""
-        self._busy: set[int] = set()
-        """Keys of the parts that are being merged."""
+        self._merges = Merges()
         self._rooms = Rooms()
         self.singles = Singles()
         """What each thread matches single events in."""
@@ -124,7 +113,7 @@ class Engine:
     def version(self) -> Version:
         """What matching sees from now on. Changes that came alone are put into it when it is asked for: they may be many."""
         if self._stale:
-            with self._lock:
+            with self.lock:
                 self._catch_up()
         return self._current
 
@@ -132,7 +121,7 @@ class Engine:
 
     def new_slots(self, count: int) -> npt.NDArray[np.int32]:
         """Numbers for new subscriptions: freed ones first."""
-        with self._lock:
+        with self.lock:
             self._take_back()
             again = [self._free.pop() for _ in range(min(count, len(self._free)))]
             slots = np.concatenate(
@@ -146,7 +135,7 @@ class Engine:
 
     def new_slot(self) -> int:
         """One of `new_slots`."""
-        with self._lock:
+        with self.lock:
             if self._released:
                 self._take_back()
             if not self._free:
@@ -163,12 +152,12 @@ class Engine:
         """Take in rows, whose slots were given by `new_slots`. They are seen from the next `publish` on."""
         if rows.number >= min(DELTA_ROWS, _SEGMENT_ROWS):
             built = self._built(rows)
-            with self._lock:
+            with self.lock:
                 for segment in built:
                     self._settle(segment)
                 self._coming += tuple(built)
             return
-        with self._lock:
+        with self.lock:
             self._catch_up()
             if len(self._active) + rows.number > DELTA_ROWS:
                 self._freeze()
@@ -177,7 +166,7 @@ class Engine:
 
     def remove(self, slots: npt.NDArray[np.int32]) -> None:
         """Let slots die. It is seen from the next `publish` on."""
-        with self._lock:
+        with self.lock:
             self._catch_up()
             homes = self._home.view()[slots]
             self._free.extend(slots[homes == _NOWHERE].tolist())  # What has no rows was never found by anybody.
@@ -192,7 +181,7 @@ class Engine:
 
         Nothing else waits to be published meanwhile.
         """
-        with self._lock:
+        with self.lock:
             if self._active.number >= DELTA_ROWS:
                 self._freeze()
             active = self._active
@@ -205,7 +194,7 @@ class Engine:
 
     def remove_one(self, slot: int) -> None:
         """Let a slot die, which the next match sees. Nothing else waits to be published meanwhile."""
-        with self._lock:
+        with self.lock:
             home = self._home.data.item(slot)
             if home == _NOWHERE:
                 self._free.append(slot)
@@ -237,7 +226,7 @@ class Engine:
 
     def publish(self) -> None:
         """Let the next match see all changes so far, at once; and begin to merge if it is time."""
-        with self._lock:
+        with self.lock:
             self._show()
         self._merge_if_due()
 
@@ -271,7 +260,7 @@ class Engine:
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock:
+        with self.lock:
             self._generation += 1
             self._lives += 1
             self._segments, self._coming, self._frozen, self._active = (), (), (), Delta()
@@ -282,7 +271,7 @@ class Engine:
     def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: npt.NDArray[np.bool_]) -> None:
         """Begin with what a snapshot has: segments, rows of the delta, and which slots live."""
         self.clear()
-        with self._lock:
+        with self.lock:
             self._now += 1
             self._died.extend(np.where(alive, ALIVE, self._now))
             self._home.grow(len(alive), fill=0)
@@ -308,7 +297,7 @@ class Engine:
     def _rewrite(self, changed: Callable[[Rows], Rows]) -> None:
         # Whoever changes dimensions waits for the lock, and the sample for the dimensions: it is asked for before.
         sample = self._sample()
-        with self._lock:
+        with self.lock:
             self._show()
             self._generation += 1
             parts = self._parts()
@@ -317,7 +306,7 @@ class Engine:
 
     def living(self) -> Rows:
         """The rows of all that live."""
-        with self._lock:
+        with self.lock:
             return without_idle_programs(self._living(self._parts()))
 
     def _settle(self, part: Part, slots: npt.NDArray[np.int32] | None = None) -> None:
@@ -343,115 +332,49 @@ class Engine:
 
     def wait(self) -> None:
         """Wait until merges that are running are done."""
-        for thread in list(self._merging.values()):
-            if thread is not threading.current_thread():
-                thread.join()
+        self._merges.wait()
 
     def _parts(self) -> list[Part]:
         deltas = [delta for delta, _ in self._frozen] + ([self._active] if len(self._active) else [])
         return [*self._segments, *self._coming, *deltas]
 
-    def _due(self) -> Iterator[list[Part]]:
-        """Parts that should become one: full deltas, segments of one tier, one with many dead or whose events drift."""
-        deltas: list[Part] = [delta for delta, _ in self._frozen if id(delta) not in self._busy]
-        if deltas:
-            yield deltas
-        tiers: dict[int, list[Part]] = {}
-        for segment in self._segments:
-            if id(segment) in self._busy:
-                continue
-            dead = self._dead.get(id(segment), 0)
-            if dead > DELTA_ROWS // 4 and 2 * dead > segment.owned:
-                yield [segment]
-            elif segment.owned <= _MOST_MERGED:
-                tiers.setdefault(_tier(segment.owned), []).append(segment)
-        for _, segments in sorted(tiers.items()):
-            if len(segments) >= _FAN:
-                yield segments
-        drifted = self._drifted()
-        if drifted is not None:
-            yield [drifted]
-
-    def _drifted(self) -> Segment | None:
-        """The segment for which planning anew promises most, if it is time for any."""
-        due = [segment for segment in self._segments if segment.watch.is_due() and id(segment) not in self._busy]
-        return max(due, key=lambda segment: (segment.watch.observed or 0.0) - segment.watch.expected, default=None)
+    def due(self) -> Iterator[list[Part]]:
+        """Parts that should become one and are not being merged, see `due_parts`."""
+        busy = self._merges.busy
+        deltas = [delta for delta, _ in self._frozen if id(delta) not in busy]
+        return due_parts(deltas, [part for part in self._segments if id(part) not in busy], self._dead, DELTA_ROWS)
 
     def follow(self) -> None:
         """Begin, in the background, to plan anew what events have drifted from. Whoever matches calls it now and then."""
-        if self._background and not self._merging and self._drifted() is not None:
-            self._merge_in_threads()
+        if self._background and not self._merges.threads and drifted_segment(self._segments) is not None:
+            self._merges.begin_in_background(self)
 
     def _merge_if_due(self) -> None:
-        """Merge what is due: deltas here and now, segments in the background.
+        if self._background:
+            self._merges.begin(self)
+        else:
+            self._merges.do_all(self)
 
-        A thread that merges asks for the GIL some 200 times, however few the rows are, and whoever matches meanwhile has to
-        wait for it each time. To build a delta takes the writer a few microseconds for each of its rows.
-        """
-        if not self._background:
-            self._merge_all()
-            return
-        parts = self._begin(lambda parts: not isinstance(parts[0], Segment))
-        if parts:
-            # Should it fail, that is no concern of whoever made a change: a thread tries again, and says why it cannot.
-            with suppress(Exception):
-                self._merge(parts)
-        self._merge_in_threads()
-
-    def _merge_in_threads(self) -> None:
-        """Begin merges in the background: a long one does not keep short ones from being done."""
-        with self._lock:
-            for size in {_is_large(parts) for parts in self._due()} - self._merging.keys():
-                thread = threading.Thread(target=self._merge_all, args=(size,), name="tamis-merge", daemon=True)
-                thread.start()
-                # It waits for the lock before it does anything; whoever waits for it must find it started.
-                self._merging[size] = thread
-
-    def _merge_all(self, large: bool | None = None) -> None:
-        """Merge until nothing is due; only what is large, or only what is not, if that is asked for."""
-        try:
-            while parts := self._begin(lambda parts: large is None or _is_large(parts) is large, ending=large):
-                self._merge(parts)
-        except BaseException:
-            self._forget_thread(large)  # The next change tries again.
-            raise
-
-    def _begin(self, wanted: Callable[[list[Part]], bool], ending: bool | None = None) -> list[Part]:
-        """Parts that are due and wanted, which nobody else merges from now on. If there are none, the thread is ending."""
-        with self._lock:
-            for parts in self._due():
-                if wanted(parts):
-                    self._busy.update(id(part) for part in parts)
-                    return parts
-            self._forget_thread(ending)
-            return []
-
-    def _forget_thread(self, large: bool | None) -> None:
-        if large is not None:
-            self._merging.pop(large, None)
-
-    def _merge(self, parts: list[Part]) -> None:
+    def merge(self, parts: list[Part]) -> None:
         """Put one segment in the place of some parts."""
-        try:
-            with self._lock:
-                generation = self._generation
-                only = parts[0]
-                drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
-                rows = self._living_views(parts)
-                # Who died but is still seen stays: only `publish` shows what changed.
-                life = Life(self._died.view(), self.version.life.now)
-            built = self._built(concatenated([part(life) for part in rows]))
-            with self._lock:
-                if generation == self._generation:
-                    self._replace(parts, built)
-                    self.merges += 1
-                    if drifted is not None:
-                        self.replans += 1
-                        for segment in built:
-                            segment.watch.needed = PATIENCE * drifted.watch.needed
-                    self._publish_parts()
-        finally:
-            self._busy.difference_update([id(part) for part in parts])
+        with self.lock:
+            generation = self._generation
+            only = parts[0]
+            drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
+            rows = self._living_views(parts)
+            # Who died but is still seen stays: only `publish` shows what changed.
+            life = Life(self._died.view(), self.version.life.now)
+        built = self._built(concatenated([part(life) for part in rows]))
+        with self.lock:
+            if generation != self._generation:
+                return
+            self._replace(parts, built)
+            self.merges += 1
+            if drifted is not None:
+                self.replans += 1
+                for segment in built:
+                    segment.watch.needed = PATIENCE * drifted.watch.needed
+            self._publish_parts()
 
     def _publish_parts(self) -> None:
         """Let matching see the same subscriptions in new parts: nothing that waits to be published is seen early."""
@@ -542,15 +465,3 @@ class Engine:
             "dead": self._deaths,
             "merges": self.merges,
         }
-
-
-def _is_large(parts: Sequence[Part]) -> bool:
-    return sum(part.owned if isinstance(part, Segment) else len(part) for part in parts) > _LARGE
-
-
-def _tier(rows: int) -> int:
-    tier = 0
-    while rows > DELTA_ROWS:
-        rows //= _FAN
-        tier += 1
-    return tier
