@@ -170,11 +170,15 @@ def test_a_version_stays_as_it_was() -> None:
     assert slots_found(engine, version, [{0: [(1, 1)]}]) == [sorted(first.tolist())]
 
 
-def test_slots_are_given_again_only_when_no_version_has_them() -> None:
+@pytest.mark.parametrize("rebuilt", [0, 3])
+def test_slots_are_given_again_only_when_no_version_has_them(rebuilt: int) -> None:
+    """Nor in a part that was built anew since."""
     engine = engine_of()
     dead = added(engine, 20)
     engine.publish()
     version = engine.version
+    for _ in range(rebuilt):
+        engine.optimize()
     engine.remove(dead)
     engine.publish()
     engine.optimize()
@@ -184,24 +188,6 @@ def test_slots_are_given_again_only_when_no_version_has_them() -> None:
     del version
     gc.collect()
     assert set(engine.new_slots(20).tolist()) == set(dead.tolist())
-
-
-def test_slots_are_not_given_again_while_a_version_has_them_in_an_older_part() -> None:
-    engine = engine_of()
-    slots = added(engine, 20)
-    engine.publish()
-    version = engine.version
-    for _ in range(3):
-        engine.optimize()
-    engine.remove(slots)
-    engine.publish()
-    engine.optimize()
-    gc.collect()
-    assert not set(engine.new_slots(20).tolist()) & set(slots.tolist())
-    assert slots_found(engine, version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
-    del version
-    gc.collect()
-    assert set(engine.new_slots(20).tolist()) == set(slots.tolist())
 
 
 def test_slots_are_given_again_after_labels_moved() -> None:
