@@ -11,7 +11,7 @@ import pytest
 
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Leaf, Mode
-from tamis.engine import roll
+from tamis.engine import roll, room
 from tamis.engine.found import Life, Work
 from tamis.engine.room import Rooms
 from tamis.engine.rows import Rows
@@ -53,6 +53,16 @@ def test_random_rows(cases: Callable[[int], int]) -> None:
         check(rows, events, sample)
         decisions += rows.number * len(events)
     assert decisions > 500_000
+
+
+def test_room_for_slots_grows_and_nothing_is_looked_at_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in (3, 4, 8):
+        rows, events, sample = random_case(seed)
+        with monkeypatch.context() as patched:
+            patched.setattr(room, "_SLOTS", 1)
+            patched.setattr(room, "_MOST_SLOTS", 1)
+            narrow = check(rows, events, sample)
+        assert narrow == check(rows, events, sample)
 
 
 @pytest.mark.kernels

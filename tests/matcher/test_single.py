@@ -13,7 +13,8 @@ import pytest
 
 import tamis
 from tamis.engine import engine, single
-from tamis.engine.segment import Segment
+from tamis.engine.owners import EventScratch
+from tamis.engine.room import Room
 from tamis.matcher.ids import Ids
 
 COUNT = 300
@@ -109,17 +110,17 @@ def test_a_match_within_a_match_has_its_own_buffers(texts: bool, monkeypatch: py
 def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = matcher_of()
     matcher.add(9999, "x = 7")
-    naming = Segment._name
+    making_room = Room.event
     inside: list[int] = []
 
-    def nosy(self: Segment, *given: Any) -> int:
+    def nosy(self: Room, dimensions: int) -> EventScratch:
         if not inside:
             inside.append(1)
             assert sorted(matcher.match({"x": 250, "y": 1})) == wanted(250)
             assert matcher.match_batch([{"x": 250, "y": 1}] * 3).num_rows == 3 * len(wanted(250))
-        return naming(self, *given)
+        return making_room(self, dimensions)
 
-    monkeypatch.setattr(Segment, "_name", nosy)
+    monkeypatch.setattr(Room, "event", nosy)
     found = matcher.match_batch([{"x": 7, "y": 1}, {"x": 123, "y": 1}], threads=1)
     assert sorted(found["subscription"].to_pylist()) == sorted([*wanted(7), 9999, *wanted(123)])
 

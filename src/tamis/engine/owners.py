@@ -24,10 +24,12 @@ from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.encoding.sorting import sort_unique
+from tamis.engine.prefetch import prefetch
 from tamis.engine.records import DOUBT, ROW
 
 ALIVE = np.iinfo(np.int64).max
 """When what lives dies."""
+_AHEAD = 16
 
 
 class Owners(NamedTuple):
@@ -91,6 +93,7 @@ def name_owners(
     while event < stop:
         before, end, loaded, parts = filled, at + counts[event], False, 0
         for i in range(at, end):
+            prefetch(sole, I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
             word = rows[UP(i)]
             row = I64(word & U32(ROW))
             if word & U32(DOUBT):

@@ -18,6 +18,8 @@ from tamis.engine.owners import EventScratch
 _ROWS = 1 << 16
 _ENTRIES = 1 << 16
 _LISTS = 256
+_SLOTS = 1024
+_MOST_SLOTS = 1 << 22
 
 
 class HasBody(Protocol):
@@ -57,6 +59,8 @@ class Room:
         self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
         self._clauses = np.empty(0, np.int32)
         self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._per_event = 0.0
+        """How many slots the events of the last batch had."""
 
     @property
     def packed_scratch(self) -> Packed:
@@ -68,6 +72,13 @@ class Room:
             self._scratch.enlarge(lack, need)
         elif need > len(self.rows):
             self.rows = np.empty(need + need // 2, np.uint32)
+
+    def slots_for(self, events: int) -> int:
+        """How much room to make for the slots of so many events."""
+        return min(int(1.25 * self._per_event * events) + _SLOTS, _MOST_SLOTS)
+
+    def note(self, slots: int, events: int) -> None:
+        self._per_event = slots / max(events, 1)
 
     def event(self, dimensions: int) -> EventScratch:
         """Where an event is laid out by dimension, for so many dimensions."""

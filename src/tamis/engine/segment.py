@@ -12,13 +12,13 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.encoding.runs import run_indices
 from tamis.engine.access import Access, access_of
+from tamis.engine.batch import NO_ROOM_SLOTS, match_events
 from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_body
 from tamis.engine.forecast import Forecast, Watch
-from tamis.engine.found import Counts, Found, Life, Slots, Work
+from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
-from tamis.engine.match import match_rows
-from tamis.engine.owners import Owners, name_owners, packed_owners
-from tamis.engine.room import Room, Rooms
+from tamis.engine.owners import Owners, packed_owners
+from tamis.engine.room import Rooms
 from tamis.engine.rows import Rows, conjunctions_taken, distinct, nbytes, without_idle_programs
 from tamis.engine.scale import MOST_SPACES
 
@@ -129,51 +129,27 @@ class Segment:
         parts: list[Slots] = []
         work = np.zeros(3, np.int64)
         room = rooms.take(self)
-        event = 0
-        while event < len(counts):
-            stopped, _, lack, need = match_rows(
-                self.packed[0], batch, room.packed_scratch, (event, len(counts)), counts, room.rows, work
-            )
-            work[2] += self._name(batch, (event, stopped), counts, room, dimensions, life, parts)
-            event = stopped
-            if lack:
+        place: tuple[int, ...] = (0, 0, 0)
+        size = room.slots_for(len(counts))
+        while place[0] < len(counts):
+            out = np.empty(size, np.int32)
+            packed = (*self.packed, room.packed_scratch)
+            buffers = room.rows, room.event(dimensions), room.clauses(size)
+            *reached, filled, lack, need = match_events(packed, batch, life, place, counts, buffers, out, work)
+            place = tuple(reached)
+            if filled:
+                parts.append(out[:filled])
+            if lack == NO_ROOM_SLOTS:
+                size *= 2
+            elif lack:
                 room.enlarge(lack, need)
-        rooms.give(self, room)
         slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
+        room.note(len(slots), len(counts))
+        rooms.give(self, room)
         done = Work(*work.tolist())
         self.watch.events += len(counts)
         self.watch.entries += done.entries
         return Found(counts, slots, done)
-
-    def _name(
-        self,
-        batch: EventBatch,
-        place: tuple[int, int],
-        counts: Counts,
-        room: Room,
-        dimensions: int,
-        life: Life,
-        parts: list[Slots],
-    ) -> int:
-        """Turn rows into slots; returns how many rows were judged by their keys."""
-        event, stop = place
-        at, compared = 0, 0
-        size = int(counts[event:stop].sum())
-        while event < stop:
-            out = np.empty(size, np.int32)
-            event, at, filled, judged = name_owners(
-                self.packed[1],
-                batch,
-                life,
-                (room.rows, counts),
-                (event, stop, at),
-                room.event(dimensions),
-                (out, room.clauses(size)),
-            )
-            parts.append(out[:filled])
-            compared += judged
-            size = max(2 * size, 1024)
-        return compared
 
 
 def segments_of(rows: Rows, sample: EventBatch | None) -> list[Segment]:

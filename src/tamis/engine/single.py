@@ -24,6 +24,7 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import UP
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
 from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u4
+from tamis.engine.batch import NO_ROOM_SLOTS
 from tamis.engine.delta import DeltaView, scan_delta
 from tamis.engine.found import Life, Slots
 from tamis.engine.match import NO_ROOM_OUT, match_rows
@@ -34,8 +35,6 @@ from tamis.engine.segment import Segment
 NO_ROOM = -1
 NOT_SMALL = -2
 """The event has numbers of which only labels tell the key; see `unpack_event`."""
-# What may be lacking besides what `match_rows` may lack.
-_NO_ROOM_SLOTS = 4
 _OUT = 1 << 14
 _ROWS = 1 << 16
 _DIMENSIONS = 256
@@ -201,7 +200,7 @@ class Single:
     def _enlarge(self, version: Seen) -> None:
         """Make room for what the last call lacked."""
         part, lack, need = self._buffers.lack.tolist()
-        if lack == _NO_ROOM_SLOTS:
+        if lack == NO_ROOM_SLOTS:
             self._out *= 4
         elif lack == NO_ROOM_OUT:
             self._rows = need + need // 2
@@ -258,7 +257,7 @@ def match_single(given: Any) -> int:
             owners, batch, life, (rows, counts), (0, 1, 0), scratch, (out[filled:], clauses)
         )
         if event == 0:
-            lacking[1] = _NO_ROOM_SLOTS
+            lacking[1] = NO_ROOM_SLOTS
             return NO_ROOM
         done[2] += compared
         filled += found
