@@ -99,27 +99,14 @@ def scan_runs(
 
 
 @inlined
-def _fetch_record(record: Any, reference: Any) -> None:
-    if reference < U32(DONE << PLACE_BITS):
-        at = UNIT * I64(reference & U32(_PLACE))
-        prefetch(record, at)
-        prefetch(record, at + 12)
-    elif reference >= U32(LONG << PLACE_BITS):
-        at = UNIT * I64(reference & U32(_PLACE))
-        prefetch(record, at)
-        prefetch(record, at + 16)
-        prefetch(record, at + 32)
-
-
-@inlined
-def _fetch_tests(record: Any, reference: Any) -> None:
-    """The same for records of tests, which are longer."""
+def _fetch_record(record: Any, reference: Any, wide: bool) -> None:
+    """Fetch a record; those of tests are longer."""
     at = UNIT * I64(reference & U32(_PLACE))
     shape = I64(reference >> U32(PLACE_BITS))
     if shape != DONE:
         prefetch(record, at)
-        prefetch(record, at + 16)
-        if (shape & 15) + (shape >> 4) > 16:
+        prefetch(record, at + (16 if wide else 12))
+        if shape == LONG or (wide and (shape & 15) + (shape >> 4) > 16):
             prefetch(record, at + 32)
 
 
@@ -144,10 +131,11 @@ def check(
         if sort:
             block, count = ordered[0], min(SORTED_AT_ONCE, survivors - begin)
             _sort_by_shape(survivor, begin, count, ordered)
+        # Told here, and known in the loop: to ask there would cost either kind 5 %.
         if len(event[2]) > 0:
-            filled = _check_tests_block(record, about, event, block, count, out, filled)
+            filled = _check_block(record, about, event, block, count, True, out, filled)
         else:
-            filled = _check_ranges_block(record, event, block, count, out, filled)
+            filled = _check_block(record, about, event, block, count, False, out, filled)
         begin += count
     return filled
 
@@ -174,42 +162,17 @@ def _sort_by_shape(survivor: Any, begin: int, count: int, ordered: Any) -> None:
 
 
 @inlined
-def _check_ranges_block(record: Any, event: Any, survivor: Any, count: int, out: Any, filled: int) -> int:
-    """Check some survivors in a segment without wide dimensions; there is room for AHEAD more behind them."""
+def _check_block(
+    record: Any, about: Any, event: Any, survivor: Any, count: int, wide: bool, out: Any, filled: int
+) -> int:
+    """Check some survivors in a segment that has wide dimensions or not; there is room for AHEAD more behind them."""
     space, seen = event[0], event[2]
     for i in range(AHEAD):
         survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
     for i in range(AHEAD):
-        _fetch_record(record, survivor[UP(i)])
+        _fetch_record(record, survivor[UP(i)], wide)
     for i in range(count):
-        _fetch_record(record, survivor[UP(i + AHEAD)])
-        reference = survivor[UP(i)]
-        shape = I64(reference >> U32(PLACE_BITS))
-        at = UNIT * I64(reference & U32(_PLACE))
-        if shape == DONE:
-            out[UP(filled)] = reference & U32(_PLACE)
-            filled += 1
-            continue
-        if shape == LONG:
-            matched, _ = _check_long(record, at, space, seen)
-        else:
-            matched = _check_ranges(record, at + 1, shape & 15, shape >> 4, space)
-        if matched:
-            out[UP(filled)] = record[UP(at)]
-            filled += 1
-    return filled
-
-
-@inlined
-def _check_tests_block(record: Any, about: Any, event: Any, survivor: Any, count: int, out: Any, filled: int) -> int:
-    """The same in a segment that has wide dimensions. To tell them apart within one loop would cost either kind 5 %."""
-    space, seen = event[0], event[2]
-    for i in range(AHEAD):
-        survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
-    for i in range(AHEAD):
-        _fetch_tests(record, survivor[UP(i)])
-    for i in range(count):
-        _fetch_tests(record, survivor[UP(i + AHEAD)])
+        _fetch_record(record, survivor[UP(i + AHEAD)], wide)
         reference = survivor[UP(i)]
         shape = I64(reference >> U32(PLACE_BITS))
         at = UNIT * I64(reference & U32(_PLACE))
@@ -219,11 +182,13 @@ def _check_tests_block(record: Any, about: Any, event: Any, survivor: Any, count
             continue
         if shape == LONG:
             matched, tied = _check_long(record, at, space, seen)
-        else:
+        elif wide:
             named = I64((record[UP(at)] >> U32(PREDICATES_AT)) & U32(15))
             matched, tied = _check_tests(record, at + 1, shape & 15, named, shape >> 4, seen)
+        else:
+            matched, tied = _check_ranges(record, at + 1, shape & 15, shape >> 4, space), False
         if matched:
-            doubt = tied and _is_in_doubt(record, at, shape, seen, about)
+            doubt = wide and tied and _is_in_doubt(record, at, shape, seen, about)
             out[UP(filled)] = (record[UP(at)] & U32(DOUBT | ROW)) | (U32(doubt) << U32(31))
             filled += 1
     return filled
@@ -403,9 +368,9 @@ def _check_some(record: Any, event: Any, survivor: Any, begin: int, end: int, do
     space, several, seen = event[0], event[1], event[2]
     wide = len(seen) > 0
     for i in range(begin, min(begin + AHEAD, end)):
-        _fetch_record(record, survivor[UP(i)])
+        _fetch_record(record, survivor[UP(i)], wide)
     for i in range(begin, end):
-        _fetch_record(record, survivor[UP(min(i + AHEAD, end - 1))])
+        _fetch_record(record, survivor[UP(min(i + AHEAD, end - 1))], wide)
         reference = survivor[UP(i)]
         at, shape = UNIT * I64(reference & U32(_PLACE)), I64(reference >> U32(PLACE_BITS))
         if shape == DONE:
