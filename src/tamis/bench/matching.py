@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import tamis
-from tamis.bench.timing import best_of, seconds_of
+from tamis.bench.timing import best_of, best_of_each, seconds_of
 from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.event_table import encode_table
 from tamis.encoding.events import EventBatch
@@ -28,8 +28,9 @@ from tamis.workload import AlertsConfig, AnyConfig, Workload, generate
 MOST_SCANNED = 2_000_000
 """With more subscriptions there is no scan beside: it would need as much memory again."""
 
-_MOST_MATCHES = 1_000_000
-"""A batch for the measurements with threads gives about so many matches at most."""
+_MOST_MATCHES, _MOST_EVENTS = 1_000_000, 100
+"""A batch for the measurements with threads gives about so many matches at most, and has so many times the events of others: a
+few milliseconds would go with beginning and ending."""
 
 
 class Effort(NamedTuple):
@@ -128,28 +129,27 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
     events = events_of(loaded.workload, kind, effort.events)
     batch = loaded.encoded(events)
     found = loaded.match(batch)
-    each = 1e6 / effort.events
     matches = float(found.counts.mean())
-    many = int(np.clip(_MOST_MATCHES / max(1.0, matches), effort.events, 10 * effort.events))
+    many = int(np.clip(_MOST_MATCHES / max(1.0, matches), effort.events, _MOST_EVENTS * effort.events))
     large = events_of(loaded.workload, kind, many)
     dicts = list(as_dicts(events))
+    matcher = loaded.matcher
+    works: dict[str, tuple[int, Callable[[], Any]]] = {
+        "engine": (effort.events, lambda: loaded.match(batch)),
+        "batch": (many, lambda: matcher.match_batch(large, 1)),
+        "batch_two_threads": (many, lambda: matcher.match_batch(large, 2)),
+        "dict": (effort.events, lambda: [matcher.match(event) for event in dicts]),
+    }
+    best = best_of_each({name: work for name, (_, work) in works.items()}, effort.passes, effort.budget)
     return {
         "attributes": float(np.diff(batch.start).mean()),
         "matches": matches,
         "candidates": found.work.entries / effort.events,
         "survivors": found.work.survivors / effort.events,
         "compared": found.work.compared / effort.events,
-        "engine": best_of(lambda: loaded.match(batch), effort.passes, effort.budget) * each,
         "scan": None if scanned is None else _scan_time(loaded, scanned, batch, found, effort),
-        "batch": _batch_time(loaded, large, 1, effort),
-        "batch_two_threads": _batch_time(loaded, large, 2, effort),
-        "dict": best_of(lambda: [loaded.matcher.match(event) for event in dicts], effort.passes, effort.budget) * each,
+        **{name: best[name] / count * 1e6 for name, (count, _) in works.items()},
     }
-
-
-def _batch_time(loaded: Loaded, events: pa.Table, threads: int, effort: Effort) -> float:
-    seconds = best_of(lambda: loaded.matcher.match_batch(events, threads), effort.passes, effort.budget)
-    return seconds / len(events) * 1e6
 
 
 def _scan_time(loaded: Loaded, scanned: Scanned, batch: EventBatch, found: Found, effort: Effort) -> float:

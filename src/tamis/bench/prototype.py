@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tamis
-from tamis.bench.timing import best_of, seconds_of
+from tamis.bench.timing import best_of_each, seconds_of
 from tamis.encoding.conjunctions import Conjunctions, canonical
 from tamis.encoding.events import EventBatch
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, double_codes
@@ -291,19 +291,14 @@ def compare(case: Case, passes: int) -> Iterator[dict[str, Any]]:
             if not np.array_equal(np.sort(ours), np.sort(theirs)):
                 raise AssertionError(f"{case.name}, event {event}: {len(ours)} matches here, {len(theirs)} there")
         each = 1e6 / len(found.counts)
-        # By turns, so that both meet the machine in the same state.
-        theirs_best, ours_best = np.inf, np.inf
         match = partial(segment.match, kind.batch, size, life, rooms)
-        for _ in range(2):
-            theirs_best = min(theirs_best, best_of(kind.run, passes) * each)
-            ours_best = min(ours_best, best_of(match, passes) * each)
+        works = {"engine": match, "prototype": kind.run, "prototype_ranking": kind.rank}
+        best = best_of_each(works, passes)
         yield {
             "shape": case.name,
             "kind": kind.name,
             "matches": float(found.counts.mean()),
-            "engine": ours_best,
-            "prototype": theirs_best,
-            "prototype_ranking": best_of(kind.rank, passes) * each,
+            **{name: seconds * each for name, seconds in best.items()},
             "engine_build_seconds": build,
             "prototype_build_seconds": case.build_seconds,
             "engine_bytes_each": segment.nbytes / case.rows.number,
@@ -343,7 +338,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="where the prototype's modules are")
     parser.add_argument("--subscriptions", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--passes", type=int, default=10)
+    parser.add_argument("--passes", type=int, default=200)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=SHAPES, metavar="SHAPE", help=", ".join(SHAPES))
     options = parser.parse_args(arguments)
     for case in Prototype(options.folder, options.subscriptions, options.seed).cases(options.shapes):

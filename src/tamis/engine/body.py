@@ -264,7 +264,7 @@ def whole_word(space: int, begin: int, end: int, has_runs: bool) -> int:
 
 
 def _whole_words(scales: Scales, directory: Directory) -> npt.NDArray[np.int64]:
-    words = np.empty(len(scales.table) // 2, np.int64)
+    words = np.zeros(max(len(scales.table) // 2, 1), np.int64)
     _fill_whole_words(scales.wholes, scales.cell, scales.table, directory.begin, words)
     return words
 

@@ -50,6 +50,10 @@ class Scratch(NamedTuple):
     first: npt.NDArray[np.int32]
     """The space of the lowest and of the highest key in each of them."""
     last: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int32]
+    """Of a plain event: where each of its values is looked up among whole numbers, or ~ the number of the value."""
+    listed: npt.NDArray[np.int32]
+    """Which of its dimensions have lists besides those of their spaces."""
     begin: npt.NDArray[np.int64]
     """The lists that the event meets."""
     end: npt.NDArray[np.int64]
@@ -69,7 +73,7 @@ def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
     ranked = min(dimensions, RANKED)
     space = np.full(ranked + 1, MISSING, np.uint8)
     space[ranked] = 0
-    touched, first, last = np.empty((3, dimensions + 1), np.int32)
+    touched, first, last, place, listed = np.empty((5, dimensions + 1), np.int32)
     begin, end = np.zeros((2, lists + LISTS_AHEAD + 8), np.int64)
     run, run_begin, run_end = np.zeros((3, len(body.runs.list) + 1), np.int64)
     return Scratch(
@@ -81,6 +85,8 @@ def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
         touched,
         first,
         last,
+        place,
+        listed,
         begin,
         end,
         run,
@@ -185,8 +191,10 @@ def _unpacked_scratch(given: Any) -> Any:
             i4(given, 5),
             i4(given, 6),
             i4(given, 7),
+            i4(given, 8),
+            i4(given, 9),
         ),
-        (i8(given, 8), i8(given, 9), i8(given, 10), i8(given, 11), i8(given, 12)),
-        u4(given, 13),
-        (u4(given, 14), i8(given, 15)),
+        (i8(given, 10), i8(given, 11), i8(given, 12), i8(given, 13), i8(given, 14)),
+        u4(given, 15),
+        (u4(given, 16), i8(given, 17)),
     )

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import KEY_MIN
-from tamis.encoding.numbers import I64, U64, UP
+from tamis.encoding.numbers import F64, I64, U64, UP
 from tamis.engine.aspects import NEAR, code_of_space, hide, show
 from tamis.engine.body import (
     AT,
@@ -33,7 +31,7 @@ from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point, point
 from tamis.engine.plan import RANKED
 from tamis.engine.prefetch import prefetch
 from tamis.engine.roll import LINE, line_of, number_on_roll
-from tamis.engine.scale import MISSING, code_of, number_of, space_of, table_space
+from tamis.engine.scale import FARTHEST_WHOLE, MISSING, code_of, number_of, space_of, table_space
 
 MOST_LISTS = 8
 """An event meets at most so many lists by one value, those of all events included."""
@@ -51,46 +49,95 @@ def load(
 
     Returns in how many dimensions it has values, whether it is plain, and how many lists and runs were noted if so.
     """
-    v_begin, v_end, v_dimension, v_lo, v_hi = values
-    local, about = lookup[0], lookup[1]
-    space, several, _, _, _, touched, first, last = event
-    count, plain, before, lists, passed = 0, True, -1, 0, 0
-    _fetch(values, lookup)
-    for v in range(v_begin, v_end):
-        d = v_dimension[UP(v)]
-        if d >= len(local):
-            continue
-        dimension = I64(local[UP(d)])
-        if dimension < 0:
-            continue
-        key = v_lo[UP(v)]
-        line = dimension * 8
-        s, begin, end, has_runs = _space_and_list(lookup, directory[0], line, key)
-        t = s
-        if v_hi[UP(v)] != key or d == before:
-            plain = False
-            t = _space(lookup, dimension, v_hi[UP(v)])
-            if d == before:
-                count -= 1
-                s, t = min(s, I64(first[UP(count)])), max(t, I64(last[UP(count)]))
-            if dimension < RANKED:
-                several[UP(dimension)] = True
+    count, more = _rank(values, lookup, event)
+    if count < 0:
+        return _lay_out_several(values, lookup, event), False, 0, 0
+    v_begin, v_lo = values[0], values[3]
+    about, whole = lookup[1], lookup[5]
+    space, touched, first, place, listed = event[0], event[5], event[6], event[8], event[9]
+    lists, passed = 0, 0
+    for i in range(count):
+        dimension, at = I64(touched[UP(i)]), I64(place[UP(i)])
+        word = whole[UP(max(at, 0))]
+        size = (word >> 9) & WHOLE_MOST
+        s, begin, end, has_runs = word & 0xFF, word >> 32, (word >> 32) + size, word & WHOLE_RUNS != 0
+        if at < 0 or size == WHOLE_MOST:
+            s, begin, end, has_runs = _space_and_list(lookup, directory[0], dimension, v_lo[UP(v_begin + ~at)])
         if dimension < RANKED:
             space[UP(dimension)] = s
+        first[UP(i)] = s
+        noted = lists
+        lists = _note(begin, end, lists, met)
+        # Where lists are short, those that are fetched while others are scanned come too late.
+        prefetch(entry, 2 * begin * (lists - noted))
+        if has_runs:
+            passed = _add_runs(runs, about[UP(dimension * 8 + CELL)] + s, passed, met)
+    for i in range(more):
+        at = listed[UP(i)]
+        s = I64(first[UP(at)])
+        lists = _add_presence(about, directory[1], I64(touched[UP(at)]) * 8, s, s, lists, met)
+    lists, passed = add_list(directory[0], runs, sizes[0] + sizes[1], lists, passed, met)
+    return count, True, lists, passed
+
+
+@inlined
+def _rank(values: Any, lookup: Any, event: Any) -> tuple[int, int]:
+    """Note the dimensions of a plain event and where its whole numbers are looked up, which is fetched.
+
+    Returns how many dimensions there are, and how many of these have lists besides those of their spaces; -1 if it is not plain.
+    """
+    v_begin, v_end, v_dimension, v_lo, v_hi = values
+    local, about, _, _, _, whole = lookup
+    touched, place, listed = event[5], event[8], event[9]
+    count, more, before = 0, 0, -1
+    for v in range(v_begin, v_end):
+        d = v_dimension[UP(v)]
+        key = v_lo[UP(v)]
+        if v_hi[UP(v)] != key or d == before:
+            return -1, 0
+        before = d
+        if d >= len(local) or local[UP(d)] < 0:
+            continue
+        line = I64(local[UP(d)]) * 8
+        touched[UP(count)] = local[UP(d)]
+        number = number_of(key)
+        number = number if abs(number) < FARTHEST_WHOLE else 0.5
+        at = I64(number) - about[UP(line + LOWEST)]
+        found = (F64(I64(number)) == number) & (at >= 0) & (at < about[UP(line + WHOLES)])
+        at = at + (about[UP(line + AT)] >> 1) if found else v_begin + ~v
+        place[UP(count)] = at
+        prefetch(whole, max(at, 0))
+        listed[UP(more)] = count
+        here = about[UP(line + PRESENCE)]
+        more += I64((about[UP(line + SIDES)] | (((here >> 32) ^ here) & _BEGIN)) != 0)
+        count += 1
+    return count, more
+
+
+@inlined
+def _lay_out_several(values: Any, lookup: Any, event: Any) -> int:
+    """Lay out an event that is not plain; returns in how many dimensions it has values."""
+    v_begin, v_end, v_dimension, v_lo, v_hi = values
+    local = lookup[0]
+    space, several, _, _, _, touched, first, last, _, _ = event
+    count, before = 0, -1
+    for v in range(v_begin, v_end):
+        d = v_dimension[UP(v)]
+        if d >= len(local) or local[UP(d)] < 0:
+            continue
+        dimension = I64(local[UP(d)])
+        s, t = _space(lookup, dimension, v_lo[UP(v)]), _space(lookup, dimension, v_hi[UP(v)])
+        if d == before:
+            count -= 1
+            s, t = min(s, I64(first[UP(count)])), max(t, I64(last[UP(count)]))
+        if dimension < RANKED:
+            space[UP(dimension)] = s
+            several[UP(dimension)] = d == before or v_lo[UP(v)] != v_hi[UP(v)]
         touched[UP(count)] = dimension
         first[UP(count)], last[UP(count)] = s, t
         count += 1
         before = d
-        if plain:
-            noted = lists
-            lists = _note(begin, end, lists, met)
-            # Where lists are short, those that are fetched while others are scanned come too late.
-            prefetch(entry, 2 * begin * (lists - noted))
-            if has_runs:
-                passed = _add_runs(runs, about[UP(line + CELL)] + s, passed, met)
-            lists = _add_presence(about, directory[1], line, s, s, lists, met)
-    lists, passed = add_list(directory[0], runs, sizes[0] + sizes[1], lists, passed, met)
-    return count, plain, lists, passed
+    return count
 
 
 @inlined
@@ -113,7 +160,7 @@ def load_wide(
     """
     v_begin, v_end, v_dimension, v_lo, v_hi = values
     local, about, cuts, _, shift, _ = lookup
-    _, _, seen, low, high, _, first, _ = event
+    seen, low, high, first = event[2], event[3], event[4], event[6]
     plain, lists, passed = noted
     lines, enrolled = roll
     _fetch_keys(values, lookup, directory[0], points, roll, sizes)
@@ -147,20 +194,6 @@ def load_wide(
 
 
 @inlined
-def _fetch(values: Any, lookup: Any) -> None:
-    """Fetch what is known of the whole numbers of an event, all at once: little else is done meanwhile."""
-    v_begin, v_end, v_dimension, v_lo, _ = values
-    local, about, _, _, _, whole = lookup
-    for v in range(v_begin, v_end):
-        d = v_dimension[UP(v)]
-        if d < len(local) and local[UP(d)] >= 0:
-            line = I64(local[UP(d)]) * 8
-            place = number_of(v_lo[UP(v)]) - about[UP(line + LOWEST)]
-            if place >= 0.0 and place < about[UP(line + WHOLES)]:
-                prefetch(whole, (about[UP(line + AT)] >> 1) + I64(place))
-
-
-@inlined
 def _fetch_keys(values: Any, lookup: Any, begins: Any, points: Any, roll: Any, sizes: Any) -> None:
     """Fetch what is known of the keys of an event in wide dimensions: first where they would lie, then what lies there."""
     v_begin, v_end, v_dimension, v_lo, _ = values
@@ -190,23 +223,10 @@ def _fetch_keys(values: Any, lookup: Any, begins: Any, points: Any, roll: Any, s
 
 
 @inlined
-def _space_and_list(lookup: Any, begins: Any, line: int, key: int) -> tuple[int, int, int, bool]:
+def _space_and_list(lookup: Any, begins: Any, dimension: int, key: int) -> tuple[int, int, int, bool]:
     """The space of a value, begin and end of its list, and whether that has runs."""
-    _, about, cuts, table, _, whole = lookup
-    at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
-    if blocks == 0:
-        lowest, wholes = about[UP(line + LOWEST)], about[UP(line + WHOLES)]
-        number = number_of(key)
-        place = np.floor(number)
-        if place == number and place >= lowest and place < lowest + wholes:
-            word = whole[UP((at >> 1) + (I64(place) - lowest))]
-            size = (word >> 9) & WHOLE_MOST
-            if size != WHOLE_MOST:
-                return word & 0xFF, word >> 32, (word >> 32) + size, word & WHOLE_RUNS != 0
-        space = I64(table_space(table, at, lowest, wholes, key))
-    else:
-        space = space_of(cuts, at, blocks, key)
-    cell = about[UP(line + CELL)] + space
+    space = _space(lookup, dimension, key)
+    cell = lookup[1][UP(dimension * 8 + CELL)] + space
     begin = I64(begins[UP(cell)])
     return space, begin & _BEGIN, I64(begins[UP(cell + 1)]) & _BEGIN, begin & HAS_RUNS != 0
 
@@ -224,7 +244,7 @@ def _space(lookup: Any, dimension: int, key: int) -> int:
 @inlined
 def unload(count: int, plain: bool, event: Any) -> None:
     """Forget the event."""
-    space, several, seen, _, _, touched, _, _ = event
+    space, several, seen, touched = event[0], event[1], event[2], event[5]
     for i in range(count):
         if touched[UP(i)] < RANKED:
             space[UP(touched[UP(i)])] = MISSING
@@ -394,7 +414,7 @@ def _add_runs(run_lists: Any, number: int, runs: int, met: Any) -> int:
 @inlined
 def bound_runs(runs: Any, count: int, event: Any, met: Any) -> int:
     """Find the part of each run that was met whose condition may hold; returns how many entries these are."""
-    space, _, _, low, high, _, _, _ = event
+    space, low, high = event[0], event[3], event[4]
     _, _, run, run_begin, run_end = met
     entries = 0
     for i in range(count):

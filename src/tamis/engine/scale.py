@@ -45,7 +45,7 @@ BLOCK = 16
 _SAMPLE = 1 << 14
 _TABLE = 1024
 _FULL = -1
-_FARTHEST_WHOLE = 2.0**40
+FARTHEST_WHOLE = 2.0**40
 _MOST_WHOLES = 1024
 
 
@@ -196,7 +196,7 @@ def _find_wholes(cuts: Any, counts: Any, wide: Any, lowest: Any, wholes: Any) ->
         low, high, fits = 0, 0, counts[d] > 0 and not wide[d]
         for i in range(begin, begin + counts[d]):
             number = number_of(cuts[i])
-            if not abs(number) < _FARTHEST_WHOLE:
+            if not abs(number) < FARTHEST_WHOLE:
                 fits = False
                 break
             whole = I64(np.round(number))

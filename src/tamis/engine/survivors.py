@@ -169,7 +169,7 @@ def _check_block(
     space, seen = event[0], event[2]
     for i in range(AHEAD):
         survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
-    for i in range(AHEAD):
+    for i in range(min(count, AHEAD)):
         _fetch_record(record, survivor[UP(i)], wide)
     for i in range(count):
         _fetch_record(record, survivor[UP(i + AHEAD)], wide)
