@@ -9,10 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tamis.encoding.kernel import COMPILED
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Leaf, Mode
-from tamis.engine import roll, room
+from tamis.engine import body, meeting, roll, room
 from tamis.engine.found import Life, Work
+from tamis.engine.owners import ALIVE, NOT_BY_SLOT
 from tamis.engine.room import Rooms
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
@@ -81,6 +83,44 @@ def test_a_few_random_rows_uncompiled() -> None:
     for seed in range(4):
         made = RandomRows(seed, random_shape(random.Random(seed))._replace(rows=20, dimensions=3))
         check(rows_with(made.clauses()), [made.event() for _ in range(5)])
+
+
+@pytest.mark.kernels
+def test_lists_whose_size_does_not_fit_into_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not COMPILED:  # Compiled kernels have the constant in them, and eight million entries are too many for a test.
+        monkeypatch.setattr(body, "WHOLE_MOST", 1)
+        monkeypatch.setattr(meeting, "WHOLE_MOST", 1)
+    made = RandomRows(5, random_shape(random.Random(5))._replace(rows=60))
+    check(rows_with(made.clauses()), [made.event() for _ in range(10)])
+
+
+@pytest.mark.parametrize("slots", ["in turn", "with gaps", "backwards", "far apart"])
+@pytest.mark.parametrize("twice", [False, True])
+def test_rows_numbered_by_slots(slots: str, twice: bool) -> None:
+    made = RandomRows(8, random_shape(random.Random(8))._replace(rows=400))
+    clauses = made.clauses()
+    clauses = clauses[:300] + clauses[: len(clauses) - 300] if twice else clauses
+    count = len(clauses)
+    numbers = {
+        "in turn": 70 + np.arange(count),
+        "with gaps": 5 + np.arange(count) + np.arange(count) // 8,
+        "backwards": 9 + np.arange(count)[::-1],
+        "far apart": 3 * np.arange(count),
+    }[slots].astype(np.int32)
+    rows = rows_with(clauses, numbers)
+    segment = Segment.of(rows, None)
+    assert bool(segment.owners.first[0] != NOT_BY_SLOT) is (slots != "far apart")
+    events = [made.event() for _ in range(40)]
+    check(rows, events, segment=segment)
+    again = segment.rows(NOBODY_DIED)
+    assert np.array_equal(np.sort(again.slot), np.sort(numbers))
+    check(again, events, segment=Segment.of(again, None))
+    died = np.full(int(numbers.max()) + 1, ALIVE)
+    died[numbers[::2]] = 3
+    dimensions = 1 + max(int(rows.table.predicates.dimension.max()), *(d for event in events for d in event))
+    found = segment.match(batch_of(events), dimensions, Life(died, 3), Rooms())
+    everyone = segment.match(batch_of(events), dimensions, NOBODY_DIED, Rooms())
+    assert sorted(found.slots) == sorted(everyone.slots[died[everyone.slots] > 3])
 
 
 def points(*keys: int) -> tuple[tuple[int, int], ...]:

@@ -292,7 +292,7 @@ def compare(case: Case, passes: int) -> Iterator[dict[str, Any]]:
                 raise AssertionError(f"{case.name}, event {event}: {len(ours)} matches here, {len(theirs)} there")
         each = 1e6 / len(found.counts)
         match = partial(segment.match, kind.batch, size, life, rooms)
-        works = {"engine": match, "prototype": kind.run, "prototype_ranking": kind.rank}
+        works: dict[str, Callable[[], Any]] = {"engine": match, "prototype": kind.run, "prototype_ranking": kind.rank}
         best = best_of_each(works, passes)
         yield {
             "shape": case.name,

@@ -100,7 +100,7 @@ class Body(NamedTuple):
     run_entry: npt.NDArray[np.uint32]
     record: npt.NDArray[np.uint32]
     row: npt.NDArray[np.int32]
-    """Row -> the conjunction it was made from."""
+    """Row -> the conjunction it was made from; -1: there is no such row."""
     cells: int
     dimensions: int
 
@@ -146,8 +146,13 @@ def unpacked_body(given: Any) -> Any:
     )
 
 
-def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecast]:
-    """Build a segment over all conjunctions of a table; and what it was planned with."""
+def build(
+    table: Conjunctions, sample: EventBatch | None, numbers: npt.NDArray[np.int64] | None = None
+) -> tuple[Body, Forecast]:
+    """Build a segment over all conjunctions of a table; and what it was planned with.
+
+    Rows have the numbers that are given, else those that their records come by.
+    """
     start, predicates = table
     scales = scales_of(predicates)
     likelihood = likelihood_of(scales, predicates, sample)
@@ -174,11 +179,13 @@ def build(table: Conjunctions, sample: EventBatch | None) -> tuple[Body, Forecas
     if filled + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
         raise SegmentFullError
     entry, run_entry = (np.zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
-    record, conjunction = np.zeros(filled + UNIT * rows + _PADDING, np.uint32), np.empty(rows, np.int32)
-    numbers = np.full(rows, _NONE, np.int64), np.full(rows, _NONE, np.int64)
+    record = np.zeros(filled + UNIT * rows + _PADDING, np.uint32)
+    numbers = np.full(rows, _NONE, np.int64) if numbers is None else numbers
+    conjunction = np.full(max(rows, int(numbers.max(initial=0)) + 1), _NONE, np.int32)
     complete = np.repeat(runs.complete, np.diff(runs.start))
-    layout = entry[1::2], run_entry[1::2], record, conjunction, *numbers
+    layout = entry[1::2], run_entry[1::2], record, numbers, np.full(rows, _NONE, np.int64)
     filled = _lay_out(plain.row, run_rows, complete, written, layout)
+    conjunction[numbers] = np.arange(rows)
     nothing = min(len(scales.spaces), RANKED)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
     _filter_words(plain.row, plan.filter, coded, nothing, entry[::2])
@@ -393,9 +400,9 @@ def _write_records(
 
 @lean_kernel
 def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any) -> int:
-    """Bring the records into the order of the entries, and number the rows; returns how many words the records take."""
+    """Bring the records into the order of the entries, and number rows without a number; returns how many words records take."""
     old, place = written
-    references, run_references, record, conjunction, number, final = layout
+    references, run_references, record, number, final = layout
     rows, filled, count = 0, 0, len(plain) + len(run_rows)
     for i in range(count):
         if i + _FAR < len(plain):
@@ -407,7 +414,6 @@ def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any
         row = run_rows[i - len(plain)] if in_run else plain[i]
         if number[row] == _NONE:
             number[row] = rows
-            conjunction[rows] = row
             rows += 1
         if in_run and complete[i - len(plain)]:
             run_references[i - len(plain)] = U32(number[row])

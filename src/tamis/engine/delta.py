@@ -95,7 +95,7 @@ class Columns:
         held = Predicates(
             dimension[:predicates], mode[:predicates], start[: predicates + 1], lo[:intervals], hi[:intervals]
         )
-        _, _, slot, program, several = self.owners
+        _, _, slot, program, several, *_ = self.owners
         table = Conjunctions(self.table.start[: rows + 1], held)
         return Rows(table, slot[:rows], program[:rows], several[:rows], self.programs)
 
@@ -104,8 +104,8 @@ class Columns:
         _, predicates, intervals = self.sizes(rows)
         other.table.start[: rows + 1] = self.table.start[: rows + 1]
         ends = (predicates, predicates, predicates + 1, intervals, intervals, *[rows] * 8)
-        mine: Any = (*self.table.predicates, *self.owners, *self.firsts)
-        theirs: Any = (*other.table.predicates, *other.owners, *other.firsts)
+        mine: Any = (*self.table.predicates, *self.owners[:5], *self.firsts)
+        theirs: Any = (*other.table.predicates, *other.owners[:5], *other.firsts)
         for old, new, end in zip(mine, theirs, ends, strict=True):
             new[:end] = old[:end]
 
@@ -224,7 +224,7 @@ def _append(given: Any, row: int, words: Any, count: int, length: int, scratch: 
     start[row + 1] = place + kept
     table = Conjunctions(start, Predicates(p_dimension, p_mode, p_start, p_lo, p_hi))
     scratch[0, 0] = row
-    choose_first(table, scratch[0, :1], i4(given, 19), i8(given, 20), i8(given, 21))
+    choose_first(table, scratch[0, :1], i4(given, 21), i8(given, 22), i8(given, 23))
     sole[row], slots[row], program[row], several[row] = slot, slot, ACCEPT, False
     return _APPENDED
 
@@ -265,7 +265,7 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
 @lean_kernel
 def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any) -> None:
     """Note the rows that events satisfy; `found` has room for all."""
-    dimension, lo, hi = i4(given, 19), i8(given, 20), i8(given, 21)
+    dimension, lo, hi = i4(given, 21), i8(given, 22), i8(given, 23)
     start = i8(given, 6)
     predicates = i4(given, 7), u1(given, 8), i8(given, 9), i8(given, 10), i8(given, 11)
     v_start, v_dimension, v_lo, v_hi = batch

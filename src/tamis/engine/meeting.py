@@ -61,8 +61,10 @@ def load(
         word = whole[UP(max(at, 0))]
         size = (word >> 9) & WHOLE_MOST
         s, begin, end, has_runs = word & 0xFF, word >> 32, (word >> 32) + size, word & WHOLE_RUNS != 0
+        if at < 0:
+            s = _space(lookup, dimension, v_lo[UP(v_begin + ~at)])
         if at < 0 or size == WHOLE_MOST:
-            s, begin, end, has_runs = _space_and_list(lookup, directory[0], dimension, v_lo[UP(v_begin + ~at)])
+            begin, end, has_runs = _list(directory[0], about[UP(dimension * 8 + CELL)] + s)
         if dimension < RANKED:
             space[UP(dimension)] = s
         first[UP(i)] = s
@@ -223,12 +225,10 @@ def _fetch_keys(values: Any, lookup: Any, begins: Any, points: Any, roll: Any, s
 
 
 @inlined
-def _space_and_list(lookup: Any, begins: Any, dimension: int, key: int) -> tuple[int, int, int, bool]:
-    """The space of a value, begin and end of its list, and whether that has runs."""
-    space = _space(lookup, dimension, key)
-    cell = lookup[1][UP(dimension * 8 + CELL)] + space
-    begin = I64(begins[UP(cell)])
-    return space, begin & _BEGIN, I64(begins[UP(cell + 1)]) & _BEGIN, begin & HAS_RUNS != 0
+def _list(begins: Any, number: int) -> tuple[int, int, bool]:
+    """Begin and end of a list, and whether it has runs."""
+    begin = I64(begins[UP(number)])
+    return begin & _BEGIN, I64(begins[UP(number + 1)]) & _BEGIN, begin & HAS_RUNS != 0
 
 
 @inlined
@@ -376,9 +376,9 @@ def _note(first: int, last: int, lists: int, met: Any) -> int:
 @inlined
 def add_list(begins: Any, run_lists: Any, number: int, lists: int, runs: int, met: Any) -> tuple[int, int]:
     """Note a list unless it is empty, and its runs."""
-    b, e = I64(begins[UP(number)]), I64(begins[UP(number + 1)])
-    lists = _note(b & _BEGIN, e & _BEGIN, lists, met)
-    if b & HAS_RUNS:
+    begin, end, has_runs = _list(begins, number)
+    lists = _note(begin, end, lists, met)
+    if has_runs:
         runs = _add_runs(run_lists, number, runs, met)
     return lists, runs
 

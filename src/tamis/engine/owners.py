@@ -7,6 +7,10 @@
     program  - -  12                     what the owner's tree still has to say, if it kept one
     several  - -  x                      the owner has more clauses: it is named once, whichever of them hold
 
+Where slots lie close together, rows are numbered by them: a row with a sole owner is that of slot ``first + row``, and a bit
+says which rows have one. So most are named without a look at memory, which for a thousand rows takes as long as finding
+two hundred of them. Numbers that are nobody's have a group without owners.
+
 A subscription is dead from the moment that `died` says of its slot.
 """
 
@@ -20,7 +24,7 @@ import numpy.typing as npt
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import holds
 from tamis.encoding.kernel import inlined, lean_kernel
-from tamis.encoding.numbers import I64, U32, UP
+from tamis.encoding.numbers import I64, U8, U32, UP
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.encoding.sorting import sort_unique
@@ -29,6 +33,8 @@ from tamis.engine.records import DOUBT, ROW
 
 ALIVE = np.iinfo(np.int64).max
 """When what lives dies."""
+NOT_BY_SLOT = -(1 << 40)
+_CLOSE = 64
 _AHEAD = 16
 
 
@@ -40,6 +46,42 @@ class Owners(NamedTuple):
     slot: npt.NDArray[np.int32]
     program: npt.NDArray[np.int64]
     several: npt.NDArray[np.bool_]
+    first: npt.NDArray[np.int64] = np.array([NOT_BY_SLOT])
+    """The slot of row 0, where rows are numbered by slots."""
+    is_sole: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+    """By row, one bit each: whether it has a sole owner. Empty if all have one, and where rows are not numbered by slots."""
+
+    def by_row(self, conjunction: npt.NDArray[np.int32]) -> Owners:
+        """The owners of rows, given those of the conjunctions that rows were made from; -1: it was made from none."""
+        nobody = len(self.start) - 1
+        sole = np.where(conjunction < 0, ~nobody, self.sole[np.maximum(conjunction, 0)]).astype(np.int32)
+        return self._replace(sole=sole, start=np.append(self.start, self.start[-1]))
+
+    def numbered_by_slot(self) -> Owners:
+        """The same for kernels that need not look up sole owners, if rows are numbered in that way."""
+        rows = np.flatnonzero(self.sole >= 0)
+        first = self.sole[rows] - rows
+        if len(rows) == 0 or (first != first[0]).any():
+            return self
+        groups = np.diff(self.start)[~self.sole[self.sole < 0]]
+        bits = np.packbits(self.sole >= 0, bitorder="little") if groups.any() else np.zeros(0, np.uint8)
+        return self._replace(first=first[:1].astype(np.int64), is_sole=bits)
+
+
+def slot_numbers(sole: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64] | None:
+    """Numbers of the rows of conjunctions, by the slots of sole owners; None if these lie too far apart, or there are `most`."""
+    alone = np.flatnonzero(sole >= 0)
+    if len(alone) == 0:
+        return None
+    slots = sole[alone].astype(np.int64)
+    first, span = int(slots.min()), int(slots.max()) - int(slots.min()) + 1
+    others = len(sole) - len(alone)
+    if span > len(alone) + len(sole) // 2 + _CLOSE or span + others >= most:
+        return None
+    numbers = np.empty(len(sole), np.int64)
+    numbers[alone] = slots - first
+    numbers[sole < 0] = span + np.arange(others)
+    return numbers
 
 
 class EventScratch(NamedTuple):
@@ -54,8 +96,8 @@ def packed_owners(
 ) -> Packed:
     """What naming the owners of rows needs, as one; see `_unpacked_owners` for the order."""
     start, predicates = table
-    arrays = (*owners, conjunction, start, *predicates, *programs.predicates, programs.then, programs.otherwise)
-    return packed(arrays)
+    steps = (*programs.predicates, programs.then, programs.otherwise)
+    return packed((*owners[:5], conjunction, start, *predicates, *steps, owners.first, owners.is_sole))
 
 
 @inlined
@@ -69,6 +111,7 @@ def _unpacked_owners(given: Any) -> Any:
             i8(given, 17),
             i8(given, 18),
         ),
+        (i8(given, 19)[0], u1(given, 20)),
     )
 
 
@@ -81,21 +124,27 @@ def name_owners(
     Returns the event at which it stopped for want of room, where its rows begin, how much of `out` is filled, and how many
     rows were compared. `place[2]` says where the rows of the first event begin. No deaths at all: `life[0]` is empty.
     """
-    owners, conjunction, table, programs = _unpacked_owners(given)
+    owners, conjunction, table, programs, numbering = _unpacked_owners(given)
     sole, group, slots, program, several = owners
     start, predicates = table
     died, now = life
-    immortal = len(died) == 0
+    immortal, by_slot = len(died) == 0, numbering[0] != NOT_BY_SLOT
     rows, counts = found
     event, stop, at = place
     out_slots, clauses = out
     filled, compared = 0, 0
     while event < stop:
-        before, end, loaded, parts = filled, at + counts[event], False, 0
-        for i in range(at, end):
-            prefetch(sole, I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
+        before, i, end, loaded, parts = filled, at, at + counts[event], False, 0
+        while i < end:
+            if by_slot and filled + (end - i) <= len(out_slots):
+                i, filled = _name_by_slot(rows, i, end, numbering, life, out_slots, filled)
+                if i == end:
+                    break
+            else:
+                prefetch(sole, I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
             word = rows[UP(i)]
             row = I64(word & U32(ROW))
+            i += 1
             if word & U32(DOUBT):
                 if not loaded:
                     load_event(batch, event, scratch)
@@ -141,6 +190,31 @@ def name_owners(
         at = end
         event += 1
     return event, at, filled, compared
+
+
+@inlined
+def _name_by_slot(rows: Any, i: int, end: int, numbering: Any, life: Any, out: Any, filled: int) -> tuple[int, int]:
+    """Name sole owners by the numbers of their rows, up to a row that is in doubt or has several; there is room for all."""
+    first, is_sole = numbering
+    died, now = life
+    if len(died) == 0 and len(is_sole) == 0:
+        while i < end and not rows[UP(i)] & U32(DOUBT):
+            out[UP(filled)] = first + I64(rows[UP(i)] & U32(ROW))
+            filled += 1
+            i += 1
+        return i, filled
+    while i < end and not rows[UP(i)] & U32(DOUBT):
+        row = I64(rows[UP(i)] & U32(ROW))
+        if len(is_sole) > 0 and not (is_sole[UP(row >> 3)] >> U8(row & 7)) & U8(1):
+            break
+        out[UP(filled)] = first + row
+        if len(died) > 0:
+            prefetch(died, first + I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
+            filled += I64(died[UP(first + row)] > now)
+        else:
+            filled += 1
+        i += 1
+    return i, filled
 
 
 @inlined

@@ -17,7 +17,8 @@ from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_bo
 from tamis.engine.forecast import Forecast, Watch
 from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
-from tamis.engine.owners import Owners, packed_owners
+from tamis.engine.owners import Owners, packed_owners, slot_numbers
+from tamis.engine.records import MOST_ROWS
 from tamis.engine.room import Rooms
 from tamis.engine.rows import Rows, conjunctions_taken, distinct, nbytes, without_idle_programs
 from tamis.engine.scale import MOST_SPACES
@@ -46,12 +47,12 @@ class Segment:
     def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
         """Build the index over some rows."""
         table, owners = distinct(rows)
-        body, forecast = build(table, sample)
-        return cls(table, owners._replace(sole=owners.sole[body.row]), rows.programs, body, forecast)
+        body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS))
+        return cls(table, owners.by_row(body.row).numbered_by_slot(), rows.programs, body, forecast)
 
     def __len__(self) -> int:
         """The number of distinct conjunctions."""
-        return len(self.owners.sole)
+        return len(self.table.start) - 1
 
     def rows(self, life: Life) -> Rows:
         """The rows whose owners are alive."""
