@@ -47,8 +47,9 @@ def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[in
     """The slots that one event satisfies, and how much work that was."""
     single = engine.singles.new()
     single.event.put(batch_of([event]))
+    before = engine.tally.counts.copy()
     found = single.slots(single.match(version, None, DIMENSIONS)).tolist()
-    return found, single.work(version)
+    return found, (engine.tally.counts - before)[1:4].tolist()
 
 
 class History:

@@ -120,18 +120,17 @@ def test_work_without_a_match_is_counted() -> None:
 def test_the_watch_forgets_slowly() -> None:
     watch = Watch(10.0)
     assert (watch.observed, watch.drift, watch.is_due()) == (None, None, False)
-    watch.events, watch.entries = 1_000_000, 10_000_000
+    watch.add(1_000_000, 10_000_000)
     for _ in range(20):
         assert not watch.is_due()
     assert watch.events <= 4 * FEWEST_EVENTS
     for _ in range(4 * FEWEST_EVENTS):
-        watch.events += 1
-        watch.entries += 100
+        watch.add(1, 100)
     assert watch.is_due()
     assert watch.drift == watch.entries / watch.events / 10
 
 
 def test_a_few_entries_more_are_no_drift() -> None:
     watch = Watch(0.01)
-    watch.events, watch.entries = 100_000, 1_000_000
+    watch.add(100_000, 1_000_000)
     assert not watch.is_due()

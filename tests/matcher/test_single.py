@@ -92,17 +92,17 @@ def test_an_event_may_have_others_matched_while_it_is_read() -> None:
 def test_a_match_within_a_match_has_its_own_buffers(texts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = matcher_of(texts)
     expected = wanted(123, texts)
-    work = single.Single.work
+    slots = single.Single.slots if texts else single.Single.names
     depth: list[int] = []
 
-    def nosy(self: Any, version: Any) -> list[int]:
+    def nosy(self: Any, count: int) -> Any:
         if len(depth) < 3:
             depth.append(1)
             assert sorted(matcher.match({"x": 250, "y": 1})) == wanted(250, texts)
             assert matcher.match_batch([{"x": 250, "y": 1}] * 3).num_rows == 3 * len(wanted(250))
-        return work(self, version)
+        return slots(self, count)
 
-    monkeypatch.setattr(single.Single, "work", nosy)
+    monkeypatch.setattr(single.Single, slots.__name__, nosy)
     assert sorted(matcher.match({"x": 123, "y": 1})) == expected
     assert len(depth) == 3
 
@@ -201,3 +201,34 @@ def test_predicates_on_attributes_that_the_event_lacks_are_false_however_many_th
         if number % 100 == 0:
             assert matcher.match({"x": 1}) == ["first"]
     assert matcher.match({"x": 1, "a1999": 2}) == ["first", "other 1999"]
+
+
+def test_attributes_that_nobody_asks_about() -> None:
+    matcher = matcher_of()
+    event = {"a": 1, "x": 123, "unheard": 7, "of": 2.5, "y": 1}
+    for _ in range(4):  # the first time, the second, and then by its form
+        assert sorted(matcher.match(event)) == wanted(123)
+        assert matcher.match({"unheard": 7, "of": 2.5}) == []
+    assert sorted(matcher.match(event | {"of": True})) == wanted(123)
+    assert sorted(matcher.match(event | {"of": "text"})) == wanted(123)
+    assert sorted(matcher.match(event | {"of": 2**62 + 1})) == wanted(123)
+    assert sorted(matcher.match(event | {"of": float("nan")})) == wanted(123)
+    matcher.add(7777, "of > 2 AND unheard = 7")
+    for _ in range(4):
+        assert sorted(matcher.match(event)) == [*wanted(123), 7777]
+    matcher.add(8888, "a = 'text' OR a = 1")
+    for _ in range(4):
+        assert sorted(matcher.match(event)) == [*wanted(123), 7777, 8888]
+
+
+def test_names_that_hold_what_joins_them() -> None:
+    matcher = tamis.Matcher()
+    matcher.add(1, "`a` = 1 AND `b` = 2")
+    for event, expected in (
+        ({"a": 1, "b": 2}, [1]),
+        ({"a\0b": 1}, []),
+        ({"a\0b": 1, "c": 2}, []),
+        ({"a": 1, "b\0c": 2}, []),
+        ({"a": 1, "b": 2, "c": 3}, [1]),
+    ) * 4:
+        assert matcher.match(event) == expected

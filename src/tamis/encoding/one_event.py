@@ -1,11 +1,12 @@
 """One event in a buffer that is used again and again, as a kernel takes it: to allocate arrays would cost more than to fill them.
 
     word   0        1      2          3             4 ...
-           numbers  keys   intervals  dimensions    doubles | keys | the highest of each, if `intervals` | dimensions
+           numbers  keys   kind       dimensions    doubles | keys | the highest of each, if INTERVALS | dimensions
                                       their address
 
 Numbers come as doubles, which the kernel makes keys of (see `unpack_event`), all other values as keys. The dimensions lie behind
-them, or with the *form* of the event: a stream has few combinations of attributes, and a form is what is known of one.
+them, or with the *form* of the event: a stream has few combinations of attributes, and a form is what is known of one. Attributes
+that nobody asks about have no dimension there, and the kernel leaves them out if the kind is GAPS.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.events import EventBatch, plain_values
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import code_of_bits, is_small
-from tamis.encoding.packed import address_of
+from tamis.encoding.packed import address_of, i4
 
 HEAD = 4
 _WORDS = 1024
@@ -30,14 +31,17 @@ _WORDS = 1024
 _BETWEEN = "\0"
 _MOST_FORMS = 4096
 _NUMBERS = frozenset({int, float})
-_SEEN_ONCE = None
+_SEEN_ONCE, _HAS_NONE = None, False
+INTERVALS, GAPS = 1, 2
+_NOT_ASKED = -1
 
 
 class Form(NamedTuple):
-    """The attributes of an event, all of them asked about, as numbers and not otherwise."""
+    """The attributes of an event, each of them asked about as a number or not at all."""
 
     pack: Callable[..., None]
     size: int
+    kind: int
     dimension: npt.NDArray[np.int32]
     address: int
 
@@ -69,8 +73,8 @@ class OneEvent:
         try:
             names = _BETWEEN.join(event)
             form = dimensions.forms.get(names)
-            if form is not None and _NUMBERS.issuperset(map(type, event.values())):
-                form.pack(self._bytes, 0, form.size, 0, 0, form.address, *event.values())
+            if form and _NUMBERS.issuperset(map(type, event.values())):
+                form.pack(self._bytes, 0, form.size, 0, form.kind, form.address, *event.values())
                 self._form = form
                 return 0
             if dimensions.numbers_expected and self._pack_numbers(event, names, dimensions):
@@ -102,24 +106,24 @@ class OneEvent:
         if plain is None or plain.lo is not plain.hi or len(plain.dimension) > self._most:
             return None
         numbers, dimension, keys, _, mismatched = plain
-        self._write(numbers, dimension, keys, names if len(numbers) == len(event) else "", dimensions)
+        self._write(numbers, dimension, keys, "" if keys else names, dimensions)
         return mismatched
 
     def _write(
         self, numbers: Collection[float], dimension: list[int], keys: Sequence[int], names: str, dimensions: Dimensions
     ) -> None:
-        """Fill the buffer; `names` are the attributes joined, if the event is one that may have a form."""
+        """Fill the buffer; `names` are the attributes joined, if the event may have a form."""
         count, at = len(numbers), self._address + 8 * (HEAD + len(dimension))
         _layout(count, len(keys))(self._bytes, 0, count, len(keys), 0, at, *numbers, *keys, *dimension)
         if names:
-            _note(dimensions.forms, names, dimension)
+            _note(dimensions, names)
 
     def put(self, batch: EventBatch) -> None:
         """Take an event in keys, the only one of its batch."""
         count = len(batch.dimension)
         if count > self._most:
             self._reserve(HEAD + 4 * count)
-        words, apart = self.words, int(batch.lo is not batch.hi)
+        words, apart = self.words, INTERVALS * int(batch.lo is not batch.hi)
         end = HEAD + count
         words[:HEAD] = 0, count, apart, self._address + 8 * (end + apart * count)
         words[HEAD:end] = batch.lo
@@ -129,16 +133,25 @@ class OneEvent:
         words[end:].view(np.int32)[:count] = batch.dimension
 
 
-def _note(forms: dict[str, Any], names: str, dimension: list[int]) -> None:
-    """Note the attributes of an event; they have a form from the second time on."""
-    if names not in forms:
+def _note(dimensions: Dimensions, joined: str) -> None:
+    """Note the attributes of an event; they have a form from the second time on, if they can have one."""
+    forms = dimensions.forms
+    if joined not in forms:
         if len(forms) >= _MOST_FORMS:
             forms.clear()
-        forms[names] = _SEEN_ONCE
-    elif names.count(_BETWEEN) == len(dimension) - 1:
-        array = np.array(dimension, np.int32)
-        pack = struct.Struct(f"{HEAD}q{len(dimension)}d").pack_into
-        forms[names] = Form(pack, len(dimension), array, address_of(array))
+        forms[joined] = _SEEN_ONCE
+        return
+    if forms[joined] is _HAS_NONE:
+        return
+    forms[joined] = _HAS_NONE
+    names = joined.split(_BETWEEN)
+    asked = [dimensions.only_number.get(name, _NOT_ASKED) for name in names]
+    # What is said of names that are wrong is said the long way.
+    others = [name for name, number in zip(names, asked, strict=True) if number == _NOT_ASKED]
+    if all(name and name.isascii() and name not in dimensions.by_attribute for name in others):
+        array = np.array(asked, np.int32)
+        pack = struct.Struct(f"{HEAD}q{len(names)}d").pack_into
+        forms[joined] = Form(pack, len(names), GAPS if others else 0, array, address_of(array))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -152,16 +165,35 @@ def unpack_event(words: Any, start: Any, place: Any) -> bool:
 
     False: a number is NaN, or one that only labels can tell from others. Unpacking an event once more changes nothing.
     """
-    numbers, keys, intervals, dimensions = words[0], words[1], words[2], words[3]
+    numbers, keys, kind, dimensions = words[0], words[1], words[2], words[3]
     for i in range(HEAD, HEAD + numbers):
         if not is_small(words[i]):
             return False
     for i in range(HEAD, HEAD + numbers):
         words[i] = code_of_bits(words[i])
     count = numbers + keys
-    words[0], words[1] = 0, count
+    if kind == GAPS:
+        count, dimensions = _close_gaps(words, count, dimensions, place)
+        kind = 0
+    words[0], words[1], words[2], words[3] = 0, count, kind, dimensions
     start[0], start[1] = 0, count
     place[0], place[1] = dimensions, count
     place[3], place[5] = count, count
-    place[4] = place[2] + 8 * count * intervals
+    place[4] = place[2] + 8 * count * kind
     return True
+
+
+@inlined
+def _close_gaps(words: Any, count: int, dimensions: int, place: Any) -> tuple[int, int]:
+    """Leave out what has no dimension; returns how many values are left, and where their dimensions lie now: behind them."""
+    behind = place[2] + 8 * count
+    place[0], place[1] = dimensions, count
+    given = i4(place, 0)
+    place[0] = behind
+    kept = i4(place, 0)
+    left = 0
+    for i in range(count):
+        words[HEAD + left] = words[HEAD + i]
+        kept[left] = given[i]
+        left += given[i] != _NOT_ASKED
+    return left, behind

@@ -37,6 +37,7 @@ from tamis.engine.room import Rooms
 from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
 from tamis.engine.single import Singles
+from tamis.engine.tally import Tally
 
 DELTA_ROWS = 4096
 """A delta of so many rows is frozen. An event looks at all of them, in some 5 microseconds."""
@@ -95,7 +96,8 @@ class Engine:
         """Held while parts change, and by a merge only when it begins and when it is done."""
         self._merges = Merges()
         self._rooms = Rooms()
-        self.singles = Singles()
+        self.tally = Tally()
+        self.singles = Singles(self.tally)
         """What each thread matches single events in."""
         self._numbers = itertools.count()
         self._generations = 0

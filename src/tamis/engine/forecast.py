@@ -17,6 +17,7 @@ from tamis.engine.coding import Coded
 from tamis.engine.plan import ALWAYS, CELLS, PRESENCE, ListCosts, Plan
 from tamis.engine.scale import Scales
 from tamis.engine.statistics import Likelihood
+from tamis.engine.tally import Counts, add_counts
 
 MOST_DRIFT = 2.0
 """A segment whose events look at more than this times what was expected is planned anew."""
@@ -40,15 +41,24 @@ class Forecast(NamedTuple):
 
 
 class Watch:
-    """How many entries events of late look at. Threads count without a lock: what is lost between two does not matter."""
-
-    __slots__ = ("entries", "events", "expected", "needed")
+    """How many entries events of late look at."""
 
     def __init__(self, expected: float, needed: int = FEWEST_EVENTS) -> None:
         self.expected = expected
         self.needed = needed
-        self.events = 0
-        self.entries = 0
+        self.seen: Counts = np.zeros(2, np.int64)
+        """Events, and the entries that they looked at. Kernels add to it, see `count_up`."""
+
+    def add(self, events: int, entries: int) -> None:
+        add_counts(self.seen, (events, entries))
+
+    @property
+    def events(self) -> int:
+        return self.seen.item(0)
+
+    @property
+    def entries(self) -> int:
+        return self.seen.item(1)
 
     @property
     def observed(self) -> float | None:
@@ -68,7 +78,7 @@ class Watch:
         if self.entries > self.events * (MOST_DRIFT * self.expected + FEW_ENTRIES):
             return True
         if self.events > 4 * self.needed:
-            self.events, self.entries = self.events // 2, self.entries // 2
+            self.add(-(self.events // 2), -(self.entries // 2))
         return False
 
 

@@ -148,8 +148,7 @@ class Segment:
         room.note(len(slots), len(counts))
         rooms.give(self, room)
         done = Work(*work.tolist())
-        self.watch.events += len(counts)
-        self.watch.entries += done.entries
+        self.watch.add(len(counts), done.entries)
         return Found(counts, slots, done)
 
 

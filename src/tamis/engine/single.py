@@ -3,8 +3,8 @@
 All that the call needs is packed once for the segments of a version, and used for as long as the newest version has these. What a
 change brings with it is only put in: deltas, the dead, and the time.
 
-    packed    event  its arrays  died  buffers ...   segments                         deltas                   ids    now
-                                                     body owners scratch  body ...    columns rows  columns ...
+    packed    event  its arrays  died  tally  buffers ...   segments                            deltas                  ids    now
+                                                            body owners scratch watch  ...      columns rows  ...
 
 Only addresses are kept, neither segments nor deltas: whoever matches holds the version, and others may go.
 """
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import brief_kernel, lean_kernel
+from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import UP
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
@@ -31,6 +31,7 @@ from tamis.engine.match import NO_ROOM_OUT, match_rows
 from tamis.engine.owners import EventScratch, name_owners
 from tamis.engine.room import BodyScratch
 from tamis.engine.segment import Segment
+from tamis.engine.tally import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally, count_up
 
 NO_ROOM = -1
 NOT_SMALL = -2
@@ -40,10 +41,10 @@ _ROWS = 1 << 16
 _DIMENSIONS = 256
 _NO_IDS = np.zeros(0, np.int64)
 # Where `packed` has what.
-_EVENT, _PLACE, _START, _DIED, _ROWS_FOUND, _COUNTS, _WORK, _LACK, _VALUE, _VALUES = range(10)
-_LOWEST, _HIGHEST, _OUT_SLOTS, _CLAUSES, _NAMES, _SEGMENTS, _DELTAS, _IDS, _NUMBERS = range(10, 19)
+_EVENT, _PLACE, _START, _DIED, _TALLY, _ROWS_FOUND, _COUNTS, _WORK, _LACK, _VALUE, _VALUES = range(11)
+_LOWEST, _HIGHEST, _OUT_SLOTS, _CLAUSES, _NAMES, _SEGMENTS, _DELTAS, _IDS, _NUMBERS = range(11, 20)
 # A segment has so many arrays; a delta has one and a number, which takes as much room.
-_OF_SEGMENT, _OF_DELTA = 3, 2
+_OF_SEGMENT, _OF_DELTA = 4, 2
 _FEW_DELTAS = 8
 _BRIEF = 10_000
 """An event that is expected to meet no more entries than this is matched without letting go of the GIL."""
@@ -70,7 +71,7 @@ class _Buffers(NamedTuple):
     rows: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.int64]
     work: npt.NDArray[np.int64]
-    """What each part did, three numbers as in `Work`."""
+    """What each part did for the event, three numbers as in `Work`."""
     lack: npt.NDArray[np.int64]
     """Which part lacked room, of what, and how much it needs."""
     value: npt.NDArray[np.int64]
@@ -85,8 +86,9 @@ class _Buffers(NamedTuple):
 class Single:
     """An event and its match, in buffers of one thread."""
 
-    def __init__(self, scratches: WeakKeyDictionary[Segment, BodyScratch]) -> None:
+    def __init__(self, tally: Tally, scratches: WeakKeyDictionary[Segment, BodyScratch]) -> None:
         self.event = OneEvent()
+        self._tally = tally
         self._scratches = scratches
         self._words: npt.NDArray[np.int64] | None = None
         self._number, self._generation = -1, -1
@@ -121,18 +123,6 @@ class Single:
         names: list[Any] = self._buffers.names[:count].tolist()
         return names
 
-    def work(self, version: Seen) -> list[int]:
-        """How much the match was, all parts together, as in `Work`; segments take note of it."""
-        parts = len(version.segments) + len(version.deltas)
-        work: list[int] = self._buffers.work[: 3 * parts].tolist()
-        at = 0
-        for segment in version.segments:
-            watch = segment.watch
-            watch.events += 1
-            watch.entries += work[at]
-            at += 3
-        return work if len(work) == 3 else [sum(work[at::3]) for at in range(3)]
-
     def _prepare(self, version: Seen) -> None:
         """Pack what the kernel needs for the segments of a version. The caller holds it while that is used."""
         room = self._dimensions
@@ -155,12 +145,13 @@ class Single:
         scratches = [self._scratch(segment) for segment in version.segments]
         self._scratch_arrays = [(scratch.packed, scratch.arrays) for scratch in scratches]
         self._segments = _joined(
-            packed((*segment.packed, scratch.packed))
+            packed((*segment.packed, scratch.packed, segment.watch.seen))
             for segment, scratch in zip(version.segments, scratches, strict=True)
         )
         self._deltas = np.zeros(2 * _OF_DELTA * self._most, np.int64)
         self._died, self._ids = _NO_IDS, None
-        arrays = (words, self._place, self._start, _NO_IDS, *buffers, self._segments, self._deltas, _NO_IDS)
+        tally = self._tally.counts
+        arrays = (words, self._place, self._start, _NO_IDS, tally, *buffers, self._segments, self._deltas, _NO_IDS)
         self._packed = packed(arrays, (0,))
         self._generation = version.generation
         expected = sum(segment.watch.expected for segment in version.segments)
@@ -212,12 +203,13 @@ class Singles(threading.local):
     """What each thread matches single events in. Whoever matches takes it away meanwhile (sets `free` to None), so that a call
     that comes in between, as from the finalizer of some object, makes its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
         self._scratches: WeakKeyDictionary[Segment, BodyScratch] = WeakKeyDictionary()
         self.free: Single | None = None
 
     def new(self) -> Single:
-        return Single(self._scratches)
+        return Single(self._tally, self._scratches)
 
 
 def _joined(parts: Any) -> Packed:
@@ -261,11 +253,30 @@ def match_single(given: Any) -> int:
             return NO_ROOM
         done[2] += compared
         filled += found
+    _count_work(i8(given, _TALLY), segments, work, of_segments + len(deltas) // (2 * _OF_DELTA))
     names, ids = i8(given, _NAMES), i8(given, _IDS)
     if len(ids) > 0:
         for i in range(filled):
             names[UP(i)] = ids[UP(out[UP(i)])]
     return filled
+
+
+@inlined
+def _count_work(tally: Any, segments: Any, work: Any, parts: int) -> None:
+    """Count what all parts did for the event, and let each segment take note of what it did."""
+    entries, survivors, compared = 0, 0, 0
+    for part in range(parts):
+        entries += work[3 * part]
+        survivors += work[3 * part + 1]
+        compared += work[3 * part + 2]
+        if part < len(segments) // (2 * _OF_SEGMENT):
+            seen = i8(segments, part * _OF_SEGMENT + 3)
+            count_up(seen, 0, 1)
+            count_up(seen, 1, work[3 * part])
+    count_up(tally, EVENTS, 1)
+    count_up(tally, CANDIDATES, entries)
+    count_up(tally, SURVIVORS, survivors)
+    count_up(tally, COMPARED, compared)
 
 
 @brief_kernel

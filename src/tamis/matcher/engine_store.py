@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import threading
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,17 +54,6 @@ _PARTS = 4
 _FEWEST_ENCODED = 128
 
 
-@dataclass(slots=True)
-class Done:
-    """How much matching has been done so far."""
-
-    events: int = 0
-    candidates: int = 0
-    survivors: int = 0
-    compared: int = 0
-    mismatched: int = 0
-
-
 class Contents(NamedTuple):
     """All that a store holds, as it was at one moment."""
 
@@ -101,8 +88,6 @@ class EngineStore(Store[ClauseRows]):
         self._scalars = scalars
         self._gate = Gate()
         self._moves = 0
-        self.done = Done()
-        self._counting = threading.Lock()
         self.sample = Sample()
         self.engine = Engine(self._sampled)
         self._reset()
@@ -299,23 +284,17 @@ class EngineStore(Store[ClauseRows]):
             version, ids, weights, dimensions, mismatched = self._put(event, single)
             numbers = ids.numbers
             count = single.match(version, numbers, dimensions)
-        entries, survivors, compared = single.work(version)
-        found: list[Any]
-        if k is not None:
+        found: list[Any] = []
+        if count and k is not None:
             _, slots = keep_heaviest(np.array([count]), single.slots(count), weights.view(), k)
             found = ids.name(slots)
-        else:
+        elif count:
             found = single.names(count) if numbers is not None else ids.name(single.slots(count))
         singles.free = single
-        done = self.done
-        with self._counting:
-            done.events += 1
-            done.candidates += entries
-            done.survivors += survivors
-            done.compared += compared
-            done.mismatched += mismatched
-        if done.events >= self.sample.next:
-            self.sample.take_one(flatten(event), done.events)
+        if mismatched:
+            self.engine.tally.add(0, (0, 0, 0), mismatched)
+        if self.engine.tally.events >= self.sample.next:
+            self.sample.take_one(flatten(event), self.engine.tally.events)
             self.engine.follow()
         return found
 
@@ -364,20 +343,13 @@ class EngineStore(Store[ClauseRows]):
 
         found = each(match, _parts([encoded.batch for encoded in seen.encoded], threads), threads)
         mismatched = sum(encoded.mismatched for encoded in seen.encoded)
-        self._count(len(events), mismatched, functools.reduce(Work.plus, [part.work for part in found], Work()))
-        if len(events) and self.done.events >= self.sample.next:
-            self.sample.take_due(events, self.done.events)
+        work = functools.reduce(Work.plus, [part.work for part in found], Work())
+        tally = self.engine.tally
+        tally.add(len(events), work, mismatched)
+        if len(events) and tally.events >= self.sample.next:
+            self.sample.take_due(events, tally.events)
             self.engine.follow()
         return Matched([(part.counts, part.slots) for part in found], seen.ids, seen.version, threads)
-
-    def _count(self, events: int, mismatched: int, work: Work) -> None:
-        done = self.done
-        with self._counting:
-            done.events += events
-            done.candidates += work.entries
-            done.survivors += work.survivors
-            done.compared += work.compared
-            done.mismatched += mismatched
 
     # -- learning from events
 
@@ -405,7 +377,6 @@ class EngineStore(Store[ClauseRows]):
 
     def stats(self) -> dict[str, Any]:
         self.flush()
-        done = self.done
         engine = self.engine.stats() | {"sample": len(self.sample)}
         return {
             "index": self.name,
@@ -414,11 +385,7 @@ class EngineStore(Store[ClauseRows]):
             "dimensions": len(self.dimensions),
             "bytes": sum(part["bytes"] + part["table_bytes"] for part in engine["segments"]),
             "index_stats": engine,
-            "events": done.events,
-            "candidates": done.candidates,
-            "survivors": done.survivors,
-            "compared": done.compared,
-            "mismatched": done.mismatched,
+            **self.engine.tally.as_dict(),
         }
 
 
