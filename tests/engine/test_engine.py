@@ -48,7 +48,8 @@ def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[in
     single = engine.singles.new()
     single.event.put(batch_of([event]))
     before = engine.tally.counts.copy()
-    found = single.slots(single.match(version, None, DIMENSIONS)).tolist()
+    rows = version.deltas[-1][1].number if version.deltas else 0
+    found = single.slots(single.match((version, rows, version.life.now), None, DIMENSIONS)).tolist()
     return found, (engine.tally.counts - before)[1:4].tolist()
 
 

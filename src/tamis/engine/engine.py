@@ -119,6 +119,30 @@ class Engine:
                 self._catch_up()
         return self._current
 
+    def latest(self) -> tuple[Version, int, int]:
+        """What matching sees from now on, without a new version if that can be: a version, how many rows of its last delta are
+        there by now, and what time it is. Who matches event by event between changes would spend more on versions than on
+        matching."""
+        version = self._current
+        if self._stale:
+            with self.lock:
+                version = self._current
+                # Not if it is no longer so: then what was changed may wait to be published.
+                if self._stale and self._goes_on(version):
+                    return version, self._active.number, self._now
+                self._catch_up()
+                version = self._current
+        deltas = version.deltas
+        return version, deltas[-1][1].number if deltas else 0, version.life.now
+
+    def _goes_on(self, version: Version) -> bool:
+        """Whether all that has changed since is how many rows the active delta has, and the time."""
+        if not version.deltas or version.segments is not self._segments:
+            return False
+        delta, view = version.deltas[-1]
+        died = self._died.data if self._deaths else _NO_DEATHS
+        return delta is self._active and view.columns is delta.columns and version.life.died is died
+
     # -- changing
 
     def new_slots(self, count: int) -> npt.NDArray[np.int32]:

@@ -96,23 +96,30 @@ class Single:
         self._died = _NO_IDS
         self._out, self._rows, self._dimensions, self._most = _OUT, _ROWS, _DIMENSIONS, _FEW_DELTAS
 
-    def match(self, version: Seen, ids: npt.NDArray[np.int64] | None, dimensions: int) -> int:
+    def match(self, latest: tuple[Seen, int, int], ids: npt.NDArray[np.int64] | None, dimensions: int) -> int:
         """Match the event that was put into `event`; returns how many slots it satisfies, or NOT_SMALL.
 
-        `ids` are the names of all slots where they are numbers. Neither event nor version have more than so many dimensions.
+        `latest` is as `Engine.latest` gives it, `ids` are the names of all slots where they are numbers. Neither event nor
+        version have more than so many dimensions.
         """
         if dimensions > self._dimensions:
             self._dimensions = dimensions + dimensions // 2
             self._number = self._generation = -1
+        version, rows, now = latest
         if version.number != self._number or ids is not self._ids or self._words is not self.event.words:
             self._follow(version, ids)
-        count = self._kernel(self._packed)
+        count = self._call(rows, now)
         while count == NO_ROOM:
             self._enlarge(version)
             self._prepare(version)
             self._follow(version, ids)
-            count = self._kernel(self._packed)
+            count = self._call(rows, now)
         return count
+
+    def _call(self, rows: int, now: int) -> int:
+        self._packed[2 * _NUMBERS] = now
+        self._deltas[self._last_rows] = rows
+        return self._kernel(self._packed)
 
     def slots(self, count: int) -> Slots:
         """The slots that were found, until the next match."""
@@ -166,7 +173,7 @@ class Single:
             self._generation = -1
         if version.generation != self._generation or self._words is not self.event.words:
             self._prepare(version)
-        given, (died, now) = self._packed, version.life
+        given, died = self._packed, version.life.died
         if died is not self._died:
             given[2 * _DIED], given[2 * _DIED + 1] = address_of(died), len(died)
             self._died = died
@@ -174,12 +181,12 @@ class Single:
             known = _NO_IDS if ids is None else ids
             given[2 * _IDS], given[2 * _IDS + 1] = address_of(known), len(known)
             self._ids = ids
-        given[2 * _NUMBERS] = now
         given[2 * _DELTAS + 1] = 2 * _OF_DELTA * len(deltas)
         at = 0
         for _, (columns, number) in deltas:
             self._deltas[at : at + 3] = *columns.place, number
             at += 2 * _OF_DELTA
+        self._last_rows = max(at - 2 * _OF_DELTA, 0) + 2
         self._number = version.number
 
     def _scratch(self, segment: Segment) -> BodyScratch:

@@ -277,13 +277,13 @@ class EngineStore(Store[ClauseRows]):
         singles.free = None
         with self._gate.lock:
             mismatched = single.event.pack(event, self.dimensions)
-            version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
+            latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
         numbers = ids.numbers
-        count = NOT_SMALL if mismatched is None else single.match(version, numbers, dimensions)
+        count = NOT_SMALL if mismatched is None else single.match(latest, numbers, dimensions)
         if mismatched is None or count == NOT_SMALL:
-            version, ids, weights, dimensions, mismatched = self._put(event, single)
+            latest, ids, weights, dimensions, mismatched = self._put(event, single)
             numbers = ids.numbers
-            count = single.match(version, numbers, dimensions)
+            count = single.match(latest, numbers, dimensions)
         found: list[Any] = []
         if count and k is not None:
             _, slots = keep_heaviest(np.array([count]), single.slots(count), weights.view(), k)
@@ -298,16 +298,18 @@ class EngineStore(Store[ClauseRows]):
             self.engine.follow()
         return found
 
-    def _put(self, event: Mapping[str, Any], single: Single) -> tuple[Version, Ids, GrowingArray, int, int]:
+    def _put(
+        self, event: Mapping[str, Any], single: Single
+    ) -> tuple[tuple[Version, int, int], Ids, GrowingArray, int, int]:
         """Encode an event that `OneEvent.pack` does not take; returns what of the store belongs to that moment."""
         with self._gate.lock:
             encoded = encode_plain(event, self.dimensions)
-            seen = self.engine.version, self.ids, self._weights, len(self.dimensions)
+            seen = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
         if encoded is None:
             flat = flatten(event)  # Not behind the gate: anybody's code may run, and come here again.
             with self._gate.lock:
                 encoded = encode_flat([flat], self.dimensions)
-                seen = self.engine.version, self.ids, self._weights, len(self.dimensions)
+                seen = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
         single.event.put(encoded.batch)
         return *seen, encoded.mismatched
 
