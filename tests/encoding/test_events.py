@@ -23,6 +23,7 @@ from tamis.encoding.dimensions import Dimensions, Facet
 from tamis.encoding.events import EncodedEvents, EventBatch, encode_event, encode_flat
 from tamis.encoding.keys import INT_EXACT, ascend, double_code
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
+from tamis.encoding.packed import address_of
 from tamis.errors import EventError
 from tamis.language.event import flatten
 from tamis.language.expression import Expression
@@ -136,6 +137,7 @@ def packed_outcome(event: Any, dimensions: Dimensions) -> Any:
         if mismatched is None:
             return None
         start, place = np.zeros(2, np.int64), np.zeros(6, np.int64)
+        place[2] = address_of(room.words) + 8 * HEAD
         if not unpack_event(room.words, start, place):
             numbers = [value for value in event.values() if isinstance(value, int | float)]
             assert any(not abs(value) < INT_EXACT for value in numbers), event
@@ -384,7 +386,11 @@ def test_forms_are_made_of_numbers_that_come_again() -> None:
     ]
     for event in events_given * 3:
         assert room.pack(event, dimensions) == 0
-    assert {names: form is not None for names, form in dimensions.forms.items()} == {"a\0b": True, "b\0a": True}
+    assert {names: bool(form) for names, form in dimensions.forms.items()} == {
+        "a\0b": True,
+        "b\0a": True,
+        "a\0unasked": True,
+    }
     for odd in ({"a": True, "b": 2}, {"a": "1", "b": 2}, {"a": None, "b": 2}, {AnyCase("A"): 1, "b": 2}):
         check(odd, dimensions)
     Compiler(dimensions, lambda dimension, relabelling: None).compile_many([parse("a = 'text'")])

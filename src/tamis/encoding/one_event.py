@@ -98,7 +98,7 @@ class OneEvent:
             ]
         except KeyError:
             return False
-        self._write(event.values(), dimension, (), names, dimensions)
+        self._write(event.values(), dimension, (), names, len(event), dimensions)
         return True
 
     def _pack_plain(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> int | None:
@@ -106,17 +106,23 @@ class OneEvent:
         if plain is None or plain.lo is not plain.hi or len(plain.dimension) > self._most:
             return None
         numbers, dimension, keys, _, mismatched = plain
-        self._write(numbers, dimension, keys, "" if keys else names, dimensions)
+        self._write(numbers, dimension, keys, "" if keys else names, len(event), dimensions)
         return mismatched
 
     def _write(
-        self, numbers: Collection[float], dimension: list[int], keys: Sequence[int], names: str, dimensions: Dimensions
+        self,
+        numbers: Collection[float],
+        dimension: list[int],
+        keys: Sequence[int],
+        names: str,
+        size: int,
+        dimensions: Dimensions,
     ) -> None:
-        """Fill the buffer; `names` are the attributes joined, if the event may have a form."""
+        """Fill the buffer; `names` are the attributes joined, if the event may have a form, and `size` says how many."""
         count, at = len(numbers), self._address + 8 * (HEAD + len(dimension))
         _layout(count, len(keys))(self._bytes, 0, count, len(keys), 0, at, *numbers, *keys, *dimension)
         if names:
-            _note(dimensions, names)
+            _note(dimensions, names, size)
 
     def put(self, batch: EventBatch) -> None:
         """Take an event in keys, the only one of its batch."""
@@ -133,8 +139,8 @@ class OneEvent:
         words[end:].view(np.int32)[:count] = batch.dimension
 
 
-def _note(dimensions: Dimensions, joined: str) -> None:
-    """Note the attributes of an event; they have a form from the second time on, if they can have one."""
+def _note(dimensions: Dimensions, joined: str, size: int) -> None:
+    """Note the attributes of an event, so many; they have a form from the second time on, if they can have one."""
     forms = dimensions.forms
     if joined not in forms:
         if len(forms) >= _MOST_FORMS:
@@ -145,6 +151,8 @@ def _note(dimensions: Dimensions, joined: str) -> None:
         return
     forms[joined] = _HAS_NONE
     names = joined.split(_BETWEEN)
+    if len(names) != size:
+        return
     asked = [dimensions.only_number.get(name, _NOT_ASKED) for name in names]
     # What is said of names that are wrong is said the long way.
     others = [name for name, number in zip(names, asked, strict=True) if number == _NOT_ASKED]
@@ -162,6 +170,7 @@ def _layout(numbers: int, keys: int) -> Callable[..., None]:
 @inlined
 def unpack_event(words: Any, start: Any, place: Any) -> bool:
     """Make keys of the numbers, and write to `place` where dimensions, lowest and highest keys lie, for `packed` to read.
+    Where values begin, and so lowest keys, it says already.
 
     False: a number is NaN, or one that only labels can tell from others. Unpacking an event once more changes nothing.
     """
