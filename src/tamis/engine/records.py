@@ -81,6 +81,7 @@ GROUPS = 7
 _MOST_MEMBERS = 8
 """Larger sets are far ones, which take fewer steps for a member."""
 _NO_WORDS = -1
+_GROUP_AT = 56
 _MEMBERS_AT = 18
 
 
@@ -212,8 +213,9 @@ def write_record(
         first = to + (before if group == NAMES else between if group == BOUNDS else 0)
         end = first
         for i in range(left):
-            if _group(order[i], predicates, coded, scales) == group:
-                end = _write_predicate(order[i], group, predicates, coded, scales, roll, scratch, out, end)
+            if order[i] >> _GROUP_AT == group:
+                p = order[i] & ((1 << _GROUP_AT) - 1)
+                end = _write_predicate(p, group, predicates, coded, scales, roll, scratch, out, end)
                 named += group == NAMES
         for w in range(to, first):
             out[w] = never_named(out[first]) if group == NAMES else out[first]
@@ -315,7 +317,7 @@ def _tests(p: int, coded: Any, scales: Any) -> tuple[int, int, int, int]:
 def _select(
     count: int, choice: Any, in_run: bool, predicates: Any, coded: Any, scales: Any, order: Any, counts: Any
 ) -> tuple[int, bool]:
-    """Keep, of the first `count` in `order`, the predicates that the record holds, and count their words by group.
+    """Keep, of the first `count` in `order`, the predicates that the record holds, with their groups, and count their words.
 
     Returns how many they are, and whether some that are left out must be evaluated on their keys.
     """
@@ -332,7 +334,7 @@ def _select(
             doubt = True
             continue
         most = max(most, counts[group])
-        order[left] = p
+        order[left] = p | (group << _GROUP_AT)
         left += 1
     if most > _HEADER_MOST:
         for group in range(GROUPS):

@@ -15,7 +15,7 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.predicates import Predicates
-from tamis.engine.scale import Scales, space_of
+from tamis.engine.scale import Scales, locate
 
 # Values are smoothed as if so many had been seen, spread evenly over the spaces.
 _PRIOR = 8.0
@@ -53,16 +53,15 @@ def likelihood_of(scales: Scales, predicates: Predicates, sample: EventBatch | N
 @lean_kernel
 def _count_values(sample: Any, scales: Any, values: Any, seen: Any) -> None:
     start, dimension, lo, hi = sample
-    local, spaces, cell, cut, blocks = scales.local, scales.spaces, scales.cell, scales.cut, scales.blocks
-    cuts = scales.cuts
+    local, spaces, cell = scales.local, scales.spaces, scales.cell
     for e in range(len(start) - 1):
         before = -1
         for v in range(start[e], start[e + 1]):
             if dimension[v] >= len(local) or local[dimension[v]] < 0:
                 continue
             d = local[dimension[v]]
-            f = space_of(cuts, cut[d], blocks[d], lo[v])
-            g = f if hi[v] == lo[v] else space_of(cuts, cut[d], blocks[d], hi[v])
+            f = locate(lo[v], d, scales)
+            g = f if hi[v] == lo[v] else locate(hi[v], d, scales)
             for s in range(f, min(g, spaces[d] - 1) + 1):
                 values[cell[d] + s] += 1
             seen[d] += d != before
@@ -73,10 +72,10 @@ def _count_values(sample: Any, scales: Any, values: Any, seen: Any) -> None:
 def _count_points(predicates: Any, scales: Any, values: Any, seen: Any) -> None:
     """Count how often predicates name each space alone."""
     dimension, _, start, lo, hi = predicates
-    local, cell, cut, blocks, cuts = scales.local, scales.cell, scales.cut, scales.blocks, scales.cuts
+    local, cell = scales.local, scales.cell
     for p in range(len(dimension)):
         d = local[dimension[p]]
         for i in range(start[p], start[p + 1]):
             if lo[i] == hi[i] and lo[i] != KEY_MIN and hi[i] != KEY_MAX:
-                values[cell[d] + space_of(cuts, cut[d], blocks[d], lo[i])] += 1
+                values[cell[d] + locate(lo[i], d, scales)] += 1
                 seen[d] += 1
