@@ -12,7 +12,7 @@ import pytest
 
 from tamis.encoding import event_table
 from tamis.encoding.compile import Compiler
-from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.dimensions import Dimensions, Facet
 from tamis.encoding.event_table import TableEncoder, encode_table
 from tamis.encoding.events import EncodedEvents
 from tamis.errors import EventError
@@ -95,8 +95,10 @@ def test_wide_tables(seed: int) -> None:
     check(pa.table(columns), dimensions)
 
 
+@pytest.mark.parametrize("many", [0, 1024])
 @pytest.mark.parametrize("seed", range(30))
-def test_long_tables(seed: int) -> None:
+def test_long_tables(seed: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_table, "_MANY_NAMES", many)
     rng = random.Random(seed)
     dimensions = dimensions_of(*TEXTS)
     kind = rng.choice(TYPES + UNSIGNED)
@@ -116,6 +118,21 @@ def test_long_tables(seed: int) -> None:
     text = rng.choice([pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
     check(pa.table({"e": pa.array(structs, pa.list_(pa.struct({"attribute": text, "value": kind})))}), dimensions)
     check(pa.table({"e": pa.array(structs, pa.large_list(pa.struct({"value": kind, "attribute": text})))}), dimensions)
+
+
+def test_many_attributes_are_looked_up_together() -> None:
+    asked = [f"n{number}" for number in range(3000)]
+    dimensions = dimensions_of(*(f"{name} > 3" for name in asked), "both = 1 OR both = 'x'", "text = 'x'")
+    rng = random.Random(1)
+    for odd in ([], ["both"], ["text"], ["unasked"]):
+        events = [[(name, rng.randint(0, 9)) for name in rng.sample(asked, 20)] for _ in range(200)]
+        events[7] += [(name, 1) for name in odd]
+        check(pa.table({"event": pa.array(events, pa.map_(pa.string(), pa.int64()))}), dimensions)
+    dimensions.get("unasked", Facet.NUMBER)
+    check(pa.table({"event": pa.array(events, pa.map_(pa.large_string(), pa.int64()))}), dimensions)
+    events[7].append(("", 1))
+    with pytest.raises(EventError, match="cannot be empty"):
+        encode_table(pa.table({"event": pa.array(events, pa.map_(pa.string(), pa.int64()))}), dimensions)
 
 
 def test_plain_tables_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -354,6 +354,8 @@ class Dimensions:
 
         self.table_form: tuple[Any, ...] | None = None
         """The same for `event_table`, of the columns that the last table had."""
+        self.names_form: tuple[Any, ...] | None = None
+        """The same again, of all attributes."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -409,7 +411,7 @@ class Dimensions:
         return kept, renumbered
 
     def _enter(self, dimension: Dimension) -> None:
-        self.forms, self.table_form = {}, None
+        self.forms, self.table_form, self.names_form = {}, None, None
         self._all.append(dimension)
         self._by_name[dimension.attribute, dimension.facet] = dimension
         if dimension.attribute in self.by_attribute:

@@ -25,6 +25,9 @@ _Part = tuple[int, Rows, npt.NDArray[np.int64]]
 
 # From so many strings on, a sample tells whether they are all different.
 _SAMPLED = 1024
+# So many attributes are looked up together.
+_MANY_NAMES = 1024
+_NOT_PLAIN = -2
 
 
 def encode_table(table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> EncodedEvents:
@@ -139,16 +142,41 @@ def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | Non
     ):
         return None
     encoded = pc.dictionary_encode(without_views(attributes))
+    names = encoded.dictionary
+    many = schema is None and len(names) > _MANY_NAMES
+    numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names.to_pylist(), dimensions, schema)
+    if numbers is None:
+        return None
+    codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
+    return entries_batch(parents, codes, values, numbers, len(table))
+
+
+def _numbers_of(names: list[str], dimensions: Dimensions, schema: Schema | None) -> list[int] | None:
+    """The dimensions of attributes, NOT_ASKED; None if one of them is not plain, or may be wrong."""
     numbers: list[int] = []
-    for name in encoded.dictionary.to_pylist():
+    for name in names:
         number = dimensions.only_number.get(name, NOT_ASKED)
         if not name or (number == NOT_ASKED and name in dimensions.by_attribute):
             return None
         if schema is not None and not schema.allows(name, Kind.NUMBER):
             return None
         numbers.append(number)
-    codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
-    return entries_batch(parents, codes, values, numbers, len(table))
+    return numbers
+
+
+def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> npt.NDArray[np.int32] | None:
+    """`_numbers_of` without a Python loop, in which threads would wait for each other."""
+    known = dimensions.names_form
+    if known is None:
+        asked = list(dimensions.by_attribute)
+        numbers = [dimensions.only_number.get(name, _NOT_PLAIN) for name in asked]
+        # Whatever is not found is asked for at place -1, which is the last; no attribute has an empty name.
+        known = pa.array([*asked, ""], names.type), np.array([*numbers, _NOT_PLAIN, NOT_ASKED], np.int32)
+        dimensions.names_form = known
+    attributes, numbers_known = known
+    place = pc.index_in(names, value_set=attributes.cast(names.type)).fill_null(-1).to_numpy()
+    found: npt.NDArray[np.int32] = numbers_known[place]
+    return None if (found == _NOT_PLAIN).any() else found
 
 
 def _side_by_side(left: EventBatch, right: EventBatch) -> EventBatch:

@@ -16,7 +16,7 @@ attributes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,7 @@ _WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
 
 
 NOT_ASKED = -1
+_Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.int32]
 """Instead of the dimension of an attribute that has none."""
 
 
@@ -112,7 +113,11 @@ class PlainColumns:
 
 
 def entries_batch(
-    parents: npt.NDArray[np.int64], codes: npt.NDArray[np.int32], items: pa.Array, dimensions: list[int], count: int
+    parents: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.int32],
+    items: pa.Array,
+    dimensions: Sequence[int] | npt.NDArray[np.int32],
+    count: int,
 ) -> EventBatch | None:
     """Entries of attributes and numbers in keys, for so many events: of each the event, ascending, which attribute, the number.
 
@@ -133,7 +138,7 @@ def entries_batch(
     return EventBatch(start, dimension[:filled], keys, keys)
 
 
-def _buffers(arrays: Sequence[pa.Array], dimensions: Sequence[int]) -> _Buffers:
+def _buffers(arrays: Sequence[pa.Array], dimensions: _Numbers) -> _Buffers:
     flat: list[int] = []
     bits: list[int] = []
     codes: list[int] = []
