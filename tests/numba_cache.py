@@ -1,6 +1,6 @@
 """Where tests keep compiled kernels, so that a second run need not compile them again.
 
-    .cache/numba/<digest of the sources>/<slot>
+    .cache/numba/<digest of the sources, and whether bounds are checked>/<slot>
 
 Numba renews a cached kernel when its own file changes, but not when a kernel or a constant that it takes from another
 file does: hence the digest. Processes that write one cache at once can crash: hence a slot for each, which it holds
@@ -30,7 +30,9 @@ _held: list[IO[str]] = []
 def use_numba_cache() -> None:
     """Point Numba to a cache of this process's own. Call before a kernel is imported."""
     caches = ROOT / ".cache" / "numba"
-    current = caches / _digest(ROOT / "src" / "tamis")
+    # Kernels that check bounds are others, which Numba does not know of cached ones.
+    checked = "-checked" if os.environ.get("NUMBA_BOUNDSCHECK", "0") != "0" else ""
+    current = caches / (_digest(ROOT / "src" / "tamis") + checked)
     current.mkdir(parents=True, exist_ok=True)
     os.utime(current)
     _remove_old(caches)

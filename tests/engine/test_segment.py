@@ -48,12 +48,13 @@ def random_case(seed: int) -> tuple[Rows, list[Event], list[Event] | None]:
     return rows, events, events if seed % 2 else None
 
 
-def test_random_rows(cases: Callable[[int], int]) -> None:
+def test_random_rows(cases: Callable[[int], int], record_property: Callable[[str, object], None]) -> None:
     decisions = 0
     for seed in range(cases(60)):
         rows, events, sample = random_case(seed)
         check(rows, events, sample)
         decisions += rows.number * len(events)
+    record_property("decisions", decisions)
     assert decisions > 500_000
 
 
