@@ -346,3 +346,16 @@ def test_work_of_parts_that_find_nothing_is_counted() -> None:
     found = engine.match(engine.version, batch_of([{0: [(9, 9)]}]), DIMENSIONS)
     assert (found.counts.tolist(), found.work.entries > 0) == ([0], True)
     assert engine.match(engine.version, batch_of([]), DIMENSIONS).counts.tolist() == []
+
+
+def test_the_dead_that_are_gone_are_not_counted() -> None:
+    engine = engine_of(False)
+    made = RandomRows(3, SHAPE)
+    slots = engine.new_slots(3000)
+    engine.add(rows_with([made.clause() for _ in range(3000)], slots))
+    engine.publish()
+    engine.remove(slots[1:])
+    engine.publish()
+    assert engine.stats()["dead"] in (0, 2999)
+    engine.optimize()
+    assert engine.stats()["dead"] == 0

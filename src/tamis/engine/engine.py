@@ -476,6 +476,8 @@ class Engine:
         return found, any(bool((view.rows.slot == slot).any()) for _, view in deltas)
 
     def stats(self) -> dict[str, Any]:
+        with self.lock:
+            self._take_back()
         version = self.version
         watches = [segment.watch for segment in version.segments]
         expected = sum(watch.expected for watch in watches)
