@@ -112,7 +112,9 @@ def loading_table(rows: list[dict[str, Any]]) -> str:
         if saved:
             line += [f"{row['snapshot']['save_seconds']:.2f}", f"{row['snapshot']['load_seconds']:.2f}"]
         lines.append(line)
-    return f"{_count(rows)} subscriptions.\n\n{_table(heads + (['save, s', 'load again, s'] if saved else []), lines)}"
+    return (
+        f"{_count(rows)} subscriptions.\n\n{_table(heads + (['save, s', 'load and match, s'] if saved else []), lines)}"
+    )
 
 
 def updates_table(updates: dict[str, Any]) -> str:
