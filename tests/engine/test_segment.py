@@ -110,7 +110,7 @@ def test_rows_numbered_by_slots(slots: str, twice: bool) -> None:
     }[slots].astype(np.int32)
     rows = rows_with(clauses, numbers)
     segment = Segment.of(rows, None)
-    assert bool(segment.owners.first[0] != NOT_BY_SLOT) is (slots != "far apart")
+    assert bool(segment.numbering.first[0] != NOT_BY_SLOT) is (slots != "far apart")
     events = [made.event() for _ in range(40)]
     check(rows, events, segment=segment)
     again = segment.rows(NOBODY_DIED)

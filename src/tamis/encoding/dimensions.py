@@ -336,6 +336,10 @@ class Facets:
                 self.asked |= {Kind(dimension.facet.value)}
 
 
+NOT_ASKED = -1
+"""Instead of the dimension of an attribute that has none."""
+
+
 class Dimensions:
     """All dimensions that predicates have asked for, numbered from 0."""
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.columns import Column, Rows, entries, event_columns, is_long, is_text, without_views
-from tamis.encoding.dimensions import Dimensions, Facets
+from tamis.encoding.dimensions import NOT_ASKED, Dimensions, Facets
 from tamis.encoding.events import EncodedEvents, EventBatch
 from tamis.encoding.kernel import kernel
-from tamis.encoding.plain_columns import NOT_ASKED, PlainColumns, entries_batch, is_plain
+from tamis.encoding.plain_columns import PlainColumns, entries_batch, is_plain
 from tamis.encoding.texts import Texts
 from tamis.language.schema import Schema
 from tamis.language.values import Kind

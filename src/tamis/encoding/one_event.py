@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.dimensions import NOT_ASKED, Dimensions
 from tamis.encoding.events import EventBatch, plain_values
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import code_of_bits, is_small
@@ -33,7 +33,6 @@ _MOST_FORMS = 4096
 _NUMBERS = frozenset({int, float})
 _SEEN_ONCE, _HAS_NONE = None, False
 INTERVALS, GAPS = 1, 2
-_NOT_ASKED = -1
 
 
 class Form(NamedTuple):
@@ -98,7 +97,8 @@ class OneEvent:
             ]
         except KeyError:
             return False
-        self._write(event.values(), dimension, (), names, len(event), dimensions)
+        self._write(event.values(), dimension, ())
+        _note(dimensions, names, len(event))
         return True
 
     def _pack_plain(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> int | None:
@@ -106,23 +106,15 @@ class OneEvent:
         if plain is None or plain.lo is not plain.hi or len(plain.dimension) > self._most:
             return None
         numbers, dimension, keys, _, mismatched = plain
-        self._write(numbers, dimension, keys, "" if keys else names, len(event), dimensions)
+        self._write(numbers, dimension, keys)
+        if not keys:
+            _note(dimensions, names, len(event))
         return mismatched
 
-    def _write(
-        self,
-        numbers: Collection[float],
-        dimension: list[int],
-        keys: Sequence[int],
-        names: str,
-        size: int,
-        dimensions: Dimensions,
-    ) -> None:
-        """Fill the buffer; `names` are the attributes joined, if the event may have a form, and `size` says how many."""
+    def _write(self, numbers: Collection[float], dimension: list[int], keys: Sequence[int]) -> None:
+        """Fill the buffer."""
         count, at = len(numbers), self._address + 8 * (HEAD + len(dimension))
         _layout(count, len(keys))(self._bytes, 0, count, len(keys), 0, at, *numbers, *keys, *dimension)
-        if names:
-            _note(dimensions, names, size)
 
     def put(self, batch: EventBatch) -> None:
         """Take an event in keys, the only one of its batch."""
@@ -140,7 +132,7 @@ class OneEvent:
 
 
 def _note(dimensions: Dimensions, joined: str, size: int) -> None:
-    """Note the attributes of an event, so many; they have a form from the second time on, if they can have one."""
+    """Note the attributes of an event, joined, so many; they have a form from the second time on, if they can have one."""
     forms = dimensions.forms
     if joined not in forms:
         if len(forms) >= _MOST_FORMS:
@@ -153,9 +145,9 @@ def _note(dimensions: Dimensions, joined: str, size: int) -> None:
     names = joined.split(_BETWEEN)
     if len(names) != size:
         return
-    asked = [dimensions.only_number.get(name, _NOT_ASKED) for name in names]
+    asked = [dimensions.only_number.get(name, NOT_ASKED) for name in names]
     # What is said of names that are wrong is said the long way.
-    others = [name for name, number in zip(names, asked, strict=True) if number == _NOT_ASKED]
+    others = [name for name, number in zip(names, asked, strict=True) if number == NOT_ASKED]
     if all(name and name.isascii() and name not in dimensions.by_attribute for name in others):
         array = np.array(asked, np.int32)
         pack = struct.Struct(f"{HEAD}q{len(names)}d").pack_into
@@ -204,5 +196,5 @@ def _close_gaps(words: Any, count: int, dimensions: int, place: Any) -> tuple[in
     for i in range(count):
         words[HEAD + left] = words[HEAD + i]
         kept[left] = given[i]
-        left += given[i] != _NOT_ASKED
+        left += given[i] != NOT_ASKED
     return left, behind

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import combined
+from tamis.encoding.dimensions import NOT_ASKED
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.keys import code_of_bits, is_small
@@ -45,9 +46,8 @@ _CODES = {kind.id: code for code, kind in enumerate(_TYPES)}
 _WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
 
 
-NOT_ASKED = -1
 _Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.int32]
-"""Instead of the dimension of an attribute that has none."""
+"""The dimensions of attributes, NOT_ASKED."""
 
 
 def is_plain(kind: pa.DataType) -> bool:
@@ -116,7 +116,7 @@ def entries_batch(
     parents: npt.NDArray[np.int64],
     codes: npt.NDArray[np.int32],
     items: pa.Array,
-    dimensions: Sequence[int] | npt.NDArray[np.int32],
+    dimensions: _Numbers,
     count: int,
 ) -> EventBatch | None:
     """Entries of attributes and numbers in keys, for so many events: of each the event, ascending, which attribute, the number.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import brief_kernel, lean_kernel
+from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import UP
 from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1
@@ -29,6 +29,8 @@ from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
 from tamis.engine.owners import (
+    OTHERWISE_NUMBERED,
+    OWNERS_PACKED,
     Owners,
     conjunction_holds,
     load_event,
@@ -65,7 +67,8 @@ class Columns:
         self.firsts = firsts
         self.programs = programs
         self.numbers = np.arange(len(owners.sole), dtype=np.int32)
-        self.given: Packed = np.concatenate((packed_owners(owners, self.numbers, table, programs), packed(firsts)))
+        held = packed_owners(owners, OTHERWISE_NUMBERED, self.numbers, table, programs)
+        self.given: Packed = np.concatenate((held, packed(firsts)))
         """All of them for kernels: what `packed_owners` packs, then the firsts."""
         self.place = address_of(self.given), len(self.given)
 
@@ -95,7 +98,7 @@ class Columns:
         held = Predicates(
             dimension[:predicates], mode[:predicates], start[: predicates + 1], lo[:intervals], hi[:intervals]
         )
-        _, _, slot, program, several, *_ = self.owners
+        _, _, slot, program, several = self.owners
         table = Conjunctions(self.table.start[: rows + 1], held)
         return Rows(table, slot[:rows], program[:rows], several[:rows], self.programs)
 
@@ -104,8 +107,8 @@ class Columns:
         _, predicates, intervals = self.sizes(rows)
         other.table.start[: rows + 1] = self.table.start[: rows + 1]
         ends = (predicates, predicates, predicates + 1, intervals, intervals, *[rows] * 8)
-        mine: Any = (*self.table.predicates, *self.owners[:5], *self.firsts)
-        theirs: Any = (*other.table.predicates, *other.owners[:5], *other.firsts)
+        mine: Any = (*self.table.predicates, *self.owners, *self.firsts)
+        theirs: Any = (*other.table.predicates, *other.owners, *other.firsts)
         for old, new, end in zip(mine, theirs, ends, strict=True):
             new[:end] = old[:end]
 
@@ -224,7 +227,7 @@ def _append(given: Any, row: int, words: Any, count: int, length: int, scratch: 
     start[row + 1] = place + kept
     table = Conjunctions(start, Predicates(p_dimension, p_mode, p_start, p_lo, p_hi))
     scratch[0, 0] = row
-    choose_first(table, scratch[0, :1], i4(given, 21), i8(given, 22), i8(given, 23))
+    choose_first(table, scratch[0, :1], *_unpacked_firsts(given))
     sole[row], slots[row], program[row], several[row] = slot, slot, ACCEPT, False
     return _APPENDED
 
@@ -262,10 +265,15 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     return Found(counts, slots, Work(*work.tolist()))
 
 
+@inlined
+def _unpacked_firsts(given: Any) -> Any:
+    return i4(given, OWNERS_PACKED), i8(given, OWNERS_PACKED + 1), i8(given, OWNERS_PACKED + 2)
+
+
 @lean_kernel
 def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any) -> None:
     """Note the rows that events satisfy; `found` has room for all."""
-    dimension, lo, hi = i4(given, 21), i8(given, 22), i8(given, 23)
+    dimension, lo, hi = _unpacked_firsts(given)
     start = i8(given, 6)
     predicates = i4(given, 7), u1(given, 8), i8(given, 9), i8(given, 10), i8(given, 11)
     v_start, v_dimension, v_lo, v_hi = batch

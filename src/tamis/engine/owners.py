@@ -46,10 +46,6 @@ class Owners(NamedTuple):
     slot: npt.NDArray[np.int32]
     program: npt.NDArray[np.int64]
     several: npt.NDArray[np.bool_]
-    first: npt.NDArray[np.int64] = np.array([NOT_BY_SLOT])
-    """The slot of row 0, where rows are numbered by slots."""
-    is_sole: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-    """By row, one bit each: whether it has a sole owner. Empty if all have one, and where rows are not numbered by slots."""
 
     def by_row(self, conjunction: npt.NDArray[np.int32]) -> Owners:
         """The owners of rows, given those of the conjunctions that rows were made from; -1: it was made from none."""
@@ -57,15 +53,28 @@ class Owners(NamedTuple):
         sole = np.where(conjunction < 0, ~nobody, self.sole[np.maximum(conjunction, 0)]).astype(np.int32)
         return self._replace(sole=sole, start=np.append(self.start, self.start[-1]))
 
-    def numbered_by_slot(self) -> Owners:
-        """The same for kernels that need not look up sole owners, if rows are numbered in that way."""
-        rows = np.flatnonzero(self.sole >= 0)
-        first = self.sole[rows] - rows
-        if len(rows) == 0 or (first != first[0]).any():
-            return self
-        groups = np.diff(self.start)[~self.sole[self.sole < 0]]
-        bits = np.packbits(self.sole >= 0, bitorder="little") if groups.any() else np.zeros(0, np.uint8)
-        return self._replace(first=first[:1].astype(np.int64), is_sole=bits)
+
+class Numbering(NamedTuple):
+    """How rows are numbered, as kernels read it."""
+
+    first: npt.NDArray[np.int64]
+    """The slot of row 0, in an array of its own; NOT_BY_SLOT."""
+    is_sole: npt.NDArray[np.uint8]
+    """By row, one bit each: whether it has a sole owner. Empty if all have one, and where rows are not numbered by slots."""
+
+
+OTHERWISE_NUMBERED = Numbering(np.array([NOT_BY_SLOT]), np.zeros(0, np.uint8))
+
+
+def numbering_of(owners: Owners) -> Numbering:
+    """How the rows of some owners are numbered."""
+    rows = np.flatnonzero(owners.sole >= 0)
+    first = owners.sole[rows] - rows
+    if len(rows) == 0 or (first != first[0]).any():
+        return OTHERWISE_NUMBERED
+    groups = np.diff(owners.start)[~owners.sole[owners.sole < 0]]
+    bits = np.packbits(owners.sole >= 0, bitorder="little") if groups.any() else np.zeros(0, np.uint8)
+    return Numbering(first[:1].astype(np.int64), bits)
 
 
 def slot_numbers(sole: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64] | None:
@@ -91,13 +100,21 @@ class EventScratch(NamedTuple):
     values: npt.NDArray[np.int64]
 
 
+OWNERS_PACKED = 21
+"""So many arrays are packed by `packed_owners`."""
+
+
 def packed_owners(
-    owners: Owners, conjunction: npt.NDArray[np.int32], table: Conjunctions, programs: Programs
+    owners: Owners,
+    numbering: Numbering,
+    conjunction: npt.NDArray[np.int32],
+    table: Conjunctions,
+    programs: Programs,
 ) -> Packed:
     """What naming the owners of rows needs, as one; see `_unpacked_owners` for the order."""
     start, predicates = table
     steps = (*programs.predicates, programs.then, programs.otherwise)
-    return packed((*owners[:5], conjunction, start, *predicates, *steps, owners.first, owners.is_sole))
+    return packed((*owners, conjunction, start, *predicates, *steps, *numbering))
 
 
 @inlined

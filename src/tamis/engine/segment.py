@@ -17,7 +17,7 @@ from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_bo
 from tamis.engine.forecast import Forecast, Watch
 from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
-from tamis.engine.owners import Owners, packed_owners, slot_numbers
+from tamis.engine.owners import Owners, numbering_of, packed_owners, slot_numbers
 from tamis.engine.records import MOST_ROWS
 from tamis.engine.room import Rooms
 from tamis.engine.rows import Rows, conjunctions_taken, distinct, nbytes, without_idle_programs
@@ -40,7 +40,8 @@ class Segment:
         for array in _arrays((table, owners, programs, body)):
             # Numba compiles anew for arrays that may not be written to, as those of mapped files: let all be like them.
             array.setflags(write=False)
-        self.packed = packed_body(body), packed_owners(owners, body.row, table, programs)
+        self.numbering = numbering_of(owners)
+        self.packed = packed_body(body), packed_owners(owners, self.numbering, body.row, table, programs)
         """The body and the owners, as kernels take them."""
 
     @classmethod
@@ -48,7 +49,7 @@ class Segment:
         """Build the index over some rows."""
         table, owners = distinct(rows)
         body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS))
-        return cls(table, owners.by_row(body.row).numbered_by_slot(), rows.programs, body, forecast)
+        return cls(table, owners.by_row(body.row), rows.programs, body, forecast)
 
     def __len__(self) -> int:
         """The number of distinct conjunctions."""
@@ -89,7 +90,7 @@ class Segment:
     @property
     def nbytes(self) -> int:
         """The bytes of the index: what matching reads."""
-        return nbytes((self.body, self.owners))
+        return nbytes((self.body, self.owners, self.numbering))
 
     @property
     def table_nbytes(self) -> int:
