@@ -20,7 +20,8 @@
     ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
     ├── UnknownIndexError (ValueError)     the registry has no index of this name
     ├── CapabilityError (ValueError)       the index cannot do what is asked of it
-    └── OptionError (ValueError)           a weight, a limit or a number of threads is none
+    ├── OptionError (ValueError)           a weight, a limit or a number of threads is none
+    └── ReentryError (RuntimeError)        a finalizer or a signal handler calls in the midst of a change
 
 Each is also the built-in error that fits, so ``except ValueError`` works for those who do not import ours.
 """
@@ -200,6 +201,16 @@ class CapabilityError(TamisError, ValueError):
 
 class OptionError(TamisError, ValueError):
     """A weight, a limit or a number of threads is none."""
+
+
+class ReentryError(TamisError, RuntimeError):
+    """A finalizer or a signal handler calls a matcher while the thread it interrupts is in the midst of changing it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the matcher is being changed by this very thread, which a finalizer or a signal handler has interrupted. "
+            "Hint: only remove() may be called from there"
+        )
 
 
 def did_you_mean(word: object, known: list[str]) -> str:

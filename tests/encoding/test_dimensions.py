@@ -30,7 +30,7 @@ ANY_NUMBER = st.one_of(INTEGERS, LARGE, FLOATS, LARGE.map(float))
 def number_dimension(constants: list[Any]) -> NumberDimension:
     dimension = Dimensions().get("a", Facet.NUMBER)
     assert isinstance(dimension, NumberDimension)
-    dimension.add(constants)
+    dimension.add(dimension.missing(constants))
     return dimension
 
 
@@ -74,14 +74,14 @@ def test_strings_in_a_column_have_the_keys_they_have_alone(facet: Facet, copies:
     assert isinstance(dimension, StringDimension)
     values = STRINGS * copies  # few are located in Python, many by the kernel
     assert dimension.keys(pa.array(values, pa.large_string())).tolist() == [dimension.key(value) for value in values]
-    dimension.add(STRINGS[::3])
+    dimension.add(dimension.missing(STRINGS[::3]))
     assert dimension.keys(pa.array(values, pa.large_string())).tolist() == [dimension.key(value) for value in values]
 
 
 @given(st.lists(st.text(max_size=4), max_size=6), st.lists(st.text(max_size=4), max_size=6))
 def test_strings_compare_by_code_point(constants: list[str], values: list[str]) -> None:
     dimension = Dimensions().get("a", Facet.STRING)
-    dimension.add(constants)
+    dimension.add(dimension.missing(constants))
     for constant, value in itertools.product(constants, values):
         key, other = dimension.key(value), dimension.key(constant)
         assert (key < other, key == other) == (value < constant, value == constant)
@@ -100,6 +100,7 @@ def test_strings_compare_by_code_point(constants: list[str], values: list[str]) 
 def test_patterns_found_in_a_string(facet: Facet, patterns: list[str], text: str, found: list[int]) -> None:
     dimension = Dimensions().get("a", facet)
     assert isinstance(dimension, PatternDimension)
+    dimension.add(patterns)
     assert [dimension.key(pattern) for pattern in patterns] == list(range(len(patterns)))
     assert dimension.hits(text) == [PRESENT, *found]
     assert dimension.hits("") == [PRESENT]
@@ -113,6 +114,7 @@ def test_patterns_may_be_added_after_a_search() -> None:
         dimension = Dimensions().get("a", facet)
         assert isinstance(dimension, PatternDimension)
         for number in range(400):  # more than one RE2 set
+            dimension.add([f"<{number}>"])
             assert dimension.key(f"<{number}>") == number
             assert dimension.hits(f"x<{number}>") == [PRESENT, number]
         assert dimension.hits("<7><200><399>") == [PRESENT, 7, 200, 399]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tamis.encoding.labels import Labels
+from tamis.encoding.labels import Labels, Relabelling
 
 FIRST, LAST = -(2**40), 2**40
 
@@ -19,9 +20,17 @@ def check(labels: Labels) -> None:
     assert all(labels.label(constant) == label for constant, label in zip(labels.constants, labels.labels, strict=True))
 
 
+def added(labels: Labels, constants: list[Any]) -> Relabelling | None:
+    """Add constants, and carry out what that needs."""
+    relabelling = labels.add(labels.missing(constants))
+    if relabelling is not None:
+        relabelling.carry_out()
+    return relabelling
+
+
 def test_a_value_between_constants_falls_in_their_gap() -> None:
     labels = Labels(FIRST, LAST)
-    labels.add(["apple", "pear", "plum"])
+    added(labels, ["plum", "apple", "pear"])
     check(labels)
     assert labels.label("apple") < labels.locate("banana") < labels.label("pear")
     assert labels.locate("aardvark") < labels.label("apple")
@@ -36,9 +45,10 @@ def test_without_constants_all_values_share_a_key() -> None:
 
 def test_adding_again_changes_nothing() -> None:
     labels = Labels(FIRST, LAST)
-    labels.add(["b", "a"])
+    added(labels, ["b", "a"])
     before = list(labels.labels)
-    assert labels.add(["a", "b", "a"]) == []
+    assert labels.missing(["a", "b", "a"]) == []
+    assert added(labels, ["a", "b", "a"]) is None
     assert labels.labels == before
 
 
@@ -57,7 +67,8 @@ def test_intervals_stay_right_while_constants_come_in_any_order(batch: int, orde
     made: list[tuple[str, int, int, int]] = []
     moves = 0
     for start in range(0, len(values), batch):
-        for moved in labels.add(values[start : start + batch]):
+        moved = added(labels, values[start : start + batch])
+        if moved is not None:
             moves += 1
             lows = moved.lows(np.array([lo for _, _, lo, _ in made], np.int64))
             highs = moved.highs(np.array([hi for _, _, _, hi in made], np.int64))
@@ -79,5 +90,35 @@ def test_integers_are_located_together_as_one_by_one() -> None:
     labels = Labels(FIRST, LAST)
     values = np.array([5, 6, 7, 2**62, -(2**62), 0, 10**12], np.int64)
     assert labels.locate_integers(values).tolist() == [labels.locate(int(value)) for value in values]
-    labels.add([6, 2**62, -3])
+    added(labels, [6, 2**62, -3])
     assert labels.locate_integers(values).tolist() == [labels.locate(int(value)) for value in values]
+
+
+def names(first: str, count: int) -> list[str]:
+    return [f"{first}{number:07d}" for number in range(count)]
+
+
+@pytest.mark.parametrize("batch", [1, 10, 1000])
+@pytest.mark.parametrize("descending", [False, True])
+def test_constants_that_come_in_order_find_room_between_others(batch: int, descending: bool) -> None:
+    labels = Labels(-(2**62), 2**62)
+    added(labels, names("a", 10_000) + names("z", 10_000))
+    runs = [names(first, 10_000) for first in "fgh"]
+    moves = 0
+    for start in range(0, 10_000, batch):
+        for run in runs:
+            part = run[-start - batch : len(run) - start] if descending else run[start : start + batch]
+            moves += added(labels, part) is not None
+    check(labels)
+    assert len(labels) == 50_000
+    assert moves <= 1
+
+
+def test_constants_that_come_in_any_order_find_room_between_others() -> None:
+    labels = Labels(-(2**62), 2**62)
+    added(labels, names("a", 100) + names("z", 100))
+    values = names("f", 50_000)
+    random.Random(3).shuffle(values)
+    moves = sum(added(labels, [value]) is not None for value in values)
+    check(labels)
+    assert moves <= 2

@@ -60,7 +60,7 @@ def test_patterns_come_and_go(make: Callable[[], Patterns], pool: list[str], is_
             assert members.setdefault(pattern, number) == number
         if step % 5 == 4:
             kept = set(chance.sample(sorted(members.values()), len(members) // 2))
-            searched.keep(kept)
+            searched.keeping(kept)()
             members = {pattern: number for pattern, number in members.items() if number in kept}
         assert len(searched) == len(members)
         check(searched, members, is_in, TEXTS)

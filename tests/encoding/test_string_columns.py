@@ -26,12 +26,12 @@ def dimensions() -> Dimensions:
     """All facets of strings of the attribute a."""
     made = Dimensions()
     for facet in TEXT_FACETS:
-        made.get("a", facet).add(STRINGS[::3])
+        text = made.get("a", facet)
+        text.add(text.missing(STRINGS[::3]))
     for facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.REGEX, Facet.LOWER_REGEX):
         dimension = made.get("a", facet)
         assert isinstance(dimension, PatternDimension)
-        for pattern in NEEDLES if facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE) else REGEXES:
-            dimension.key(pattern)
+        dimension.add(NEEDLES if facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE) else REGEXES)
     return made
 
 

@@ -61,9 +61,8 @@ def test_strings_that_are_not_utf8() -> None:
 
 def located(constants: list[str], strings: list[str]) -> None:
     labels = Labels(-(2**40), 2**40)
-    labels.add(constants)
-    column = pa.array(labels.constants, pa.large_string())
-    keys = locate(pa.array(strings, pa.string()), column, labels.label_array(), labels.first + 1)
+    labels.add(labels.missing(constants))
+    keys = locate(pa.array(strings, pa.string()), labels.texts(), labels.label_array(), labels.first + 1)
     assert keys.tolist() == [labels.locate(text) for text in strings]
 
 

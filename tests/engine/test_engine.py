@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pytest
 
 from tamis.encoding.keys import KEY_MAX
-from tamis.encoding.labels import Relabelling
+from tamis.encoding.labels import Labels, Relabelling
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.engine import engine as engine_module
 from tamis.engine import single as single_module
 from tamis.engine.engine import Engine, Version
+from tamis.engine.merging import Part
 from tests.engine.naive import Columns, rows_with
 from tests.engine.random_rows import RandomRows, Shape
 from tests.index.naive import Event, batch_of
@@ -200,8 +201,9 @@ def test_slots_are_given_again_after_labels_moved() -> None:
     engine.remove(dead)
     engine.publish()
     engine.optimize()
-    engine.relabel(0, Relabelling(0, 100, np.array([2]), np.array([50])))
-    engine.publish()
+    moved = Relabelling(Labels(0, 100), [], np.array([2]), np.array([50]))
+    with engine.rewriting(lambda rows: rows.relabelled(0, moved), None) as rewritten:
+        engine.put(rewritten)
     del version
     gc.collect()
     assert set(engine.new_slots(20).tolist()) == set(dead.tolist())
@@ -279,8 +281,9 @@ def test_keys_follow_labels_in_all_parts() -> None:
             expected += slots.tolist()
     engine.publish()
     version = engine.version
-    engine.relabel(0, Relabelling(0, 100, np.array([2, 4, 6]), np.array([20, 40, 60])))
-    engine.publish()
+    moved = Relabelling(Labels(0, 100), [], np.array([2, 4, 6]), np.array([20, 40, 60]))
+    with engine.rewriting(lambda rows: rows.relabelled(0, moved), None) as rewritten:
+        engine.put(rewritten)
     above = sorted(slot for place, slot in enumerate(expected) if place % 3 < 2)
     assert slots_found(engine, engine.version, [{0: [(50, 50)]}, {0: [(19, 19)]}]) == [above, []]
     assert slots_found(engine, version, [{0: [(5, 5)]}]) == [above]
@@ -359,3 +362,18 @@ def test_the_dead_that_are_gone_are_not_counted() -> None:
     assert engine.stats()["dead"] in (0, 2999)
     engine.optimize()
     assert engine.stats()["dead"] == 0
+
+
+def test_a_merge_that_ends_while_everything_is_rewritten_is_for_nothing() -> None:
+    engine = engine_of()
+    slots = np.concatenate([added(engine, count) for count in (20, 20, 20, 3)])
+    engine.publish()
+    segments: list[Part] = list(engine.version.segments)
+    with engine.rewriting(lambda rows: rows, None) as rewritten:
+        engine.merge(segments)
+        assert list(engine.due()) == []
+        assert list(engine.version.segments) == segments
+        for _ in range(2):
+            engine.put(rewritten)
+    assert len(engine.version.segments) == 1
+    assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]

@@ -262,7 +262,7 @@ def test_nesting_up_to_the_limit(text: str, depth: int, read: Callable[[str], Ex
     "text",
     [
         "(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1),
-        "NOT " * MAX_DEPTH + "a",
+        "NOT " * (MAX_DEPTH + 1) + "a",
         "NOT " * 100_000 + "a",
         "(" * 100_000,
         "NOT (" * 60 + "a" + ")" * 60,

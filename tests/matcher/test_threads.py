@@ -11,12 +11,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.encoding.conjunctions import canonical
 from tamis.engine import engine
+from tamis.engine.segment import segments_of
 from tamis.language.evaluate import matches
-from tamis.matcher import engine_store
+from tamis.matcher import clauses, engine_store
 from tests.random_cases import RandomCases
 
 PAIRS = 40
@@ -173,3 +176,45 @@ def test_removed_at_once_and_added_at_once() -> None:
             assert true & stays <= set(found) <= true
 
     in_threads(write, [read, read])
+
+
+@pytest.mark.parametrize("occasion", ["adding a table", "labels that move", "a sweep", "optimize"])
+def test_matching_does_not_wait_while_others_compile_and_build(occasion: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(range(2000), [f"a{number // 50} = {number}" for number in range(2000)])
+    matcher.add(5000, "name IN ('m', 'n')")
+    assert matcher.match({"name": "m"}) == [5000]
+    found: list[list[Any]] = []
+
+    def match_aside() -> None:
+        found.append(matcher.match({"name": "m"}))
+        found.append(matcher.match_batch([{"name": "n"}])["subscription"].to_pylist())
+
+    def meanwhile(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            thread = threading.Thread(target=match_aside, daemon=True)
+            thread.start()
+            thread.join(60)
+            assert not thread.is_alive()
+            return function(*arguments)
+
+        return called
+
+    monkeypatch.setattr(clauses, "canonical", meanwhile(canonical))
+    monkeypatch.setattr(engine, "segments_of", meanwhile(segments_of))
+    if occasion == "adding a table":
+        predicates = [[{"attribute": "name", "operator": "=", "values": [str(number)]}] for number in range(50)]
+        matcher.add_table(pa.table({"id": range(6000, 6050), "predicates": predicates}))
+    elif occasion == "labels that move":
+        for length in range(1, 80):  # each constant between the last two, and in no order
+            matcher.add_many([6000 + length], [f"name = 'm{('bd' * length)[:length]}c'"])
+        assert isinstance(matcher._store, engine_store.EngineStore)
+        assert matcher._store._moves > 0
+    elif occasion == "a sweep":
+        for number in range(1990):
+            matcher.remove(number)
+        assert matcher.stats()["dimensions"] < 40
+    else:
+        matcher.optimize()
+    assert len(found) > 0
+    assert all(each == [5000] for each in found)

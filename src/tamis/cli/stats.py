@@ -29,6 +29,7 @@ def stats(index: str, as_json: bool) -> None:
     click.echo(f"{index}: {counted(figures['subscriptions'], 'subscription')}, {_size(figures['file_bytes'])}")
     for name in ("conjunctions", "dimensions", "delta_rows", "dead"):
         click.echo(f"  {name.replace('_', ' '):<12}  {figures[name]:,}")
+    click.echo(f"  {'expected':<12}  {figures['expected']:,.1f} candidates per event")
     schema = figures["schema"]
     click.echo(f"  {'schema':<12}  {'none' if schema is None else counted(len(schema), 'attribute')}")
     click.echo(f"  {'segments':<12}  {len(figures['segments']):,}")
@@ -46,7 +47,7 @@ def _figures(index: str) -> dict[str, Any]:
         "file_bytes": Path(index).stat().st_size,
         "schema": None if matcher.schema is None else matcher.schema.to_dict(),
         **{name: found[name] for name in ("subscriptions", "conjunctions", "dimensions")},
-        **{name: found["index_stats"][name] for name in ("delta_rows", "dead", "segments")},
+        **{name: found["index_stats"][name] for name in ("delta_rows", "dead", "expected", "segments")},
     }
 
 

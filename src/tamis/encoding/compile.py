@@ -13,6 +13,7 @@ it is then kept as a `tree` for `programs` to verify what the clauses let throug
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from tamis.encoding.dimensions import FACET_OF_KIND, Dimension, Dimensions, Facet, StringDimension
@@ -23,7 +24,7 @@ from tamis.encoding.leaf import Leaf, Mode, leaf
 from tamis.language.expression import FALSE, TRUE, And, Constant, Expression, Not, Or, Predicate, all_of, any_of
 from tamis.language.like import LikePattern, LikeShape
 from tamis.language.normal import to_nnf
-from tamis.language.operators import POSITIVE, Operator
+from tamis.language.operators import NULL_TESTS, POSITIVE, Operator
 from tamis.language.values import Scalar, kind_of
 
 MAX_CLAUSES = 64
@@ -44,13 +45,21 @@ class Compiled:
 class Compiler:
     """Compiles expressions over one set of dimensions, adding to them what is new.
 
-    `on_relabel` is called when labels of a dimension move: all keys of that dimension stored anywhere must follow.
+    Dimensions change only inside of `changing`, and not for long. When labels of a dimension must move, `on_relabel` is called:
+    it carries that out, and lets all keys of the dimension that are stored anywhere follow.
     """
 
-    def __init__(self, dimensions: Dimensions, on_relabel: OnRelabel, scalars: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        dimensions: Dimensions,
+        on_relabel: OnRelabel,
+        scalars: Container[str] = (),
+        changing: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._dimensions = dimensions
         self._on_relabel = on_relabel
         self._scalars = scalars
+        self._changing = changing
 
     def compile(self, expression: Expression) -> Compiled:
         return self.compile_many([expression])[0]
@@ -63,22 +72,30 @@ class Compiler:
 
     def add_constants(self, predicates: Iterable[Predicate]) -> None:
         """Add the constants of predicates to their dimensions."""
-        constants: dict[tuple[str, Facet], set[Scalar]] = {}
+        constants: dict[tuple[str, Facet], dict[Scalar, None]] = {}
         for predicate in predicates:
             for attribute, facet, values in constants_of(predicate):
-                constants.setdefault((attribute, facet), set()).update(values)
+                constants.setdefault((attribute, facet), {}).update(dict.fromkeys(values))
         for (attribute, facet), added in constants.items():
             self.add_column(attribute, facet, added)
 
-    def add_column(self, attribute: str, facet: Facet, constants: Iterable[Scalar]) -> Dimension:
-        """Add constants to one dimension, which is returned."""
-        dimension = self._dimensions.get(attribute, facet)
-        for relabelling in dimension.add(constants):
-            self._on_relabel(dimension.number, relabelling)
-        return dimension
+    def add_column(self, attribute: str, facet: Facet, constants: Iterable[Scalar]) -> None:
+        """Add constants to one dimension."""
+        dimension = self.dimension(attribute, facet)
+        missing = dimension.missing(constants)
+        if missing:
+            with self._changing():
+                relabellings = dimension.add(missing)
+            for relabelling in relabellings:
+                self._on_relabel(dimension.number, relabelling)
 
     def dimension(self, attribute: str, facet: Facet) -> Dimension:
-        return self._dimensions.get(attribute, facet)
+        """The dimension, made when it is first asked for."""
+        dimension = self._dimensions.find(attribute, facet)
+        if dimension is None:
+            with self._changing():
+                dimension = self._dimensions.get(attribute, facet)
+        return dimension
 
     def known_dimension(self, attribute: str, facet: Facet) -> Dimension | None:
         """The dimension, if there is one already."""
@@ -280,7 +297,7 @@ def like_facet(shape: LikeShape, fold: bool) -> Facet:
 
 
 def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar]]]:
-    """The constants that a predicate puts on its dimensions, where keys depend on them."""
+    """The dimensions that a predicate asks about, and the constants that it puts on them where keys depend on these."""
     operator = POSITIVE.get(predicate.operator, predicate.operator)
     if operator in (Operator.LIKE, Operator.ILIKE):
         fold = operator is Operator.ILIKE
@@ -291,7 +308,16 @@ def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar
         elif pattern.shape in (LikeShape.PREFIX, LikeShape.SUFFIX):
             prefix = pattern.literal if pattern.shape is LikeShape.PREFIX else pattern.literal[::-1]
             yield predicate.attribute, facet, [end for end in prefix_range(prefix) if end is not None]
-    elif operator is not Operator.RLIKE:
+        elif pattern.shape is LikeShape.ANYTHING:
+            yield predicate.attribute, facet, []
+        else:
+            is_regex = pattern.shape is LikeShape.GENERAL
+            yield predicate.attribute, facet, [pattern.to_regex() if is_regex else pattern.literal]
+    elif operator is Operator.RLIKE:
+        yield predicate.attribute, Facet.REGEX, [predicate.values[0]]
+    elif operator in NULL_TESTS:
+        yield predicate.attribute, Facet.PRESENCE, []
+    else:
         by_facet: dict[Facet, list[Scalar]] = {}
         for value in predicate.values:
             by_facet.setdefault(facet_of(value), []).append(value)

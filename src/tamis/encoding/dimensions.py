@@ -16,6 +16,7 @@ is told from "is not there". An index sees dimension numbers and keys, and nothi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Any
@@ -81,8 +82,12 @@ class Dimension(ABC):
         self.attribute = attribute
         self.facet = facet
 
-    def add(self, constants: Iterable[Any]) -> list[Relabelling]:
-        """Take note of constants of predicates; returns what labels had to move."""
+    def missing(self, constants: Iterable[Any]) -> list[Any]:
+        """Those constants of predicates which it has to know and does not."""
+        return []
+
+    def add(self, missing: list[Any]) -> list[Relabelling]:
+        """Take note of constants; returns what labels must move before all of them are known."""
         return []
 
     @abstractmethod
@@ -97,8 +102,9 @@ class Dimension(ABC):
         """The labels among which a key lies; None: keys are codes there."""
         return None
 
-    def keep(self, lows: Keys, highs: Keys) -> None:  # noqa: B027 - most dimensions keep nothing
-        """Forget the constants on which none of these intervals depends."""
+    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
+        """What forgets the constants on which none of these intervals depends: that takes a moment, this may take longer."""
+        return lambda: None
 
     def state(self) -> State:
         """What it knows of constants."""
@@ -114,12 +120,15 @@ class NumberDimension(Dimension):
         self._large = Labels(LARGE_FIRST, LARGE_LAST)
         self._small = Labels(SMALL_FIRST, SMALL_LAST)
 
-    def add(self, constants: Iterable[Any]) -> list[Relabelling]:
+    def missing(self, constants: Iterable[Any]) -> list[Any]:
         labelled = [int(constant) for constant in constants if is_labelled(constant)]
-        if not labelled:
-            return []
-        moved = self._large.add(constant for constant in labelled if constant > 0)
-        return moved + self._small.add(constant for constant in labelled if constant < 0)
+        large = self._large.missing(constant for constant in labelled if constant > 0)
+        return self._small.missing(constant for constant in labelled if constant < 0) + large
+
+    def add(self, missing: list[Any]) -> list[Relabelling]:
+        small = bisect_left(missing, 0)
+        moved = self._small.add(missing[:small]), self._large.add(missing[small:])
+        return [relabelling for relabelling in moved if relabelling is not None]
 
     def key(self, value: float) -> int:
         if -INT_EXACT < value < INT_EXACT or not is_labelled(value):
@@ -145,11 +154,17 @@ class NumberDimension(Dimension):
                 return labels
         return None
 
-    def keep(self, lows: Keys, highs: Keys) -> None:
-        if self.words():
-            ends = np.concatenate((lows, highs))
-            self._large.keep(ends)
-            self._small.keep(ends)
+    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
+        if not self.words():
+            return super().keeping(lows, highs)
+        ends = np.concatenate((lows, highs))
+        large, small = self._large.keeping(ends), self._small.keeping(ends)
+
+        def keep() -> None:
+            large()
+            small()
+
+        return keep
 
     def state(self) -> State:
         large, small = self._large, self._small
@@ -199,15 +214,14 @@ class StringDimension(Dimension):
         self._change = _TEXT[facet]
         self._change_column = _COLUMN[facet]
         self._labels = Labels(-(2**62), 2**62)
-        self._constants: pa.Array | None = None
 
-    def add(self, constants: Iterable[str]) -> list[Relabelling]:
-        """Note constants, which must be changed already (a suffix is given read backwards)."""
-        before = len(self._labels)
-        moved = self._labels.add(constants)
-        if len(self._labels) != before:
-            self._constants = None
-        return moved
+    def missing(self, constants: Iterable[str]) -> list[str]:
+        """Constants must be changed already (a suffix is given read backwards)."""
+        return self._labels.missing(constants)
+
+    def add(self, missing: list[str]) -> list[Relabelling]:
+        relabelling = self._labels.add(missing)
+        return [] if relabelling is None else [relabelling]
 
     def label(self, constant: str) -> int:
         """The key of a constant that was added."""
@@ -225,9 +239,7 @@ class StringDimension(Dimension):
         changed = self._change_column(values)
         if len(values) <= _FEW:
             return np.array([self._labels.locate(text) for text in changed.to_pylist()], np.int64)
-        if self._constants is None:
-            self._constants = pa.array(self._labels.constants, pa.large_string())
-        return texts.locate(changed, self._constants, self._labels.label_array(), self._labels.first + 1)
+        return texts.locate(changed, self._labels.texts(), self._labels.label_array(), self._labels.first + 1)
 
     def words(self) -> int:
         return len(self._labels)
@@ -235,16 +247,14 @@ class StringDimension(Dimension):
     def labels_at(self, key: int) -> Labels | None:
         return self._labels
 
-    def keep(self, lows: Keys, highs: Keys) -> None:
-        self._labels.keep(np.concatenate((lows, highs)))
-        self._constants = None
+    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
+        return self._labels.keeping(np.concatenate((lows, highs)))
 
     def state(self) -> State:
         return list(self._labels.constants), list(self._labels.labels)
 
     def restore(self, texts: list[str], numbers: list[int]) -> None:
         self._labels.restore(texts, numbers)
-        self._constants = None
 
 
 class PatternDimension(Dimension):
@@ -256,9 +266,17 @@ class PatternDimension(Dimension):
         is_needle = facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE)
         self._patterns = Needles() if is_needle else Regexes(lowered=self._lower)
 
+    def missing(self, constants: Iterable[str]) -> list[str]:
+        return [pattern for pattern in dict.fromkeys(constants) if pattern not in self._patterns]
+
+    def add(self, missing: list[str]) -> list[Relabelling]:
+        for pattern in missing:
+            self._patterns.add(pattern)
+        return []
+
     def key(self, value: str) -> int:
-        """The number of a pattern."""
-        return self._patterns.add(value)
+        """The number of a pattern that was added."""
+        return self._patterns.number(value)
 
     def hits(self, text: str) -> list[int]:
         """The keys of a string of an event."""
@@ -271,8 +289,8 @@ class PatternDimension(Dimension):
         """The pattern that has a number."""
         return self._patterns.pattern(number)
 
-    def keep(self, lows: Keys, highs: Keys) -> None:
-        self._patterns.keep(set(run_indices(lows, highs - lows + 1).tolist()))
+    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
+        return self._patterns.keeping(set(run_indices(lows, highs - lows + 1).tolist()))
 
     def state(self) -> State:
         return self._patterns.state()
@@ -404,20 +422,24 @@ class Dimensions:
         for attribute, facet, strings, numbers in zip(*columns, strict=True):
             self.get(attribute, Facet(facet)).restore(strings, numbers)
 
-    def kept(self, numbers: Iterable[int]) -> tuple[Dimensions, npt.NDArray[np.int32]]:
-        """Some of the dimensions alone, numbered anew in the same order, and the new number of each old one."""
+    def kept(self, numbers: Iterable[int]) -> Dimensions:
+        """Some of the dimensions alone, numbered anew in the same order."""
         kept = Dimensions()
-        renumbered = np.zeros(len(self), np.int32)
         for number in numbers:
             dimension = self._all[number]
-            renumbered[number] = dimension.number = len(kept)
+            dimension.number = len(kept)
             kept._enter(dimension)
-        return kept, renumbered
+        return kept
+
+    def numbers_if_kept(self, numbers: list[int]) -> npt.NDArray[np.int32]:
+        """The number that each dimension would have if these alone were kept; NOT_ASKED for the others."""
+        renumbered = np.full(len(self), NOT_ASKED, np.int32)
+        renumbered[numbers] = np.arange(len(numbers), dtype=np.int32)
+        return renumbered
 
     def _enter(self, dimension: Dimension) -> None:
         self.forms, self.table_form, self.names_form = {}, None, None
         self._all.append(dimension)
-        self._by_name[dimension.attribute, dimension.facet] = dimension
         if dimension.attribute in self.by_attribute:
             self.only_number.pop(dimension.attribute, None)
             self.only_text.pop(dimension.attribute, None)
@@ -428,3 +450,5 @@ class Dimensions:
             key = dimension._labels.locate if dimension.facet is Facet.STRING else dimension.key
             self.only_text[dimension.attribute] = dimension.number, key
         self.by_attribute.setdefault(dimension.attribute, Facets()).add(dimension)
+        # At last: whoever finds it relies on all of the above, also when this was interrupted.
+        self._by_name[dimension.attribute, dimension.facet] = dimension

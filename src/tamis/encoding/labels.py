@@ -9,7 +9,10 @@ Every constant gets an even label, larger constants larger ones, with room betwe
 A value of an event is *located*: if it is a constant, its key is that label; if not, it falls in the gap between two
 constants and gets the odd key just below the next one (just above the last). So ``> 'apple'`` is the interval from
 2001, ``< 'plum'`` the interval up to 5999, and both stay right while constants are added in between. When a gap has no room
-left, all labels are spread anew and whoever stored keys is told (`Relabelling`).
+left, all labels are to be spread anew, and whoever stored keys must follow (`Relabelling`).
+
+Constants often come in order: numbered names, dates. Halving a gap each time would fill it after some fifty of them. So what
+comes right behind (or before) the last one of a run takes the smaller a share of the gap, the longer the run is.
 
 Invariants: `constants` ascend strictly; `labels` ascend strictly, are even, and lie strictly inside the region.
 """
@@ -17,28 +20,44 @@ Invariants: `constants` ascend strictly; `labels` ascend strictly, are even, and
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-# The share of the free room that an addition at either end takes: constants that come in ascending order then find
-# room for millions before a relabelling, and 2**39 places remain between two neighbours.
-_END_SHARE = 1 << 16
+# Each constant of a run takes this power of 1/2 of the gap at least: there is room for a million in a gap of 2**40.
+_LONGEST = 16
+# So many runs are known at a time.
+_MOST_RUNS = 4096
 # Up to this many constants are inserted one by one; more are merged in a pass over all.
 _FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Relabelling:
-    """Labels before and after, position by position; keys outside the region are not concerned."""
+    """Labels before and after, position by position; keys outside the region are not concerned.
 
-    first: int
-    last: int
+    Nothing has moved yet: `carry_out` puts the new labels in place, with the constants for which there was no room.
+    """
+
+    labels: Labels
+    constants: list[Any]
     old: npt.NDArray[np.int64]
     new: npt.NDArray[np.int64]
+
+    def carry_out(self) -> None:
+        self.labels.restore(self.constants, _evenly(self.labels, len(self.constants)))
+
+    @property
+    def first(self) -> int:
+        return self.labels.first
+
+    @property
+    def last(self) -> int:
+        return self.labels.last
 
     def lows(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Lower ends of intervals: a label moves with its constant, a gap becomes its lowest key."""
@@ -63,7 +82,7 @@ class Relabelling:
 class Labels:
     """The labels of the constants of one dimension, in the region ``first < label < last`` (both even)."""
 
-    __slots__ = ("_arrays", "_label_of", "constants", "first", "labels", "last")
+    __slots__ = ("_arrays", "_falling", "_label_of", "_rising", "_texts", "constants", "first", "labels", "last")
 
     def __init__(self, first: int, last: int) -> None:
         self.first = first
@@ -72,6 +91,11 @@ class Labels:
         self.labels: list[int] = []
         self._label_of: dict[Any, int] = {}
         self._arrays: dict[str, npt.NDArray[np.int64]] = {}
+        self._texts: pa.Array | None = None
+        self._rising: dict[int, int] = {}
+        """The labels at which ascending runs end -> how long these are."""
+        self._falling: dict[int, int] = {}
+        """The same of descending ones."""
 
     def __len__(self) -> int:
         return len(self.constants)
@@ -107,49 +131,59 @@ class Labels:
         """All labels, ascending."""
         return self._array("labels")
 
+    def texts(self) -> pa.Array:
+        """All constants, ascending, where they are strings."""
+        if self._texts is None:
+            self._texts = pa.array(self.constants, pa.large_string())
+        return self._texts
+
     def _array(self, name: str) -> npt.NDArray[np.int64]:
         if name not in self._arrays:
             self._arrays[name] = np.array(getattr(self, name), np.int64)
         return self._arrays[name]
 
-    def keep(self, keys: npt.NDArray[np.int64]) -> None:
-        """Forget the constants on which none of these ends of intervals depends; labels stay as they are."""
+    def keeping(self, keys: npt.NDArray[np.int64]) -> Callable[[], None]:
+        """What forgets the constants on which none of these ends of intervals depends; labels stay as they are."""
         if not self.labels:
-            return  # before anything is done with millions of ends
+            return lambda: None  # before anything is done with millions of ends
         labels = self.label_array()
         used = np.isin(labels, keys) | np.isin(labels + 1, keys) | np.isin(labels - 1, keys)
-        self.constants = [self.constants[at] for at in np.flatnonzero(used).tolist()]
-        self.labels = labels[used].tolist()
-        self._label_of = dict(zip(self.constants, self.labels, strict=True))
-        self._arrays = {}
+        constants = [self.constants[at] for at in np.flatnonzero(used).tolist()]
+        kept = labels[used].tolist()
+        return lambda: self.restore(constants, kept)
 
     def restore(self, constants: list[Any], labels: list[int]) -> None:
         """Take over constants, ascending, with the labels that they had."""
         self.constants, self.labels = constants, labels
         self._label_of = dict(zip(constants, labels, strict=True))
-        self._arrays = {}
+        self._rising, self._falling = {}, {}
+        self._arrays, self._texts = {}, None
 
-    def add(self, constants: Iterable[Any]) -> list[Relabelling]:
-        """Add constants; those that are there are passed over. Returns the changes, in their order, if labels moved."""
-        new = sorted({constant for constant in constants if constant not in self._label_of})
-        if new:
-            self._arrays = {}
-        if len(new) > _FEW:
-            moved = self._merge(new)
-            return [moved] if moved is not None else []
-        return [moved for constant in new if (moved := self._insert(constant)) is not None]
+    def missing(self, constants: Iterable[Any]) -> list[Any]:
+        """Those that are not there, ascending, each once."""
+        return sorted({constant for constant in constants if constant not in self._label_of})
 
-    def _insert(self, constant: Any) -> Relabelling | None:
+    def add(self, constants: list[Any]) -> Relabelling | None:
+        """Add constants that are `missing`. If there is no room for all of them, returns how labels must move for that."""
+        self._arrays, self._texts = {}, None
+        if len(constants) > _FEW:
+            return None if self._merge(constants) else self._relabelling(constants)
+        for place, constant in enumerate(constants):
+            if not self._insert(constant):
+                return self._relabelling(constants[place:])
+        return None
+
+    def _insert(self, constant: Any) -> bool:
         at = bisect_left(self.constants, constant)
         labels = self._spread(at, 1)
-        if labels is None:
-            return self._relabel([constant])
+        if not labels:
+            return False
         self.constants.insert(at, constant)
         self.labels.insert(at, labels[0])
         self._label_of[constant] = labels[0]
-        return None
+        return True
 
-    def _merge(self, new: list[Any]) -> Relabelling | None:
+    def _merge(self, new: list[Any]) -> bool:
         """Add many constants: each run that falls in one gap is spread over it."""
         constants: list[Any] = []
         labels: list[int] = []
@@ -159,8 +193,8 @@ class Labels:
             at = bisect_left(self.constants, new[start], lo=taken)
             end = bisect_left(new, self.constants[at], lo=start) if at < len(self.constants) else len(new)
             spread = self._spread(at, end - start)
-            if spread is None:
-                return self._relabel(new)
+            if not spread:
+                return False
             constants += self.constants[taken:at] + new[start:end]
             labels += self.labels[taken:at] + spread
             added += spread
@@ -168,29 +202,46 @@ class Labels:
         self.constants = constants + self.constants[taken:]
         self.labels = labels + self.labels[taken:]
         self._label_of.update(zip(new, added, strict=True))
-        return None
+        return True
 
-    def _spread(self, at: int, count: int) -> list[int] | None:
-        """Even labels, evenly apart, for `count` constants that come before place `at`; None when there is no room."""
+    def _spread(self, at: int, count: int) -> list[int]:
+        """Even labels, evenly apart, for `count` constants that come before place `at`; none when there is no room."""
         below = self.labels[at - 1] if at > 0 else self.first
         above = self.labels[at] if at < len(self.labels) else self.last
-        step = (above - below) // (count + 1)
-        at_end = at in (0, len(self.labels)) and len(self.labels) > 0
-        if at_end and above - below > 2 * _END_SHARE:
-            step = min(step, (above - below) // _END_SHARE)
-        step &= ~1
+        gap = above - below
+        rising, falling = self._rising.pop(below, 0), self._falling.pop(above, 0)
+        if self.labels and at in (0, len(self.labels)):
+            # Whatever comes at an end goes on there, as far as can be told.
+            rising, falling = (_LONGEST, 0) if at else (0, _LONGEST)
+        run = max(rising, falling)
+        room = min(gap // 2, (gap >> run) * count) if run else gap
+        step = ((room if room > 2 * (count + 1) else gap) // (count + 1)) & ~1
         if step < 2:
-            return None
-        start = above - (count + 1) * step if at_end and at == 0 else below
-        return [start + step * (i + 1) for i in range(count)]
+            return []
+        start = above - (count + 1) * step if falling > rising else below
+        labels = [start + step * (i + 1) for i in range(count)]
+        self._note_run(labels, rising, falling)
+        return labels
 
-    def _relabel(self, new: list[Any]) -> Relabelling:
-        old = np.array(self.labels, np.int64)
-        kept = self.constants
-        self.constants = sorted(kept + new)
+    def _note_run(self, labels: list[int], rising: int, falling: int) -> None:
+        """Note that a run of so many goes on with these labels, upwards or downwards; what begins one may go on either way."""
+        for runs in (self._rising, self._falling):
+            if len(runs) >= _MOST_RUNS:
+                runs.clear()
+        if rising >= falling:
+            self._rising[labels[-1]] = min(rising + 1, _LONGEST)
+        if falling >= rising:
+            self._falling[labels[0]] = min(falling + 1, _LONGEST)
+
+    def _relabelling(self, new: list[Any]) -> Relabelling:
+        places = {constant: place for place, constant in enumerate(sorted(self.constants + new))}
         # The room is 2**55 or more and memory ends long before that many constants.
-        step = ((self.last - self.first) // (len(self.constants) + 1)) & ~1
-        self.labels = [self.first + step * (i + 1) for i in range(len(self.constants))]
-        self._label_of = dict(zip(self.constants, self.labels, strict=True))
-        moved = np.array([self._label_of[constant] for constant in kept], np.int64)
-        return Relabelling(self.first, self.last, old, moved)
+        labels = np.array(_evenly(self, len(places)), np.int64)
+        moved = labels[[places[constant] for constant in self.constants]]
+        return Relabelling(self, list(places), np.array(self.labels, np.int64), moved)
+
+
+def _evenly(labels: Labels, count: int) -> list[int]:
+    """Labels for so many constants, evenly apart."""
+    step = ((labels.last - labels.first) // (count + 1)) & ~1
+    return [labels.first + step * (i + 1) for i in range(count)]

@@ -66,6 +66,13 @@ class Patterns(ABC):
     def __len__(self) -> int:
         return len(self._numbers)
 
+    def __contains__(self, pattern: object) -> bool:
+        return pattern in self._numbers
+
+    def number(self, pattern: str) -> int:
+        """The number of a pattern that was added."""
+        return self._numbers[pattern]
+
     def add(self, pattern: str) -> int:
         """The number of a pattern, a new one if it is new."""
         number = self._numbers.get(pattern)
@@ -88,10 +95,10 @@ class Patterns(ABC):
         """The pattern that has a number."""
         return next(pattern for pattern, known in self._numbers.items() if known == number)
 
-    def keep(self, numbers: Container[int]) -> None:
-        """Forget all patterns but those of these numbers, which they keep."""
-        self._numbers = {pattern: number for pattern, number in self._numbers.items() if number in numbers}
-        self._state = ((), dict(self._numbers))
+    def keeping(self, numbers: Container[int]) -> Callable[[], None]:
+        """What forgets all patterns but those of these numbers, which they keep."""
+        kept = {pattern: number for pattern, number in self._numbers.items() if number in numbers}
+        return lambda: self.restore(list(kept), [*kept.values(), self._next])
 
     def hits(self, text: str) -> list[int]:
         """The numbers of the patterns that a string contains, ascending."""

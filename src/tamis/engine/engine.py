@@ -18,6 +18,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,6 @@ import numpy.typing as npt
 
 from tamis.encoding.events import EventBatch
 from tamis.encoding.growing import GrowingArray
-from tamis.encoding.labels import Relabelling
 from tamis.encoding.plain_row import PlainRow
 from tamis.engine.access import Access
 from tamis.engine.delta import Delta, DeltaView, match_delta
@@ -33,6 +33,7 @@ from tamis.engine.forecast import PATIENCE
 from tamis.engine.found import Found, Life, nothing_found, together
 from tamis.engine.merging import Merges, Part, drifted_segment, due_parts
 from tamis.engine.owners import ALIVE
+from tamis.engine.reentry import holding
 from tamis.engine.room import Rooms
 from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
@@ -65,6 +66,13 @@ class Version(NamedTuple):
     """Tells its segments from those of other versions."""
 
 
+class Rewritten(NamedTuple):
+    """Segments that are to take the place of all parts there were."""
+
+    parts: list[Part]
+    segments: list[Segment]
+
+
 class Engine:
     """Rows of subscriptions, and which of them events satisfy. One thread changes it at a time: the caller sees to that."""
 
@@ -90,10 +98,13 @@ class Engine:
         """Segments of new rows, which wait to be published."""
         self._generation = 0
         """Counts what makes the result of a running merge useless."""
+        self._is_rewriting = False
         self._lives = 0
         """Counts how often everything was forgotten, and slots given from 0 again."""
         self.lock = threading.RLock()
         """Held while parts change, and by a merge only when it begins and when it is done."""
+        self.is_changing = holding(self.lock)
+        """Whether the calling thread holds it."""
         self._merges = Merges()
         self._rooms = Rooms()
         self.tally = Tally()
@@ -219,18 +230,26 @@ class Engine:
         return True
 
     def remove_one(self, slot: int) -> None:
-        """Let a slot die, which the next match sees. Nothing else waits to be published meanwhile."""
+        """Let a slot die, if it lives, which the next match sees. Nothing else waits to be published meanwhile."""
         with self.lock:
+            if not self.lives(slot):
+                return
             home = self._home.data.item(slot)
             if home == _NOWHERE:
+                self._died.data[slot] = self._now
                 self._free.append(slot)
                 return
+            # Should this be interrupted, it is done once more: it has happened when the time of death is written.
+            self._stale = True
             self._now += 1
             self._deaths += 1
             self._died.data[slot] = self._now
             self._dead[home] = self._dead.get(home, 0) + 1
-            self._stale = True
         self._look()
+
+    def lives(self, slot: int) -> bool:
+        """Whether a slot that was given has not been removed."""
+        return self._died.data.item(slot) == ALIVE
 
     def _catch_up(self) -> None:
         """Show changes that came alone; what `_show` does, in a fraction of its time. Whoever is to change more, of which nothing
@@ -312,28 +331,41 @@ class Engine:
                 self.add(rows)
         self.publish()
 
-    def relabel(self, dimension: int, relabelling: Relabelling) -> None:
-        """Let the keys of a dimension follow its labels: everything is built anew."""
-        self._rewrite(lambda rows: rows.relabelled(dimension, relabelling))
+    @contextmanager
+    def rewriting(self, changed: Callable[[Rows], Rows], sample: EventBatch | None) -> Iterator[Rewritten]:
+        """Build everything anew from rows that are changed, aside; `put` lets it be seen. Nobody changes rows meanwhile."""
+        try:
+            with self.lock:
+                self._show()
+                self._is_rewriting = True  # No merge begins or ends meanwhile.
+                parts = self._parts()
+            rows = changed(without_idle_programs(self._living(parts)))
+            yield Rewritten(parts, segments_of(rows, sample) if rows.number else [])
+        finally:
+            self._is_rewriting = False
 
-    def renumber(self, numbers: npt.NDArray[np.int32]) -> None:
-        """Give dimensions new numbers, in the same order: everything is built anew."""
-        self._rewrite(lambda rows: rows.renumbered(numbers))
-
-    def _rewrite(self, changed: Callable[[Rows], Rows]) -> None:
-        # Whoever changes dimensions waits for the lock, and the sample for the dimensions: it is asked for before.
-        sample = self._sample()
+    def put(self, rewritten: Rewritten) -> None:
+        """Let the next match see what was rewritten; once more, and nothing happens."""
         with self.lock:
+            if [id(part) for part in rewritten.parts] == [id(part) for part in self._parts()]:
+                self._generation += 1
+                self._replace(rewritten.parts, rewritten.segments)
             self._show()
-            self._generation += 1
-            parts = self._parts()
-            rows = changed(self._living(parts))
-            self._replace(parts, segments_of(rows, sample) if rows.number else [])
 
     def living(self) -> Rows:
-        """The rows of all that live."""
+        """The rows of all that live. Nobody changes rows meanwhile."""
         with self.lock:
-            return without_idle_programs(self._living(self._parts()))
+            parts = self._parts()
+        return without_idle_programs(self._living(parts))
+
+    def settle_anew(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Find out where slots have rows, after adding them was interrupted; returns those that have none."""
+        with self.lock:
+            self._home.view()[slots] = _NOWHERE
+            for part in self._parts():
+                self._home.view()[np.intersect1d(slots, part.slots())] = id(part)
+            self._stale = True
+            return slots[self._home.view()[slots] == _NOWHERE]
 
     def _settle(self, part: Part, slots: npt.NDArray[np.int32] | None = None) -> None:
         """Note that the slots of a part live there."""
@@ -353,8 +385,9 @@ class Engine:
     def optimize(self) -> None:
         """Build everything anew into as few segments as possible, with what is known of events now."""
         self.wait()
-        self._rewrite(lambda rows: rows)
-        self.publish()
+        with self.rewriting(lambda rows: rows, self._sample()) as rewritten:
+            self.put(rewritten)
+        self._merge_if_due()
 
     def wait(self) -> None:
         """Wait until merges that are running are done."""
@@ -366,6 +399,8 @@ class Engine:
 
     def due(self) -> Iterator[list[Part]]:
         """Parts that should become one and are not being merged, see `due_parts`."""
+        if self._is_rewriting:
+            return iter(())
         busy = self._merges.busy
         deltas = [delta for delta, _ in self._frozen if id(delta) not in busy]
         return due_parts(deltas, [part for part in self._segments if id(part) not in busy], self._dead, DELTA_ROWS)
@@ -392,7 +427,7 @@ class Engine:
             life = Life(self._died.view(), self.version.life.now)
         built = self._built(concatenated([part(life) for part in rows]))
         with self.lock:
-            if generation != self._generation:
+            if generation != self._generation or self._is_rewriting:
                 return
             self._replace(parts, built)
             self.merges += 1
@@ -413,6 +448,7 @@ class Engine:
         return [part.rows if isinstance(part, Segment) else frozen[id(part)].living for part in parts]
 
     def _living(self, parts: Sequence[Part]) -> Rows:
+        """The rows of parts, of those that live now."""
         life = Life(self._died.view(), self._now)
         if not parts:
             return NO_ROWS
@@ -426,11 +462,12 @@ class Engine:
     def _replace(self, old: Sequence[Part], new: Sequence[Segment]) -> None:
         """Put segments in the place of the parts they were made from."""
         gone = {id(part) for part in old}
-        self._segments = tuple(segment for segment in self._segments if id(segment) not in gone) + tuple(new)
-        self._coming = tuple(segment for segment in self._coming if id(segment) not in gone)
-        self._frozen = tuple(pair for pair in self._frozen if id(pair[0]) not in gone)
-        if id(self._active) in gone:
-            self._active = Delta()
+        segments = tuple(segment for segment in self._segments if id(segment) not in gone) + tuple(new)
+        coming = tuple(segment for segment in self._coming if id(segment) not in gone)
+        frozen = tuple(pair for pair in self._frozen if id(pair[0]) not in gone)
+        active = Delta() if id(self._active) in gone else self._active
+        # At once: no row is ever in two parts, or in none, whenever this is interrupted.
+        self._segments, self._coming, self._frozen, self._active = segments, coming, frozen, active
         kept = np.concatenate([segment.slots() for segment in new]) if new else np.zeros(0, np.int32)
         for part in old:
             self._dead.pop(id(part), None)

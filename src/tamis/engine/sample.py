@@ -23,12 +23,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import chosen, combined
-from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.dimensions import NOT_ASKED, Dimensions
 from tamis.encoding.event_table import encode_table
 from tamis.encoding.events import EventBatch, encode_flat
+from tamis.encoding.labels import Relabelling
+from tamis.engine.reentry import holding
 from tamis.language.event import FlatEvent
 
 SIZE = 2048
@@ -62,7 +65,9 @@ class Sample:
     """Events of late. Any thread may add to it and ask for it."""
 
     def __init__(self, seed: int = 0) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self.is_changing = holding(self._lock)
+        """Whether the calling thread is in the midst of something here: what it may be interrupted by takes nothing."""
         self._random = random.Random(seed)
         self._entries: list[_Entry] = []
         self._taken = 0
@@ -78,18 +83,23 @@ class Sample:
 
     def take_one(self, event: FlatEvent, seen: int) -> None:
         """Take an event that is due, the last of `seen`."""
-        if self._lock.acquire(blocking=False):  # one of two that come at once is enough
-            try:
+        if self.is_changing():
+            return
+        try:
+            if self._lock.acquire(blocking=False):  # one of two that come at once is enough
                 # To flatten one takes time in proportion to its attributes.
                 self.next = seen + self._drawn(self._step(seen) * (1 + len(event) // 8))
                 self._seen = seen
                 self._put(event)
-            finally:
+        finally:
+            if self.is_changing():  # an interrupt may come before anybody else knows that it was acquired
                 self._lock.release()
 
     def take_due(self, events: Sequence[FlatEvent] | pa.Table, seen: int) -> None:
         """Take those that are due of a batch, whose last event is the last of `seen`."""
         count = len(events)
+        if self.is_changing():
+            return
         with self._lock:
             step = wait = self._step(seen)
             first = min(max(self.next - (seen - count) - 1, 0), count)
@@ -104,6 +114,8 @@ class Sample:
 
     def take_all(self, events: Sequence[FlatEvent] | pa.Table) -> None:
         """Take a batch, of a large one as many events as there is room for in all."""
+        if self.is_changing():
+            return
         with self._lock:
             self._put_rows(events, range(len(events)), min(len(events), SIZE))
 
@@ -181,6 +193,27 @@ class Sample:
                 batch = _joined([part.batch for part in parts])
                 self._encoding = kept = _Encoding(batch, dimensions, words, moves, self._taken)
             return kept.batch
+
+
+def relabelled(batch: EventBatch | None, dimension: int, relabelling: Relabelling) -> EventBatch | None:
+    """A sample with the keys of a dimension following its labels. Those in a gap become the whole of it."""
+    if batch is None:
+        return None
+    concerned = batch.dimension == dimension
+    lo, hi = batch.lo.copy(), batch.hi.copy()
+    lo[concerned] = relabelling.lows(lo[concerned])
+    hi[concerned] = relabelling.highs(hi[concerned])
+    return batch._replace(lo=lo, hi=hi)
+
+
+def renumbered(batch: EventBatch | None, numbers: npt.NDArray[np.int32]) -> EventBatch | None:
+    """A sample with the new numbers of dimensions, without the values of those that have none."""
+    if batch is None:
+        return None
+    dimension = numbers[batch.dimension]
+    kept = dimension != NOT_ASKED
+    start = np.append(0, np.cumsum(kept))[batch.start]
+    return EventBatch(start, dimension[kept], batch.lo[kept], batch.hi[kept])
 
 
 def _taken(table: pa.Table, rows: Sequence[int]) -> pa.Table:

@@ -306,7 +306,7 @@ def _flatten(cls: type[And] | type[Or], operands: Iterable[Expression]) -> tuple
 
 def _depth(operands: tuple[Expression, ...]) -> int:
     depth = 1 + max(operand.depth for operand in operands)
-    if depth > MAX_DEPTH:
+    if depth > MAX_DEPTH + 1:  # A predicate alone has depth 1, and is nested in nothing.
         raise NestingError(
             f"the expression is nested deeper than {MAX_DEPTH} levels. Hint: long flat chains of AND or OR are no problem"
         )

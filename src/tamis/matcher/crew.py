@@ -14,6 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from tamis.engine.reentry import holding
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -29,12 +31,15 @@ class _Pool:
 
     def forget(self) -> None:
         """Threads do not survive a fork."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_held = holding(self._lock)
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, labour: Callable[[], None], helpers: int) -> list[Future[None]]:
         """Let so many threads labour; fewer, or none, when Python is about to end."""
         futures: list[Future[None]] = []
+        if self._is_held():
+            return futures  # A finalizer that matches, in the midst of this.
         with self._lock:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="tamis-match")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +28,12 @@ from tamis.encoding.predicates import ends_by_dimension
 from tamis.engine.engine import Engine, Version
 from tamis.engine.found import Found, Work
 from tamis.engine.rows import Rows
-from tamis.engine.sample import Sample
+from tamis.engine.sample import Sample, relabelled, renumbered
 from tamis.engine.segment import Segment
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.snapshot import frozen
 from tamis.engine.top import keep_heaviest
+from tamis.errors import ReentryError
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
@@ -104,53 +105,85 @@ class EngineStore(Store[ClauseRows]):
 
     def _compile_with(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
-        compiler = Compiler(dimensions, self._relabel, self._scalars)
+        compiler = Compiler(dimensions, self._relabel, self._scalars, self._gate.writing)
         self._rows = RowCompiler(compiler, lambda: self._moves)
         self._plain = PlainEncoder(compiler)
+
+    def is_inside(self) -> bool:
+        return self.is_changing() or self.engine.is_changing() or self._gate.is_inside() or self.sample.is_changing()
+
+    def _check_free(self) -> None:
+        """Whoever interrupts matching may match; whoever interrupts a change would meet what is half done, or wait for ever.
+
+        Raises
+        ------
+        ReentryError
+        """
+        if self.is_changing() or self.engine.is_changing():
+            raise ReentryError
+
+    def _prepare(self) -> None:
+        """Do what must be done before events are encoded."""
+        self._check_free()
+        if not self.is_inside():  # Whoever interrupts matching must not wait for those that change.
+            self.catch_up()
+            self.flush()
 
     # -- adding and removing
 
     def compile(self, expressions: Sequence[Expression]) -> ClauseRows:
         # First what waits: its constants may move labels, and keys that are made here must not grow stale.
         self.flush()
-        return self._compile(expressions)
-
-    def _compile(self, expressions: Sequence[Expression]) -> ClauseRows:
-        with self._gate.writing():
-            return self._rows.compile(expressions)
+        return self._rows.compile(expressions)
 
     def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClauseRows:
         self.flush()
-        with self._gate.writing():
-            return self._rows.compile_rows(rows, identifiers)
+        return self._rows.compile_rows(rows, identifiers)
 
     def add(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: npt.NDArray[np.float64]) -> None:
-        slots = self._enter(identifiers, block, weights)
-        self.engine.add(clauses.of_slots(slots))
-        self.engine.publish()
+        slots = self.engine.new_slots(len(identifiers))
+        try:
+            self._enter(identifiers, slots, block, weights)
+            self.engine.add(clauses.of_slots(slots))
+            self.engine.publish()
+        except BaseException:
+            self._withdraw(identifiers, slots)
+            raise
 
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
         slot = self.engine.new_slot()
-        self.ids.add_one(identifier, slot)
-        self.sources.add_one(given, slot)
-        if slot >= len(self._weights):
-            self._weights.grow(slot + 1 - len(self._weights), fill=0.0)
-        if weight != 0.0 or self._weighted:
-            self._weights.view()[slot] = weight
-            self._weighted = True
-        row = self._plain.row(expression)
-        if row is None or not self.engine.add_plain(row, slot):
-            self._pending[slot] = expression
-            if len(self._pending) >= _MOST_PENDING:
-                self.flush()
+        try:
+            self.sources.add_one(given, slot)
+            if slot >= len(self._weights):
+                self._weights.grow(slot + 1 - len(self._weights), fill=0.0)
+            if weight != 0.0 or self._weighted:
+                self._weights.view()[slot] = weight
+                self._weighted = True
+            self.ids.add_one(identifier, slot)
+            row = self._plain.row(expression)
+            if row is None or not self.engine.add_plain(row, slot):
+                self._pending[slot] = expression
+        except BaseException:
+            self._withdraw([identifier], np.array([slot], np.int32))
+            raise
+        if len(self._pending) >= _MOST_PENDING:
+            self.flush()
 
-    def _enter(self, identifiers: list[Id], block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
-        slots = self.engine.new_slots(len(identifiers))
-        self.ids.add(identifiers, slots)
+    def _withdraw(self, identifiers: Sequence[Id], slots: npt.NDArray[np.int32]) -> None:
+        """Take back what was interrupted while it was added, as far as it had come."""
+        self.engine.settle_anew(slots)
+        for identifier, slot in zip(identifiers, slots.tolist(), strict=True):
+            self.ids.discard(identifier)
+            self._remove_slot(slot)
+        self.engine.publish()
+
+    def _enter(
+        self, identifiers: list[Id], slots: npt.NDArray[np.int32], block: Block, weights: npt.NDArray[np.float64]
+    ) -> None:
         self.sources.add(block, slots)
         if len(slots):
             self._weigh(slots, weights)
-        return slots
+        self.ids.add(identifiers, slots)
 
     def _weigh(self, slots: Any, weights: Any) -> None:
         self._weighted = self._weighted or bool(np.any(weights))
@@ -166,31 +199,57 @@ class EngineStore(Store[ClauseRows]):
         with self.lock:
             if not self._pending:
                 return
-            clauses = self._compile(list(self._pending.values()))
-            self.engine.add(clauses.of_slots(np.array(list(self._pending), np.int32)))
-            self.engine.publish()
-            # Not before: whoever finds nothing waiting relies on everything being published.
-            self._pending = {}
+            slots = np.array(list(self._pending), np.int32)
+            clauses = self._rows.compile(list(self._pending.values()))
+            try:
+                self.engine.add(clauses.of_slots(slots))
+                self.engine.publish()
+                # Not before: whoever finds nothing waiting relies on everything being published.
+                self._pending = {}
+            except BaseException:
+                left = self.engine.settle_anew(slots).tolist()
+                self._pending = {slot: self._pending[slot] for slot in left}
+                self.engine.publish()
+                raise
 
     def remove(self, identifier: Id) -> None:
-        slot = self.ids.pop(identifier)
-        self.sources.remove(slot)
+        slot = self.ids.slot(identifier)
+        try:
+            self._remove(identifier, slot)
+        except BaseException:
+            self._remove(identifier, slot)  # Interrupted: it goes nevertheless.
+            raise
+
+    def _remove(self, identifier: Id, slot: int) -> None:
+        self.ids.discard(identifier)
         if len(self.ids) == 0:
             self.clear()
             return
-        if self._pending:
-            self._pending.pop(slot, None)
-        self.engine.remove_one(slot)
+        self._remove_slot(slot)
         self._sweep_if_due(1)
 
+    def _remove_slot(self, slot: int) -> None:
+        """Let a slot go, if it is there still."""
+        self.sources.remove(slot)
+        self._pending.pop(slot, None)
+        self.engine.remove_one(slot)
+
     def replace(self, identifier: Id, clauses: ClauseRows, block: Block, weight: float) -> None:
-        old = self.ids.slot(identifier)
-        self.ids.remove(identifier)
+        old, slots = self.ids.slot(identifier), self.engine.new_slots(1)
+        try:
+            self._enter([identifier], slots, block, np.array([weight]))
+            self.engine.add(clauses.of_slots(slots))
+            self.engine.remove(np.array([old], np.int32))
+            self.engine.publish()
+        except BaseException:
+            if self.engine.lives(old):
+                self._withdraw([identifier], slots)
+                self.ids.add_one(identifier, old)
+            else:
+                self.engine.publish()
+                self.sources.remove(old)
+            raise
         self.sources.remove(old)
-        slots = self._enter([identifier], block, np.array([weight]))
-        self.engine.add(clauses.of_slots(slots))
-        self.engine.remove(np.array([old], np.int32))
-        self.engine.publish()
         self._sweep_if_due(1)
 
     def clear(self) -> None:
@@ -203,7 +262,7 @@ class EngineStore(Store[ClauseRows]):
 
     def contents(self) -> Contents:
         """What there is now; it stays as it is, whatever changes afterwards."""
-        with self.lock:
+        with self.changing():
             self.flush()
             slots = self.ids.slots()
             alive = np.zeros(len(self._weights), np.bool_)
@@ -232,10 +291,26 @@ class EngineStore(Store[ClauseRows]):
             self.engine.restore(contents.segments, contents.rows, contents.alive)
 
     def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
-        """Keys of a dimension move: those that are stored follow. Whoever encodes waits meanwhile."""
-        self._moves += 1
-        self.engine.relabel(dimension, relabelling)
-        self.engine.publish()
+        """Keys of a dimension move: those that are stored follow. Whoever encodes waits only while they change places."""
+        sample = relabelled(self._sampled(), dimension, relabelling)
+        with self.engine.rewriting(lambda rows: rows.relabelled(dimension, relabelling), sample) as rewritten:
+
+            def move() -> None:
+                relabelling.carry_out()
+                self._moves += 1
+                self.engine.put(rewritten)
+
+            self._at_once(move)
+
+    def _at_once(self, change: Callable[[], None]) -> None:
+        """Change dimensions, and what goes with them, while nobody encodes. If that is interrupted, it is done once more: it
+        has to do no harm then."""
+        with self._gate.writing():
+            try:
+                change()
+            except BaseException:
+                change()
+                raise
 
     def _sweep_if_due(self, gone: int) -> None:
         self._gone += gone
@@ -246,32 +321,40 @@ class EngineStore(Store[ClauseRows]):
     def _sweep(self) -> None:
         """Forget the constants that no living subscription needs, and dimensions once most are idle.
 
-        Keys stay as they are, so rows need no change, unless dimensions are numbered anew. Whoever encodes waits meanwhile.
+        Keys stay as they are, so rows need no change, unless dimensions are numbered anew. What takes long is done aside.
         """
         rows = self.engine.living()
         ends = list(ends_by_dimension((rows.table.predicates, rows.programs.predicates)))
         used = [number for number, _, _ in ends]
         idle = sorted(set(range(len(self.dimensions))) - set(used))
-        with self._gate.writing():
-            for number, lows, highs in ends:
-                self.dimensions[number].keep(lows, highs)
-            nothing = np.zeros(0, np.int64)
-            for number in idle:
-                self.dimensions[number].keep(nothing, nothing)
-            if len(idle) <= len(used):
-                self._compile_with(self.dimensions)
-                return
-            dimensions, numbers = self.dimensions.kept(used)
-            self._compile_with(dimensions)
-            self.sample.forget_encoding()
-            self.engine.renumber(numbers)
-            self.engine.publish()
+        nothing = np.zeros(0, np.int64)
+        keepings = [self.dimensions[number].keeping(lows, highs) for number, lows, highs in ends]
+        keepings += [self.dimensions[number].keeping(nothing, nothing) for number in idle]
+        if len(idle) <= len(used):
+            self._at_once(lambda: self._forget(keepings, self.dimensions))
+            return
+        old, numbers = self.dimensions, self.dimensions.numbers_if_kept(used)
+        sample = renumbered(self._sampled(), numbers)
+        with self.engine.rewriting(lambda rows: rows.renumbered(numbers), sample) as rewritten:
+
+            def renumber() -> None:
+                self._forget(keepings, old.kept(used))
+                self.sample.forget_encoding()
+                self.engine.put(rewritten)
+
+            self._at_once(renumber)
+
+    def _forget(self, keepings: Sequence[Callable[[], None]], dimensions: Dimensions) -> None:
+        """Forget constants, and go on with these dimensions."""
+        for keep in keepings:
+            keep()
+        self._compile_with(dimensions)
 
     # -- matching
 
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
-        if self._pending:
-            self.flush()
+        if self._pending or self._late or self.is_changing() or self.engine.is_changing():
+            self._prepare()
         singles = self.engine.singles
         single = singles.free or singles.new()
         singles.free = None
@@ -314,13 +397,13 @@ class EngineStore(Store[ClauseRows]):
         return *seen, encoded.mismatched
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
-        self.flush()
+        self._prepare()
         with self._gate.reading():
             seen = self._seen([encode_flat(events, self.dimensions)])
         return self._matched(seen, events, threads, k)
 
     def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
-        self.flush()
+        self._prepare()
         with self._gate.reading():
             seen = self._seen(self._encoded(TableEncoder(events, self.dimensions, schema), len(events), threads))
         return self._matched(seen, events, threads, k)
@@ -356,6 +439,7 @@ class EngineStore(Store[ClauseRows]):
     # -- learning from events
 
     def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
+        self._check_free()
         if isinstance(events, pa.Table):
             with self._gate.reading():
                 encode_table(events, self.dimensions, schema)  # what is wrong with it is found here
@@ -363,7 +447,7 @@ class EngineStore(Store[ClauseRows]):
 
     def _sampled(self) -> EventBatch | None:
         """The sample in keys. Labels that move have everything built anew, by whoever has the gate already."""
-        if self._gate.is_mine():
+        if self._gate.is_writer():
             return self.sample.encoded(self.dimensions, self._moves)
         with self._gate.reading():
             return self.sample.encoded(self.dimensions, self._moves)
@@ -378,7 +462,7 @@ class EngineStore(Store[ClauseRows]):
         return plan_of(identifier, *self.engine.accesses(self.ids.slot(identifier)), self.dimensions, self._scalars)
 
     def stats(self) -> dict[str, Any]:
-        self.flush()
+        self._prepare()
         engine = self.engine.stats() | {"sample": len(self.sample)}
         return {
             "index": self.name,

@@ -216,28 +216,14 @@ class Ids:
             return len(self._numbers)
         return len(self._texts) if self._stored is None or self._listed() else len(self._stored.column)
 
-    def remove(self, identifier: Id) -> None:
-        del self._slots[identifier]
+    def discard(self, identifier: object) -> None:
+        """Remove an id, if it is there."""
+        self._slots.pop(plain_id(identifier), None)
 
     @property
     def numbers(self) -> npt.NDArray[np.int64] | None:
         """The ids by slot, and perhaps more behind them, where they are int; None where they are str, or there are none."""
         return self._numbers.data if self.type is int else None
-
-    def pop(self, identifier: object) -> int:
-        """Remove an id; returns its slot.
-
-        Raises
-        ------
-        UnknownIdError, IdTypeError
-        """
-        plain = plain_id(identifier)
-        if type(plain) is not self.type:
-            self._checked(plain, self.type)
-        slot = self._slots.pop(plain, None)
-        if slot is None:
-            raise UnknownIdError(identifier)
-        return slot
 
     def name(self, slots: npt.NDArray[Any]) -> list[Id]:
         """The ids of slots, as a list."""

@@ -181,7 +181,7 @@ class IndexStore(Store[Clauses]):
         self.flush()
         slot = self.ids.slot(identifier)
         died = self.owners.remove(slot)
-        self.ids.remove(identifier)
+        self.ids.discard(identifier)
         self.sources.remove(slot)
         self.conjunctions -= len(died)
         self.index.delete(died)
@@ -221,14 +221,16 @@ class IndexStore(Store[Clauses]):
         parts = (predicates, self.programs.view().predicates)
         used = []
         for number, lows, highs in ends_by_dimension(parts):
-            self.dimensions[number].keep(lows, highs)
+            self.dimensions[number].keeping(lows, highs)()
             used.append(number)
-        self.dimensions, renumbered = self.dimensions.kept(used)
+        renumbered = self.dimensions.numbers_if_kept(used)
+        self.dimensions = self.dimensions.kept(used)
         for part in parts:
             part.dimension[:] = renumbered[part.dimension]
 
     def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Keys of a dimension move: those that are stored follow, and the index is built anew."""
+        relabelling.carry_out()
         self.table.relabel(dimension, relabelling)
         self.programs.relabel(dimension, relabelling)
         self.index = self._index_type(self.table)
@@ -237,18 +239,18 @@ class IndexStore(Store[Clauses]):
     # -- matching
 
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
-        with self.lock:
+        with self.changing():
             self.flush()
             matched = self._matched(encode_event(event, self.dimensions), k)
             return self.ids.name(matched.slots)
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
-        with self.lock:
+        with self.changing():
             self.flush()
             return self._matched(encode_flat(events, self.dimensions), k)
 
     def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
-        with self.lock:
+        with self.changing():
             self.flush()
             return self._matched(encode_table(events, self.dimensions, schema), k)
 
@@ -283,7 +285,8 @@ class IndexStore(Store[Clauses]):
     def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
         """Events are checked, and nothing is learned: an index here has no plans."""
         if isinstance(events, pa.Table):
-            encode_table(events, self.dimensions, schema)
+            with self.changing():
+                encode_table(events, self.dimensions, schema)
 
     def optimize(self) -> None:
         """There is nothing to plan."""
@@ -292,7 +295,8 @@ class IndexStore(Store[Clauses]):
         return Plan(identifier, (), SCANNED)
 
     def stats(self) -> dict[str, Any]:
-        self.flush()
+        with self.changing():
+            self.flush()
         return {
             "index": self.index.name,
             "subscriptions": len(self),

@@ -84,7 +84,7 @@ class Matcher:
         read = self._read(expression)
         weighs = plain_weight(weight)
         store = self._store
-        with store.lock:
+        with store.changing():
             store.add_one(store.ids.check_one(id), read, _kept(expression, read), weighs)
 
     def add_many(self, ids: Iterable[Id], expressions: Iterable[Any], weights: Iterable[float] | None = None) -> None:
@@ -95,8 +95,11 @@ class Matcher:
         DuplicateIdError, IdTypeError, ExpressionError, OptionError
             The error names the subscription.
         """
-        with self._store.lock:
-            self._add_many(ids, expressions, weights)
+        # What makes them, one by one, may use the matcher.
+        identifiers, given = _listed(ids), _listed(expressions)
+        weighs = None if weights is None else _listed(weights)
+        with self._store.changing():
+            self._add_many(identifiers, given, weighs)
 
     def _add_many(self, ids: Iterable[Id], expressions: Iterable[Any], weights: Iterable[float] | None) -> None:
         identifiers = self._store.ids.check_new(ids)
@@ -138,7 +141,7 @@ class Matcher:
             raise TableError(
                 f"the columns must be 'id', either 'expression' or 'predicates', and perhaps 'weight'; they are {names}"
             )
-        with arrow_errors(), self._store.lock:
+        with arrow_errors(), self._store.changing():
             identifiers = self._store.ids.check_new(_ids_of(arrow.column("id")))
             weights = weights_of(arrow.column("weight")) if "weight" in names else None
             if forms[0] == "expression":
@@ -160,12 +163,13 @@ class Matcher:
     def remove(self, id: Id) -> None:
         """Remove a subscription.
 
+        A finalizer may do it, which Python runs anywhere: in the midst of another call it takes effect when the next one begins.
+
         Raises
         ------
         UnknownIdError, IdTypeError
         """
-        with self._store.lock:
-            self._store.remove(id)
+        self._store.remove_or_defer(id)
 
     def replace(self, id: Id, expression: Any, weight: float = 0.0) -> None:
         """Give a subscription another expression and weight; if one is wrong, the old ones stay.
@@ -176,15 +180,17 @@ class Matcher:
         """
         read = self._read(expression)
         weighs = plain_weight(weight)
-        with self._store.lock:
+        with self._store.changing():
             self._store.ids.slot(id)
             clauses = self._store.compile([read])
             self._store.replace(plain_id(id), clauses, GivenExpressions([_kept(expression, read)]), weighs)
 
     def __len__(self) -> int:
+        self._store.catch_up()
         return len(self._store)
 
     def __contains__(self, id: object) -> bool:
+        self._store.catch_up()
         return id in self._store.ids
 
     def match(self, event: Mapping[str, Any], k: int | None = None) -> list[Id]:
@@ -234,10 +240,14 @@ class Matcher:
 
         Raises
         ------
-        EventError, TableError
+        EventError, TableError, OptionError
         """
         if not is_iterable(batches) or isinstance(batches, Mapping):
             raise EventError(f"batches are an iterable of tables or lists of events, not {type(batches).__name__}")
+        plain_threads(threads, 0)
+        return self._matched_batches(batches, threads, None if k is None else plain_limit(k))
+
+    def _matched_batches(self, batches: Iterable[Any], threads: int | None, k: int | None) -> Iterator[pa.Table]:
         first = 0
         for batch in batches:
             read = read_events(batch)
@@ -271,7 +281,7 @@ class Matcher:
         ------
         UnknownIdError, IdTypeError, EventError
         """
-        with self._store.lock:
+        with self._store.changing():
             expression = self._store.sources.expression(self._store.ids.slot(id))
         return explain(expression, event)
 
@@ -306,7 +316,7 @@ class Matcher:
         It takes about as long as adding them did, in the calling thread; other threads match meanwhile. Where events have
         changed much this happens by itself, part by part.
         """
-        with self._store.lock:
+        with self._store.changing():
             self._store.optimize()
 
     def plan(self, id: Id) -> Plan:
@@ -316,7 +326,7 @@ class Matcher:
         ------
         UnknownIdError, IdTypeError
         """
-        with self._store.lock:
+        with self._store.changing():
             self._store.ids.slot(id)
             return self._store.plan(plain_id(id))
 
@@ -383,6 +393,11 @@ class Matcher:
             for row, event in enumerate(events):
                 self._schema.check_event(event, first + row)
         return self._store.match_flat(events, workers, limit)
+
+
+def _listed(given: Any) -> Any:
+    """All there is in an iterable; anything else as it is."""
+    return list(given) if is_iterable(given) else given
 
 
 def _kept(given: Any, read: Expression) -> str | Expression:

@@ -150,20 +150,23 @@ class Sources:
         missing = max(int(slots.max()) + 1 - len(self._block), 0)
         self._block.grow(missing, fill=_ALONE)
         self._row.grow(missing)
-        self._block.view()[slots] = self._next
-        self._row.view()[slots] = np.arange(len(slots))
+        # In this order: should it be interrupted, `remove` takes back as much as there is.
         self._blocks[self._next] = block
         self._alive[self._next] = len(slots)
+        self._row.view()[slots] = np.arange(len(slots))
+        self._block.view()[slots] = self._next
         self._next += 1
 
     def add_one(self, given: str | Expression, slot: int) -> None:
         self._alone[slot] = given
 
     def remove(self, slot: int) -> None:
-        """Forget an expression; a block goes with the last of its expressions."""
-        if self._alone.pop(slot, None) is not None:
+        """Forget an expression, if it is there; a block goes with the last of its expressions."""
+        if self._alone.pop(slot, None) is not None or slot >= len(self._block):
             return
         block = int(self._block.view()[slot])
+        if block == _ALONE:
+            return
         self._block.view()[slot] = _ALONE
         self._alive[block] -= 1
         if self._alive[block] == 0:

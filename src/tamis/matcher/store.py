@@ -1,14 +1,17 @@
 """What a matcher keeps its subscriptions in: ids, expressions and dimensions, over the engine or over an index.
 
 A *slot* is a subscription's number. Everything that can fail happens before the first change, so a call that adds many adds
-all or none. A subscription that is added alone may wait to be compiled together with others until something needs it.
+all or none. A subscription that is added alone may wait to be compiled together with others until something needs it. One that
+is removed in the midst of another call, by a finalizer, goes when the next call begins.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.predicate_rows import PredicateRows
+from tamis.engine.reentry import holding
+from tamis.errors import ReentryError
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
@@ -55,9 +60,53 @@ class Store(ABC, Generic[ClausesT]):
     def __init__(self) -> None:
         self.lock = threading.RLock()
         """Whoever changes the store holds it."""
+        self.is_changing = holding(self.lock)
+        """Whether the calling thread changes the store."""
+        self._late: deque[Id] = deque()
+        """What is to be removed as soon as that can be."""
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def is_inside(self) -> bool:
+        """Whether the calling thread is in the midst of something, which a finalizer or a signal handler interrupts."""
+        return self.is_changing()
+
+    def changing(self) -> AbstractContextManager[bool]:
+        """The lock, for whoever is going to change the store: nobody does so twice at once.
+
+        Raises
+        ------
+        ReentryError
+        """
+        if self.is_inside():
+            raise ReentryError
+        self.catch_up()
+        return self.lock
+
+    def remove_or_defer(self, identifier: Id) -> None:
+        """Remove a subscription: now, or if that cannot be, then before anything else is done.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
+        if self.is_inside():
+            self.ids.slot(identifier)
+            self._late.append(identifier)
+            return
+        with self.changing():
+            self.remove(identifier)
+
+    def catch_up(self) -> None:
+        """Remove what could not be removed when it was asked for."""
+        if not self._late or self.is_inside():
+            return
+        with self.lock:
+            while self._late:
+                identifier = self._late.popleft()
+                if identifier in self.ids:
+                    self.remove(identifier)
 
     @abstractmethod
     def compile(self, expressions: Sequence[Expression]) -> ClausesT:

@@ -1,0 +1,267 @@
+"""Calls that come in the midst of others: from finalizers, signal handlers and interrupts."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import random
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import tamis
+from tamis import Matcher
+from tamis.errors import ReentryError, UnknownIdError
+from tamis.matcher.engine_store import EngineStore
+
+SIMPLE = "a = {0} AND b < {1}"
+TREE = "a = {0} OR b = {1}"
+EVENT = {"a": 1, "b": 5}
+
+
+class Owner:
+    """Goes when the garbage is collected, since it is part of a cycle."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@contextmanager
+def collecting_often() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(5, 1, 1)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def store_of(matcher: Matcher) -> EngineStore:
+    assert isinstance(matcher._store, EngineStore)
+    return matcher._store
+
+
+def wanted(matcher: Matcher, expressions: dict[Any, str], event: dict[str, Any]) -> list[Any]:
+    return sorted(
+        identifier
+        for identifier, expression in expressions.items()
+        if identifier in matcher and tamis.evaluate(tamis.parse(expression), event) is True
+    )
+
+
+def check_owners(index: str, shape: str, count: int) -> None:
+    """Let so many subscriptions come, and go with their owners."""
+    matcher = Matcher(index)
+    expressions = {0: "a = 1"}
+    there = {0}
+    matcher.add(0, expressions[0])
+
+    def remove(identifier: int) -> None:
+        matcher.remove(identifier)
+        there.discard(identifier)
+
+    for number in range(1, count):
+        owner = Owner()
+        expressions[number] = shape.format(number % 3, number)
+        there.add(number)
+        matcher.add(number, expressions[number])
+        weakref.finalize(owner, remove, number)
+        del owner
+        matcher.match(EVENT)
+        if number % 50 == 0:
+            matcher.match_batch([EVENT, {"b": number}])
+    gc.collect()
+    assert len(matcher) == len(there) < 10
+    assert {number for number in expressions if number in matcher} == there
+    assert sorted(matcher.match(EVENT)) == wanted(matcher, expressions, EVENT)
+
+
+@pytest.mark.parametrize("index", ["auto", "scan"])
+@pytest.mark.parametrize("shape", [SIMPLE, TREE])
+def test_subscriptions_go_with_their_owners(index: str, shape: str) -> None:
+    check_owners(
+        index, shape, 300
+    )  # Kernels are compiled here, which would take long where garbage is collected often.
+    with collecting_often():
+        check_owners(index, shape, 1500)
+
+
+def test_who_interrupts_matching_may_match_and_remove() -> None:
+    matcher = Matcher()
+    matcher.add_many(range(10), ["a = 1"] * 10)
+    store = store_of(matcher)
+    with store._gate.lock:
+        matcher.remove(3)
+        with pytest.raises(UnknownIdError):
+            matcher.remove(99)
+        assert len(matcher.match({"a": 1})) == 10
+        assert matcher.match_batch([{"a": 1}]).num_rows == 10
+        with pytest.raises(ReentryError, match="only remove"):
+            matcher.add(11, "a = 1")
+    assert 3 not in matcher
+    assert len(matcher) == 9
+    assert 3 not in matcher.match({"a": 1})
+
+
+def test_who_interrupts_a_change_may_only_remove() -> None:
+    for index in ("auto", "scan"):
+        matcher = Matcher(index)
+        matcher.add_many(range(10), ["a = 1"] * 10)
+        calls: list[Callable[[], Any]] = [
+            partial(matcher.match, {"a": 1}),
+            partial(matcher.match_batch, [{"a": 1}]),
+            partial(matcher.add, 11, "a = 1"),
+            partial(matcher.add_many, [11], ["a = 1"]),
+            partial(matcher.replace, 1, "a = 2"),
+            matcher.stats,
+        ]
+        with matcher._store.lock:
+            for call in calls:
+                with pytest.raises(ReentryError):
+                    call()
+            matcher.remove(3)
+            matcher.remove(3)  # twice before the first takes effect: nothing is wrong with that
+        assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_what_makes_subscriptions_may_use_the_matcher() -> None:
+    matcher = Matcher()
+    matcher.add("x", "a = 1")
+    expressions = (f"a = {len(matcher.match({'a': 1}))}" for _ in range(3))
+    matcher.add_many((f"s{number}" for number in range(len(matcher) + 2)), expressions)
+    assert sorted(matcher.match({"a": 1})) == ["s0", "s1", "s2", "x"]
+
+
+def test_who_reads_may_read_while_a_writer_waits() -> None:
+    matcher = Matcher()
+    matcher.add("x", "a = 1")
+    matcher.match({"a": 1})
+    gate = store_of(matcher)._gate
+    with gate.reading():
+        writer = threading.Thread(target=lambda: matcher.add_many(["y"], ["new = 'constant'"]), daemon=True)
+        writer.start()
+        while not gate._writers:
+            pass
+        assert matcher.match_batch([{"a": 1}]).num_rows == 1
+        assert matcher.match({"a": 1}) == ["x"]
+    writer.join()
+    assert sorted(matcher.match({"a": 1, "new": "constant"})) == ["x", "y"]
+
+
+@cache
+def untouched_lines(file: str) -> set[int]:
+    """The lines of a file that are not interrupted here.
+
+    Python itself takes no interrupt at the beginning of a `try`, and none when a `with` is left before what it held is let go.
+    In a `finally` it might, in some microseconds, and nothing written in Python can help that.
+    """
+    lines: set[int] = set()
+    for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.With | ast.Try):
+            lines.add(node.lineno)
+        if isinstance(node, ast.Try):
+            lines.update(line for each in node.finalbody for line in range(each.lineno, (each.end_lineno or 0) + 1))
+    return lines
+
+
+def interrupted(call: Callable[[], Any], at: int) -> str:
+    """Interrupt a call before the line of Tamis that comes as the `at`-th; returns where that is, "" if it was done before."""
+    lines, place = 0, ""
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines, place
+        file = frame.f_code.co_filename
+        if "tamis" not in file:
+            return None
+        if event == "line" and frame.f_lineno not in untouched_lines(file):
+            lines += 1
+            if lines == at:
+                place = f"{file}:{frame.f_lineno}"
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return place
+
+
+EXPRESSIONS = {
+    0: "a = 1 AND b < 7",
+    1: "a = 1 OR b = 5",
+    2: "name = 'x' AND a = 1",
+    3: "name LIKE '%y%' OR a = 1",
+    4: "a = 1",
+}
+NEW = {5: "a = 1 AND b < 8", 6: "a = 1 OR name = 'new'", 7: "name LIKE '%new%'"}
+EVENTS: list[dict[str, Any]] = [EVENT, {"a": 1, "b": 9, "name": "xyz"}, {"a": 2, "b": 5, "name": "new"}]
+
+
+def add_and_match(matcher: Matcher) -> None:
+    matcher.add(7, NEW[7])
+    matcher.match(EVENTS[2])
+
+
+def remove_all(matcher: Matcher) -> None:
+    for number in EXPRESSIONS:
+        matcher.remove(number)
+
+
+CALLS: dict[str, Callable[[Matcher], Any]] = {
+    "add a plain one": lambda matcher: matcher.add(5, NEW[5]),
+    "add another": lambda matcher: matcher.add(6, NEW[6]),
+    "add and match": add_and_match,
+    "add many": lambda matcher: matcher.add_many(NEW.keys(), NEW.values()),
+    "remove": lambda matcher: matcher.remove(0),
+    "remove another": lambda matcher: matcher.remove(1),
+    "remove all": remove_all,
+    "replace": lambda matcher: matcher.replace(4, "a = 2"),
+    "match": lambda matcher: matcher.match(EVENT),
+    "match a batch": lambda matcher: matcher.match_batch(EVENTS),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
+    at, chance = 0, random.Random(name)
+    while True:
+        at += 1
+        matcher = Matcher()
+        matcher.add_many(list(EXPRESSIONS)[:3], list(EXPRESSIONS.values())[:3])
+        matcher.match(EVENT)
+        for number in (3, 4):
+            matcher.add(number, EXPRESSIONS[number])
+        if chance.random() < 0.5:
+            matcher.match(EVENT)
+        place = interrupted(partial(CALLS[name], matcher), at)
+        if not place:
+            break
+        forms = [{**EXPRESSIONS, **NEW}]
+        if name == "replace":
+            forms.append({**EXPRESSIONS, 4: "a = 2"})
+        if name == "add many":
+            assert sum(number in matcher for number in NEW) in (0, len(NEW)), place
+        for _ in range(2):
+            found = [sorted(matcher.match(event)) for event in EVENTS]
+            assert found in [[wanted(matcher, form, event) for event in EVENTS] for form in forms], place
+            together = [matcher.match_batch([event])["subscription"].to_pylist() for event in EVENTS]
+            assert [sorted(each) for each in together] == found, place
+            matcher.add(100 + _, "z = 1")  # it goes on
+        for number in [number for number in (*EXPRESSIONS, *NEW) if number in matcher]:
+            matcher.remove(number)
+        assert [matcher.match(event) for event in EVENTS] == [[], [], []], place
+    assert at > 20
