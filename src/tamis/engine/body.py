@@ -73,6 +73,8 @@ class Lookup(NamedTuple):
     shift: npt.NDArray[np.uint8]
     whole: npt.NDArray[np.int64]
     """For every whole number of the dimensions that have a table: its space, and begin and size of its list: see `whole_word`."""
+    brief: npt.NDArray[np.int64]
+    """For every dimension of the matcher what a plain event needs to find a whole number in `whole`: see `_brief`."""
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
@@ -125,24 +127,24 @@ def packed_body(body: Body) -> Packed:
 def unpacked_body(given: Any) -> Any:
     """Lookup, directory, entries, points, roll, runs, entries of runs, records, and the numbers of cells and dimensions."""
     return (
-        (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4), i8(given, 5)),
-        (u4(given, 6), u4(given, 7)),
-        (u4(given, 8), u4(given, 9)),
-        (i8(given, 10), i8(given, 11), i4(given, 12)),
-        (i8(given, 13), i8(given, 14)),
+        (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4), i8(given, 5), i8(given, 6)),
+        (u4(given, 7), u4(given, 8)),
+        (u4(given, 9), u4(given, 10)),
+        (i8(given, 11), i8(given, 12), i4(given, 13)),
+        (i8(given, 14), i8(given, 15)),
         Runs(
-            i8(given, 15),
-            i4(given, 16),
-            u1(given, 17),
-            b1(given, 18),
-            i8(given, 19),
+            i8(given, 16),
+            i4(given, 17),
+            u1(given, 18),
+            b1(given, 19),
             i8(given, 20),
             i8(given, 21),
             i8(given, 22),
+            i8(given, 23),
         ),
-        u4(given, 23),
         u4(given, 24),
-        (given[50], given[51]),
+        u4(given, 25),
+        (given[52], given[53]),
     )
 
 
@@ -193,14 +195,16 @@ def build(
     if has_second:
         _filter_words(plain.row, plan.second, coded, nothing, second)
     directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
+    about = _about(scales, coded, directory, sides)
     body = Body(
         Lookup(
             scales.local,
-            _about(scales, coded, directory, sides),
+            about,
             scales.cuts,
             scales.table,
             scales.shift,
             _whole_words(scales, directory),
+            _brief(scales, about),
         ),
         directory,
         entry,
@@ -304,6 +308,25 @@ def _about(
         np.where(scales.shift_at < 0, -1, scales.shift_at | (EDGES * coded.edges) | (ENROLLED * coded.enrolled)),
     )
     return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
+
+
+def _brief(scales: Scales, about: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Two words for every dimension of the matcher; four dimensions share a cache line.
+
+    lowest << 32 | wholes          0 where a table lies too far for this: then whole numbers are found as others are
+    place in `whole` << 33 | has it other lists than those of its spaces? << 32 | dimension here          -1: there is none
+    """
+    lines = about.reshape(-1, 8)
+    lowest, wholes, place = lines[:, LOWEST], lines[:, WHOLES], lines[:, AT] >> 1
+    near = (wholes > 0) & (np.abs(lowest) < 1 << 31) & (place < 1 << 30)
+    presence = lines[:, PRESENCE]
+    has_more = (lines[:, SIDES] | (((presence >> 32) ^ presence) & (HAS_RUNS - 1))) != 0
+    words = np.full((len(scales.local) + 1, 2), -1, np.int64)
+    there = np.flatnonzero(scales.local >= 0)
+    at = scales.local[there]
+    words[there, 0] = np.where(near, (lowest << 32) | wholes, 0)[at]
+    words[there, 1] = (np.where(near, place << 33, 0) | (has_more.astype(np.int64) << 32) | np.arange(len(lines)))[at]
+    return words.ravel()
 
 
 def _runs(

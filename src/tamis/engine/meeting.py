@@ -89,29 +89,29 @@ def _rank(values: Any, lookup: Any, event: Any) -> tuple[int, int]:
     Returns how many dimensions there are, and how many of these have lists besides those of their spaces; -1 if it is not plain.
     """
     v_begin, v_end, v_dimension, v_lo, v_hi = values
-    local, about, _, _, _, whole = lookup
+    whole, brief = lookup[5], lookup[6]
     touched, place, listed = event[5], event[8], event[9]
     count, more, before = 0, 0, -1
     for v in range(v_begin, v_end):
-        d = v_dimension[UP(v)]
+        d = I64(v_dimension[UP(v)])
         key = v_lo[UP(v)]
         if v_hi[UP(v)] != key or d == before:
             return -1, 0
         before = d
-        if d >= len(local) or local[UP(d)] < 0:
+        d = min(d, len(brief) // 2 - 1)  # The last of them is none of the segment's.
+        bounds, word = brief[UP(2 * d)], brief[UP(2 * d + 1)]
+        if word < 0:
             continue
-        line = I64(local[UP(d)]) * 8
-        touched[UP(count)] = local[UP(d)]
+        touched[UP(count)] = word & 0xFFFFFFFF
         number = number_of(key)
         number = number if abs(number) < FARTHEST_WHOLE else 0.5
-        at = I64(number) - about[UP(line + LOWEST)]
-        found = (F64(I64(number)) == number) & (at >= 0) & (at < about[UP(line + WHOLES)])
-        at = at + (about[UP(line + AT)] >> 1) if found else v_begin + ~v
+        at = I64(number) - (bounds >> 32)
+        found = (F64(I64(number)) == number) & (at >= 0) & (at < bounds & 0xFFFFFFFF)
+        at = at + (word >> 33) if found else v_begin + ~v
         place[UP(count)] = at
         prefetch(whole, max(at, 0))
         listed[UP(more)] = count
-        here = about[UP(line + PRESENCE)]
-        more += I64((about[UP(line + SIDES)] | (((here >> 32) ^ here) & _BEGIN)) != 0)
+        more += (word >> 32) & 1
         count += 1
     return count, more
 
@@ -161,7 +161,7 @@ def load_wide(
     `noted` says whether it is, and how many lists and runs it has; the numbers are returned.
     """
     v_begin, v_end, v_dimension, v_lo, v_hi = values
-    local, about, cuts, _, shift, _ = lookup
+    local, about, cuts, _, shift, _, _ = lookup
     seen, low, high, first = event[2], event[3], event[4], event[6]
     plain, lists, passed = noted
     lines, enrolled = roll
@@ -233,7 +233,7 @@ def _list(begins: Any, number: int) -> tuple[int, int, bool]:
 
 @inlined
 def _space(lookup: Any, dimension: int, key: int) -> int:
-    _, about, cuts, table, _, _ = lookup
+    _, about, cuts, table, _, _, _ = lookup
     line = dimension * 8
     at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
     if blocks == 0:
