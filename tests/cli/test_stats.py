@@ -26,12 +26,13 @@ def test_figures_as_text(index: Path) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"{index}: 1,100 subscriptions, 0.")
-    shown = dict(line.split(maxsplit=1) for line in lines[1:7] if "delta" not in line)
+    shown = dict(line.split(maxsplit=1) for line in lines[1:8] if "delta" not in line)
     assert shown["dimensions"] == "2"
     assert shown["dead"] == "1"
+    assert shown["expected"].endswith(" candidates per event")
     assert shown["schema"] == "2 attributes"
     assert shown["segments"] == "1"
-    assert lines[7].startswith("  segment 0     1,100 rows, ")
+    assert lines[8].startswith("  segment 0     1,100 rows, ")
 
 
 def test_figures_as_json(index: Path) -> None:

@@ -446,7 +446,7 @@ class EngineStore(Store[ClauseRows]):
         self.sample.take_all(events)
 
     def _sampled(self) -> EventBatch | None:
-        """The sample in keys. Labels that move have everything built anew, by whoever has the gate already."""
+        """The sample in keys. Whoever restores a snapshot asks for it while having the gate."""
         if self._gate.is_writer():
             return self.sample.encoded(self.dimensions, self._moves)
         with self._gate.reading():
