@@ -87,7 +87,7 @@ def test_keys_follow_their_labels_and_equal_conjunctions_are_still_found() -> No
     table = ConjunctionTable()
     gap = Leaf(7, Mode.SOME, ((-100, 19), (21, 39)))
     table.intern(rows([Leaf(7, Mode.SOME, points([20]))], [gap], [Leaf(8, Mode.SOME, points([20]))]))
-    table.relabel(7, Relabelling(Labels(0, 1000), [], np.array([20, 40]), np.array([300, 600])))
+    table.relabel(7, Relabelling(Labels(0, 1000), [], [], np.array([20, 40]), np.array([300, 600])))
     moved = Leaf(7, Mode.SOME, ((-100, 299), (301, 599)))
     expected = [[Leaf(7, Mode.SOME, points([300]))], [moved], [Leaf(8, Mode.SOME, points([20]))]]
     assert read(table) == expected

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tamis.encoding import events, one_event
 from tamis.encoding.compile import Compiler
 from tamis.encoding.dimensions import Dimensions, Facet
-from tamis.encoding.events import EncodedEvents, EventBatch, encode_event, encode_flat
+from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat, encode_plain
 from tamis.encoding.keys import INT_EXACT, ascend, double_code
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
 from tamis.encoding.packed import address_of
@@ -86,6 +86,12 @@ class Frozen(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.inner)
+
+
+def encode_event(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEvents:
+    """One event as stores encode it."""
+    encoded = encode_plain(event, dimensions)
+    return encode_flat([flatten(event)], dimensions) if encoded is None else encoded
 
 
 def dimensions_of(*expressions: str | Expression) -> Dimensions:

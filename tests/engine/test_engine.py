@@ -201,7 +201,7 @@ def test_slots_are_given_again_after_labels_moved() -> None:
     engine.remove(dead)
     engine.publish()
     engine.optimize()
-    moved = Relabelling(Labels(0, 100), [], np.array([2]), np.array([50]))
+    moved = Relabelling(Labels(0, 100), [], [], np.array([2]), np.array([50]))
     with engine.rewriting(lambda rows: rows.relabelled(0, moved), None) as rewritten:
         engine.put(rewritten)
     del version
@@ -281,7 +281,7 @@ def test_keys_follow_labels_in_all_parts() -> None:
             expected += slots.tolist()
     engine.publish()
     version = engine.version
-    moved = Relabelling(Labels(0, 100), [], np.array([2, 4, 6]), np.array([20, 40, 60]))
+    moved = Relabelling(Labels(0, 100), [], [], np.array([2, 4, 6]), np.array([20, 40, 60]))
     with engine.rewriting(lambda rows: rows.relabelled(0, moved), None) as rewritten:
         engine.put(rewritten)
     above = sorted(slot for place, slot in enumerate(expected) if place % 3 < 2)

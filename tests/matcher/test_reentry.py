@@ -265,3 +265,15 @@ def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
             matcher.remove(number)
         assert [matcher.match(event) for event in EVENTS] == [[], [], []], place
     assert at > 20
+
+
+@pytest.mark.parametrize("index", ["auto", "scan"])
+def test_an_event_may_be_made_by_matching_others(index: str) -> None:
+    matcher = Matcher(index)
+    matcher.add_many(["x", "y"], ["a = 1", "b = 2"])
+
+    class Enriched(dict[str, Any]):
+        def items(self) -> Any:
+            return {"a": len(matcher.match({"b": 2}))}.items()
+
+    assert matcher.match(Enriched(a=0)) == ["x"]

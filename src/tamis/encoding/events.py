@@ -70,20 +70,11 @@ def has_several(batch: EventBatch) -> bool:
     return bool(repeated.any())
 
 
-def encode_event(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEvents:
-    """Encode one event as it was given: the same as flattening it first, and several times as fast where it is plain.
-
-    Raises
-    ------
-    EventError
-        See `language.event.flatten`.
-    """
-    encoded = encode_plain(event, dimensions)
-    return encode_flat([flatten(event)], dimensions) if encoded is None else encoded
-
-
 def encode_plain(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEvents | None:
-    """The same; None for an event that must be flattened first, which may run anybody's code."""
+    """Encode one event as it was given: the same as flattening it first, and several times as fast.
+
+    None for an event that must be flattened, which may run anybody's code.
+    """
     plain = plain_values(event, dimensions) if type(event) is dict else None
     return None if plain is None else _row(plain, dimensions)
 

@@ -45,11 +45,13 @@ class Relabelling:
 
     labels: Labels
     constants: list[Any]
+    spread: list[int]
+    """The labels of all constants, and of those that have one already the old and the new one."""
     old: npt.NDArray[np.int64]
     new: npt.NDArray[np.int64]
 
     def carry_out(self) -> None:
-        self.labels.restore(self.constants, _evenly(self.labels, len(self.constants)))
+        self.labels.restore(self.constants, self.spread)
 
     @property
     def first(self) -> int:
@@ -58,6 +60,15 @@ class Relabelling:
     @property
     def last(self) -> int:
         return self.labels.last
+
+    def moved(
+        self, lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64], concerned: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The ends of intervals, of which some are concerned."""
+        lo, hi = lo.copy(), hi.copy()
+        lo[concerned] = self.lows(lo[concerned])
+        hi[concerned] = self.highs(hi[concerned])
+        return lo, hi
 
     def lows(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Lower ends of intervals: a label moves with its constant, a gap becomes its lowest key."""
@@ -234,14 +245,10 @@ class Labels:
             self._falling[labels[0]] = min(falling + 1, _LONGEST)
 
     def _relabelling(self, new: list[Any]) -> Relabelling:
-        places = {constant: place for place, constant in enumerate(sorted(self.constants + new))}
+        constants = sorted(self.constants + new)
         # The room is 2**55 or more and memory ends long before that many constants.
-        labels = np.array(_evenly(self, len(places)), np.int64)
-        moved = labels[[places[constant] for constant in self.constants]]
-        return Relabelling(self, list(places), np.array(self.labels, np.int64), moved)
-
-
-def _evenly(labels: Labels, count: int) -> list[int]:
-    """Labels for so many constants, evenly apart."""
-    step = ((labels.last - labels.first) // (count + 1)) & ~1
-    return [labels.first + step * (i + 1) for i in range(count)]
+        step = ((self.last - self.first) // (len(constants) + 1)) & ~1
+        spread = [self.first + step * (i + 1) for i in range(len(constants))]
+        label_of = dict(zip(constants, spread, strict=True))
+        moved = np.array([label_of[constant] for constant in self.constants], np.int64)
+        return Relabelling(self, constants, spread, np.array(self.labels, np.int64), moved)

@@ -78,9 +78,7 @@ class GrowingPredicates:
 def relabelled(columns: Predicates, dimension: int, relabelling: Relabelling) -> Predicates:
     """The same predicates with the keys of a dimension following its labels."""
     concerned = np.repeat(columns.dimension == dimension, np.diff(columns.start))
-    lo, hi = columns.lo.copy(), columns.hi.copy()
-    lo[concerned] = relabelling.lows(lo[concerned])
-    hi[concerned] = relabelling.highs(hi[concerned])
+    lo, hi = relabelling.moved(columns.lo, columns.hi, concerned)
     return columns._replace(lo=lo, hi=hi)
 
 

@@ -199,10 +199,7 @@ def relabelled(batch: EventBatch | None, dimension: int, relabelling: Relabellin
     """A sample with the keys of a dimension following its labels. Those in a gap become the whole of it."""
     if batch is None:
         return None
-    concerned = batch.dimension == dimension
-    lo, hi = batch.lo.copy(), batch.hi.copy()
-    lo[concerned] = relabelling.lows(lo[concerned])
-    hi[concerned] = relabelling.highs(hi[concerned])
+    lo, hi = relabelling.moved(batch.lo, batch.hi, batch.dimension == dimension)
     return batch._replace(lo=lo, hi=hi)
 
 

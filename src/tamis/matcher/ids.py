@@ -216,9 +216,9 @@ class Ids:
             return len(self._numbers)
         return len(self._texts) if self._stored is None or self._listed() else len(self._stored.column)
 
-    def discard(self, identifier: object) -> None:
+    def discard(self, identifier: Id) -> None:
         """Remove an id, if it is there."""
-        self._slots.pop(plain_id(identifier), None)
+        self._slots.pop(identifier, None)
 
     @property
     def numbers(self) -> npt.NDArray[np.int64] | None:

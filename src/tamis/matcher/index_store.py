@@ -19,7 +19,7 @@ from tamis.encoding.compile import Compiler
 from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
 from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.event_table import encode_table
-from tamis.encoding.events import EncodedEvents, encode_event, encode_flat
+from tamis.encoding.events import EncodedEvents, encode_flat, encode_plain
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_encoding import encode_rows
@@ -30,7 +30,7 @@ from tamis.encoding.runs import run_indices
 from tamis.engine.top import keep_heaviest
 from tamis.errors import ExpressionError
 from tamis.index.interface import Index
-from tamis.language.event import FlatEvent
+from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.ids import Id, Ids
@@ -241,8 +241,13 @@ class IndexStore(Store[Clauses]):
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
         with self.changing():
             self.flush()
-            matched = self._matched(encode_event(event, self.dimensions), k)
-            return self.ids.name(matched.slots)
+            encoded = encode_plain(event, self.dimensions)
+            if encoded is not None:
+                return self.ids.name(self._matched(encoded, k).slots)
+        flat = flatten(event)  # Not behind the lock: anybody's code may run, and come here again.
+        with self.changing():
+            self.flush()
+            return self.ids.name(self._matched(encode_flat([flat], self.dimensions), k).slots)
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
         with self.changing():

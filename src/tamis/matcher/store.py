@@ -95,7 +95,8 @@ class Store(ABC, Generic[ClausesT]):
             self.ids.slot(identifier)
             self._late.append(identifier)
             return
-        with self.changing():
+        self.catch_up()
+        with self.lock:
             self.remove(identifier)
 
     def catch_up(self) -> None:
