@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tamis.encoding import kernel
+
 # Whether the first call found the kernel in the cache.
 PROGRAM = """
 import sys
 from tamis.encoding import kernel as owner
-owner._source_stamp = lambda: (("a.py", int(sys.argv[1]), 1),)
+owner._source_stamp = lambda file: (("a.py", int(sys.argv[1]), 1),)
 import numpy as np
 from tamis.encoding.texts import _locate, locate
 import pyarrow as pa
@@ -31,6 +33,13 @@ def test_a_kernel_is_compiled_anew_when_any_source_has_changed(tmp_path: Path) -
     assert run(tmp_path, 1) == "compiled"
     assert run(tmp_path, 1) == "cached"
     assert run(tmp_path, 2) == "compiled"
+
+
+def test_sources_are_the_file_and_what_it_imports(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.py"
+    file.write_text("from tamis.encoding import keys, texts\nfrom tamis.encoding.runs import (\n    run_indices,\n)\n")
+    names = [Path(name).name for name, _, _ in kernel._source_stamp(str(file))]
+    assert {"kernels.py", "keys.py", "texts.py", "runs.py", "kernel.py"} == set(names)
 
 
 def test_a_damaged_cache_is_replaced(tmp_path: Path) -> None:

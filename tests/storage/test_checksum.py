@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tamis.encoding import kernel
 from tamis.storage.checksum import Checksum, checksum
 from tests.storage.naive import xxh64
 
@@ -56,10 +55,6 @@ def test_pieces_make_the_whole() -> None:
 def test_bytes_may_lie_anywhere_in_memory(offset: int) -> None:
     data = random_bytes(512 + 64)[offset : offset + 512]
     assert checksum(data) == xxh64(data.tobytes())
-
-
-def test_its_kernel_is_compiled_anew_when_its_source_changes() -> None:
-    assert "storage" in kernel._PACKAGES
 
 
 def test_bytes_stay_writable() -> None:

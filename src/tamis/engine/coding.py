@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.kernel import inlined, lean_kernel, merged
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import I64, U64
@@ -162,7 +162,7 @@ def _is_told_by_code(key: int, cuts: Any, at: int, blocks: int, shift: Any, shif
     return space > 0 and on_grid(key, I64(shift[shift_at + space])) and _decides(code)
 
 
-@inlined
+@merged
 def spaces_of(lo: int, hi: int, d: int, scales: Any) -> tuple[int, int]:
     """First and last space of an interval."""
     f = 0 if lo == KEY_MIN else locate(lo, d, scales)

@@ -114,8 +114,8 @@ def _plan(
         cost[row] = ENTRY + RECORD * best_hull + COMPARE * best_hull * raw
         for p in range(begin, end):
             d = dimension[p]
-            if first[p] == MISSING:
-                continue
+            if first[p] == MISSING or probability[p] * ENTRY >= cost[row]:
+                continue  # No list is met less often than the predicate holds.
             top = spaces[d] - 1
             hull = cumulative[cell[d] + last[p] + 1] - cumulative[cell[d] + first[p]]
             for option in range(3):

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.kernel import inlined, lean_kernel, merged
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import I64, U8, U32, U64, UP
 from tamis.encoding.predicates import Predicates
@@ -175,7 +175,7 @@ def _order(start: Any, plan: Any, predicates: Any, coded: Any, scales: Any, coun
         order[row] = (_shape(counts, len(scales.shift) > 0)[0] << 16) | (filtered & 0xFFFF)
 
 
-@inlined
+@merged
 def write_record(
     begin: int,
     end: int,
@@ -215,7 +215,12 @@ def write_record(
         for i in range(left):
             if order[i] >> _GROUP_AT == group:
                 p = order[i] & ((1 << _GROUP_AT) - 1)
-                end = _write_predicate(p, group, predicates, coded, scales, roll, scratch, out, end)
+                if group == RANGES:
+                    # Most are ranges, and a call costs several times as much as this: arrays are passed by value.
+                    out[end] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))
+                    end += 1
+                else:
+                    end = _write_predicate(p, group, predicates, coded, scales, roll, scratch, out, end)
                 named += group == NAMES
         for w in range(to, first):
             out[w] = never_named(out[first]) if group == NAMES else out[first]
@@ -313,7 +318,7 @@ def _tests(p: int, coded: Any, scales: Any) -> tuple[int, int, int, int]:
     return tests_of_codes(I64(coded.low[p]), I64(coded.high[p]))
 
 
-@inlined
+@merged
 def _select(
     count: int, choice: Any, in_run: bool, predicates: Any, coded: Any, scales: Any, order: Any, counts: Any
 ) -> tuple[int, bool]:
@@ -347,14 +352,11 @@ def _select(
 def _write_predicate(
     p: int, group: int, predicates: Any, coded: Any, scales: Any, roll: Any, scratch: Any, out: Any, to: int
 ) -> int:
-    """Write the words of one predicate; returns where they end."""
+    """Write the words of one predicate that is no range; returns where they end."""
     _, p_mode, p_start, p_lo, p_hi = predicates
     d = I64(coded.dimension[p])
     begin, end = p_start[p], p_start[p + 1]
     aspect = ASPECTS * d
-    if group == RANGES:
-        out[to] = range_word(d, I64(coded.first[p]), I64(coded.last[p]))
-        return to + 1
     if group in (NAMES, BOUNDS, FAR_TESTS):
         if coded.kind[p] in (POINT, KEYS):
             for i in range(begin, end):
