@@ -72,13 +72,18 @@ def end_to_end_table(rows: list[dict[str, Any]]) -> str:
             number_text(figures["matches"]),
             *(number_text(figures[name]) for name in ("engine", "batch", "batch_two_threads", "dict")),
             _times(figures["batch"], figures["batch_two_threads"]),
+            _times(figures["reads"], figures["reads_two_threads"]),
         ]
         for row in _largest(rows)
         for kind, figures in row["kinds"].items()
     ]
     heads = ["shape", "events", "attributes", "matches", "engine", "`match_batch`, 1 thread", "2 threads", "`match`"]
-    note = f"{_count(rows)} subscriptions; `match_batch` takes an Arrow table and gives one, `match` takes a dict."
-    return f"{note}\n\n{_table([*heads, '1 / 2 threads'], lines)}"
+    note = (
+        f"{_count(rows)} subscriptions; `match_batch` takes an Arrow table and gives one, `match` takes a dict. The last column "
+        "is what the memory of the machine allows: the same ratio of threads that only read words at random, by turns with the "
+        "others."
+    )
+    return f"{note}\n\n{_table([*heads, '1 / 2 threads', 'reading memory'], lines)}"
 
 
 def growth_table(rows: list[dict[str, Any]]) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import tamis
+from tamis.bench.memory import Reads
 from tamis.bench.timing import best_of, best_of_each, seconds_of
 from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.event_table import encode_table
@@ -133,12 +134,14 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
     many = int(np.clip(_MOST_MATCHES / max(1.0, matches), effort.events, _MOST_EVENTS * effort.events))
     large = events_of(loaded.workload, kind, many)
     dicts = list(as_dicts(events))
-    matcher = loaded.matcher
+    matcher, reads = loaded.matcher, Reads()
     works: dict[str, tuple[int, Callable[[], Any]]] = {
         "engine": (effort.events, lambda: loaded.match(batch)),
         "batch": (many, lambda: matcher.match_batch(large, 1)),
         "batch_two_threads": (many, lambda: matcher.match_batch(large, 2)),
         "dict": (effort.events, lambda: [matcher.match(event) for event in dicts]),
+        "reads": (many, reads.by_one_thread),
+        "reads_two_threads": (many, reads.by_two_threads),
     }
     best = best_of_each({name: work for name, (_, work) in works.items()}, effort.passes, effort.budget)
     return {

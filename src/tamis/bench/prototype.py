@@ -64,7 +64,9 @@ ALERTS = "alerts"
 _EQ, _NE, _LT, _LE, _GT, _GE, _BETWEEN, _IN, _NOT_IN = range(9)
 """The operators of `begen`."""
 
-_EVENTS = 100
+_EVENTS = {"planted": 100, "other": 2_000}
+"""So many are timed. Others take a microsecond: of few of them everything stays in the innermost cache from pass to pass, and
+processors learn every branch, where the events of a stream do not come back."""
 _ROOM = 5_000_000
 _LEARNT = 500
 """Events from this number on are those that Best and Wide learn from; they are not timed."""
@@ -182,9 +184,12 @@ class Prototype:
         """From which number on events are learnt from, and those that are timed: planted ones, and others by shuffling."""
         attribute, value = work["e_attr"], work["e_val"]
         learnt = min(_LEARNT, len(attribute) // 2)
-        shuffled = np.random.default_rng(self.seed).permutation(value.ravel()).reshape(value.shape)
-        timed = attribute[:_EVENTS].copy()
-        return learnt, {"planted": (timed, value[:_EVENTS].copy()), "other": (timed, shuffled[:_EVENTS].copy())}
+        planted = slice(min(_EVENTS["planted"], learnt))
+        rounds = -(-_EVENTS["other"] // learnt)
+        generator = np.random.default_rng(self.seed)
+        shuffled = [generator.permutation(value.ravel()).reshape(value.shape)[:learnt] for _ in range(rounds)]
+        other = np.tile(attribute[:learnt], (rounds, 1)), np.concatenate(shuffled)
+        return learnt, {"planted": (attribute[planted].copy(), value[planted].copy()), "other": other}
 
     def _narrow(self, name: str) -> Case:
         work = self._generate(NARROW[name])
@@ -197,8 +202,9 @@ class Prototype:
         build = seconds_of(lambda: index.build(encoded))
         kinds = []
         for kind, (attribute, value) in events.items():
-            out = _Out(len(attribute), self.subscriptions)
             ranked = self.common.event_ranks(encoded, attribute, value)
+            out = _Out(len(attribute), self.subscriptions)
+            out.fit(partial(index.run, attribute, ranked))
             kinds.append(
                 Kind(
                     kind,
@@ -222,12 +228,12 @@ class Prototype:
         build = seconds_of(lambda: index.build(encoded))
         kinds = []
         for kind, (attribute, value) in events.items():
-            out = _Out(len(attribute), self.subscriptions, np.uint32)
             key, code = keys(value), np.empty(attribute.shape, np.uint32)
-
             rank = partial(self.wide.code_events, attribute, key, encoded.cuts, encoded.shift, code)
-            run = partial(index.run, attribute, code, key, out.found, out.counts, out.times)
             rank()
+            out = _Out(len(attribute), self.subscriptions, np.uint32)
+            out.fit(partial(index.run, attribute, code, key))
+            run = partial(index.run, attribute, code, key, out.found, out.counts, out.times)
             kinds.append(Kind(kind, batch_of(attribute, codes(value)), run, rank, out.answers))
         sample = batch_of(work["e_attr"][learnt:], codes(work["e_val"][learnt:]))
         return Case(name, rows_of(work, codes), sample, kinds, build, index.bytes / self.subscriptions)
@@ -270,6 +276,11 @@ class _Out:
         # The modules check no bounds; of a million subscriptions, 70,000 match at most.
         self.found = np.zeros((events, min(subscriptions, max(1 << 17, subscriptions // 8)) + 64), dtype)
         self.counts, self.times = np.zeros((2, events), np.int64)
+
+    def fit(self, run: Callable[..., Any]) -> None:
+        """Make rows no longer than the matches of events are, so that they share pages."""
+        run(self.found, self.counts, self.times)
+        self.found = np.zeros((len(self.found), int(self.counts.max()) + 64), self.found.dtype)
 
     def answers(self) -> list[npt.NDArray[Any]]:
         return [row[:count] for row, count in zip(self.found, self.counts, strict=True)]
