@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.events import EventBatch
 from tamis.engine.engine import Engine
 from tamis.engine.rows import conjunctions_taken, nbytes
@@ -21,8 +20,8 @@ class EngineDeltas(Index):
     name = "engine, deltas"
     summary = "rows in deltas"
 
-    def __init__(self, table: ConjunctionTable) -> None:
-        super().__init__(table)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._engine = Engine(lambda: None, background=False)
         self._slot: dict[int, int] = {}
         """Conjunction -> slot."""
@@ -39,6 +38,8 @@ class EngineDeltas(Index):
         slots = [self._slot.pop(conjunction) for conjunction in conjunctions.tolist()]
         self._engine.remove(np.array(slots, np.int32))
         self._engine.publish()
+        if not self._slot:
+            self._engine.clear()
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         found = self._engine.match(self._engine.version, batch, dimensions)
@@ -52,6 +53,9 @@ class EngineDeltas(Index):
         version = self._engine.version
         parts = [segment.nbytes for segment in version.segments] + [nbytes(view.rows) for _, view in version.deltas]
         return {"conjunctions": len(self._slot), "bytes": sum(parts)}
+
+    def check(self) -> None:
+        assert self._slot.keys() == set(self._conjunction.values()) & self._slot.keys()
 
 
 class EngineSegments(EngineDeltas):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 
 import numpy as np
@@ -11,11 +12,11 @@ from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.events import EventBatch
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.index.interface import Index, Matches
-from tamis.index.registry import _INDEXES
+from tamis.index.registry import all_indexes
 from tests.index.engine_index import EngineDeltas, EngineSegments
 from tests.index.naive import RandomKeys, batch_of, matching, rows_of
 
-INDEXES: dict[str, type[Index]] = {**_INDEXES, **{index.name: index for index in (EngineDeltas, EngineSegments)}}
+INDEXES: dict[str, type[Index]] = {**all_indexes(), **{index.name: index for index in (EngineDeltas, EngineSegments)}}
 pytestmark = [pytest.mark.kernels, pytest.mark.parametrize("name", sorted(INDEXES))]
 
 
@@ -57,16 +58,98 @@ def test_inserting_and_deleting_between_matches(name: str, seed: int) -> None:
     index = INDEXES[name](table)
     live: set[int] = set()
     events = [keys.event(several=False, intervals=False) for _ in range(8)]
-    for _ in range(30):
+    for step in range(30):
         absent = sorted(set(range(len(clauses))) - live)
         added = set(chance.sample(absent, min(len(absent), chance.randint(0, 8))))
         removed = set(chance.sample(sorted(live), min(len(live), chance.randint(0, 6))))
         index.insert(np.array(sorted(added), np.int32))
+        index.check()
         index.delete(np.array(sorted(removed), np.int32))
+        index.check()
+        if step % 10 == 9:
+            index.observe(batch_of(events), keys.dimensions)
+            index.check()
         live = (live | added) - removed
         expected = matching({number: clauses[number] for number in live}, events)
         assert pairs(index.match(batch_of(events), keys.dimensions)) == expected
+        index.check()
         assert index.stats()["conjunctions"] == len(live)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_order_of_insertion_does_not_matter(name: str, seed: int) -> None:
+    keys, chance = RandomKeys(seed), random.Random(seed)
+    clauses = keys.clauses(50)
+    events = [keys.event(several=False, intervals=False) for _ in range(15)]
+    expected = matching(dict(enumerate(clauses)), events)
+    for _ in range(3):
+        table = ConjunctionTable()
+        order = table.intern(rows_of(clauses)).tolist()
+        chance.shuffle(order)
+        index = INDEXES[name](table)
+        while order:
+            index.insert(np.array(order[:7], np.int32))
+            order = order[7:]
+        index.check()
+        assert pairs(index.match(batch_of(events), keys.dimensions)) == expected
+
+
+def test_a_batch_is_its_events_one_by_one(name: str) -> None:
+    keys = RandomKeys(4)
+    index = built(name, keys.clauses(60))
+    capabilities = index.capabilities
+    events = [
+        keys.event(several=capabilities.several_values, intervals=capabilities.interval_values) for _ in range(20)
+    ]
+    alone = {
+        (row, conjunction)
+        for row, event in enumerate(events)
+        for _, conjunction in pairs(index.match(batch_of([event]), keys.dimensions))
+    }
+    assert pairs(index.match(batch_of(events), keys.dimensions)) == alone
+
+
+def test_deleting_everything_returns_the_memory(name: str) -> None:
+    keys = RandomKeys(5)
+    clauses = keys.clauses(300)
+    events = batch_of([keys.event(several=False, intervals=False) for _ in range(20)])
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(clauses))
+    index = INDEXES[name](table)
+    empty = index.stats()["bytes"]
+    for _ in range(2):
+        index.insert(numbers)
+        index.match(events, keys.dimensions)
+        for part in np.array_split(np.random.default_rng(0).permutation(numbers), 7):
+            index.delete(part)
+        index.check()
+        assert index.stats() == {**index.stats(), "conjunctions": 0, "bytes": empty}
+        assert pairs(index.match(events, keys.dimensions)) == set()
+
+
+def test_it_can_be_pickled(name: str) -> None:
+    if name.startswith("engine"):
+        pytest.skip("the engine has files of its own")
+    keys = RandomKeys(6)
+    clauses = keys.clauses(60)
+    index = built(name, clauses[:50])
+    events = batch_of([keys.event(several=False, intervals=False) for _ in range(20)])
+    before = pairs(index.match(events, keys.dimensions))
+    copied = pickle.loads(pickle.dumps(index))
+    assert pairs(copied.match(events, keys.dimensions)) == before
+    copied.insert(copied.table.intern(rows_of(clauses[50:])))
+    copied.delete(np.arange(10, dtype=np.int32))
+    copied.check()
+    assert pairs(index.match(events, keys.dimensions)) == before
+
+
+def test_it_looks_at_no_more_than_scan(name: str) -> None:
+    keys = RandomKeys(7)
+    clauses = keys.clauses(200)
+    events = batch_of([keys.event(several=False, intervals=False) for _ in range(20)])
+    matches = built(name, clauses).match(events, keys.dimensions)
+    scanned = built("scan", clauses).match(events, keys.dimensions)
+    assert matches.counters.candidates <= scanned.counters.candidates
 
 
 def test_a_table_that_grows_after_the_index_was_made(name: str) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
 import tamis
 from tamis.encoding.events import has_several
 from tamis.index import registry
 from tamis.index.interface import Capabilities
+from tamis.index.options import Options, option
 from tamis.index.scan import Scan
 from tests.index.naive import Event, batch_of
 
@@ -38,9 +43,40 @@ def test_what_an_index_cannot_do_is_refused(modest: tamis.Matcher) -> None:
 
 
 def test_capabilities_are_listed() -> None:
-    everything = {"dynamic": True, "several_values": True, "interval_values": True}
+    everything = {"dynamic": True, "several_values": True, "interval_values": True, "every_predicate": True}
     assert tamis.indexes()["scan"].to_dict() == everything
     assert tamis.indexes()["engine"].to_dict() == everything
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(tamis.OptionError, match="the index 'scan' has no option 'max_cap'; it has none"):
+        tamis.Matcher(index="scan", options={"max_cap": 3})
+    with pytest.raises(tamis.OptionError, match="the index 'auto' has no option 'a'; it has none"):
+        tamis.Matcher(options={"a": 3})
+    assert Some.read({"size": 3, "rate": 1, "way": "b", "limit": None}, "x") == Some(
+        size=3, rate=1, way="b", limit=None
+    )
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"sise": 3}, "no option 'sise'; did you mean 'size'?; it has: size, rate, on, way, limit"),
+        ({"size": 0}, "'size' of the index 'x' is a whole number of at least 1, not 0"),
+        ({"size": True}, "a whole number of at least 1, not True"),
+        ({"rate": "a"}, "'rate' of the index 'x' is a number, not 'a'"),
+        ({"on": 1}, "'on' of the index 'x' is True or False, not 1"),
+        ({"way": "c"}, "'way' of the index 'x' is one of 'a', 'b', not 'c'"),
+        ({"limit": "x"}, "'limit' of the index 'x' is a whole number of at least 0 or None, not 'x'"),
+    ]
+    for given, message in wrong:
+        with pytest.raises(tamis.OptionError, match=re.escape(message)):
+            Some.read(given, "x")
+
+
+@dataclass(frozen=True, slots=True)
+class Some(Options):
+    size: int = option(1, least=1)
+    rate: float = option(0.5)
+    on: bool = option(True)
+    way: str = option("a", choices=("a", "b"))
+    limit: int | None = option(None, least=0, nothing=True)
 
 
 def test_the_engine_is_what_auto_means() -> None:

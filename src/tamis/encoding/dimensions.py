@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ from tamis.encoding.keys import (
     LARGE_LAST,
     SMALL_FIRST,
     SMALL_LAST,
+    KeyKind,
     double_code,
     double_codes,
     is_labelled,
@@ -77,6 +78,8 @@ FACET_OF_KIND = {kind: Facet(kind.value) for kind in Kind}
 class Dimension(ABC):
     """One dimension: its number, and how values become keys. Constants are added before their keys are asked for."""
 
+    key_kind: ClassVar[KeyKind] = KeyKind.INTEGER
+
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
         self.number = number
         self.attribute = attribute
@@ -115,6 +118,8 @@ class Dimension(ABC):
 
 
 class NumberDimension(Dimension):
+    key_kind = KeyKind.NUMBER
+
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
         super().__init__(number, attribute, facet)
         self._large = Labels(LARGE_FIRST, LARGE_LAST)
@@ -209,6 +214,8 @@ class PresenceDimension(Dimension):
 class StringDimension(Dimension):
     """Strings, as they are or changed by `_TEXT[facet]`, by the labels of the constants."""
 
+    key_kind = KeyKind.NAME
+
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
         super().__init__(number, attribute, facet)
         self._change = _TEXT[facet]
@@ -259,6 +266,8 @@ class StringDimension(Dimension):
 
 class PatternDimension(Dimension):
     """The patterns found in a string; several keys a value."""
+
+    key_kind = KeyKind.NAME
 
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
         super().__init__(number, attribute, facet)

@@ -15,6 +15,7 @@ without looking and asks the dimension's labels in the one stretch where it cann
 from __future__ import annotations
 
 import struct
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from tamis.encoding.kernel import brief_kernel, inlined
 
 KEY_MIN = -(2**63)
+"""No value has it: predicates that are open below begin here."""
 KEY_MAX = 2**63 - 1
 
 INT_EXACT = 2**53
@@ -33,6 +35,17 @@ INT_BEYOND = 2**63
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _DOUBLE = struct.Struct("<d")
 _INT64 = struct.Struct("<q")
+
+
+class KeyKind(Enum):
+    """What the keys of a dimension are."""
+
+    NUMBER = "number"
+    """The codes of doubles; labels where integers are large."""
+    INTEGER = "integer"
+    """The values themselves: booleans, timestamps, presence."""
+    NAME = "name"
+    """Labels of strings, or numbers of patterns: between two of them there may be any number of others."""
 
 
 def double_code(value: float) -> int:

@@ -7,6 +7,7 @@ pairs of numbers; strings, types and the users' ids are none of its business.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,7 +16,9 @@ import numpy.typing as npt
 
 from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.events import EventBatch, has_several
+from tamis.encoding.keys import KeyKind
 from tamis.errors import CapabilityError
+from tamis.index.options import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +28,19 @@ class Capabilities:
     Attributes
     ----------
     dynamic : bool
-        Insert and delete work in place; otherwise they make the index build itself anew.
+        Insert and delete work in place; otherwise they make the index build itself anew before the next match.
     several_values : bool
         An event may have several values of one attribute.
     interval_values : bool
         An event's value may be an interval.
+    every_predicate : bool
+        Any predicate may be inserted; otherwise `Index.refuse` says which may not.
     """
 
     dynamic: bool = True
     several_values: bool = True
     interval_values: bool = True
+    every_predicate: bool = True
 
     def to_dict(self) -> dict[str, bool]:
         return asdict(self)
@@ -59,10 +65,13 @@ class Counters(NamedTuple):
         Conjunctions looked at.
     predicates : int
         Predicates evaluated.
+    nodes : int
+        Nodes, lists, tables or whatever the index has of them that were visited.
     """
 
     candidates: int
     predicates: int
+    nodes: int = 0
 
 
 class Matches(NamedTuple):
@@ -73,31 +82,57 @@ class Matches(NamedTuple):
     counters: Counters
 
 
+Numbers = npt.NDArray[np.int32]
+"""Numbers of conjunctions."""
+KindOf = Callable[[int], KeyKind]
+"""What the keys of a dimension are."""
+
+
+def all_integers(dimension: int) -> KeyKind:
+    """The keys of every dimension are the values themselves."""
+    return KeyKind.INTEGER
+
+
 class Index(ABC):
     """Finds the conjunctions of a table that are true of events.
 
-    An index is not changed while it is read: the caller sees to that.
+    An index is not changed while it is read: the caller sees to that, and to it that only one thread matches at a time.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    paper: ClassVar[str] = ""
+    """Where it is described: authors, title, year and sections."""
     capabilities: ClassVar[Capabilities] = Capabilities()
+    options_type: ClassVar[type[Options]] = Options
 
-    def __init__(self, table: ConjunctionTable) -> None:
+    def __init__(self, table: ConjunctionTable, options: Options | None = None, kind_of: KindOf = all_integers) -> None:
         self.table = table
+        self.options: Any = self.options_type() if options is None else options
+        self.kind_of = kind_of
+
+    def refuse(self, conjunctions: Numbers) -> None:  # noqa: B027 - most have nothing to refuse
+        """Raise a CapabilityError if the index cannot hold one of these rows of the table."""
 
     @abstractmethod
-    def insert(self, conjunctions: npt.NDArray[np.int32]) -> None:
+    def insert(self, conjunctions: Numbers) -> None:
         """Take in rows of the table that are not in the index."""
 
     @abstractmethod
-    def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
+    def delete(self, conjunctions: Numbers) -> None:
         """Drop rows of the table that are in the index."""
 
     @abstractmethod
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         """All pairs of an event and a conjunction that is true of it. Dimension numbers are below `dimensions`."""
 
+    def observe(self, batch: EventBatch, dimensions: int) -> None:  # noqa: B027 - nor anything to learn
+        """Learn from events how frequent values are. What that changes takes effect at the latest with the next `insert`."""
+
     @abstractmethod
     def stats(self) -> dict[str, Any]:
         """Figures about the index: at least `conjunctions` and `bytes`, of its own arrays."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise an AssertionError if an invariant of the index does not hold. It may take long: it is for tests."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from tamis.errors import UnknownIndexError, shortened
 from tamis.index.interface import Capabilities, Index
-from tamis.index.scan import Scan
 
 AUTO = "auto"
 ENGINE = "engine"
@@ -12,7 +13,10 @@ ENGINE = "engine"
 
 _ENGINE_SUMMARY = "segments with access paths chosen by cost; what you get unless you ask for another"
 
-_INDEXES: dict[str, type[Index]] = {index.name: index for index in (Scan,)}
+_INDEXES: dict[str, str | type[Index]] = {
+    "scan": "scan:Scan",
+}
+"""Name -> the class, or its module and name: what nobody asks for is not imported."""
 
 
 def find_index(name: str) -> type[Index] | None:
@@ -25,20 +29,28 @@ def find_index(name: str) -> type[Index] | None:
     """
     if name in (AUTO, ENGINE):
         return None
-    index = _INDEXES.get(name) if isinstance(name, str) else None
-    if index is None:
+    if not isinstance(name, str) or name not in _INDEXES:
         raise UnknownIndexError(name if isinstance(name, str) else shortened(name), [AUTO, ENGINE, *_INDEXES])
+    return _loaded(_INDEXES[name])
+
+
+def _loaded(entry: str | type[Index]) -> type[Index]:
+    if not isinstance(entry, str):
+        return entry
+    module, name = entry.split(":")
+    index: type[Index] = getattr(import_module(f"tamis.index.{module}"), name)
     return index
+
+
+def all_indexes() -> dict[str, type[Index]]:
+    """All indexes by name, without the engine."""
+    return {name: _loaded(entry) for name, entry in _INDEXES.items()}
 
 
 def summary_of(name: str) -> str:
     """What an index is, in a line."""
     index = find_index(name)
-    return (
-        "segments with access paths chosen by cost; what you get unless you ask for another"
-        if index is None
-        else index.summary
-    )
+    return _ENGINE_SUMMARY if index is None else index.summary
 
 
 def indexes() -> dict[str, Capabilities]:
@@ -47,4 +59,4 @@ def indexes() -> dict[str, Capabilities]:
     >>> "scan" in indexes()
     True
     """
-    return {ENGINE: Capabilities(), **{name: index.capabilities for name, index in _INDEXES.items()}}
+    return {ENGINE: Capabilities(), **{name: index.capabilities for name, index in all_indexes().items()}}

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.events import EventBatch, holds, load, unload
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import kernel, lean_kernel
@@ -40,8 +39,11 @@ class Scan(Index):
     name = "scan"
     summary = "looks at every conjunction; no structure, no surprises"
 
-    def __init__(self, table: ConjunctionTable) -> None:
-        super().__init__(table)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._clear()
+
+    def _clear(self) -> None:
         self._dimension = GrowingArray(np.int32)
         self._lo = GrowingArray(np.int64)
         self._hi = GrowingArray(np.int64)
@@ -59,6 +61,8 @@ class Scan(Index):
     def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
         self._dimension.view()[conjunctions] = _DEAD
         self._count -= len(conjunctions)
+        if self._count == 0:
+            self._clear()
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         events: list[npt.NDArray[np.int64]] = []
@@ -87,6 +91,9 @@ class Scan(Index):
     def stats(self) -> dict[str, Any]:
         columns = (self._dimension, self._lo, self._hi)
         return {"conjunctions": self._count, "bytes": sum(column.nbytes for column in columns)}
+
+    def check(self) -> None:
+        assert np.count_nonzero(self._dimension.view() != _DEAD) == self._count
 
 
 @lean_kernel

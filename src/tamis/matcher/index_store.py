@@ -21,22 +21,25 @@ from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.event_table import encode_table
 from tamis.encoding.events import EncodedEvents, encode_flat, encode_plain
 from tamis.encoding.growing import GrowingArray
+from tamis.encoding.keys import KeyKind
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_encoding import encode_rows
 from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
 from tamis.encoding.predicates import Predicates, ends_by_dimension, predicates_of, taken
 from tamis.encoding.programs import ProgramTable
 from tamis.encoding.runs import run_indices
+from tamis.engine.sample import Sample
 from tamis.engine.top import keep_heaviest
 from tamis.errors import ExpressionError
 from tamis.index.interface import Index
+from tamis.index.options import Options
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.owners import NO_PROGRAM, Owners, verify
-from tamis.matcher.plan import SCANNED, Plan
-from tamis.matcher.sources import Block, Sources
+from tamis.matcher.plan import Plan
+from tamis.matcher.sources import Block, GivenExpressions, Sources
 from tamis.matcher.store import Matched, Store
 
 # Below this, laying expressions out in columns costs more than compiling them one by one.
@@ -69,10 +72,13 @@ class Work:
 class IndexStore(Store[Clauses]):
     """Subscriptions over an index."""
 
-    def __init__(self, index_type: type[Index], scalars: Container[str]) -> None:
+    def __init__(self, index_type: type[Index], options: Options, scalars: Container[str]) -> None:
         super().__init__()
         self._index_type = index_type
+        self._options = options
         self._scalars = scalars
+        self.sample = Sample()
+        self._moves = 0
         self.work = Work()
         self.clear()
 
@@ -85,11 +91,22 @@ class IndexStore(Store[Clauses]):
         self.programs = ProgramTable()
         self.owners = Owners()
         self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
-        self.index = self._index_type(self.table)
+        self.index = self._new_index()
         self.conjunctions = 0
         self._pending: list[Expression] = []
         self._slots = 0
         self._weights = GrowingArray(np.float64)
+
+    def _new_index(self) -> Index:
+        """An empty index over the table, which knows of the events of late."""
+        index = self._index_type(self.table, self._options, self._kind_of)
+        sample = self.sample.encoded(self.dimensions, self._moves)
+        if sample is not None:
+            index.observe(sample, len(self.dimensions))
+        return index
+
+    def _kind_of(self, dimension: int) -> KeyKind:
+        return self.dimensions[dimension].key_kind
 
     @property
     def nbytes(self) -> int:
@@ -109,7 +126,7 @@ class IndexStore(Store[Clauses]):
     def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> Clauses:
         encoded = encode_rows(rows, self.compiler)
         # Interned first: should the rest move labels, the table's keys follow.
-        numbers = self.table.intern(encoded.conjunctions)
+        numbers = self._interned(encoded.conjunctions)
         left = np.ones(len(rows), np.bool_)
         left[encoded.rows] = left[encoded.never] = False
         others = np.flatnonzero(left)
@@ -130,10 +147,16 @@ class IndexStore(Store[Clauses]):
         compiled = self.compiler.compile_many(expressions)
         clauses = [clause for each in compiled for clause in each.clauses]
         start = np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64))
-        numbers = self.table.intern(Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause)))
+        numbers = self._interned(Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause)))
         counts = np.array([len(each.clauses) for each in compiled], np.int32)
         programs = [NO_PROGRAM if each.tree is None else self.programs.add(each.tree) for each in compiled]
         return Clauses(numbers, counts, np.array(programs, np.int64))
+
+    def _interned(self, conjunctions: Conjunctions) -> npt.NDArray[np.int32]:
+        """The numbers of conjunctions in the table, all of which the index can hold."""
+        numbers = self.table.intern(conjunctions)
+        self.index.refuse(numbers)
+        return numbers
 
     def add(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: npt.NDArray[np.float64]) -> None:
         self.flush()
@@ -145,6 +168,9 @@ class IndexStore(Store[Clauses]):
         self._own(clauses)
 
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
+        if not self._index_type.capabilities.every_predicate:  # It may be refused, and that must be said now.
+            self.add([identifier], self.compile([expression]), GivenExpressions([given]), np.array([weight]))
+            return
         self.sources.add_one(given, self._slots)
         self.ids.add_one(identifier, self._slots)
         self._weights.append(weight)
@@ -213,7 +239,7 @@ class IndexStore(Store[Clauses]):
         self._weights.extend(weights)
         self._slots = len(live)
         self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
-        self.index = self._index_type(self.table)
+        self.index = self._new_index()
         self.index.insert(born)
 
     def _sweep_dimensions(self, predicates: Predicates) -> None:
@@ -231,9 +257,13 @@ class IndexStore(Store[Clauses]):
     def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
         """Keys of a dimension move: those that are stored follow, and the index is built anew."""
         relabelling.carry_out()
+        self._moves += 1
         self.table.relabel(dimension, relabelling)
         self.programs.relabel(dimension, relabelling)
-        self.index = self._index_type(self.table)
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        self.index = self._new_index()
         self.index.insert(np.flatnonzero(self.owners.view().owners > 0).astype(np.int32))
 
     # -- matching
@@ -288,16 +318,21 @@ class IndexStore(Store[Clauses]):
         return rows[kept], slots[kept]
 
     def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
-        """Events are checked, and nothing is learned: an index here has no plans."""
-        if isinstance(events, pa.Table):
-            with self.changing():
-                encode_table(events, self.dimensions, schema)
+        with self.changing():
+            self.flush()
+            is_table = isinstance(events, pa.Table)
+            encoded = (
+                encode_table(events, self.dimensions, schema) if is_table else encode_flat(events, self.dimensions)
+            )
+            self.sample.take_all(events)
+            self.index.observe(encoded.batch, len(self.dimensions))
 
     def optimize(self) -> None:
-        """There is nothing to plan."""
+        self.flush()
+        self._rebuild()
 
     def plan(self, identifier: Id) -> Plan:
-        return Plan(identifier, (), SCANNED)
+        return Plan(identifier, (), f"by the index {self.index.name!r}: {self.index.summary}")
 
     def stats(self) -> dict[str, Any]:
         with self.changing():

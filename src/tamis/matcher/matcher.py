@@ -13,6 +13,7 @@ import pyarrow as pa
 from tamis.encoding.columns import combined, is_text
 from tamis.encoding.predicate_table import PredicateTable, read_predicates
 from tamis.errors import CapabilityError, EventError, ExpressionError, HistoryError, TableError
+from tamis.index.options import Options
 from tamis.index.registry import find_index
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
@@ -45,6 +46,8 @@ class Matcher:
     schema : Schema, mapping or pyarrow.Schema, optional
         The attributes and their kinds. With a schema, an expression on an unknown attribute or with a literal of the
         wrong kind is an error, and so is an event with a value of the wrong kind.
+    options : mapping, optional
+        What can be set on the index, by name; the engine has nothing to set.
 
     Examples
     --------
@@ -54,11 +57,12 @@ class Matcher:
     ['cheap-classics']
     """
 
-    def __init__(self, index: str = "auto", schema: Any = None) -> None:
+    def __init__(self, index: str = "auto", schema: Any = None, options: Mapping[str, Any] | None = None) -> None:
         self._schema = None if schema is None else Schema.of(schema)
         scalars = self._schema.scalars if self._schema is not None else ()
         chosen = find_index(index)
-        self._store: Store[Any] = EngineStore(scalars) if chosen is None else IndexStore(chosen, scalars)
+        read = (Options if chosen is None else chosen.options_type).read({} if options is None else options, index)
+        self._store: Store[Any] = EngineStore(scalars) if chosen is None else IndexStore(chosen, read, scalars)
 
     @property
     def schema(self) -> Schema | None:

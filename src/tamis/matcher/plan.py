@@ -91,7 +91,6 @@ class Plan:
 
 WAITS = "not indexed yet: it is among the latest subscriptions, at all of which every event looks"
 NEVER = "nowhere: no event can satisfy it"
-SCANNED = "not indexed: every event looks at all subscriptions"
 
 
 def plan_of(

@@ -1,0 +1,61 @@
+"""What can be set on an index. Every index declares its own as a dataclass; the defaults are its paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from tamis.errors import OptionError, did_you_mean, shortened
+
+T = TypeVar("T")
+OptionsT = TypeVar("OptionsT", bound="Options")
+
+
+def option(default: T, *, least: float | None = None, choices: tuple[str, ...] = (), nothing: bool = False) -> T:
+    """An option with a default of its type; `least` is the lowest number that it may be, `nothing` allows None."""
+    metadata = {"least": least, "choices": choices, "nothing": nothing}
+    made: T = field(default=default, metadata=metadata)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of an index that has none; the others extend it."""
+
+    @classmethod
+    def read(cls: type[OptionsT], given: Mapping[str, Any], name: str) -> OptionsT:
+        """The options of the index called `name`, as a user gives them.
+
+        Raises
+        ------
+        OptionError
+        """
+        known = {each.name: each for each in fields(cls)}
+        for key, value in given.items():
+            if key not in known:
+                there = f"it has: {', '.join(known)}" if known else "it has none"
+                raise OptionError(
+                    f"the index {name!r} has no option {shortened(key)}{did_you_mean(key, list(known))}; {there}"
+                )
+            metadata = known[key].metadata
+            wrong = _wrong(value, known[key].default, **metadata)
+            if wrong:
+                raise OptionError(f"the option {key!r} of the index {name!r} is {wrong}, not {shortened(value)}")
+        return cls(**given)
+
+
+def _wrong(value: Any, default: Any, least: float | None, choices: tuple[str, ...], nothing: bool) -> str:
+    """What a value ought to be that is wrong; nothing if it is right."""
+    or_nothing = " or None" if nothing else ""
+    if nothing and value is None:
+        return ""
+    if choices:
+        return "" if value in choices else "one of " + ", ".join(repr(choice) for choice in choices) + or_nothing
+    if isinstance(default, bool):
+        return "" if isinstance(value, bool) else "True or False"
+    what = "a number" if isinstance(default, float) else "a whole number"
+    right = isinstance(value, int | float if isinstance(default, float) else int) and not isinstance(value, bool)
+    if least is None:
+        return "" if right else what + or_nothing
+    return "" if right and value >= least else f"{what} of at least {least}{or_nothing}"
