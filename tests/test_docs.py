@@ -254,8 +254,11 @@ def test_every_exit_status_is_listed() -> None:
     assert {int(row["status"]) for row in PAGES["docs/cli.md"].rows("status")} == known | {0, 2}
 
 
-def test_every_index_has_its_section() -> None:
-    assert PAGES["docs/indexes.md"].anchors() >= set(tamis.indexes())
+def test_every_index_has_its_page_and_is_listed() -> None:
+    listed = [re.findall(r"`(.*)`", row["index"])[0] for row in PAGES["docs/indexes.md"].rows("index", "idea", "from")]
+    assert sorted(listed) == sorted(tamis.indexes())
+    for name in listed:
+        assert f"docs/indexes/{name}.md" in PAGES
 
 
 def test_the_interface_of_indexes() -> None:

@@ -67,6 +67,7 @@ _EQ, _NE, _LT, _LE, _GT, _GE, _BETWEEN, _IN, _NOT_IN = range(9)
 _EVENTS = {"planted": 100, "other": 2_000}
 """So many are timed. Others take a microsecond: of few of them everything stays in the innermost cache from pass to pass, and
 processors learn every branch, where the events of a stream do not come back."""
+_MOST_MATCHES, _FEWEST = 1_000_000, 100
 _ROOM = 5_000_000
 _LEARNT = 500
 """Events from this number on are those that Best and Wide learn from; they are not timed."""
@@ -204,7 +205,8 @@ class Prototype:
         for kind, (attribute, value) in events.items():
             ranked = self.common.event_ranks(encoded, attribute, value)
             out = _Out(len(attribute), self.subscriptions)
-            out.fit(partial(index.run, attribute, ranked))
+            kept = out.fit(partial(index.run, attribute, ranked))
+            attribute, value, ranked = attribute[:kept], value[:kept], ranked[:kept]
             kinds.append(
                 Kind(
                     kind,
@@ -232,7 +234,9 @@ class Prototype:
             rank = partial(self.wide.code_events, attribute, key, encoded.cuts, encoded.shift, code)
             rank()
             out = _Out(len(attribute), self.subscriptions, np.uint32)
-            out.fit(partial(index.run, attribute, code, key))
+            kept = out.fit(partial(index.run, attribute, code, key))
+            attribute, value, key, code = attribute[:kept], value[:kept], key[:kept], code[:kept]
+            rank = partial(self.wide.code_events, attribute, key, encoded.cuts, encoded.shift, code)
             run = partial(index.run, attribute, code, key, out.found, out.counts, out.times)
             kinds.append(Kind(kind, batch_of(attribute, codes(value)), run, rank, out.answers))
         sample = batch_of(work["e_attr"][learnt:], codes(work["e_val"][learnt:]))
@@ -277,10 +281,14 @@ class _Out:
         self.found = np.zeros((events, min(subscriptions, max(1 << 17, subscriptions // 8)) + 64), dtype)
         self.counts, self.times = np.zeros((2, events), np.int64)
 
-    def fit(self, run: Callable[..., Any]) -> None:
-        """Make rows no longer than the matches of events are, so that they share pages."""
+    def fit(self, run: Callable[..., Any]) -> int:
+        """Make rows no longer than the matches of events are, so that they share pages; returns how many events to keep, which
+        are fewer where they have many matches: these would go through memory."""
         run(self.found, self.counts, self.times)
-        self.found = np.zeros((len(self.found), int(self.counts.max()) + 64), self.found.dtype)
+        kept = int(np.clip(_MOST_MATCHES / max(1.0, self.counts.mean()), _FEWEST, len(self.counts)))
+        self.counts, self.times = self.counts[:kept].copy(), self.times[:kept].copy()
+        self.found = np.zeros((kept, int(self.counts.max(initial=0)) + 64), self.found.dtype)
+        return kept
 
     def answers(self) -> list[npt.NDArray[Any]]:
         return [row[:count] for row, count in zip(self.found, self.counts, strict=True)]

@@ -340,3 +340,28 @@ def holds(mode: int, lows: Any, highs: Any, begin: int, end: int, lo: Any, hi: A
             found = True
             break
     return found == (mode == _SOME)
+
+
+@inlined
+def count_holding(
+    begin: int,
+    end: int,
+    dimension: Any,
+    mode: Any,
+    start: Any,
+    lows: Any,
+    highs: Any,
+    lo: Any,
+    hi: Any,
+    first: Any,
+    count: Any,
+) -> int:
+    """How many predicates of a conjunction, from `begin` to `end`, are true of an event before one that is not.
+
+    The event was laid out by `load`. All of them are true if the result is ``end - begin``.
+    """
+    for p in range(begin, end):
+        d = dimension[p]
+        if not holds(mode[p], lows, highs, start[p], start[p + 1], lo, hi, first[d], count[d]):
+            return p - begin
+    return end - begin

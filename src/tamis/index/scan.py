@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import EventBatch, holds, load, unload
+from tamis.encoding.events import EventBatch, count_holding, load, unload
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
@@ -141,13 +141,10 @@ def _scan(firsts: Any, table: Any, batch: Any, dimensions: int, place: Any, out:
             else:
                 matched = d == ANY
             if matched:
-                for p in range(conjunction_start[c], conjunction_start[c + 1]):
-                    tested += 1
-                    d = p_dimension[p]
-                    if not holds(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], v_lo, v_hi, first[d], count[d]):
-                        matched = False
-                        break
-                if matched:
+                begin, end = conjunction_start[c], conjunction_start[c + 1]
+                held = count_holding(begin, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
+                tested += min(held + 1, end - begin)
+                if held == end - begin:
                     events[filled] = event
                     found[filled] = c
                     filled += 1
