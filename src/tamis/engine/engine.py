@@ -232,7 +232,7 @@ class Engine:
     def remove_one(self, slot: int) -> None:
         """Let a slot die, if it lives, which the next match sees. Nothing else waits to be published meanwhile."""
         with self.lock:
-            if not self.lives(slot):
+            if self._died.data.item(slot) != ALIVE:
                 return
             home = self._home.data.item(slot)
             if home == _NOWHERE:

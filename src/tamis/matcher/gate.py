@@ -32,7 +32,7 @@ class Gate:
 
     def is_inside(self) -> bool:
         """Whether the calling thread is reading or changing what the gate guards."""
-        return self._is_held() or threading.get_ident() in self._readers
+        return self._is_held() or (bool(self._readers) and threading.get_ident() in self._readers)
 
     # An interrupt may come between any two steps, so what is noted here is taken back whether it was noted or not.
 

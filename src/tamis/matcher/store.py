@@ -81,7 +81,8 @@ class Store(ABC, Generic[ClausesT]):
         """
         if self.is_inside():
             raise ReentryError
-        self.catch_up()
+        if self._late:
+            self.catch_up()
         return self.lock
 
     def remove_or_defer(self, identifier: Id) -> None:
@@ -95,7 +96,8 @@ class Store(ABC, Generic[ClausesT]):
             self.ids.slot(identifier)
             self._late.append(identifier)
             return
-        self.catch_up()
+        if self._late:
+            self.catch_up()
         with self.lock:
             self.remove(identifier)
 
