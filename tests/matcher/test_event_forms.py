@@ -213,6 +213,8 @@ def test_no_events_and_no_subscriptions() -> None:
         (pa.table({"a": [{"": 1}], "b": [1]}), "cannot be empty inside 'a'"),
         (pa.table({"e": pa.array([[("", 1)]], pa.map_(pa.string(), pa.int64()))}), "cannot be empty"),
         (pa.table({"a": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}), "out of range"),
+        (pa.table({"a": pa.array([-(2**63)], pa.int64()).cast(pa.timestamp("us"))}), "not within the years 1 to 9999"),
+        (pa.table({"a": pa.array([2**60], pa.int64()).cast(pa.timestamp("us", "UTC"))}), "not within the years 1 to"),
         (pa.chunked_array([[1]]), "cannot be read as an Arrow table"),
         ({"a": 1}, "match\\(\\) takes a single event"),
         ("a = 1", "a list of mappings"),

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tamis.encoding.runs import grouped, run_indices
 from tamis.errors import EventError, TableError
-from tamis.language.values import INT64_MAX, INT64_MIN, Kind
+from tamis.language.values import INT64_MAX, INT64_MIN, Kind, is_moment
 
 VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")
 """The fields of a struct that stands for a value of any kind."""
@@ -294,9 +294,12 @@ def _microseconds(attribute: str, values: pa.Array) -> npt.NDArray[np.int64]:
         # Finer than microseconds is cut off, towards the past.
         if values.type.unit == "ns":
             return np.asarray(values.cast(pa.int64()).to_numpy() // 1000, np.int64)
-        return np.asarray(values.cast(pa.timestamp("us", zone)).cast(pa.int64()).to_numpy(), np.int64)
+        counts = np.asarray(values.cast(pa.timestamp("us", zone)).cast(pa.int64()).to_numpy(), np.int64)
     except pa.ArrowInvalid as error:
         raise EventError(f"a timestamp is out of range: {error}", attribute=attribute) from None
+    if not is_moment(counts).all():
+        raise EventError("a timestamp is not within the years 1 to 9999", attribute=attribute)
+    return counts
 
 
 def is_text(kind: pa.DataType) -> bool:
