@@ -249,6 +249,9 @@ def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
     if found is Kind.NUMBER and plain.dtype == np.float64 and np.isnan(plain).any():
         number = ~np.isnan(plain)
         plain, rows = plain[number], rows[number]
+    if found is Kind.TIMESTAMP and not is_moment(plain).all():
+        row = int(rows[np.argmin(is_moment(plain))])
+        raise EventError("a timestamp is not within the years 1 to 9999", row=row, attribute=attribute)
     if len(rows):
         yield Column(attribute, found, rows, plain)
 
@@ -294,12 +297,9 @@ def _microseconds(attribute: str, values: pa.Array) -> npt.NDArray[np.int64]:
         # Finer than microseconds is cut off, towards the past.
         if values.type.unit == "ns":
             return np.asarray(values.cast(pa.int64()).to_numpy() // 1000, np.int64)
-        counts = np.asarray(values.cast(pa.timestamp("us", zone)).cast(pa.int64()).to_numpy(), np.int64)
+        return np.asarray(values.cast(pa.timestamp("us", zone)).cast(pa.int64()).to_numpy(), np.int64)
     except pa.ArrowInvalid as error:
         raise EventError(f"a timestamp is out of range: {error}", attribute=attribute) from None
-    if not is_moment(counts).all():
-        raise EventError("a timestamp is not within the years 1 to 9999", attribute=attribute)
-    return counts
 
 
 def is_text(kind: pa.DataType) -> bool:
