@@ -93,6 +93,15 @@ def all_integers(dimension: int) -> KeyKind:
     return KeyKind.INTEGER
 
 
+NameOf = Callable[[int], str]
+"""What a dimension is called in messages."""
+
+
+def numbered(dimension: int) -> str:
+    """The name of a dimension of which only the number is known."""
+    return f"dimension {dimension}"
+
+
 class Index(ABC):
     """Finds the conjunctions of a table that are true of events.
 
@@ -106,10 +115,17 @@ class Index(ABC):
     capabilities: ClassVar[Capabilities] = Capabilities()
     options_type: ClassVar[type[Options]] = Options
 
-    def __init__(self, table: ConjunctionTable, options: Options | None = None, kind_of: KindOf = all_integers) -> None:
+    def __init__(
+        self,
+        table: ConjunctionTable,
+        options: Options | None = None,
+        kind_of: KindOf = all_integers,
+        name_of: NameOf = numbered,
+    ) -> None:
         self.table = table
         self.options: Any = self.options_type() if options is None else options
         self.kind_of = kind_of
+        self.name_of = name_of
 
     def refuse(self, conjunctions: Numbers) -> None:  # noqa: B027 - most have nothing to refuse
         """Raise a CapabilityError if the index cannot hold one of these rows of the table."""

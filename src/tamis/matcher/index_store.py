@@ -99,7 +99,7 @@ class IndexStore(Store[Clauses]):
 
     def _new_index(self) -> Index:
         """An empty index over the table, which knows of the events of late."""
-        index = self._index_type(self.table, self._options, self._kind_of)
+        index = self._index_type(self.table, self._options, self._kind_of, self._name_of)
         sample = self.sample.encoded(self.dimensions, self._moves)
         if sample is not None:
             index.observe(sample, len(self.dimensions))
@@ -107,6 +107,9 @@ class IndexStore(Store[Clauses]):
 
     def _kind_of(self, dimension: int) -> KeyKind:
         return self.dimensions[dimension].key_kind
+
+    def _name_of(self, dimension: int) -> str:
+        return f"attribute {self.dimensions[dimension].attribute!r}"
 
     @property
     def nbytes(self) -> int:
