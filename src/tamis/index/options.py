@@ -12,9 +12,19 @@ T = TypeVar("T")
 OptionsT = TypeVar("OptionsT", bound="Options")
 
 
-def option(default: T, *, least: float | None = None, choices: tuple[str, ...] = (), nothing: bool = False) -> T:
-    """An option with a default of its type; `least` is the lowest number that it may be, `nothing` allows None."""
-    metadata = {"least": least, "choices": choices, "nothing": nothing}
+def option(
+    default: T,
+    *,
+    least: float | None = None,
+    choices: tuple[str, ...] = (),
+    nothing: bool = False,
+    pair: bool = False,
+) -> T:
+    """An option with a default of its type; `least` is the lowest number that it may be, `nothing` allows None.
+
+    With `pair` it is two whole numbers, of which the second is not below the first.
+    """
+    metadata = {"least": least, "choices": choices, "nothing": nothing, "pair": pair}
     made: T = field(default=default, metadata=metadata)
     return made
 
@@ -45,13 +55,16 @@ class Options:
         return cls(**given)
 
 
-def _wrong(value: Any, default: Any, least: float | None, choices: tuple[str, ...], nothing: bool) -> str:
+def _wrong(value: Any, default: Any, least: float | None, choices: tuple[str, ...], nothing: bool, pair: bool) -> str:
     """What a value ought to be that is wrong; nothing if it is right."""
     or_nothing = " or None" if nothing else ""
     if nothing and value is None:
         return ""
     if choices:
         return "" if value in choices else "one of " + ", ".join(repr(choice) for choice in choices) + or_nothing
+    if pair:
+        right = isinstance(value, tuple | list) and len(value) == 2 and all(type(each) is int for each in value)
+        return "" if right and value[0] <= value[1] else f"two whole numbers, the lower one first{or_nothing}"
     if isinstance(default, bool):
         return "" if isinstance(value, bool) else "True or False"
     what = "a number" if isinstance(default, float) else "a whole number"

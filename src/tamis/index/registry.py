@@ -15,6 +15,7 @@ _ENGINE_SUMMARY = "segments with access paths chosen by cost; what you get unles
 
 _INDEXES: dict[str, str | type[Index]] = {
     "scan": "scan:Scan",
+    "k-index": "k_index:KIndex",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 
