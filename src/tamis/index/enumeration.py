@@ -18,6 +18,7 @@ Dimensions without ranges need no domain: their cells are the keys.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +72,8 @@ class Domains(NamedTuple):
         dimension = table.predicates.dimension
         size = int(dimension.max()) + 1 if len(rows) and len(dimension) else 0
         more = _unknown(max(size - len(self.kind), 0))
-        joined = Domains(*(np.concatenate(columns) for columns in zip(self, more, strict=True)))
+        columns: Iterable[Any] = zip(self, more, strict=True)
+        joined = Domains(*(np.concatenate(column) for column in columns))
         seen = np.zeros(len(joined.kind), np.bool_)
         _mark(table, rows, seen)
         for number in np.flatnonzero(seen & (joined.kind == _UNKNOWN)).tolist():
