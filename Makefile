@@ -14,7 +14,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench-loading bench-engine setup lint format clean
+.PHONY: help demo test bench-loading bench-engine bench-indexes setup lint format clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +34,11 @@ bench-loading: .venv/core.stamp  ## Measure how fast subscriptions are taken in;
 # DuckDB is measured beside, hence everything is set up. BENCH=... passes options: BENCH='--shapes dense --sizes 10000'.
 bench-engine: .venv/dev.stamp  ## Measure how fast events are matched; renew docs/benchmarks.md
 	$(BIN)/python -m tamis.bench.engine --json docs/results/engine.json $(BENCH)
+	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+
+# Hours for all of them at a million; BENCH='--shapes dense --sizes 100000' measures less.
+bench-indexes: .venv/core.stamp  ## Measure the indexes of the papers beside a scan; renew docs/benchmarks.md
+	$(BIN)/python -m tamis.bench.indexes --json docs/results/indexes.json $(BENCH)
 	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis

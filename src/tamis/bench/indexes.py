@@ -176,6 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     results = measure_all(options)
     if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(results, indent=1) + "\n")
 
 

@@ -1,18 +1,204 @@
-"""The figures of the indexes as text."""
+"""The figures of the indexes as text: lines, tables and a chart."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tamis.bench.svg import Group, bars, number_text
+
+DESCRIPTION = """The indexes of the papers beside a scan, each built and measured in a process of its own; that answers are the
+scan's is checked. Times are microseconds per event, the best of several passes, from encoded events to conjunctions. *Planted*
+events are those that 1,000 subscriptions each were derived from, *other* events are drawn alike. *Times a scan* is the scan's
+time, taken by turns in the same process, through that of the index: above 1 the index is faster. *Candidates* are conjunctions
+looked at, *nodes* the nodes, lists or tables visited, per planted event as *matches* are. *Bytes* are those of the index alone,
+per conjunction."""
+
+_KINDS = ("planted", "other")
+_SCAN = "scan"
+
+Row = dict[str, Any]
 
 
-def line_of(row: dict[str, Any]) -> str:
+class Measured(NamedTuple):
+    """One index on one shape and size: what it is, and the figures by kind of events."""
+
+    name: str
+    shape: str
+    size: int
+    kinds: dict[str, Row]
+
+
+class Ordering(NamedTuple):
+    """What a paper says of the speed of indexes: each of `ahead` is faster than each of `behind`."""
+
+    claim: str
+    source: str
+    shapes: tuple[str, ...]
+    ahead: str
+    behind: tuple[str, ...] | None
+    """None: all other indexes of the papers."""
+
+
+ORDERINGS = (
+    Ordering("PSTHash first on dense", "PS-Tree, Fig. 6a", ("dense",), "pst-hash", None),
+    Ordering("PSTHash first on Zipf", "PS-Tree, Fig. 7", ("zipf",), "pst-hash", None),
+    Ordering("PSTBloom first on sparse", "PS-Tree, Fig. 6b", ("sparse",), "pst-bloom", None),
+    *(
+        Ordering(f"BE-Tree ahead of {title}", "BE-Tree, 7.3", ("dense", "sparse", "zipf"), "be-tree", (name,))
+        for title, name in (("Propagation", "propagation"), ("k-index", "k-index"), ("counting", "counting"))
+    ),
+    Ordering("OpIndex ahead of k-index", "OpIndex, Fig. 10", ("dense", "sparse", "zipf"), "op-index", ("k-index",)),
+)
+
+
+def line_of(row: Row) -> str:
     """One figure as it is printed while the others are measured."""
     place = f"{row['index']:18} {row['shape']:9} {row['subscriptions']:9,}"
     if "failure" in row:
         return f"{place}  {row['failure']}"
-    ratio = row["scan_microseconds"] / row["microseconds"]
     return (
-        f"{place} {row['kind']:8} {row['microseconds']:9.1f} us, {ratio:7.1f} times a scan, {row['matches']:6.0f} matches of "
-        f"{row['candidates']:9.1f} candidates, {row['nodes']:8.1f} nodes, build {row['build_seconds']:6.2f} s, "
+        f"{place} {row['kind']:8} {row['microseconds']:9.1f} us, {_ratio(row):7.1f} times a scan, {row['matches']:6.0f} matches "
+        f"of {row['candidates']:9.1f} candidates, {row['nodes']:8.1f} nodes, build {row['build_seconds']:6.2f} s, "
         f"{row['bytes_each']:5.0f} B each"
     )
+
+
+def to_tables(result: dict[str, Any]) -> str:
+    """All tables as Markdown, under headings of their own."""
+    rows = result["rows"]
+    measured = _measured(rows)
+    shapes = dict.fromkeys(each.shape for each in measured)
+    sections = [(f"Shape {shape}", shape_table([each for each in measured if each.shape == shape])) for shape in shapes]
+    sections.append(("The papers' orderings", orderings_table(measured)))
+    sections.append(("Not measured", failures_table(rows)))
+    return "\n\n".join(f"### {title}\n\n{table}" for title, table in sections if table)
+
+
+def shape_table(measured: list[Measured]) -> str:
+    """All indexes on one shape, the smaller size first, within it the fastest."""
+    lines = []
+    for each in sorted(measured, key=lambda each: (each.size, _microseconds(each))):
+        some = next(iter(each.kinds.values()))
+        planted = each.kinds.get("planted", some)
+        lines.append(
+            [
+                f"`{each.name}`",
+                f"{each.size:,}",
+                *(_figure(each.kinds.get(kind), "microseconds") for kind in _KINDS),
+                *(_times_a_scan(each.kinds.get(kind)) for kind in _KINDS),
+                f"{some['build_seconds']:.2f}",
+                number_text(some["bytes_each"]),
+                *(number_text(planted[name]) for name in ("matches", "candidates", "nodes")),
+            ]
+        )
+    heads = ["index", "subscriptions", "planted", "other", "times a scan, planted", "other", "build, s", "bytes"]
+    return _table([*heads, "matches", "candidates", "nodes"], lines)
+
+
+def orderings_table(measured: list[Measured]) -> str:
+    """What the papers say of who is faster, held against planted events at the largest size; nothing if nothing can be."""
+    lines = [
+        [
+            ordering.claim,
+            ordering.source,
+            first.shape,
+            f"{first.size:,}",
+            number_text(_microseconds(first)),
+            f"{number_text(_microseconds(second))} (`{second.name}`)",
+            "holds" if _microseconds(first) <= _microseconds(second) else "does not hold",
+        ]
+        for ordering in ORDERINGS
+        for first, second in _compared(ordering, measured)
+    ]
+    heads = ["ordering", "from", "shape", "subscriptions", "it", "the best of those behind", "in this run"]
+    note = (
+        "Among the indexes of the papers that were measured; microseconds per planted event. The papers measured other "
+        "machines, sizes and implementations."
+    )
+    return f"{note}\n\n{_table(heads, lines)}" if lines else ""
+
+
+def _compared(ordering: Ordering, measured: list[Measured]) -> Iterator[tuple[Measured, Measured]]:
+    """The index that is said to be ahead and the best of the others, on each shape where both were measured."""
+    for shape in ordering.shapes:
+        there = [each for each in measured if each.shape == shape and each.name != _SCAN]
+        for first in _largest([each for each in there if each.name == ordering.ahead]):
+            others = [
+                each
+                for each in there
+                if each.size == first.size
+                and each.name != first.name
+                and (ordering.behind is None or each.name in ordering.behind)
+            ]
+            if others:
+                yield first, min(others, key=_microseconds)
+
+
+def failures_table(rows: list[Row]) -> str:
+    """What was not measured, and why; nothing if all was."""
+    lines = [
+        [f"`{row['index']}`", row["shape"], f"{row['subscriptions']:,}", row["failure"].replace("|", "\\|")]
+        for row in rows
+        if "failure" in row
+    ]
+    return _table(["index", "shape", "subscriptions", "reason"], lines) if lines else ""
+
+
+def to_chart(result: dict[str, Any]) -> str:
+    """How many times faster than a scan each index is, at the largest size of every shape, as SVG."""
+    groups = []
+    measured = [each for each in _measured(result["rows"]) if each.name != _SCAN]
+    for shape in dict.fromkeys(each.shape for each in measured):
+        largest = _largest([each for each in measured if each.shape == shape])
+        for each in sorted(largest, key=_microseconds):
+            kinds = (each.kinds.get(kind) for kind in _KINDS)
+            values = [None if figures is None else _ratio(figures) for figures in kinds]
+            # The first colour is the scan's, which is 1 everywhere.
+            groups.append(Group(f"{shape}: {each.name}", [None, *values]))
+    most = max((each.size for each in measured), default=0)
+    title = f"Times a scan, {most:,} subscriptions, one thread"
+    return bars(
+        title, "the scan's time through the index's, logarithmic", ["scan: 1", "planted events", "other events"], groups
+    )
+
+
+def _measured(rows: list[Row]) -> list[Measured]:
+    """The rows of one index, shape and size together, in the order in which they were measured."""
+    found: dict[tuple[str, str, int], Measured] = {}
+    for row in rows:
+        if "failure" not in row:
+            place = (row["index"], row["shape"], row["subscriptions"])
+            found.setdefault(place, Measured(*place, {})).kinds[row["kind"]] = row
+    return list(found.values())
+
+
+def _largest(measured: list[Measured]) -> list[Measured]:
+    most = max((each.size for each in measured), default=0)
+    return [each for each in measured if each.size == most]
+
+
+def _microseconds(measured: Measured) -> float:
+    """Per planted event, or another if there is none."""
+    kinds = measured.kinds
+    microseconds: float = kinds.get("planted", next(iter(kinds.values())))["microseconds"]
+    return microseconds
+
+
+def _figure(figures: Row | None, name: str) -> str:
+    return "" if figures is None else number_text(figures[name])
+
+
+def _times_a_scan(figures: Row | None) -> str:
+    return "" if figures is None else number_text(_ratio(figures))
+
+
+def _ratio(figures: Row) -> float:
+    """How many times as long a scan takes."""
+    ratio: float = figures["scan_microseconds"] / figures["microseconds"]
+    return ratio
+
+
+def _table(heads: list[str], lines: Iterable[list[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

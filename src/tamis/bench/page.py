@@ -12,21 +12,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.bench import engine_page, loading
+from tamis.bench import engine_page, indexes_page, loading
 
 _INTRODUCTION = """# Benchmarks
 
-Made by `make bench-loading` and `make bench-engine` from the files in `docs/results`; do not edit. Times depend on the machine,
-the ratios of one run less so: each section comes from a single run.
+Made by `make bench-loading`, `make bench-engine` and `make bench-indexes` from the files in `docs/results`; do not edit. Times
+depend on the machine, the ratios of one run less so: each section comes from a single run.
 """
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "loading": (loading.DESCRIPTION, loading.to_table),
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
+    "indexes": (indexes_page.DESCRIPTION, indexes_page.to_tables),
 }
 """Name of a benchmark -> its description and its tables."""
 
-_CHARTS: dict[str, Callable[[dict[str, Any]], str]] = {"engine": engine_page.to_chart}
+_CHARTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "engine": engine_page.to_chart,
+    "indexes": indexes_page.to_chart,
+}
 
 
 def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:

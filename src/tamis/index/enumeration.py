@@ -28,7 +28,7 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.keys import INT_EXACT, KEY_MAX, KEY_MIN, KeyKind
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import I64
+from tamis.encoding.numbers import I64, U64
 from tamis.index.interface import KindOf, Numbers
 
 NO_GAP = KEY_MIN
@@ -183,10 +183,7 @@ def _note(domains: Any, d: int, lo: int, hi: int, least: int, most: int) -> None
         domains.ranged[d] = 1
         if lo > KEY_MIN and hi < KEY_MAX:
             first, last = max(first, least), min(last, most)
-            if first <= last:
-                # Beyond the largest number the difference is negative.
-                width = last - first + 1
-                domains.widest[d] = max(domains.widest[d], width if width > 0 else KEY_MAX)
+            domains.widest[d] = max(domains.widest[d], values_between(first, last))
         elif lo > KEY_MIN:
             domains.upward[d] = min(domains.upward[d], first)
         elif hi < KEY_MAX:
@@ -214,6 +211,16 @@ def floored(kind: int, key: int) -> tuple[int, bool]:
     if key < 0:
         whole = -whole if exact else -whole - 1
     return whole, exact
+
+
+@inlined
+def values_between(first: int, last: int) -> Any:
+    """How many whole numbers there are from one to another, at most KEY_MAX."""
+    if last < first:
+        return I64(0)
+    # As signed numbers the difference may overflow, which compilers take for impossible.
+    span = U64(I64(last)) - U64(I64(first))
+    return I64(KEY_MAX) if span >= U64(KEY_MAX) else I64(span) + 1
 
 
 @inlined

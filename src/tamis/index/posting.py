@@ -16,7 +16,7 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import I64, UP
-from tamis.index.enumeration import NO_GAP, SIDES, Domains, first_cell, gap_of, last_cell
+from tamis.index.enumeration import NO_GAP, SIDES, Domains, first_cell, gap_of, last_cell, values_between
 from tamis.index.interface import Numbers
 from tamis.index.pair_map import FREE, PairArrays, PairMap, enter, slot_of
 
@@ -165,11 +165,10 @@ def _width(predicates: Any, domains: Any, p: int, most: int) -> Any:
     for i in range(predicates.start[p], predicates.start[p + 1]):
         first = first_cell(kind, ranged, low, high, predicates.lo[i])
         last = last_cell(kind, ranged, low, high, predicates.hi[i])
-        if first <= last:
-            cells = last - first + 1
-            if not 0 < cells <= most:
-                return I64(-1)
-            width += cells
+        cells = values_between(first, last)
+        if cells > most:
+            return I64(-1)
+        width += cells
     return width
 
 
