@@ -1,7 +1,9 @@
 """Posting lists: for every size, dimension and cell the conjunctions of that size with a predicate that is true there.
 
-They are built in walks over all entries, row by row, predicate by predicate, cell by cell: the first finds out which cells each
-group has, one counts the entries of every list, the last writes them. Nothing is sorted but the cells of groups that have few.
+They are built in walks over all entries, group by group, predicate by predicate, cell by cell: the first finds out which cells
+each group has, one counts the entries of every list, the last writes them. Entries themselves are never sorted, of which there
+may be hundreds for a conjunction; and as lists of a group are near each other, writing them group by group takes a fraction of
+the time that row by row takes.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import I64, UP
+from tamis.encoding.predicates import Predicates, taken
+from tamis.encoding.runs import grouped
 from tamis.index.enumeration import NO_GAP, SIDES, Domains, first_cell, gap_of, last_cell, values_between
 from tamis.index.interface import Numbers
 from tamis.index.pair_map import FREE, PairArrays, PairMap, enter, slot_of
 
 _SOME = int(Mode.SOME)
 _GROUPS_AT_ONCE = 1 << 12
-_FEWEST_SPARSE = 4
+_MOST_CELLS = 4
 """Cells of a group have a list each if at most so many of them are there for an entry, else only those that occur."""
 _SPAN, _VALUES, _COUNT, _FILL = range(4)
 """What a walk over all entries does."""
@@ -66,6 +70,15 @@ class Chosen(NamedTuple):
     doubtful: npt.NDArray[np.uint8]
 
 
+class Entered(NamedTuple):
+    """The same predicates by group, and within it by conjunction: a copy, so that walks read them one after another."""
+
+    predicates: Predicates
+    conjunction: npt.NDArray[np.int32]
+    size: npt.NDArray[np.int64]
+    group: npt.NDArray[np.int64]
+
+
 def choose(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Chosen:
     """The predicates to enumerate: of those on one dimension the one with the fewest cells.
 
@@ -81,10 +94,10 @@ def choose(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> C
 def build(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Lists:
     """The lists of some conjunctions."""
     chosen = choose(table, rows, domains, most)
-    directory = _directory(table, chosen, domains)
+    directory, entered = _enter(table, rows, chosen, domains)
 
     def walk(step: int, groups: Groups, *columns: npt.NDArray[Any]) -> None:
-        _walk(table, rows, chosen, domains, directory.view(), groups, step, columns)
+        _walk(entered, domains, directory.view(), groups, step, columns)
 
     groups, total = _groups(len(directory), walk)
     start, data = np.zeros(int(groups.width.sum()) + 1, np.int64), np.empty(total, np.int32)
@@ -98,14 +111,17 @@ def build(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Li
     return Lists(directory.view(), groups, start, data, sizes[sizes > 0], always, chosen.doubtful)
 
 
-def _directory(table: Conjunctions, chosen: Chosen, domains: Domains) -> PairMap:
-    """The number of the group of every K and dimension."""
+def _enter(table: Conjunctions, rows: Numbers, chosen: Chosen, domains: Domains) -> tuple[PairMap, Entered]:
+    """The group of every K and dimension, and what is in them."""
     directory, row, place = PairMap(), 0, 0
+    group = np.empty(len(chosen.predicates), np.int64)
     while row < len(chosen.sizes):
         directory.reserve(max(_GROUPS_AT_ONCE, len(directory)))
-        row, place = _enter_groups(table, chosen, domains, directory.view(), row, place)
+        row, place = _enter_groups(table, chosen, domains, directory.view(), group, row, place)
     directory.shrink()
-    return directory
+    order, sizes = grouped(group), chosen.sizes
+    conjunction, size = np.repeat(rows, sizes)[order], np.repeat(sizes, sizes)[order]
+    return directory, Entered(taken(table.predicates, chosen.predicates[order]), conjunction, size, group[order])
 
 
 def _groups(count: int, walk: Callable[..., None]) -> tuple[Groups, int]:
@@ -116,7 +132,7 @@ def _groups(count: int, walk: Callable[..., None]) -> tuple[Groups, int]:
     walk(_SPAN, unknown, entries, least, greatest)
     # Beyond the largest number the difference is negative.
     span = greatest - least + 1
-    sparse = (span <= 0) | (span > _FEWEST_SPARSE * entries)
+    sparse = (span <= 0) | (span > _MOST_CELLS * entries)
     held = np.where(sparse, entries, 0)
     values = np.where(sparse, np.cumsum(held) - held, -1)
     owner, cell = np.empty(int(held.sum()), np.int64), np.empty(int(held.sum()), np.int64)
@@ -173,7 +189,9 @@ def _width(predicates: Any, domains: Any, p: int, most: int) -> Any:
 
 
 @lean_kernel
-def _enter_groups(table: Any, chosen: Any, domains: Any, directory: Any, row: int, place: int) -> tuple[int, int]:
+def _enter_groups(
+    table: Any, chosen: Any, domains: Any, directory: Any, group: Any, row: int, place: int
+) -> tuple[int, int]:
     """Number the groups of rows from one on; returns where the room in the directory ended."""
     predicates = table.predicates
     firsts, seconds, values, count = directory
@@ -192,42 +210,36 @@ def _enter_groups(table: Any, chosen: Any, domains: Any, directory: Any, row: in
                 at = slot_of(firsts, seconds, values, size, key)
                 if values[at] == FREE:
                     enter(firsts, seconds, values, count, at, size, key, count[0])
+            group[i] = values[slot_of(firsts, seconds, values, size, 2 * d)]
         place += size
         row += 1
     return row, place
 
 
 @lean_kernel
-def _walk(
-    table: Any, rows: Any, chosen: Any, domains: Any, directory: Any, groups: Any, step: int, columns: Any
-) -> None:
-    """Do one step for every entry. Rows descend, so that lists which are filled from their end ascend."""
-    predicates = table.predicates
+def _walk(entered: Any, domains: Any, directory: Any, groups: Any, step: int, columns: Any) -> None:
+    """Do one step for every entry. Conjunctions descend, so that lists which are filled from their end ascend."""
     firsts, seconds, numbers, _ = directory
-    place = len(chosen.predicates)
-    for row in range(len(rows) - 1, -1, -1):
-        c, size = rows[row], chosen.sizes[row]
-        for _ in range(size):
-            place -= 1
-            p = chosen.predicates[place]
-            d = I64(predicates.dimension[p])
-            kind, ranged, low, high = domains.kind[d], domains.ranged[d], domains.low[d], domains.high[d]
-            group = numbers[slot_of(firsts, seconds, numbers, size, 2 * d)]
-            # Several intervals may be in one cell: beyond the domain, or in one gap.
-            any_yet, reached, last_gap = False, I64(0), I64(NO_GAP)
-            for i in range(predicates.start[p], predicates.start[p + 1]):
-                first = first_cell(kind, ranged, low, high, predicates.lo[i])
-                last = last_cell(kind, ranged, low, high, predicates.hi[i])
-                if any_yet and first <= reached:
-                    first = reached + 1
-                if first <= last:
-                    _do(step, group, first, last, c, groups, columns)
-                    any_yet, reached = True, last
-                gap = gap_of(kind, ranged, low, high, predicates.lo[i])
-                if gap not in (NO_GAP, last_gap):
-                    gaps = numbers[slot_of(firsts, seconds, numbers, size, 2 * d + 1)]
-                    _do(step, gaps, gap, gap, c, groups, columns)
-                    last_gap = gap
+    predicates = entered.predicates
+    for p in range(len(entered.group) - 1, -1, -1):
+        c = entered.conjunction[p]
+        d = I64(predicates.dimension[p])
+        kind, ranged, low, high = domains.kind[d], domains.ranged[d], domains.low[d], domains.high[d]
+        # Several intervals may be in one cell: beyond the domain, or in one gap.
+        any_yet, reached, last_gap = False, I64(0), I64(NO_GAP)
+        for i in range(predicates.start[p], predicates.start[p + 1]):
+            first = first_cell(kind, ranged, low, high, predicates.lo[i])
+            last = last_cell(kind, ranged, low, high, predicates.hi[i])
+            if any_yet and first <= reached:
+                first = reached + 1
+            if first <= last:
+                _do(step, entered.group[p], first, last, c, groups, columns)
+                any_yet, reached = True, last
+            gap = gap_of(kind, ranged, low, high, predicates.lo[i])
+            if gap not in (NO_GAP, last_gap):
+                gaps = numbers[slot_of(firsts, seconds, numbers, entered.size[p], 2 * d + 1)]
+                _do(step, gaps, gap, gap, c, groups, columns)
+                last_gap = gap
 
 
 @inlined
