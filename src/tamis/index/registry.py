@@ -16,6 +16,7 @@ _ENGINE_SUMMARY = "segments with access paths chosen by cost; what you get unles
 _INDEXES: dict[str, str | type[Index]] = {
     "scan": "scan:Scan",
     "k-index": "k_index:KIndex",
+    "be-tree": "be_tree:BETree",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

@@ -1,0 +1,221 @@
+"""Domains: what constants of each dimension the tree has seen, where to cut between them, and how selective predicates are.
+
+    dimension   0     1         2
+    kind        INT   NUMBER    UNKNOWN      what its keys are: see `KeyKind`
+    lo, hi      1 8   0.5 99    MAX MIN      the lowest and highest key that a predicate of the tree has named, open ends apart
+    whole       yes   no        yes          all of them are whole numbers, or next to one, as the ends of `<` and `>` are
+
+The paper's domains are discrete and finite, so that a bucket is cut in the middle of its values. Keys of numbers are the codes
+of doubles, of which half lie between -1 and 1: the middle must be that of the values, not of their codes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import Conjunctions
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.keys import KEY_MAX, KEY_MIN, KeyKind, double_code
+from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import F64, I64
+from tamis.index.interface import KindOf, Numbers
+
+_SOME = int(Mode.SOME)
+_UNKNOWN, _INTEGER, _NUMBER, _NAME = -1, 0, 1, 2
+_KINDS = {KeyKind.INTEGER: _INTEGER, KeyKind.NUMBER: _NUMBER, KeyKind.NAME: _NAME}
+_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+CELLS = 16
+"""Of the histogram that `loss="histogram"` estimates by."""
+
+
+class DomainArrays(NamedTuple):
+    """Domains as kernels read them. `known_*` is how they were when p-nodes were last compared with them."""
+
+    kind: npt.NDArray[np.int64]
+    lo: npt.NDArray[np.int64]
+    hi: npt.NDArray[np.int64]
+    whole: npt.NDArray[np.int64]
+    known_lo: npt.NDArray[np.int64]
+    known_hi: npt.NDArray[np.int64]
+    known_whole: npt.NDArray[np.int64]
+
+
+_NOTHING_SEEN = (_UNKNOWN, KEY_MAX, KEY_MIN, 1, KEY_MAX, KEY_MIN, 1)
+
+
+class Domains:
+    """The domains of all dimensions."""
+
+    def __init__(self, kind_of: KindOf, lo: int | None, hi: int | None) -> None:
+        self._kind_of = kind_of
+        self._given = lo, hi
+        self._columns = tuple(GrowingArray(np.int64) for _ in DomainArrays._fields)
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self._columns)
+
+    def view(self) -> DomainArrays:
+        return DomainArrays(*(column.view() for column in self._columns))
+
+    def learn(self, table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int64]:
+        """Take in the constants of some rows; returns the dimensions whose domain has become another in kind or size."""
+        highest = _highest_dimension(table, rows)
+        missing = highest + 1 - len(self)
+        if missing > 0:
+            for column, fill in zip(self._columns, _NOTHING_SEEN, strict=True):
+                column.grow(missing, fill=fill)
+        kind = self._columns[0].view()
+        new = np.zeros(len(kind), np.bool_)
+        _find_unknown(table, rows, kind, new)
+        for dimension in np.flatnonzero(new).tolist():
+            kind[dimension] = _KINDS[self._kind_of(dimension)]
+        changed = np.zeros(len(kind), np.bool_)
+        if None in self._given:
+            _learn(table, rows, self.view(), changed)
+        if new.any():
+            self._give(np.flatnonzero(new))
+        return np.flatnonzero(changed)
+
+    def _give(self, dimensions: npt.NDArray[np.int64]) -> None:
+        """Set what the options say of the domain; names have none that could be said beforehand."""
+        kind, lo, hi, *_ = self.view()
+        for dimension in dimensions[kind[dimensions] != _NAME].tolist():
+            for ends, given in zip((lo, hi), self._given, strict=True):
+                if given is not None:
+                    ends[dimension] = double_code(float(given)) if kind[dimension] == _NUMBER else given
+
+
+@lean_kernel
+def _highest_dimension(table: Any, rows: Any) -> int:
+    highest = -1
+    for c in rows:
+        for p in range(table.start[c], table.start[c + 1]):
+            highest = max(highest, table.predicates.dimension[p])
+    return highest
+
+
+@lean_kernel
+def _find_unknown(table: Any, rows: Any, kind: Any, new: Any) -> None:
+    for c in rows:
+        for p in range(table.start[c], table.start[c + 1]):
+            if kind[table.predicates.dimension[p]] == _UNKNOWN:
+                new[table.predicates.dimension[p]] = True
+
+
+@lean_kernel
+def _learn(table: Any, rows: Any, domains: Any, changed: Any) -> None:
+    kind, lo, hi, whole, known_lo, known_hi, known_whole = domains
+    predicates = table.predicates
+    for c in rows:
+        for p in range(table.start[c], table.start[c + 1]):
+            if predicates.mode[p] != _SOME:
+                continue
+            d = predicates.dimension[p]
+            for i in range(predicates.start[p], predicates.start[p + 1]):
+                for end, outward in ((predicates.lo[i], -1), (predicates.hi[i], 1)):
+                    if KEY_MIN < end < KEY_MAX:
+                        lo[d], hi[d] = min(lo[d], end), max(hi[d], end)
+                        if whole[d] and kind[d] == _NUMBER:
+                            whole[d] = _is_whole(end) or _is_whole(end + outward)
+            grown = lo[d] <= hi[d] and _width(kind[d], lo[d], hi[d]) > 2 * _width(kind[d], known_lo[d], known_hi[d])
+            if grown or whole[d] != known_whole[d]:
+                changed[d] = True
+                known_lo[d], known_hi[d], known_whole[d] = lo[d], hi[d], whole[d]
+
+
+@inlined
+def value_of(kind: int, key: int) -> Any:
+    """The number that a key stands for, as far as numbers go."""
+    if kind == _NUMBER:
+        return I64(key if key >= 0 else key ^ _SIGN).view(np.float64)
+    return F64(key)
+
+
+@inlined
+def _key_of(value: float) -> Any:
+    bits = F64(value + 0.0).view(np.int64)
+    return bits if bits >= 0 else bits ^ _SIGN
+
+
+@inlined
+def _is_whole(key: int) -> Any:
+    value = value_of(_NUMBER, key)
+    return I64(value == np.floor(value))
+
+
+@inlined
+def _width(kind: int, lo: int, hi: int) -> Any:
+    return value_of(kind, hi) - value_of(kind, lo) if lo <= hi else F64(-1.0)
+
+
+@inlined
+def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
+    """The key at which to cut the bucket from lo to hi, lo < hi, in halves: the highest of the lower half."""
+    if kind == _NUMBER:
+        low, high = value_of(kind, lo), value_of(kind, hi)
+        cut = low / 2 + high / 2
+        if np.isfinite(cut):
+            return min(max(_key_of(np.floor(cut) if whole else cut), lo), hi - 1)
+    return (lo >> 1) + (hi >> 1) + (lo & hi & 1)
+
+
+@inlined
+def behind(kind: int, whole: int, cut: int, hi: int) -> Any:
+    """Where the upper half begins."""
+    if kind == _NUMBER and whole:
+        return min(_key_of(value_of(kind, cut) + 1.0), hi)
+    return cut + 1
+
+
+@inlined
+def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
+    """What part of the domain from lo to hi the interval from low to high has, about."""
+    unit = F64(1.0) if kind == _INTEGER or (kind == _NUMBER and whole) else F64(0.0)
+    all_of_it = _width(kind, lo, hi) + unit
+    part = _width(kind, max(lo, low), min(hi, high)) + unit
+    if not (all_of_it > 0 and np.isfinite(all_of_it)):
+        return F64(1.0)
+    return min(max(part / all_of_it, 0.0), 1.0)
+
+
+@inlined
+def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
+    """What part of the cells of a histogram over the domain an interval falls in."""
+    if hi <= lo:
+        return F64(1.0)
+    first = np.floor(share(kind, 0, lo, hi, lo, max(lo, low)) * CELLS)
+    last = np.floor(share(kind, 0, lo, hi, lo, min(hi, high)) * CELLS)
+    return (min(last, F64(CELLS - 1)) - min(first, F64(CELLS - 1)) + 1) / CELLS
+
+
+@lean_kernel
+def order_predicates(table: Any, rows: Any, domains: Any, shares: Any, order: Any, sizes: Any) -> None:
+    """The predicates of each row, the most selective first: those that want a value in a set, then NONE, then ABSENT."""
+    kind, lo, hi, whole, _, _, _ = domains
+    predicates = table.predicates
+    end = 0
+    for r in range(len(rows)):
+        c, begin = rows[r], end
+        sizes[r] = table.start[c + 1] - table.start[c]
+        for p in range(table.start[c], table.start[c + 1]):
+            d, mode = predicates.dimension[p], predicates.mode[p]
+            part = F64(1.0) + mode
+            if mode == _SOME:
+                part = F64(0.0)
+                for i in range(predicates.start[p], predicates.start[p + 1]):
+                    part += share(kind[d], whole[d], lo[d], hi[d], predicates.lo[i], predicates.hi[i])
+                part = min(part, 1.0)
+            at = end
+            while at > begin and shares[at - 1] > part:
+                shares[at], order[at] = shares[at - 1], order[at - 1]
+                at -= 1
+            shares[at], order[at] = part, p
+            end += 1
