@@ -2,8 +2,11 @@
 
     dimension   0     1         2
     kind        INT   NUMBER    UNKNOWN      what its keys are: see `KeyKind`
-    lo, hi      1 8   0.5 99    MAX MIN      the lowest and highest key that a predicate of the tree has named, open ends apart
+    lo, hi      1 8   0.5 99    MAX MIN      from the lowest to the highest key that predicates name, open ends apart
     whole       yes   no        yes          all of them are whole numbers, or next to one, as the ends of `<` and `>` are
+
+A domain that turns out to be too small is made twice as wide to that side, so that it does not happen often: whoever was sorted
+into the old one has to be sorted anew.
 
 The paper's domains are discrete and finite, so that a bucket is cut in the middle of its values. Keys of numbers are the codes
 of doubles, of which half lie between -1 and 1: the middle must be that of the values, not of their codes.
@@ -22,26 +25,28 @@ from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, KeyKind, double_code
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import F64, I64
+from tamis.encoding.runs import run_indices
 from tamis.index.interface import KindOf, Numbers
 
 _SOME = int(Mode.SOME)
 _UNKNOWN, _INTEGER, _NUMBER, _NAME = -1, 0, 1, 2
 _KINDS = {KeyKind.INTEGER: _INTEGER, KeyKind.NUMBER: _NUMBER, KeyKind.NAME: _NAME}
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_FARTHEST = 2.0**62
 CELLS = 16
 """Of the histogram that `loss="histogram"` estimates by."""
 
 
 class DomainArrays(NamedTuple):
-    """Domains as kernels read them. `known_*` is how they were when p-nodes were last compared with them."""
+    """Domains as kernels read them. `seen_*` are the constants of the rows in hand; between calls there are none."""
 
     kind: npt.NDArray[np.int64]
     lo: npt.NDArray[np.int64]
     hi: npt.NDArray[np.int64]
     whole: npt.NDArray[np.int64]
-    known_lo: npt.NDArray[np.int64]
-    known_hi: npt.NDArray[np.int64]
-    known_whole: npt.NDArray[np.int64]
+    seen_lo: npt.NDArray[np.int64]
+    seen_hi: npt.NDArray[np.int64]
+    seen_whole: npt.NDArray[np.int64]
 
 
 _NOTHING_SEEN = (_UNKNOWN, KEY_MAX, KEY_MIN, 1, KEY_MAX, KEY_MIN, 1)
@@ -65,54 +70,42 @@ class Domains:
     def view(self) -> DomainArrays:
         return DomainArrays(*(column.view() for column in self._columns))
 
-    def learn(self, table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int64]:
-        """Take in the constants of some rows; returns the dimensions whose domain has become another in kind or size."""
-        highest = _highest_dimension(table, rows)
-        missing = highest + 1 - len(self)
+    def learn(self, table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
+        """Take in the constants of some rows; returns the dimensions whose domain is another now."""
+        dimensions = _dimensions(table, rows)
+        missing = int(dimensions.max(initial=-1)) + 1 - len(self)
         if missing > 0:
             for column, fill in zip(self._columns, _NOTHING_SEEN, strict=True):
                 column.grow(missing, fill=fill)
-        kind = self._columns[0].view()
-        new = np.zeros(len(kind), np.bool_)
-        _find_unknown(table, rows, kind, new)
-        for dimension in np.flatnonzero(new).tolist():
-            kind[dimension] = _KINDS[self._kind_of(dimension)]
-        changed = np.zeros(len(kind), np.bool_)
-        if None in self._given:
-            _learn(table, rows, self.view(), changed)
-        if new.any():
-            self._give(np.flatnonzero(new))
-        return np.flatnonzero(changed)
+        domains = self.view()
+        unknown = dimensions[domains.kind[dimensions] == _UNKNOWN]
+        for dimension in unknown.tolist():
+            domains.kind[dimension] = _KINDS[self._kind_of(dimension)]
+        before = [column[dimensions] for column in (domains.lo, domains.hi, domains.whole)]
+        _see(table, rows, domains)
+        _learn(dimensions, domains)
+        self._give(dimensions, domains)
+        after = [column[dimensions] for column in (domains.lo, domains.hi, domains.whole)]
+        return dimensions[np.any([old != new for old, new in zip(before, after, strict=True)], axis=0)]
 
-    def _give(self, dimensions: npt.NDArray[np.int64]) -> None:
-        """Set what the options say of the domain; names have none that could be said beforehand."""
-        kind, lo, hi, *_ = self.view()
-        for dimension in dimensions[kind[dimensions] != _NAME].tolist():
-            for ends, given in zip((lo, hi), self._given, strict=True):
-                if given is not None:
-                    ends[dimension] = double_code(float(given)) if kind[dimension] == _NUMBER else given
+    def _give(self, dimensions: npt.NDArray[np.int32], domains: DomainArrays) -> None:
+        """Set what the options say of domains; names have none that could be said beforehand."""
+        for ends, given in zip((domains.lo, domains.hi), self._given, strict=True):
+            if given is not None:
+                ends[dimensions[domains.kind[dimensions] == _NUMBER]] = double_code(float(given))
+                ends[dimensions[domains.kind[dimensions] == _INTEGER]] = given
 
 
-@lean_kernel
-def _highest_dimension(table: Any, rows: Any) -> int:
-    highest = -1
-    for c in rows:
-        for p in range(table.start[c], table.start[c + 1]):
-            highest = max(highest, table.predicates.dimension[p])
-    return highest
+def _dimensions(table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
+    """The dimensions of some rows."""
+    predicates = run_indices(table.start[rows], table.start[rows + 1] - table.start[rows])
+    return np.unique(table.predicates.dimension[predicates])
 
 
 @lean_kernel
-def _find_unknown(table: Any, rows: Any, kind: Any, new: Any) -> None:
-    for c in rows:
-        for p in range(table.start[c], table.start[c + 1]):
-            if kind[table.predicates.dimension[p]] == _UNKNOWN:
-                new[table.predicates.dimension[p]] = True
-
-
-@lean_kernel
-def _learn(table: Any, rows: Any, domains: Any, changed: Any) -> None:
-    kind, lo, hi, whole, known_lo, known_hi, known_whole = domains
+def _see(table: Any, rows: Any, domains: Any) -> None:
+    """Note the lowest and highest constant of each dimension."""
+    kind, _, _, _, lo, hi, whole = domains
     predicates = table.predicates
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):
@@ -124,11 +117,36 @@ def _learn(table: Any, rows: Any, domains: Any, changed: Any) -> None:
                     if KEY_MIN < end < KEY_MAX:
                         lo[d], hi[d] = min(lo[d], end), max(hi[d], end)
                         if whole[d] and kind[d] == _NUMBER:
-                            whole[d] = _is_whole(end) or _is_whole(end + outward)
-            grown = lo[d] <= hi[d] and _width(kind[d], lo[d], hi[d]) > 2 * _width(kind[d], known_lo[d], known_hi[d])
-            if grown or whole[d] != known_whole[d]:
-                changed[d] = True
-                known_lo[d], known_hi[d], known_whole[d] = lo[d], hi[d], whole[d]
+                            whole[d] = max(_is_whole(end), _is_whole(end + outward))
+
+
+@lean_kernel
+def _learn(dimensions: Any, domains: Any) -> None:
+    """Let domains take in what was seen: exactly what the first rows have, and some room beside it later."""
+    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole = domains
+    for d in dimensions:
+        if seen_lo[d] > seen_hi[d]:
+            continue
+        whole[d] = min(whole[d], seen_whole[d])
+        low, high = min(lo[d], seen_lo[d]), max(hi[d], seen_hi[d])
+        if lo[d] <= hi[d]:
+            if low < lo[d]:
+                low = _beyond(kind[d], low, high, -1)
+            if high > hi[d]:
+                high = _beyond(kind[d], low, high, 1)
+        lo[d], hi[d] = low, high
+        seen_lo[d], seen_hi[d], seen_whole[d] = KEY_MAX, KEY_MIN, 1
+
+
+@inlined
+def _beyond(kind: int, lo: int, hi: int, direction: int) -> Any:
+    """The end of a domain that is twice as wide as from lo to hi, downward or upward."""
+    end = lo if direction < 0 else hi
+    width = _width(kind, lo, hi)
+    if kind == _NUMBER:
+        value = value_of(kind, end) + direction * width
+        return I64(_key_of(value)) if np.isfinite(value) else I64(end)
+    return I64(end) if np.abs(F64(end) + direction * width) >= _FARTHEST else I64(end) + direction * I64(width)
 
 
 @inlined

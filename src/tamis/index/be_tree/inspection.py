@@ -166,7 +166,6 @@ class _Checker:
         split = hot[n.SPLIT] != UNSPLIT
         assert split or not hot[n.KIDS]
         assert not split or cold[n.B_LO] <= hot[n.SPLIT] < cold[n.B_HI]
-        assert not split or hot[n.KIDS] or hot[n.PDIR], "an open bucket without halves is not split"
         sums = self.node(x, {**path, d: x})
         inside = {self.intervals(c)[d] for c in sums.conjunctions}
         assert min(lo for lo, _ in inside) >= hot[n.T_LO]

@@ -99,43 +99,46 @@ def _underflow(tree: Any, pairs: Any, records: Any, path: Any, home: Any, pendin
     firsts, seconds, values, taken = pairs
     rec_at, rec_size, words = records
     while x > 0 and hot[x, PDIR] == 0:
-        if hot[x, KIDS] == 0:
-            hot[x, SPLIT] = UNSPLIT
-        above = cold[x, ABOVE]
         if cold[x, BELOW] == 0:
             x = _vanish(hot, cold, pnode, data, state, firsts, seconds, values, taken, x)
-        elif hot[x, KIDS] != 0 or hot[x, LEAF] & HALF >= limits[MIN_SIZE]:
-            break
-        elif above < 0 and state[PENDING] + (hot[x, LEAF] & HALF) <= len(pending):
-            _take_out(hot, cold, pnode, data, state, home, pending, x)
-        elif above >= 0 and _fits_above(hot, cold, data, state, above):
+        elif hot[x, KIDS] != 0:
+            if not _can_merge(hot, cold, data, state, limits, x):
+                break
             for upper in (False, True):
-                child = half(hot, above, upper)
+                child = half(hot, x, upper)
                 if child > 0:
                     unsettle(cold, pnode, child)
                     begin = hot[child, LEAF] >> 32
                     for i in range(begin, begin + (hot[child, LEAF] & HALF)):
-                        append(hot, cold, data, state, home, above, data[i, 0] >> 32)
+                        append(hot, cold, data, state, home, x, data[i, 0] >> 32)
                     hot[child, LEAF] = begin << 32
                     _vanish(hot, cold, pnode, data, state, firsts, seconds, values, taken, child)
-            hot[above, SPLIT] = UNSPLIT
-            settle(hot, cold, pnode, data, state, limits, rates, rec_at, rec_size, words, path, above)
-            x = above
+            settle(hot, cold, pnode, data, state, limits, rates, rec_at, rec_size, words, path, x)
         else:
-            break
+            hot[x, SPLIT] = UNSPLIT
+            count = hot[x, LEAF] & HALF
+            if count >= limits[MIN_SIZE]:
+                break
+            if cold[x, ABOVE] >= 0:
+                x = cold[x, ABOVE]
+            elif state[PENDING] + count <= len(pending):
+                _take_out(hot, cold, pnode, data, state, home, pending, x)
+            else:
+                break
 
 
 @inlined
-def _fits_above(hot: Any, cold: Any, data: Any, state: Any, above: int) -> bool:
-    """Whether both halves of a bucket are open leaves, the bucket is open, and has room for all that they hold."""
-    if hot[above, PDIR] != 0:
-        return False
+def _can_merge(hot: Any, cold: Any, data: Any, state: Any, limits: Any, x: int) -> bool:
+    """Whether both halves of an open bucket are open leaves, one of them underflows, and the bucket has room for both."""
+    underflows = False
     for upper in (False, True):
-        child = half(hot, above, upper)
-        if child > 0 and (hot[child, PDIR] != 0 or hot[child, KIDS] != 0):
-            return False
-    enough: bool = state[DATA_END] + 4 * cold[above, BELOW] + 8 <= len(data)
-    return cold[above, BELOW] <= cold[above, CAP] and enough
+        child = half(hot, x, upper)
+        if child > 0:
+            if hot[child, PDIR] != 0 or hot[child, KIDS] != 0:
+                return False
+            underflows |= hot[child, LEAF] & HALF < limits[MIN_SIZE]
+    enough: bool = state[DATA_END] + 4 * cold[x, BELOW] + 8 <= len(data)
+    return underflows and enough and cold[x, BELOW] <= cold[x, CAP]
 
 
 @inlined

@@ -134,7 +134,7 @@ class BETree(Index):
         self._records.put(table, rows, order, sizes)
         self._home.grow(max(0, 2 * len(self.table) - len(self._home)), fill=AWAY)
         self._count += len(rows)
-        if len(changed):
+        if len(changed) and self._nodes.view().state[PNODES] > 0:
             self._take_out_partitions(changed)
             rows = np.concatenate([self._taken(), rows])
         self._insert(rows)
@@ -205,7 +205,7 @@ class BETree(Index):
         state[PENDING] = 0
         return rows
 
-    def _take_out_partitions(self, dimensions: npt.NDArray[np.int64]) -> None:
+    def _take_out_partitions(self, dimensions: npt.NDArray[np.int32]) -> None:
         """Take out the p-nodes of some dimensions, whose domains have changed."""
         while True:
             pnode = self._nodes.view().pnode
