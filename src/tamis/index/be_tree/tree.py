@@ -14,7 +14,7 @@ from tamis.encoding.growing import GrowingArray
 from tamis.index.be_tree.domains import Domains, order_predicates
 from tamis.index.be_tree.insertion import fill_root, insert_rows, scratch_of
 from tamis.index.be_tree.inspection import check, draw
-from tamis.index.be_tree.matching import match_events
+from tamis.index.be_tree.matching import match_events, match_scratch
 from tamis.index.be_tree.nodes import (
     ATTR,
     BELOW,
@@ -37,7 +37,7 @@ from tamis.index.collecting import collect
 from tamis.index.interface import Index, Matches, Numbers
 from tamis.index.options import Options, option
 from tamis.index.pair_map import PairArrays
-from tamis.index.records import RecordArrays, Records, event_scratch
+from tamis.index.records import RecordArrays, Records
 
 _FEWEST_PENDING = 64
 _MERGED = 64
@@ -230,9 +230,8 @@ class BETree(Index):
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         tree = self._nodes.view()
-        scratch = event_scratch(max(dimensions, len(self._domains)))
-        stack = np.empty((2, int(tree.state[NODES]) + 1), np.int32)
-        matches = collect(batch, partial(match_events, *self._arrays(), batch, scratch, (stack[0], stack[1])))
+        scratch = match_scratch(max(dimensions, len(self._domains)), int(tree.state[NODES]))
+        matches = collect(batch, partial(match_events, *self._arrays(), batch, scratch))
         self._recycle()
         return matches
 
