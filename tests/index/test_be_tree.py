@@ -236,7 +236,7 @@ def test_domains_that_grow_are_cut_anew() -> None:
     top = drawn(tree)[2].strip().split("]")[0]
     lo, hi = (int(end) for end in top.strip("[").split(", "))
     assert lo == 1
-    assert 399 <= hi < 800
+    assert 350 <= hi < 800
     events: list[Event] = [{A: [(number, number)]} for number in range(1, 400, 7)]
     matches = tree.match(batch_of(events), 1)
     assert matches.counters.candidates < 8 * len(events)

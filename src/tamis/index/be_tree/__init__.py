@@ -26,8 +26,8 @@ Invariants
 Departures from the paper
 -------------------------
 - Domains are those of the constants seen so far, or as options say. The outermost buckets are open to their side, which is what
-  clamping values into the domain comes to. When constants beyond a domain arrive, it is made twice as wide, and the p-nodes of
-  its dimension are taken out and inserted again; the same when constants cease to be whole numbers.
+  clamping values into the domain comes to. When many constants lie outside, the domain is made wider, and the p-nodes of its
+  dimension are taken out and inserted again; the same when many are not whole numbers any more.
 - Numbers are not discrete: a bucket is cut at the middle of its values. It is atomic if it is a single value, or all expressions
   in it have one and the same interval, which no cut can separate; when another one arrives, what was partitioned so is taken
   out and inserted again. With boundaries as tight as they are, this leaves out nothing but a chain of buckets with one half each.

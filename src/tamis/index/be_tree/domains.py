@@ -5,8 +5,9 @@
     lo, hi      1 8   0.5 99    MAX MIN      from the lowest to the highest key that predicates name, open ends apart
     whole       yes   no        yes          all of them are whole numbers, or next to one, as the ends of `<` and `>` are
 
-A domain that turns out to be too small is made twice as wide to that side, so that it does not happen often: whoever was sorted
-into the old one has to be sorted anew.
+Constants outside of its domain are sorted into the outermost buckets, as if they were its ends. Once an eighth of those that a
+dimension has named are such strays, the domain is made to reach twice as far as they do: whoever was sorted into the old one has
+to be sorted anew, so that it must not happen often.
 
 The paper's domains are discrete and finite, so that a bucket is cut in the middle of its values. Keys of numbers are the codes
 of doubles, of which half lie between -1 and 1: the middle must be that of the values, not of their codes.
@@ -38,7 +39,7 @@ CELLS = 16
 
 
 class DomainArrays(NamedTuple):
-    """Domains as kernels read them. `seen_*` are the constants of the rows in hand; between calls there are none."""
+    """Domains as kernels read them. `seen_*` is what they would be if they took in all `strays` of the constants `named`."""
 
     kind: npt.NDArray[np.int64]
     lo: npt.NDArray[np.int64]
@@ -47,9 +48,13 @@ class DomainArrays(NamedTuple):
     seen_lo: npt.NDArray[np.int64]
     seen_hi: npt.NDArray[np.int64]
     seen_whole: npt.NDArray[np.int64]
+    named: npt.NDArray[np.int64]
+    strays: npt.NDArray[np.int64]
 
 
-_NOTHING_SEEN = (_UNKNOWN, KEY_MAX, KEY_MIN, 1, KEY_MAX, KEY_MIN, 1)
+_NOTHING_SEEN = (_UNKNOWN, KEY_MAX, KEY_MIN, 1, KEY_MAX, KEY_MIN, 1, 0, 0)
+_FEWEST_STRAYS = 8
+"""One of so many constants."""
 
 
 class Domains:
@@ -104,8 +109,8 @@ def _dimensions(table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
 
 @lean_kernel
 def _see(table: Any, rows: Any, domains: Any) -> None:
-    """Note the lowest and highest constant of each dimension."""
-    kind, _, _, _, lo, hi, whole = domains
+    """Note the lowest and highest constant of each dimension, and how many are strays."""
+    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole, named, strays = domains
     predicates = table.predicates
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):
@@ -115,27 +120,30 @@ def _see(table: Any, rows: Any, domains: Any) -> None:
             for i in range(predicates.start[p], predicates.start[p + 1]):
                 for end, outward in ((predicates.lo[i], -1), (predicates.hi[i], 1)):
                     if KEY_MIN < end < KEY_MAX:
-                        lo[d], hi[d] = min(lo[d], end), max(hi[d], end)
-                        if whole[d] and kind[d] == _NUMBER:
-                            whole[d] = max(_is_whole(end), _is_whole(end + outward))
+                        fits = I64(1)
+                        if kind[d] == _NUMBER and whole[d]:
+                            fits = max(_is_whole(end), _is_whole(end + outward))
+                        named[d] += 1
+                        strays[d] += not lo[d] <= end <= hi[d] or fits == 0
+                        seen_lo[d], seen_hi[d] = min(seen_lo[d], end), max(seen_hi[d], end)
+                        seen_whole[d] = min(seen_whole[d], fits)
 
 
 @lean_kernel
 def _learn(dimensions: Any, domains: Any) -> None:
-    """Let domains take in what was seen: exactly what the first rows have, and some room beside it later."""
-    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole = domains
+    """Let domains take in what was seen: exactly what the first rows have; later, if there are many strays, twice that."""
+    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole, named, strays = domains
     for d in dimensions:
-        if seen_lo[d] > seen_hi[d]:
+        if _FEWEST_STRAYS * strays[d] <= named[d]:
             continue
-        whole[d] = min(whole[d], seen_whole[d])
         low, high = min(lo[d], seen_lo[d]), max(hi[d], seen_hi[d])
         if lo[d] <= hi[d]:
             if low < lo[d]:
                 low = _beyond(kind[d], low, high, -1)
             if high > hi[d]:
                 high = _beyond(kind[d], low, high, 1)
-        lo[d], hi[d] = low, high
-        seen_lo[d], seen_hi[d], seen_whole[d] = KEY_MAX, KEY_MIN, 1
+        lo[d], hi[d], whole[d] = low, high, min(whole[d], seen_whole[d])
+        strays[d] = 0
 
 
 @inlined
@@ -217,7 +225,7 @@ def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
 @lean_kernel
 def order_predicates(table: Any, rows: Any, domains: Any, shares: Any, order: Any, sizes: Any) -> None:
     """The predicates of each row, the most selective first: those that want a value in a set, then NONE, then ABSENT."""
-    kind, lo, hi, whole, _, _, _ = domains
+    kind, lo, hi, whole = domains[:4]
     predicates = table.predicates
     end = 0
     for r in range(len(rows)):

@@ -306,6 +306,7 @@ def _is_atomic(hot: Any, cold: Any, pnode: Any, data: Any, rec_at: Any, rec_size
             low, high = lo, hi
         elif lo != low or hi != high:
             return False
+    hot[x, T_LO], hot[x, T_HI] = low, high  # by which strangers are known
     return True
 
 

@@ -207,12 +207,10 @@ class BETree(Index):
 
     def _take_out_partitions(self, dimensions: npt.NDArray[np.int32]) -> None:
         """Take out the p-nodes of some dimensions, whose domains have changed."""
-        while True:
-            pnode = self._nodes.view().pnode
-            stale = np.flatnonzero((pnode[:, TOP] > 0) & np.isin(pnode[:, ATTR], dimensions))
-            if len(stale) == 0:
-                return
-            self._uproot(int(pnode[stale[0], TOP]))
+        pnode = self._nodes.view().pnode
+        for p in np.flatnonzero((pnode[:, TOP] > 0) & np.isin(pnode[:, ATTR], dimensions)).tolist():
+            if pnode[p, TOP] > 0:  # it may have been below another
+                self._uproot(int(pnode[p, TOP]))
 
     def _recycle(self) -> None:
         """Take out the nodes whose windows ended with too low a rank, and insert what they held again."""
