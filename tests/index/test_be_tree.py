@@ -380,3 +380,35 @@ def test_it_looks_at_few() -> None:
     matches = tree.match(batch_of(events), 21)
     assert matches.counters.candidates < 0.25 * 600 * 20
     agrees(tree, clauses, events)
+
+
+def test_events_with_fewer_attributes_than_there_are_p_nodes() -> None:
+    clauses = [[some(d, value)] for d in range(40) for value in range(1, 5)]
+    tree = tree_of(clauses, one_by_one=False)
+    assert tree.stats()["p_nodes"] == 39  # one attribute fits into the root
+    events: list[Event] = [{3: [(2, 2)]}, {39: [(4, 4)], 7: [(1, 1), (3, 3)]}, {50: [(1, 1)]}]
+    assert pairs(tree, events, 51) == matching(dict(enumerate(clauses)), events)
+    assert tree.match(batch_of([{3: [(2, 2)]}]), 51).counters.candidates <= 8
+
+
+def test_strangers_are_known_by_what_is_there_not_by_what_was() -> None:
+    clauses = [[some(A, 5), some(B, number)] for number in range(1, 5)]
+    clauses += [[some(A, 5, 7)], [some(A, 5, 7), some(B, 9)]]
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(clauses))
+    tree = BETree(table, BETree.options_type.read({"max_cap": 4, "domain_lo": 1, "domain_hi": 64}, "be-tree"))
+    tree.insert(numbers[[0, 1, 4]])
+    tree.delete(numbers[4:5])
+    for number in (2, 3, 5, 4):
+        tree.insert(numbers[number : number + 1])
+        tree.check()
+    agrees(tree, clauses, [{A: [(6, 6)], B: [(9, 9)]}, {A: [(5, 5)], B: [(2, 2)]}])
+
+
+def test_names_are_cut_at_the_middle_key() -> None:
+    names = [1 << 40, 3 << 40, 9 << 40, 10 << 40, 11 << 40, 12 << 40]
+    clauses = [[some(A, name), some(B, number)] for number, name in enumerate(names)]
+    tree = tree_of(clauses, one_by_one=False, kind=KeyKind.NAME, domain_lo=0, domain_hi=8)
+    assert f"    [{names[0]}, {names[-1]}] []" in drawn(tree)
+    assert f"        [{names[0]}, {(names[0] + names[-1]) // 2}] [0, 1]" in drawn(tree)
+    agrees(tree, clauses, [{A: [(name, name)], B: [(number, number)]} for number, name in enumerate(names)])
