@@ -112,7 +112,8 @@ class Index(ABC):
     summary: ClassVar[str]
     paper: ClassVar[str] = ""
     """Where it is described: authors, title, year and sections."""
-    capabilities: ClassVar[Capabilities] = Capabilities()
+    capabilities: Capabilities = Capabilities()
+    """What it can do; options may take away from what its class says."""
     options_type: ClassVar[type[Options]] = Options
 
     def __init__(

@@ -80,7 +80,7 @@ def _empty(capacity: int) -> PairArrays:
 @inlined
 def _home(first: int, second: int, capacity: int) -> int:
     """Where a pair belongs."""
-    mixed = (U64(first) * U64(0x9E3779B97F4A7C15)) ^ (U64(second) + U64(0x7F4A7C159E3779B9))
+    mixed = (U64(I64(first)) * U64(0x9E3779B97F4A7C15)) ^ (U64(I64(second)) + U64(0x7F4A7C159E3779B9))
     mixed = (mixed ^ (mixed >> U64(29))) * U64(0xBF58476D1CE4E5B9)
     home: int = I64((mixed ^ (mixed >> U64(32))) & U64(capacity - 1))
     return home

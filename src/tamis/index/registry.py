@@ -17,6 +17,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "scan": "scan:Scan",
     "k-index": "k_index:KIndex",
     "be-tree": "be_tree:BETree",
+    "counting": "counting:Counting",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

@@ -171,7 +171,7 @@ class IndexStore(Store[Clauses]):
         self._own(clauses)
 
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
-        if not self._index_type.capabilities.every_predicate:  # It may be refused, and that must be said now.
+        if not self.index.capabilities.every_predicate:  # It may be refused, and that must be said now.
             self.add([identifier], self.compile([expression]), GivenExpressions([given]), np.array([weight]))
             return
         self.sources.add_one(given, self._slots)

@@ -1,0 +1,533 @@
+"""`counting`: count, for each subscription, how many of its predicates an event satisfies; enough is a match.
+
+The counting algorithm of the related work in F. Fabret, H. A. Jacobsen, F. Llirbat, J. Pereira, K. Ross, D. Shasha, Filtering
+Algorithms and Implementation for Very Fast Publish/Subscribe Systems (SIGMOD 2001), and of SIFT (T. Yan, H. Garcia-Molina
+1994) as E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 2, describes it.
+Two phases: the *predicate index* finds the satisfied predicates, the *association* from predicates to subscriptions
+says whose hit counters go up.
+
+    predicate index     hash  (7, =, 10) -> 0     orders   (7, <=)  2 1      numbers of predicates, ascending by bound:
+                              (7, <=, 5) -> 2              (7, >=)  3        all from the first bound that is not below
+                              (7, <=, 9) -> 1              (7, =)   0        the value, or up to the last not above it
+    association         lists    0: c1 c4 | 1: c2 | 2: c1 c3 | 3: c2
+    subscriptions       need     c1: 2   c2: 2   c3: 1   c4: 1                hits that make a match; DEAD: not here
+
+A predicate here is a comparison with one bound. An interval is two of them; of k disjoint intervals, k + 1 ends are on
+the right side of a value that lies in one of them and k of one that does not, so that is what is needed. Ends that are
+open are never missed and not entered. The values of IN are k predicates of which a value satisfies one. NONE is the
+complement: `<> 5` is `<= 4` or `>= 6`. A dimension that must be there at all is a predicate, too; one that must not be
+there kills the counter. Conjunctions that need nothing are in the list ALWAYS.
+
+Invariants: a conjunction is in one list for each of its predicates; orders ascend; every list but ALWAYS has somebody in it, its
+predicate is in the hash table and, if it has a bound, in its order; between events all hit counters are 0.
+
+Departures from the paper: it says nothing of negation, missing attributes, several values or intervals. Of an event that has
+several values of an attribute or an interval, the hits are counted on its lowest and highest key, which are necessary,
+and conjunctions with enough are evaluated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events import EventBatch, count_holding, load, unload
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.kernel import inlined, kernel, lean_kernel
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import UP
+from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
+from tamis.index.interface import Capabilities, Index, Matches, Numbers
+from tamis.index.options import Options, option
+from tamis.index.pair_map import FREE, PairMap, enter, slot_of, vacate
+from tamis.index.sift import KeyMethod, SiftIndex, TreeMethod
+from tamis.index.slabs import Slabs
+
+# Kinds of predicates: those before PRESENT have a bound, and an order for each dimension.
+_EQUAL, _AT_LEAST, _AT_MOST, _PRESENT, _ABSENT = range(5)
+_KINDS, _ORDERED = 5, 3
+_ALWAYS = -1
+"""Stands for dimension and kind of the list of those that need nothing."""
+_DEAD = -1
+_KILLED = -(2**30)
+"""A hit counter that can never have enough."""
+_SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
+_CHUNK = 1 << 14
+"""So many conjunctions are entered at once: room in the hash table is reserved for all their predicates, though most are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOptions(Options):
+    method: str = option("counting", choices=("counting", "key", "tree"))
+    """How: by counters, or by SIFT's key or tree method."""
+    lowest: int = option(0)
+    """For the SIFT methods: values below this lowest whole number of the domain count as it."""
+    highest: int = option(999)
+    """For the SIFT methods: values above this highest whole number of the domain count as it."""
+
+
+class Counting(Index):
+    """Counts satisfied predicates."""
+
+    name = "counting"
+    summary = "a predicate index, and for each subscription a counter of satisfied predicates"
+    paper = (
+        "F. Fabret et al., Filtering Algorithms and Implementation for Very Fast Publish/Subscribe Systems, 2001 "
+        "(counting); E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching, 2001, section 2 (SIFT)"
+    )
+    options_type = CountingOptions
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._sift: SiftIndex | None = None
+        if self.options.method != "counting":
+            method = KeyMethod if self.options.method == "key" else TreeMethod
+            self._sift = method(self.table, self.kind_of, self.options.lowest, self.options.highest)
+            self.capabilities = Capabilities(dynamic=False, interval_values=False, every_predicate=False)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._hash = PairMap()
+        self._lists = Slabs()
+        self._orders = Slabs()
+        self._group = GrowingArray(np.int64)
+        self._bound = GrowingArray(np.int64)
+        self._free = GrowingArray(np.int64)
+        self._need = GrowingArray(np.int32)
+        self._hits = np.zeros(0, np.int32)
+        self._touched = np.zeros(0, np.int32)
+        self._count = 0
+
+    def refuse(self, conjunctions: Numbers) -> None:
+        if self._sift is not None:
+            self._sift.refuse(conjunctions)
+
+    # -- inserting and deleting
+
+    def insert(self, conjunctions: Numbers) -> None:
+        if self._sift is not None:
+            self._sift.insert(conjunctions)
+            return
+        missing = len(self.table) - len(self._need)
+        if missing > 0:
+            self._need.grow(missing, fill=_DEAD)
+            if len(self._hits) < len(self._need):
+                self._hits, self._touched = np.zeros((2, len(self._need.data)), np.int32)
+        for first in range(0, len(conjunctions), _CHUNK):
+            self._enter(conjunctions[first : first + _CHUNK])
+        if len(conjunctions) > _CHUNK:
+            self._hash.shrink()
+        self._count += len(conjunctions)
+
+    def _enter(self, conjunctions: Numbers) -> None:
+        groups, bounds, owners = self._predicates(conjunctions, self._need.view())
+        self._hash.reserve(len(groups))
+        numbers, fresh = np.empty(len(groups), np.int64), np.empty(len(groups), np.int64)
+        old, free = len(self._group), len(self._free)
+        added = _number(self._hash.view(), groups, bounds, self._free.view(), old, numbers, fresh)
+        new = numbers[fresh[:added]]
+        beyond = max(added - free, 0)
+        self._lists.add(beyond)
+        self._group.grow(beyond)
+        self._bound.grow(beyond)
+        self._free = _shortened(self._free, free - (added - beyond))
+        self._group.view()[new], self._bound.view()[new] = groups[fresh[:added]], bounds[fresh[:added]]
+        self._lists.extend(numbers, owners)
+        ordered = new[(self._group.view()[new] % _KINDS < _ORDERED) & (self._group.view()[new] >= 0)]
+        orders = _order_of(self._group.view()[ordered])
+        if len(orders):
+            self._orders.add(max(0, int(orders.max()) + 1 - len(self._orders)))
+            changed = np.unique(orders)
+            sorted_before = self._orders.view().size[changed]
+            self._orders.extend(orders, ordered.astype(np.int32))
+            _sort(self._orders.view(), self._bound.view(), changed, sorted_before)
+
+    def delete(self, conjunctions: Numbers) -> None:
+        if self._sift is not None:
+            self._sift.delete(conjunctions)
+            return
+        if not len(conjunctions):
+            return
+        self._count -= len(conjunctions)
+        if self._count == 0:
+            self._clear()
+            return
+        groups, bounds, _ = self._predicates(conjunctions, np.empty(len(self._need), np.int32))
+        self._need.view()[conjunctions] = _DEAD
+        numbers = np.unique(_numbers_of(self._hash.view(), groups, bounds))
+        _drop_dead(self._lists.view(), numbers, self._need.view())
+        empty = numbers[self._lists.view().size[numbers] == 0]
+        groups = self._group.view()[empty]
+        _vacate(self._hash.view(), groups, self._bound.view()[empty])
+        orders = np.unique(_order_of(groups[(groups % _KINDS < _ORDERED) & (groups >= 0)]))
+        _drop_empty(self._orders.view(), orders, self._lists.view().size)
+        self._free.extend(empty)
+
+    def _predicates(
+        self, conjunctions: Numbers, need: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Numbers]:
+        """Group and bound of all predicates of some conjunctions, and whose each is. Notes how many hits they need."""
+        table = self.table.view()
+        count = _most_predicates(table, conjunctions)
+        groups, bounds, owners = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
+        found = _split(table, conjunctions, need, groups, bounds, owners)
+        return groups[:found], bounds[:found], owners[:found]
+
+    # -- matching
+
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        if self._sift is not None:
+            return self._sift.match(batch, dimensions)
+        scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+        counters = self._need.view(), self._hits, self._touched
+        index = self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view()
+        return collect(batch, partial(_match, index, counters, self.table.view(), batch, scratch))
+
+    def stats(self) -> dict[str, Any]:
+        if self._sift is not None:
+            return {"method": self.options.method, **self._sift.stats()}
+        arrays = (self._group, self._bound, self._free, self._need, self._hits, self._touched)
+        return {
+            "method": self.options.method,
+            "conjunctions": self._count,
+            "bytes": self._hash.nbytes
+            + self._lists.nbytes
+            + self._orders.nbytes
+            + sum(array.nbytes for array in arrays),
+            "distinct_predicates": len(self._hash),
+            "associations": int(self._lists.view().size.sum(dtype=np.int64)),
+        }
+
+    def check(self) -> None:
+        if self._sift is not None:
+            self._sift.check()
+            return
+        need, group, bound = self._need.view(), self._group.view(), self._bound.view()
+        assert not self._hits.any()
+        live = np.flatnonzero(need != _DEAD).astype(np.int32)
+        assert len(live) == self._count
+        needed = np.full(len(need), _DEAD, np.int32)
+        groups, bounds, owners = self._predicates(live, needed)
+        assert (needed == need).all()
+        expected: dict[tuple[int, int], list[int]] = {}
+        for first, second, owner in zip(groups.tolist(), bounds.tolist(), owners.tolist(), strict=True):
+            expected.setdefault((first, second), []).append(owner)
+        assert len(self._hash) == len(expected)
+        for (first, second), those in expected.items():
+            number = self._hash.get(first, second)
+            assert number != FREE
+            assert (group[number], bound[number]) == (first, second)
+            assert sorted(self._lists.values(number).tolist()) == sorted(those)
+        free = set(self._free.view().tolist())
+        assert len(free) == len(self._free)
+        assert len(free) + len(expected) == len(group)
+        ordered = 0
+        for order in range(len(self._orders)):
+            numbers = self._orders.values(order)
+            assert (np.diff(bound[numbers]) > 0).all()
+            assert (_order_of(group[numbers]) == order).all()
+            ordered += len(numbers)
+        assert ordered == sum(first >= 0 and first % _KINDS < _ORDERED for first, _ in expected)
+
+
+def _order_of(group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The order in which the predicates of groups stand."""
+    return group // _KINDS * _ORDERED + group % _KINDS
+
+
+def _shortened(array: GrowingArray, length: int) -> GrowingArray:
+    """The first elements of an array, if there are more."""
+    if length == len(array):
+        return array
+    kept = GrowingArray(array.view().dtype)
+    kept.extend(array.view()[:length])
+    return kept
+
+
+# -- from conjunctions to predicates
+
+
+@lean_kernel
+def _most_predicates(table: Any, conjunctions: Any) -> int:
+    """No fewer than the predicates with one bound that some conjunctions have."""
+    count = 0
+    for c in conjunctions:
+        first, last = table.start[c], table.start[c + 1]
+        count += 1 + (last - first) + 2 * (table.predicates.start[last] - table.predicates.start[first])
+    return count
+
+
+@lean_kernel
+def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, owners: Any) -> int:
+    """Split the predicates of conjunctions into those with one bound; returns how many there are."""
+    dimension, mode, start, lo, hi = table.predicates
+    at = 0
+    for c in conjunctions:
+        before, needed = at, 0
+        for p in range(table.start[c], table.start[c + 1]):
+            group, first, last = np.int64(dimension[p]) * _KINDS, start[p], start[p + 1]
+            before_p = at
+            only_points = mode[p] == _SOME
+            for i in range(first, last):
+                only_points &= lo[i] == hi[i]
+            if mode[p] == _SOME and only_points:
+                for i in range(first, last):
+                    groups[at], bounds[at] = group + _EQUAL, lo[i]
+                    at += 1
+                needed += 1
+            elif mode[p] == _SOME:
+                for i in range(first, last):
+                    if lo[i] != KEY_MIN:
+                        groups[at], bounds[at] = group + _AT_LEAST, lo[i]
+                        at += 1
+                    if hi[i] != KEY_MAX:
+                        groups[at], bounds[at] = group + _AT_MOST, hi[i]
+                        at += 1
+                needed += (at - before_p) - (last - first) + 1
+            elif mode[p] == _NONE:
+                intervals = 1  # of the complement: one more than gaps between it, without those that are empty
+                for i in range(first, last):
+                    if lo[i] == KEY_MIN or hi[i] == KEY_MAX:
+                        intervals -= 1
+                    intervals += 1
+                    if lo[i] != KEY_MIN:
+                        groups[at], bounds[at] = group + _AT_MOST, lo[i] - 1
+                        at += 1
+                    if hi[i] != KEY_MAX:
+                        groups[at], bounds[at] = group + _AT_LEAST, hi[i] + 1
+                        at += 1
+                needed += (at - before_p) - intervals + 1
+            else:
+                groups[at], bounds[at] = group + _ABSENT, 0
+                at += 1
+            if at == before_p:  # everything
+                groups[at], bounds[at] = group + _PRESENT, 0
+                at += 1
+                needed += 1
+        if needed == 0:
+            groups[at], bounds[at] = _ALWAYS, 0
+            at += 1
+        need[c] = needed
+        for i in range(before, at):
+            owners[i] = c
+    return at
+
+
+# -- the predicate index
+
+
+@lean_kernel
+def _number(pairs: Any, groups: Any, bounds: Any, free: Any, old: int, numbers: Any, fresh: Any) -> int:
+    """The number of each predicate, the last free one or the next for a new one; `fresh` receives where those are."""
+    firsts, seconds, values, count = pairs
+    added = 0
+    for i in range(len(groups)):
+        at = slot_of(firsts, seconds, values, groups[i], bounds[i])
+        if values[at] == FREE:
+            number = free[len(free) - 1 - added] if added < len(free) else old + added - len(free)
+            enter(firsts, seconds, values, count, at, groups[i], bounds[i], number)
+            fresh[added] = i
+            added += 1
+        numbers[i] = values[at]
+    return added
+
+
+@kernel
+def _numbers_of(pairs: Any, groups: Any, bounds: Any) -> Any:
+    firsts, seconds, values, _ = pairs
+    numbers = np.empty(len(groups), np.int64)
+    for i in range(len(groups)):
+        numbers[i] = values[slot_of(firsts, seconds, values, groups[i], bounds[i])]
+    return numbers
+
+
+@lean_kernel
+def _vacate(pairs: Any, groups: Any, bounds: Any) -> None:
+    firsts, seconds, values, count = pairs
+    for i in range(len(groups)):
+        vacate(firsts, seconds, values, count, slot_of(firsts, seconds, values, groups[i], bounds[i]))
+
+
+@lean_kernel
+def _sort(orders: Any, bound: Any, changed: Any, sorted_before: Any) -> None:
+    """Let orders ascend again, of which the first `sorted_before` numbers do."""
+    begin, size, _, data, _ = orders
+    for i in range(len(changed)):
+        first, last = begin[changed[i]], begin[changed[i]] + size[changed[i]]
+        gap = 1
+        if size[changed[i]] - sorted_before[i] > 16:  # Shell sort; few new ones are moved to their place one by one
+            while 9 * gap < last - first:
+                gap = 3 * gap + 1
+        while gap > 0:
+            for j in range(first + gap, last):
+                moving, at = data[j], j
+                while at >= first + gap and bound[data[at - gap]] > bound[moving]:
+                    data[at] = data[at - gap]
+                    at -= gap
+                data[at] = moving
+            gap //= 3
+
+
+@lean_kernel
+def _drop_dead(lists: Any, numbers: Any, need: Any) -> None:
+    """Take the dead out of some lists."""
+    begin, size, _, data, _ = lists
+    for number in numbers:
+        kept = begin[number]
+        for i in range(begin[number], begin[number] + size[number]):
+            if need[data[i]] != _DEAD:
+                data[kept] = data[i]
+                kept += 1
+        size[number] = kept - begin[number]
+
+
+@lean_kernel
+def _drop_empty(orders: Any, changed: Any, sizes: Any) -> None:
+    """Take predicates that nobody has out of some orders."""
+    begin, size, _, data, _ = orders
+    for order in changed:
+        kept = begin[order]
+        for i in range(begin[order], begin[order] + size[order]):
+            if sizes[data[i]] > 0:
+                data[kept] = data[i]
+                kept += 1
+        size[order] = kept - begin[order]
+
+
+# -- matching
+
+
+@inlined
+def _hit(number: int, begin: Any, size: Any, data: Any, hits: Any, touched: Any, count: int) -> int:
+    """One more hit for all that have a predicate; `touched` receives those that had none."""
+    for i in range(begin[UP(number)], begin[UP(number)] + size[UP(number)]):
+        c = data[UP(i)]
+        if hits[UP(c)] == 0:
+            touched[UP(count)] = c
+            count += 1
+        hits[UP(c)] += 1
+    return count
+
+
+@inlined
+def _kill(number: int, begin: Any, size: Any, data: Any, hits: Any, touched: Any, count: int) -> int:
+    for i in range(begin[number], begin[number] + size[number]):
+        c = data[i]
+        if hits[c] == 0:
+            touched[count] = c
+            count += 1
+        hits[c] = _KILLED
+    return count
+
+
+@inlined
+def _first_not_below(data: Any, bound: Any, low: int, high: int, key: int) -> int:
+    """Of an order from `low` to `high`, the first place whose bound is not below a key."""
+    while low < high:
+        middle = (low + high) // 2
+        if bound[data[middle]] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lean_kernel
+def _match(
+    index: Any, counters: Any, table: Any, batch: Any, scratch: Any, event: int, counts: Any, out: Any, work: Any
+) -> int:
+    (firsts, seconds, values, _pairs), lists, orders, bound = index
+    begin, size, _room, data, _end = lists
+    o_begin, o_size, _o_room, order, _o_end = orders
+    need, hits, touched = counters
+    c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
+    v_start, v_dimension, v_lo, v_hi = batch
+    first, count = scratch
+    filled = 0
+    always = values[slot_of(firsts, seconds, values, _ALWAYS, 0)]
+    for e in range(event, len(v_start) - 1):
+        load(v_start, v_dimension, e, first, count)
+        before, reached, candidates, predicates, nodes = filled, 0, 0, 0, 0
+        v = v_start[e]
+        while v < v_start[e + 1]:  # attributes that must not be there: before any hit is counted
+            number = values[slot_of(firsts, seconds, values, np.int64(v_dimension[v]) * _KINDS + _ABSENT, 0)]
+            if number != FREE:
+                reached = _kill(number, begin, size, data, hits, touched, reached)
+                nodes += 1
+            v += count[v_dimension[v]]
+        plain = True
+        v = v_start[e]
+        while v < v_start[e + 1]:
+            d = np.int64(v_dimension[v])
+            last = v + count[d]
+            low, high = v_lo[v], v_hi[v]
+            for i in range(v, last):
+                low, high = min(low, v_lo[i]), max(high, v_hi[i])
+                predicates += 1
+                if v_lo[i] == v_hi[i]:
+                    number = values[slot_of(firsts, seconds, values, d * _KINDS + _EQUAL, v_lo[i])]
+                    if number != FREE:
+                        reached = _hit(number, begin, size, data, hits, touched, reached)
+                        nodes += 1
+                elif d * _ORDERED + _EQUAL < len(o_begin):
+                    at, end = o_begin[d * _ORDERED + _EQUAL], o_size[d * _ORDERED + _EQUAL]
+                    end += at
+                    at = _first_not_below(order, bound, at, end, v_lo[i])
+                    while at < end and bound[order[at]] <= v_hi[i]:
+                        reached = _hit(order[at], begin, size, data, hits, touched, reached)
+                        nodes, predicates, at = nodes + 1, predicates + 1, at + 1
+            plain &= last - v == 1 and low == high
+            number = values[slot_of(firsts, seconds, values, d * _KINDS + _PRESENT, 0)]
+            if number != FREE:
+                reached = _hit(number, begin, size, data, hits, touched, reached)
+                nodes, predicates = nodes + 1, predicates + 1
+            if d * _ORDERED + _AT_MOST < len(o_begin):
+                at, end = o_begin[d * _ORDERED + _AT_MOST], o_begin[d * _ORDERED + _AT_MOST]
+                end += o_size[d * _ORDERED + _AT_MOST] - 1
+                while end >= at and bound[order[end]] >= low:
+                    reached = _hit(order[end], begin, size, data, hits, touched, reached)
+                    nodes, predicates, end = nodes + 1, predicates + 1, end - 1
+                predicates += end >= at
+            if d * _ORDERED + _AT_LEAST < len(o_begin):
+                at, end = o_begin[d * _ORDERED + _AT_LEAST], o_begin[d * _ORDERED + _AT_LEAST]
+                end += o_size[d * _ORDERED + _AT_LEAST]
+                while at < end and bound[order[at]] <= high:
+                    reached = _hit(order[at], begin, size, data, hits, touched, reached)
+                    nodes, predicates, at = nodes + 1, predicates + 1, at + 1
+                predicates += at < end
+            v = last
+        candidates += reached
+        if always != FREE:
+            for i in range(begin[always], begin[always] + size[always]):
+                if hits[data[i]] == 0:
+                    candidates += 1
+                    if filled < len(out):
+                        out[filled] = data[i]
+                    filled += 1
+        for i in range(reached):
+            c = touched[UP(i)]
+            enough = need[UP(c)] > 0 and hits[UP(c)] >= need[UP(c)]
+            hits[UP(c)] = 0
+            if enough:
+                if not plain:
+                    one, end = c_start[c], c_start[c + 1]
+                    held = count_holding(one, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
+                    predicates += min(held + 1, end - one)
+                    enough = held == end - one
+                if enough:
+                    if filled < len(out):
+                        out[filled] = c
+                    filled += 1
+        unload(v_start, v_dimension, e, count)
+        if filled > len(out):
+            return e
+        counts[e] = filled - before
+        work[CANDIDATES] += candidates
+        work[PREDICATES] += predicates
+        work[NODES] += nodes
+    return len(v_start) - 1

@@ -1,0 +1,568 @@
+"""SIFT's key method and tree method over terms (attribute, value), for the option `method` of `counting`.
+
+T. Yan, H. Garcia-Molina, Index Structures for Selective Dissemination of Information under the Boolean Model (1994), as
+E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 2, describes it. There a
+document is a set of words and a profile is the words that all must occur; here a word is a *term* (attribute, value), and
+a predicate that many values satisfy is as many terms of which one must occur: ranges are enumerated value by value.
+
+    key     terms   (7, 10) -> 0    lists   0: c1 c4        a profile is in the lists of one of its predicates, the one
+                    (7, 11) -> 1            1: c4           whose terms are the rarest; the others are checked on a hit
+
+    tree    root -(7, 10)-> n1 {c1}                         a trie over the ordered terms of profiles, each kept at its
+                 -(7, 11)-> n2 -(9, 3)-> n3 {c4}            shortest identifying prefix: common prefixes are tested once
+
+The *domain* are the whole numbers from `lowest` to `highest`. The value of a term is the whole part of a number, moved into
+the domain; of a string it is the string. So an event that has other numbers is answered, too: terms say which profiles may
+match, and those are evaluated.
+
+Invariants: a profile is in all lists of one of its predicates, or ends at one node of the trie for each combination of values on
+the way there; one without any terms is in `always`.
+
+Departures and readings: both are built anew after a change. The predicates of a profile are ordered by their numbers of
+terms, which are the same for all of its kind, then by attribute; SIFT's order is not in our text. A profile that would
+have more than 128 nodes at some depth of the trie stays above, though others may stay there, too. IS NULL, and NOT of
+something about strings, are no terms and are checked on a hit.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import ConjunctionTable
+from tamis.encoding.events import EventBatch, count_holding, load, unload
+from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.keys import KEY_MAX, KEY_MIN, KeyKind
+from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import UP
+from tamis.encoding.runs import run_indices
+from tamis.errors import CapabilityError
+from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
+from tamis.index.interface import KindOf, Matches, Numbers
+from tamis.index.pair_map import FREE, PairMap, enter, slot_of
+from tamis.index.static import StaticIndex
+
+_SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
+_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_MOST_PATHS = 128
+_CHUNK = 1 << 18
+"""So many terms are entered at once: room in a hash table is reserved for all of them, though most are known."""
+_ROOT = 0
+
+Array = npt.NDArray[Any]
+
+
+class Terms(NamedTuple):
+    """The terms of profiles: predicate p of profile i, ``start[i] <= p < start[i + 1]``, has the values of its ranges."""
+
+    start: Array
+    dimension: Array
+    values: Array
+    """How many there are."""
+    ranges: Array
+    lo: Array
+    hi: Array
+
+
+class SiftIndex(StaticIndex):
+    """What both methods share: terms, and evaluating those that may match."""
+
+    name = "counting"
+    summary = "SIFT"
+
+    def __init__(self, table: ConjunctionTable, kind_of: KindOf, lowest: int, highest: int) -> None:
+        super().__init__(table, None, kind_of)
+        self._domain = (lowest, max(lowest, highest))
+        self._build(self._rows)
+
+    def refuse(self, conjunctions: Numbers) -> None:
+        table = self.table.view()
+        chosen = run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])
+        for p in chosen[table.predicates.mode[chosen] == _SOME].tolist():
+            first, last = table.predicates.start[p : p + 2].tolist()
+            dimension = int(table.predicates.dimension[p])
+            lo, hi = table.predicates.lo[first:last], table.predicates.hi[first:last]
+            self._refuse_predicate(dimension, lo, hi)
+
+    def _refuse_predicate(self, dimension: int, lo: Array, hi: Array) -> None:
+        kind = self.kind_of(dimension)
+        if lo[0] == KEY_MIN and hi[0] == KEY_MAX:
+            return
+        if kind is KeyKind.NAME:
+            if (lo != hi).any():
+                raise CapabilityError(
+                    "the SIFT methods of the index 'counting' enumerate the values of a range, which strings do not have. "
+                    "Hint: use method='counting'"
+                )
+            return
+        ends = np.concatenate([lo[lo != KEY_MIN], hi[hi != KEY_MAX]])
+        whole = _whole(ends, np.full(len(ends), kind is KeyKind.NUMBER))
+        lowest, highest = self._domain
+        # `< lowest` ends just below it.
+        outside = (whole < lowest - 1) | (whole > highest)
+        if outside.any():
+            raise CapabilityError(
+                f"the SIFT methods of the index 'counting' enumerate whole numbers from {lowest} to {highest}, and "
+                f"{whole[outside][0]:.0f} is not one of them. Hint: set the options 'lowest' and 'highest', or use "
+                "method='counting'"
+            )
+
+    def _values(self, keys: Array, dimension: Array, names: Array, numbers: Array) -> Array:
+        """The values of terms: the whole part, moved into the domain; the key itself of a name."""
+        whole = np.clip(_whole(keys, numbers[dimension]), *self._domain).astype(np.int64)
+        return np.where(names[dimension], keys, whole)
+
+    def _kinds(self, dimensions: int) -> tuple[Array, Array]:
+        """Which dimensions have names for keys, and which codes of doubles."""
+        kinds = [self.kind_of(dimension) for dimension in range(dimensions)]
+        return (
+            np.array([kind is KeyKind.NAME for kind in kinds], np.bool_),
+            np.array([kind is KeyKind.NUMBER for kind in kinds], np.bool_),
+        )
+
+    def _terms(self, rows: Numbers) -> Terms:
+        """The terms of rows, predicates with the fewest values first."""
+        table = self.table.view()
+        counts = table.start[rows + 1] - table.start[rows]
+        chosen = run_indices(table.start[rows], counts)
+        owner = np.repeat(np.arange(len(rows)), counts)
+        dimension, mode = table.predicates.dimension[chosen].astype(np.int64), table.predicates.mode[chosen]
+        first, last = table.predicates.start[chosen], table.predicates.start[chosen + 1]
+        names, numbers = self._kinds(int(dimension.max()) + 1 if len(dimension) else 0)
+        is_name = names[dimension] if len(dimension) else np.zeros(0, np.bool_)
+        everything = np.zeros(len(chosen), np.bool_)
+        some = mode == _SOME
+        everything[some] = (table.predicates.lo[first[some]] == KEY_MIN) & (table.predicates.hi[first[some]] == KEY_MAX)
+        usable = (some & ~(is_name & everything)) | ((mode == _NONE) & ~is_name)
+        chosen, owner, dimension, mode = chosen[usable], owner[usable], dimension[usable], mode[usable]
+        first, last = first[usable], last[usable]
+        ranges = np.append(0, np.cumsum(last - first + (mode == _NONE)))
+        lo, hi, of = (np.empty(int(ranges[-1]), np.int64) for _ in range(3))
+        _write_ranges(table.predicates, chosen, ranges, lo, hi, of)
+        lo = self._values(lo, dimension[of], names, numbers) if len(lo) else lo
+        hi = self._values(hi, dimension[of], names, numbers) if len(hi) else hi
+        values = np.zeros(len(chosen), np.int64)
+        _part_ranges(ranges, lo, hi, values)
+        order = np.lexsort((dimension, values, owner))
+        start = np.searchsorted(owner, np.arange(len(rows) + 1))
+        widths = np.diff(ranges)[order]
+        moved = run_indices(ranges[:-1][order], widths)
+        return Terms(start, dimension[order], values[order], np.append(0, np.cumsum(widths)), lo[moved], hi[moved])
+
+    def _match(self, batch: EventBatch, dimensions: int) -> Matches:
+        names, numbers = self._kinds(dimensions)
+        values = self._values(batch.lo, batch.dimension, names, numbers) if len(batch.lo) else batch.lo
+        scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+        return self._search(batch, values, scratch)
+
+    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
+        raise NotImplementedError
+
+
+def _whole(keys: Array, is_number: Array) -> npt.NDArray[np.float64]:
+    """The whole part of the values of keys that are numbers."""
+    doubles = np.where(keys >= 0, keys, keys ^ _SIGN).view(np.float64)
+    # The lowest and highest keys are no doubles.
+    doubles = np.where(np.isnan(doubles), np.where(keys < 0, -np.inf, np.inf), doubles)
+    return np.floor(np.where(is_number, doubles, keys.astype(np.float64)))
+
+
+# -- the key method
+
+
+class KeyMethod(SiftIndex):
+    """Every profile in the lists of its rarest predicate."""
+
+    def _build(self, rows: Numbers) -> None:
+        terms = self._terms(rows)
+        pairs, frequency = _counted(terms)
+        keys = np.empty(len(rows), np.int64)
+        _rarest(terms, pairs.view(), frequency, keys)
+        self._always = rows[keys < 0]
+        keyed = np.flatnonzero(keys >= 0)
+        chosen = keys[keyed]
+        widths = np.diff(terms.ranges)[chosen]
+        kept = run_indices(terms.ranges[:-1][chosen], widths)
+        terms = Terms(
+            np.arange(len(keyed) + 1),
+            terms.dimension[chosen],
+            terms.values[chosen],
+            np.append(0, np.cumsum(widths)),
+            terms.lo[kept],
+            terms.hi[kept],
+        )
+        self._pairs, sizes = _counted(terms)
+        self._start = np.append(0, np.cumsum(sizes)).astype(np.int64)
+        self._lists = np.empty(int(self._start[-1]), np.int32)
+        _fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), rows[keyed], self._lists)
+        self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
+
+    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
+        index = self._pairs.view(), self._start, self._lists, self._always
+        seen = self._seen, self._found
+        return collect(batch, partial(_match_keys, index, seen, self.table.view(), batch, values, scratch))
+
+    def _figures(self) -> dict[str, Any]:
+        arrays = (self._start, self._lists, self._always, self._found)
+        return {
+            "bytes": self._pairs.nbytes + sum(array.nbytes for array in arrays),
+            "terms": len(self._pairs),
+            "postings": len(self._lists),
+        }
+
+    def _check(self) -> None:
+        assert not self._seen.any()
+        assert sorted({*self._lists.tolist(), *self._always.tolist()}) == self._rows.tolist()
+        terms = self._terms(self._rows)
+        for i, row in enumerate(self._rows.tolist()):
+            places = np.flatnonzero(self._lists == row)
+            numbers = set((np.searchsorted(self._start, places, side="right") - 1).tolist())
+            ways = [_numbers(terms, p, self._pairs) for p in range(terms.start[i], terms.start[i + 1])]
+            assert numbers in ways or (not ways and row in self._always)
+
+
+# -- the tree method
+
+
+class TreeMethod(SiftIndex):
+    """A trie over the terms of profiles."""
+
+    def _build(self, rows: Numbers) -> None:
+        terms = self._terms(rows)
+        has_terms = np.diff(terms.start) > 0
+        self._always = rows[~has_terms]
+        self._pairs, _ = _counted(terms)
+        self._edges = PairMap()
+        profile = np.flatnonzero(has_terms)
+        node, paths = np.zeros(len(profile), np.int64), np.ones(len(profile), np.int64)
+        at_node: list[Array] = []
+        at_profile: list[Array] = []
+        level, nodes = 0, 1
+        while len(profile):
+            here = _stays(terms, level, node, profile, paths, nodes)
+            at_node.append(node[here])
+            at_profile.append(profile[here])
+            node, profile, paths = node[~here], profile[~here], paths[~here]
+            counts = terms.values[terms.start[profile] + level]
+            places = np.append(0, np.cumsum(counts))
+            child = np.empty(int(places[-1]), np.int64)
+            for first, last in _chunks(counts):
+                self._edges.reserve(int(places[last] - places[first]))
+                nodes = _grow(
+                    terms, level, self._pairs.view(), self._edges.view(), node[first:last], profile[first:last], nodes,
+                    child[places[first] : places[last]],
+                )  # fmt: skip
+            node, profile, paths = child, np.repeat(profile, counts), np.repeat(paths * counts, counts)
+            level += 1
+        ends = np.concatenate([np.zeros(0, np.int64), *at_node])
+        order = np.argsort(ends, kind="stable")
+        self._start = np.searchsorted(ends[order], np.arange(nodes + 1))
+        self._profiles = rows[np.concatenate([np.zeros(0, np.int64), *at_profile])[order]]
+        self._nodes, self._depth = nodes, level
+        self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
+
+    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
+        longest = int(np.diff(batch.start).max()) if len(batch.start) > 1 else 0
+        stack = np.empty(self._nodes + 1, np.int64), np.empty(longest, np.int64)
+        index = self._pairs.view(), self._edges.view(), self._start, self._profiles, self._always
+        seen = self._seen, self._found
+        return collect(batch, partial(_match_tree, index, stack, seen, self.table.view(), batch, values, scratch))
+
+    def _figures(self) -> dict[str, Any]:
+        arrays = (self._start, self._profiles, self._always, self._found)
+        return {
+            "bytes": self._pairs.nbytes + self._edges.nbytes + sum(array.nbytes for array in arrays),
+            "terms": len(self._pairs),
+            "tree_nodes": self._nodes,
+            "depth": self._depth,
+        }
+
+    def _check(self) -> None:
+        assert not self._seen.any()
+        assert sorted({*self._profiles.tolist(), *self._always.tolist()}) == self._rows.tolist()
+        assert len(self._edges) == self._nodes - 1
+        terms = self._terms(self._rows)
+        for i, row in enumerate(self._rows.tolist()):
+            ways = {_ROOT}
+            ends: set[int] = set()
+            place = self._profiles == row
+            kept = set((np.searchsorted(self._start, np.flatnonzero(place), side="right") - 1).tolist())
+            for p in range(terms.start[i], terms.start[i + 1]):
+                numbers = _numbers(terms, p, self._pairs)
+                ways = {self._edges.get(node, number) for node in ways - ends for number in numbers}
+                assert FREE not in ways
+                ends |= ways & kept
+            assert ends == kept, "at the end of its way, and nowhere else"
+            assert kept or row in self._always
+
+
+def _numbers(terms: Terms, p: int, pairs: PairMap) -> set[int]:
+    """The numbers of the terms of a predicate."""
+    found = set()
+    for i in range(terms.ranges[p], terms.ranges[p + 1]):
+        for value in range(terms.lo[i], terms.hi[i] + 1):
+            found.add(pairs.get(int(terms.dimension[p]), value))
+    return found
+
+
+# -- terms
+
+
+@lean_kernel
+def _write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of: Any) -> None:
+    """The key intervals that the chosen predicates allow: of NONE, the complement, of which parts may be empty."""
+    for i in range(len(chosen)):
+        first, last = predicates.start[chosen[i]], predicates.start[chosen[i] + 1]
+        at = ranges[i]
+        if predicates.mode[chosen[i]] == _SOME:
+            for interval in range(first, last):
+                lo[at], hi[at] = predicates.lo[interval], predicates.hi[interval]
+                at += 1
+        else:
+            # Where nothing is left at an end, the neighbouring key stands for it: one term too many does no harm.
+            begin = KEY_MIN
+            for interval in range(first, last):
+                lo[at], hi[at] = begin, max(predicates.lo[interval], KEY_MIN + 1) - 1
+                begin = min(predicates.hi[interval], KEY_MAX - 1) + 1
+                at += 1
+            lo[at], hi[at] = begin, KEY_MAX
+        for j in range(ranges[i], ranges[i + 1]):
+            of[j] = i
+
+
+@lean_kernel
+def _part_ranges(ranges: Any, lo: Any, hi: Any, values: Any) -> None:
+    """Let the ranges of a predicate have no value in common, and count their values."""
+    for p in range(len(values)):
+        for i in range(ranges[p], ranges[p + 1]):
+            if i > ranges[p] and lo[i] <= hi[i - 1]:
+                lo[i] = hi[i - 1] + 1
+                hi[i] = max(hi[i], hi[i - 1])
+            values[p] += hi[i] - lo[i] + 1
+
+
+def _chunks(counts: Array) -> list[tuple[int, int]]:
+    """Stretches of elements that count for about `_CHUNK` altogether, one at least."""
+    sums = np.cumsum(counts)
+    ends = np.unique(np.searchsorted(sums, np.arange(_CHUNK, int(sums[-1]) + _CHUNK, _CHUNK)) + 1) if len(sums) else []
+    ends = np.minimum(ends, len(counts)).tolist() if len(sums) else []
+    return [(first, last) for first, last in zip([0, *ends], ends, strict=False) if first < last]
+
+
+def _counted(terms: Terms) -> tuple[PairMap, Array]:
+    """A number for every distinct term, and how often it occurs."""
+    pairs = PairMap()
+    frequency = np.zeros(0, np.int64)
+    for first, last in _chunks(terms.values):
+        more = int(terms.values[first:last].sum())
+        pairs.reserve(more)
+        frequency = np.append(frequency[: len(pairs)], np.zeros(more, np.int64))
+        _count_terms(terms, first, last, pairs.view(), frequency)
+    pairs.shrink()
+    return pairs, frequency[: len(pairs)].copy()
+
+
+@lean_kernel
+def _count_terms(terms: Any, first: int, last: int, pairs: Any, frequency: Any) -> None:
+    _, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, count = pairs
+    for p in range(first, last):
+        for i in range(ranges[p], ranges[p + 1]):
+            for value in range(lo[i], hi[i] + 1):
+                at = slot_of(firsts, seconds, values, dimension[p], value)
+                if values[at] == FREE:
+                    enter(firsts, seconds, values, count, at, dimension[p], value, count[0])
+                frequency[values[at]] += 1
+
+
+@lean_kernel
+def _rarest(terms: Any, pairs: Any, frequency: Any, keys: Any) -> None:
+    """Of each profile, the predicate whose terms occur least often altogether; -1 if it has none."""
+    start, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, _count = pairs
+    for i in range(len(keys)):
+        keys[i] = -1
+        least = np.int64(0)
+        for p in range(start[i], start[i + 1]):
+            occurrences = np.int64(0)
+            for j in range(ranges[p], ranges[p + 1]):
+                for value in range(lo[j], hi[j] + 1):
+                    occurrences += frequency[values[slot_of(firsts, seconds, values, dimension[p], value)]]
+            if keys[i] < 0 or occurrences < least:
+                keys[i], least = p, occurrences
+
+
+@lean_kernel
+def _fill_lists(terms: Any, pairs: Any, place: Any, rows: Any, lists: Any) -> None:
+    _, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, _count = pairs
+    for i in range(len(rows)):
+        for j in range(ranges[i], ranges[i + 1]):
+            for value in range(lo[j], hi[j] + 1):
+                number = values[slot_of(firsts, seconds, values, dimension[i], value)]
+                lists[place[number]] = rows[i]
+                place[number] += 1
+
+
+# -- the trie
+
+
+def _stays(terms: Terms, level: int, node: Array, profile: Array, paths: Array, nodes: int) -> npt.NDArray[np.bool_]:
+    """Which profiles need not, or cannot, go on from the nodes that they have reached."""
+    alone = np.bincount(node, minlength=nodes)[node] == 1
+    next_predicate = terms.start[profile] + level
+    ended = next_predicate >= terms.start[profile + 1]
+    values = np.where(ended, 0, np.append(terms.values, 0)[np.where(ended, -1, next_predicate)])
+    stays: npt.NDArray[np.bool_] = ((level > 0) & (alone | (paths * values > _MOST_PATHS))) | ended
+    return stays
+
+
+@lean_kernel
+def _grow(terms: Any, level: int, pairs: Any, edges: Any, node: Any, profile: Any, nodes: int, child: Any) -> int:
+    """Move profiles down by one predicate, to a child for each of its values; returns how many nodes there are then."""
+    start, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, _count = pairs
+    e_firsts, e_seconds, e_values, e_count = edges
+    at = 0
+    for i in range(len(node)):
+        p = start[profile[i]] + level
+        for j in range(ranges[p], ranges[p + 1]):
+            for value in range(lo[j], hi[j] + 1):
+                number = values[slot_of(firsts, seconds, values, dimension[p], value)]
+                slot = slot_of(e_firsts, e_seconds, e_values, node[i], number)
+                if e_values[slot] == FREE:
+                    enter(e_firsts, e_seconds, e_values, e_count, slot, node[i], number, nodes)
+                    nodes += 1
+                child[at] = e_values[slot]
+                at += 1
+    return nodes
+
+
+# -- matching
+
+
+@inlined
+def _look(those: Any, first: int, last: int, seen: Any, found: Any, count: int) -> int:
+    """Note the profiles of a list that were not seen yet."""
+    for i in range(first, last):
+        c = those[UP(i)]
+        if not seen[UP(c)]:
+            seen[UP(c)] = True
+            found[UP(count)] = c
+            count += 1
+    return count
+
+
+@lean_kernel
+def _match_keys(
+    index: Any,
+    seen: Any,
+    table: Any,
+    batch: Any,
+    values: Any,
+    scratch: Any,
+    event: int,
+    counts: Any,
+    out: Any,
+    work: Any,
+) -> int:
+    (firsts, seconds, numbers, _count), start, lists, always = index
+    seen, found = seen
+    v_start, v_dimension, v_lo, v_hi = batch
+    first, count = scratch
+    filled = 0
+    for e in range(event, len(v_start) - 1):
+        load(v_start, v_dimension, e, first, count)
+        candidates, nodes = _look(always, 0, len(always), seen, found, 0), 0
+        for v in range(v_start[e], v_start[e + 1]):
+            number = numbers[slot_of(firsts, seconds, numbers, v_dimension[v], values[v])]
+            if number != FREE:
+                nodes += 1
+                candidates = _look(lists, start[number], start[number + 1], seen, found, candidates)
+        matched, evaluated = _evaluate(found, candidates, seen, table, v_lo, v_hi, first, count, out, filled)
+        unload(v_start, v_dimension, e, count)
+        if filled + matched > len(out):
+            return e
+        filled += matched
+        counts[e] = matched
+        work[CANDIDATES] += candidates
+        work[PREDICATES] += evaluated
+        work[NODES] += nodes
+    return len(v_start) - 1
+
+
+@lean_kernel
+def _match_tree(
+    index: Any, stacks: Any, seen: Any, table: Any, batch: Any, values: Any, scratch: Any,
+    event: int, counts: Any, out: Any, work: Any,
+) -> int:  # fmt: skip
+    (firsts, seconds, numbers, _count), (e_firsts, e_seconds, e_values, _e_count), start, profiles, always = index
+    stack, terms = stacks
+    seen, found = seen
+    v_start, v_dimension, v_lo, v_hi = batch
+    first, count = scratch
+    filled = 0
+    for e in range(event, len(v_start) - 1):
+        load(v_start, v_dimension, e, first, count)
+        candidates, nodes, known = _look(always, 0, len(always), seen, found, 0), 0, 0
+        for v in range(v_start[e], v_start[e + 1]):
+            number = numbers[slot_of(firsts, seconds, numbers, v_dimension[v], values[v])]
+            if number != FREE:
+                terms[known] = number
+                known += 1
+        stack[0], height = _ROOT, 1
+        while height > 0:
+            height -= 1
+            node = stack[height]
+            nodes += 1
+            candidates = _look(profiles, start[node], start[node + 1], seen, found, candidates)
+            for t in range(known):
+                repeated = False  # several values of an event may be one term
+                for u in range(t):
+                    repeated |= terms[u] == terms[t]
+                child = e_values[slot_of(e_firsts, e_seconds, e_values, node, terms[t])]
+                if child != FREE and not repeated:
+                    stack[height] = child
+                    height += 1
+        matched, evaluated = _evaluate(found, candidates, seen, table, v_lo, v_hi, first, count, out, filled)
+        unload(v_start, v_dimension, e, count)
+        if filled + matched > len(out):
+            return e
+        filled += matched
+        counts[e] = matched
+        work[CANDIDATES] += candidates
+        work[PREDICATES] += evaluated
+        work[NODES] += nodes
+    return len(v_start) - 1
+
+
+@inlined
+def _evaluate(
+    found: Any,
+    candidates: int,
+    seen: Any,
+    table: Any,
+    v_lo: Any,
+    v_hi: Any,
+    first: Any,
+    count: Any,
+    out: Any,
+    filled: int,
+) -> tuple[int, int]:
+    """Evaluate those that may match, and forget that they were seen; how many do, and how many predicates that took."""
+    c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
+    matched, evaluated = 0, 0
+    for i in range(candidates):
+        c = found[i]
+        seen[c] = False
+        begin, end = c_start[c], c_start[c + 1]
+        held = count_holding(begin, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
+        evaluated += min(held + 1, end - begin)
+        if held == end - begin:
+            if filled + matched < len(out):
+                out[filled + matched] = c
+            matched += 1
+    return matched, evaluated
