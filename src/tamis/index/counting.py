@@ -40,7 +40,7 @@ from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import inlined, kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import UP
+from tamis.encoding.numbers import I64, UP
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
 from tamis.index.interface import Capabilities, Index, Matches, Numbers
 from tamis.index.options import Options, option
@@ -58,7 +58,7 @@ _KILLED = -(2**30)
 """A hit counter that can never have enough."""
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
 _CHUNK = 1 << 14
-"""So many conjunctions are entered at once: room in the hash table is reserved for all their predicates, though most are known."""
+"""So many conjunctions are entered at once: the hash table has room for all their predicates then, of which most are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, o
     for c in conjunctions:
         before, needed = at, 0
         for p in range(table.start[c], table.start[c + 1]):
-            group, first, last = np.int64(dimension[p]) * _KINDS, start[p], start[p + 1]
+            group, first, last = I64(dimension[p]) * _KINDS, start[p], start[p + 1]
             before_p = at
             only_points = mode[p] == _SOME
             for i in range(first, last):
@@ -455,7 +455,7 @@ def _match(
         before, reached, candidates, predicates, nodes = filled, 0, 0, 0, 0
         v = v_start[e]
         while v < v_start[e + 1]:  # attributes that must not be there: before any hit is counted
-            number = values[slot_of(firsts, seconds, values, np.int64(v_dimension[v]) * _KINDS + _ABSENT, 0)]
+            number = values[slot_of(firsts, seconds, values, I64(v_dimension[v]) * _KINDS + _ABSENT, 0)]
             if number != FREE:
                 reached = _kill(number, begin, size, data, hits, touched, reached)
                 nodes += 1
@@ -463,7 +463,7 @@ def _match(
         plain = True
         v = v_start[e]
         while v < v_start[e + 1]:
-            d = np.int64(v_dimension[v])
+            d = I64(v_dimension[v])
             last = v + count[d]
             low, high = v_lo[v], v_hi[v]
             for i in range(v, last):

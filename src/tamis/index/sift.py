@@ -27,6 +27,7 @@ something about strings, are no terms and are checked on a hit.
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from tamis.encoding.events import EventBatch, count_holding, load, unload
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, KeyKind
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import UP
+from tamis.encoding.numbers import I64, UP
 from tamis.encoding.runs import run_indices
 from tamis.errors import CapabilityError
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
@@ -345,11 +346,10 @@ def _part_ranges(ranges: Any, lo: Any, hi: Any, values: Any) -> None:
 
 
 def _chunks(counts: Array) -> list[tuple[int, int]]:
-    """Stretches of elements that count for about `_CHUNK` altogether, one at least."""
-    sums = np.cumsum(counts)
-    ends = np.unique(np.searchsorted(sums, np.arange(_CHUNK, int(sums[-1]) + _CHUNK, _CHUNK)) + 1) if len(sums) else []
-    ends = np.minimum(ends, len(counts)).tolist() if len(sums) else []
-    return [(first, last) for first, last in zip([0, *ends], ends, strict=False) if first < last]
+    """Stretches of elements that count for about `_CHUNK` altogether, one element at least."""
+    before = np.append(0, np.cumsum(counts))
+    inner = np.searchsorted(before[:-1], np.arange(_CHUNK, int(before[-1]), _CHUNK))
+    return list(pairwise(np.unique([0, *inner, len(counts)]).tolist()))
 
 
 def _counted(terms: Terms) -> tuple[PairMap, Array]:
@@ -385,9 +385,9 @@ def _rarest(terms: Any, pairs: Any, frequency: Any, keys: Any) -> None:
     firsts, seconds, values, _count = pairs
     for i in range(len(keys)):
         keys[i] = -1
-        least = np.int64(0)
+        least = I64(0)
         for p in range(start[i], start[i + 1]):
-            occurrences = np.int64(0)
+            occurrences = I64(0)
             for j in range(ranges[p], ranges[p + 1]):
                 for value in range(lo[j], hi[j] + 1):
                     occurrences += frequency[values[slot_of(firsts, seconds, values, dimension[p], value)]]
