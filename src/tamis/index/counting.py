@@ -100,7 +100,6 @@ class Counting(Index):
         self._free = GrowingArray(np.int64)
         self._need = GrowingArray(np.int32)
         self._hits = np.zeros(0, np.int32)
-        self._touched = np.zeros(0, np.int32)
         self._count = 0
 
     def refuse(self, conjunctions: Numbers) -> None:
@@ -117,7 +116,7 @@ class Counting(Index):
         if missing > 0:
             self._need.grow(missing, fill=_DEAD)
             if len(self._hits) < len(self._need):
-                self._hits, self._touched = np.zeros((2, len(self._need.data)), np.int32)
+                self._hits = np.zeros(len(self._need.data), np.int32)
         for first in range(0, len(conjunctions), _CHUNK):
             self._enter(conjunctions[first : first + _CHUNK])
         if len(conjunctions) > _CHUNK:
@@ -184,14 +183,16 @@ class Counting(Index):
         if self._sift is not None:
             return self._sift.match(batch, dimensions)
         scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-        counters = self._need.view(), self._hits, self._touched
+        # A predicate is visited once by an event, unless that has several intervals.
+        visited = np.empty(len(self._group) + 1, np.int32)
+        counters = self._need.view(), self._hits, visited
         index = self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view()
         return collect(batch, partial(_match, index, counters, self.table.view(), batch, scratch))
 
     def stats(self) -> dict[str, Any]:
         if self._sift is not None:
             return {"method": self.options.method, **self._sift.stats()}
-        arrays = (self._group, self._bound, self._free, self._need, self._hits, self._touched)
+        arrays = (self._group, self._bound, self._free, self._need, self._hits)
         return {
             "method": self.options.method,
             "conjunctions": self._count,
@@ -403,26 +404,20 @@ def _drop_empty(orders: Any, changed: Any, sizes: Any) -> None:
 
 
 @inlined
-def _hit(number: int, begin: Any, size: Any, data: Any, hits: Any, touched: Any, count: int) -> int:
-    """One more hit for all that have a predicate; `touched` receives those that had none."""
+def _hit(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
+    """One more hit for all that have a predicate, which is noted while there is room; returns how many were visited."""
     for i in range(begin[UP(number)], begin[UP(number)] + size[UP(number)]):
-        c = data[UP(i)]
-        if hits[UP(c)] == 0:
-            touched[UP(count)] = c
-            count += 1
-        hits[UP(c)] += 1
-    return count
+        hits[UP(data[UP(i)])] += 1
+    visited[UP(min(count, len(visited) - 1))] = number
+    return count + 1
 
 
 @inlined
-def _kill(number: int, begin: Any, size: Any, data: Any, hits: Any, touched: Any, count: int) -> int:
+def _kill(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
     for i in range(begin[number], begin[number] + size[number]):
-        c = data[i]
-        if hits[c] == 0:
-            touched[count] = c
-            count += 1
-        hits[c] = _KILLED
-    return count
+        hits[data[i]] = _KILLED
+    visited[min(count, len(visited) - 1)] = number
+    return count + 1
 
 
 @inlined
@@ -441,67 +436,23 @@ def _first_not_below(data: Any, bound: Any, low: int, high: int, key: int) -> in
 def _match(
     index: Any, counters: Any, table: Any, batch: Any, scratch: Any, event: int, counts: Any, out: Any, work: Any
 ) -> int:
-    (firsts, seconds, values, _pairs), lists, orders, bound = index
+    pairs, lists, orders, bound = index
     begin, size, _room, data, _end = lists
-    o_begin, o_size, _o_room, order, _o_end = orders
-    need, hits, touched = counters
+    need, hits, visited = counters
     c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
     v_start, v_dimension, v_lo, v_hi = batch
     first, count = scratch
     filled = 0
-    always = values[slot_of(firsts, seconds, values, _ALWAYS, 0)]
+    always = pairs.value[slot_of(pairs.first, pairs.second, pairs.value, I64(_ALWAYS), 0)]
     for e in range(event, len(v_start) - 1):
         load(v_start, v_dimension, e, first, count)
-        before, reached, candidates, predicates, nodes = filled, 0, 0, 0, 0
-        v = v_start[e]
-        while v < v_start[e + 1]:  # attributes that must not be there: before any hit is counted
-            number = values[slot_of(firsts, seconds, values, I64(v_dimension[v]) * _KINDS + _ABSENT, 0)]
-            if number != FREE:
-                reached = _kill(number, begin, size, data, hits, touched, reached)
-                nodes += 1
-            v += count[v_dimension[v]]
-        plain = True
-        v = v_start[e]
-        while v < v_start[e + 1]:
-            d = I64(v_dimension[v])
-            last = v + count[d]
-            low, high = v_lo[v], v_hi[v]
-            for i in range(v, last):
-                low, high = min(low, v_lo[i]), max(high, v_hi[i])
-                predicates += 1
-                if v_lo[i] == v_hi[i]:
-                    number = values[slot_of(firsts, seconds, values, d * _KINDS + _EQUAL, v_lo[i])]
-                    if number != FREE:
-                        reached = _hit(number, begin, size, data, hits, touched, reached)
-                        nodes += 1
-                elif d * _ORDERED + _EQUAL < len(o_begin):
-                    at, end = o_begin[d * _ORDERED + _EQUAL], o_size[d * _ORDERED + _EQUAL]
-                    end += at
-                    at = _first_not_below(order, bound, at, end, v_lo[i])
-                    while at < end and bound[order[at]] <= v_hi[i]:
-                        reached = _hit(order[at], begin, size, data, hits, touched, reached)
-                        nodes, predicates, at = nodes + 1, predicates + 1, at + 1
-            plain &= last - v == 1 and low == high
-            number = values[slot_of(firsts, seconds, values, d * _KINDS + _PRESENT, 0)]
-            if number != FREE:
-                reached = _hit(number, begin, size, data, hits, touched, reached)
-                nodes, predicates = nodes + 1, predicates + 1
-            if d * _ORDERED + _AT_MOST < len(o_begin):
-                at, end = o_begin[d * _ORDERED + _AT_MOST], o_begin[d * _ORDERED + _AT_MOST]
-                end += o_size[d * _ORDERED + _AT_MOST] - 1
-                while end >= at and bound[order[end]] >= low:
-                    reached = _hit(order[end], begin, size, data, hits, touched, reached)
-                    nodes, predicates, end = nodes + 1, predicates + 1, end - 1
-                predicates += end >= at
-            if d * _ORDERED + _AT_LEAST < len(o_begin):
-                at, end = o_begin[d * _ORDERED + _AT_LEAST], o_begin[d * _ORDERED + _AT_LEAST]
-                end += o_size[d * _ORDERED + _AT_LEAST]
-                while at < end and bound[order[at]] <= high:
-                    reached = _hit(order[at], begin, size, data, hits, touched, reached)
-                    nodes, predicates, at = nodes + 1, predicates + 1, at + 1
-                predicates += at < end
-            v = last
-        candidates += reached
+        before, candidates = filled, 0
+        nodes, predicates, plain = _satisfied(
+            pairs, begin, size, data, orders, bound, hits, visited, v_start[e], v_start[e + 1], batch, count
+        )
+        total = 0
+        for i in range(min(nodes, len(visited))):
+            total += size[visited[i]]
         if always != FREE:
             for i in range(begin[always], begin[always] + size[always]):
                 if hits[data[i]] == 0:
@@ -509,20 +460,29 @@ def _match(
                     if filled < len(out):
                         out[filled] = data[i]
                     filled += 1
-        for i in range(reached):
-            c = touched[UP(i)]
-            enough = need[UP(c)] > 0 and hits[UP(c)] >= need[UP(c)]
-            hits[UP(c)] = 0
-            if enough:
+        # Those with hits are found by looking at all counters, or once more at the lists if they are shorter.
+        sweep = nodes > len(visited) or 2 * total > len(need)
+        for i in range(1 if sweep else nodes):
+            at = 0 if sweep else begin[visited[i]]
+            end = len(need) if sweep else at + size[visited[i]]
+            for j in range(at, end):
+                c = j if sweep else I64(data[UP(j)])
+                had = hits[UP(c)]
+                if had == 0:
+                    continue
+                candidates += 1
+                hits[UP(c)] = 0
+                if had < need[UP(c)] or need[UP(c)] == 0:
+                    continue
                 if not plain:
-                    one, end = c_start[c], c_start[c + 1]
-                    held = count_holding(one, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
-                    predicates += min(held + 1, end - one)
-                    enough = held == end - one
-                if enough:
-                    if filled < len(out):
-                        out[filled] = c
-                    filled += 1
+                    one, last = c_start[c], c_start[c + 1]
+                    held = count_holding(one, last, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
+                    predicates += min(held + 1, last - one)
+                    if held < last - one:
+                        continue
+                if filled < len(out):
+                    out[filled] = c
+                filled += 1
         unload(v_start, v_dimension, e, count)
         if filled > len(out):
             return e
@@ -531,3 +491,59 @@ def _match(
         work[PREDICATES] += predicates
         work[NODES] += nodes
     return len(v_start) - 1
+
+
+@inlined
+def _satisfied(
+    pairs: Any, begin: Any, size: Any, data: Any, orders: Any, bound: Any, hits: Any, visited: Any,
+    v: int, end: int, batch: Any, count: Any,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """Find the satisfied predicates of an event, and count their hits: how many, of how many evaluated; whether it is plain."""
+    firsts, seconds, values, _pairs = pairs
+    o_begin, o_size, _room, order, _end = orders
+    _start, v_dimension, v_lo, v_hi = batch
+    nodes, predicates, plain = 0, 0, True
+    at = v
+    while at < end:  # attributes that must not be there: before any hit is counted
+        number = values[slot_of(firsts, seconds, values, I64(v_dimension[at]) * _KINDS + _ABSENT, 0)]
+        if number != FREE:
+            nodes = _kill(number, begin, size, data, hits, visited, nodes)
+        at += count[v_dimension[at]]
+    while v < end:
+        d = I64(v_dimension[v])
+        low, high = v_lo[v], v_hi[v]
+        plain &= count[d] == 1 and low == high
+        for i in range(v, v + count[d]):
+            low, high = min(low, v_lo[i]), max(high, v_hi[i])
+            predicates += 1
+            if v_lo[i] == v_hi[i]:
+                number = values[slot_of(firsts, seconds, values, d * _KINDS + _EQUAL, v_lo[i])]
+                if number != FREE:
+                    nodes = _hit(number, begin, size, data, hits, visited, nodes)
+            elif d * _ORDERED + _EQUAL < len(o_begin):
+                at = o_begin[d * _ORDERED + _EQUAL]
+                last = at + o_size[d * _ORDERED + _EQUAL]
+                at = _first_not_below(order, bound, at, last, v_lo[i])
+                while at < last and bound[order[at]] <= v_hi[i]:
+                    nodes = _hit(order[at], begin, size, data, hits, visited, nodes)
+                    predicates, at = predicates + 1, at + 1
+        v += count[d]
+        number = values[slot_of(firsts, seconds, values, d * _KINDS + _PRESENT, 0)]
+        if number != FREE:
+            nodes = _hit(number, begin, size, data, hits, visited, nodes)
+            predicates += 1
+        if d * _ORDERED + _AT_LEAST < len(o_begin):
+            at = o_begin[d * _ORDERED + _AT_LEAST]
+            last = at + o_size[d * _ORDERED + _AT_LEAST]
+            while at < last and bound[order[at]] <= high:
+                nodes = _hit(order[at], begin, size, data, hits, visited, nodes)
+                predicates, at = predicates + 1, at + 1
+            predicates += at < last
+        if d * _ORDERED + _AT_MOST < len(o_begin):
+            at = o_begin[d * _ORDERED + _AT_MOST]
+            last = at + o_size[d * _ORDERED + _AT_MOST]
+            while last > at and bound[order[last - 1]] >= low:
+                nodes = _hit(order[last - 1], begin, size, data, hits, visited, nodes)
+                predicates, last = predicates + 1, last - 1
+            predicates += last > at
+    return nodes, predicates, plain
