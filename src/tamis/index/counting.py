@@ -230,7 +230,7 @@ class Counting(Index):
         ordered = 0
         for order in range(len(self._orders)):
             numbers = self._orders.values(order)
-            assert (np.diff(bound[numbers]) > 0).all()
+            assert (bound[numbers[1:]] > bound[numbers[:-1]]).all()
             assert (_order_of(group[numbers]) == order).all()
             ordered += len(numbers)
         assert ordered == sum(first >= 0 and first % _KINDS < _ORDERED for first, _ in expected)

@@ -18,6 +18,11 @@ _INDEXES: dict[str, str | type[Index]] = {
     "k-index": "k_index:KIndex",
     "be-tree": "be_tree:BETree",
     "counting": "counting:Counting",
+    "cluster-index": "tatbul.cluster_index:ClusterIndex",
+    "interval-index": "tatbul.interval_index:IntervalIndex",
+    "hybrid-index": "tatbul.hybrid_index:HybridIndex",
+    "segment-tree": "tatbul.segment_tree:SegmentTree",
+    "interval-tree": "tatbul.interval_tree:IntervalTree",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 
