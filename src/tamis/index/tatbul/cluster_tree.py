@@ -29,6 +29,8 @@ from tamis.index.tatbul.profiles import Intervals
 
 LEAF = -1
 _LOWEST_ROOM = 1 << 12
+_MOST_TRIES = 64
+"""Halving endpoints so often leaves none."""
 
 Array = npt.NDArray[Any]
 
@@ -43,7 +45,7 @@ class ClusterTree(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """The leaves: intervals from ``start[i]`` to ``start[i + 1]``, and the values from `lowest` to `highest` that get there."""
+    """The leaves: intervals from ``start[i]`` to ``start[i + 1]``, ascending, and the lowest and highest key that get there."""
 
     start: npt.NDArray[np.int64]
     interval: npt.NDArray[np.int32]
@@ -65,6 +67,7 @@ class _Room(NamedTuple):
     by_hi: Array
     waiting: Array
     endpoint: Array
+    tried: Array
     used: Array
 
 
@@ -73,7 +76,7 @@ def _room(size: int, endpoints: int) -> _Room:
     return _Room(
         int64[0], int32[0], int32[1], int64[1], int64[2], int64[3], np.empty(4 * size, np.int32),
         np.empty(4 * size, np.int32), np.empty(4 * size, np.int32), np.empty((5, size), np.int64),
-        np.empty(endpoints, np.int64), np.zeros(3, np.int64),
+        np.empty(endpoints, np.int64), np.empty(_MOST_TRIES, np.int64), np.zeros(3, np.int64),
     )  # fmt: skip
 
 
@@ -116,10 +119,9 @@ def build_clusters(intervals: Intervals, smallest: int) -> tuple[ClusterTree, Cl
         at, size = reached, 2 * size
     key, left, right = _joined(trees, (np.int64, np.int32, np.int32))
     sizes, interval, lowest, highest = _joined(leaves, (np.int64, np.int32, np.int64, np.int64))
-    return (
-        ClusterTree(root, key, left, right),
-        Clusters(np.append(0, np.cumsum(sizes)), interval, lowest, highest),
-    )
+    start = np.append(0, np.cumsum(sizes))
+    _let_ascend(start, interval, np.zeros(len(intervals.lo) + 1, np.int64), np.empty(len(interval), np.int32))
+    return ClusterTree(root, key, left, right), Clusters(start, interval, lowest, highest)
 
 
 def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[Any, ...]) -> list[Array]:
@@ -127,6 +129,30 @@ def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[Any, ...]) -> list[Arr
         np.concatenate([np.zeros(0, dtype), *(part[column] for part in parts)]).astype(dtype)
         for column, dtype in enumerate(dtypes)
     ]
+
+
+@lean_kernel
+def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
+    """Let the intervals of each leaf ascend, and with them profiles: go through all intervals in order, leaf by leaf of each."""
+    for i in range(len(interval)):
+        place[interval[i] + 1] += 1
+    for i in range(1, len(place)):
+        place[i] += place[i - 1]
+    for leaf in range(len(start) - 1):
+        for i in range(start[leaf], start[leaf + 1]):
+            leaf_of[place[interval[i]]] = leaf
+            place[interval[i]] += 1
+    # Where the leaves of an interval ended, those of the next began; `start` serves as the place in each leaf, and is put back.
+    at = 0
+    for i in range(len(place) - 1):
+        while at < place[i]:
+            leaf = leaf_of[at]
+            interval[start[leaf]] = i
+            start[leaf] += 1
+            at += 1
+    for leaf in range(len(start) - 2, -1, -1):
+        start[leaf + 1] = start[leaf]
+    start[0] = 0
 
 
 @inlined
@@ -159,25 +185,44 @@ def endpoints_of(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any,
 
 
 @inlined
-def choose_key(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, endpoint: Any, count: int) -> int:
-    """The place of the best key among the endpoints of a cluster; -1 if none splits it."""
-    best, least, size = -1, 0, end - begin
-    for everywhere in range(2):
-        low, high = 0, count
-        while low < high and (everywhere == 0 or best < 0):
-            # ceil(n / 2)-th of those that are left; the second time one after another
-            at = low if everywhere else low + (high - low + 1) // 2 - 1
-            n_left = _first_not_below(by_lo, lo, begin, end, endpoint[at]) - begin
-            n_right = end - _first_not_below(by_hi, hi, begin, end, endpoint[at])
-            score = abs(n_left - n_right) + (n_left + n_right - size)
+def halves(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, key: int) -> tuple[int, int]:
+    """How many intervals of a cluster go left and right of a key."""
+    n_left = _first_not_below(by_lo, lo, begin, end, key) - begin
+    n_right = end - _first_not_below(by_hi, hi, begin, end, key)
+    return n_left, n_right
+
+
+@inlined
+def score_of(n_left: int, n_right: int, size: int) -> int:
+    """How bad a key is: how unbalanced its halves are, and how many intervals are in both."""
+    return abs(n_left - n_right) + (n_left + n_right - size)
+
+
+@inlined
+def choose_key(
+    by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, endpoint: Any, count: int, tried: Any
+) -> int:
+    """The place of the best key among the endpoints of a cluster; -1 if none splits it. `tried` receives those it looked at."""
+    best, least, size, tries = -1, 0, end - begin, 0
+    low, high = 0, count
+    while low < high:
+        at = low + (high - low + 1) // 2 - 1
+        n_left, n_right = halves(by_lo, by_hi, begin, end, lo, hi, endpoint[at])
+        score = score_of(n_left, n_right, size)
+        tried[tries] = at
+        tries += 1
+        if n_left < size and n_right < size and (best < 0 or score < least):
+            best, least = at, score
+        if n_right > n_left:
+            low = at + 1
+        else:
+            high = at
+    if best < 0:
+        for at in range(count):
+            n_left, n_right = halves(by_lo, by_hi, begin, end, lo, hi, endpoint[at])
+            score = score_of(n_left, n_right, size)
             if n_left < size and n_right < size and (best < 0 or score < least):
                 best, least = at, score
-            if everywhere or n_right > n_left:
-                low = at + 1
-            else:
-                high = at
-        if best >= 0:
-            break
     return best
 
 
@@ -187,7 +232,7 @@ def _build(
 ) -> int:
     """Build the trees of attributes from `first` on; returns the one for which there was no room."""
     lo, hi = ends
-    key, left, right, leaf_start, lowest, highest, interval, by_lo, by_hi, waiting, endpoint, used = room
+    key, left, right, leaf_start, lowest, highest, interval, by_lo, by_hi, waiting, endpoint, tried, used = room
     w_begin, w_node, w_end, w_low, w_high = waiting
     nodes, leaves, held = 0, 0, 0
     for a in range(first, len(root)):
@@ -207,7 +252,7 @@ def _build(
             chosen = -1
             if end - begin > smallest and hi[by_hi[begin]] < lo[by_lo[end - 1]]:
                 count = endpoints_of(by_lo, by_hi, begin, end, lo, hi, endpoint)
-                chosen = choose_key(by_lo, by_hi, begin, end, lo, hi, endpoint, count)
+                chosen = choose_key(by_lo, by_hi, begin, end, lo, hi, endpoint, count, tried)
             if chosen < 0:
                 if leaves == len(leaf_start) or held + end - begin > len(interval):
                     return a
@@ -219,8 +264,7 @@ def _build(
                     held += 1
                 continue
             k = endpoint[chosen]
-            n_left = _first_not_below(by_lo, lo, begin, end, k) - begin
-            n_right = end - _first_not_below(by_hi, hi, begin, end, k)
+            n_left, n_right = halves(by_lo, by_hi, begin, end, lo, hi, k)
             if nodes + 2 > len(key) or depth + 2 > len(w_begin) or end + n_left + n_right > len(by_lo):
                 return a
             # Both halves are written behind the cluster, the right one first, and then take its place.

@@ -68,10 +68,9 @@ class HybridIndex(IntervalIndex):
 
 
 def _within(intervals: Intervals, clusters: Clusters) -> Intervals:
-    """The intervals of clusters, each cluster's in the order of profiles, as far as values get there: beyond, they are open."""
+    """The intervals of clusters, as far as values get there: beyond, they are open."""
     owner = np.repeat(np.arange(len(clusters.lowest)), np.diff(clusters.start))
-    order = np.lexsort((intervals.profile[clusters.interval], owner))
-    those = clusters.interval[order]
+    those = clusters.interval
     lo, hi = intervals.lo[those], intervals.hi[those]
     return Intervals(
         clusters.start,

@@ -82,11 +82,11 @@ class ProfileIndex(StaticIndex):
     def _arrays(self) -> list[Array]:
         """The arrays of the trees."""
 
-    def _vector(self, found: list[int]) -> BitMap:
+    def _vector(self, found: Array) -> BitMap:
         """The vector of what was found for one value."""
         if len(found) == 1:
-            return self._vectors[found[0]]
-        return BitMap.union(*[self._vectors[number] for number in found]) if found else BitMap()
+            return self._vectors[int(found[0])]
+        return BitMap.union(*[self._vectors[number] for number in found.tolist()]) if len(found) else BitMap()
 
     # -- matching
 
@@ -129,7 +129,7 @@ class ProfileIndex(StaticIndex):
             while at < end and attributes[at] == attribute:
                 at += 1
             if all_points or points[begin:at].all():
-                satisfied = self._vector(what[start[begin] : start[at]].tolist())
+                satisfied = self._vector(what[start[begin] : start[at]])
                 if at - begin > 1:
                     plain = False
                     satisfied = satisfied | self._several[attribute]
@@ -142,7 +142,9 @@ class ProfileIndex(StaticIndex):
         for failing, attribute, satisfied in parts:
             if not rest or failing == 0:
                 break
-            rest = (rest - self._constrained[attribute]) | (rest & satisfied)
+            stays = rest & satisfied
+            rest -= self._constrained[attribute]
+            rest |= stays
         return members(rest), plain
 
     # -- figures and checks
@@ -179,7 +181,7 @@ class ProfileIndex(StaticIndex):
         found = self._find(np.full(len(keys), attribute), keys)
         for i, key in enumerate(keys.tolist()):
             truth = set(profile[(lo <= key) & (key <= hi)].tolist())
-            ours = set(self._vector(found.what[found.start[i] : found.start[i + 1]].tolist()))
+            ours = set(self._vector(found.what[found.start[i] : found.start[i + 1]]))
             assert ours == truth if self.exact else ours >= truth, (attribute, key)
 
     def _check_trees(self, profiles: Profiles) -> None:
