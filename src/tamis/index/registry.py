@@ -23,6 +23,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "hybrid-index": "tatbul.hybrid_index:HybridIndex",
     "segment-tree": "tatbul.segment_tree:SegmentTree",
     "interval-tree": "tatbul.interval_tree:IntervalTree",
+    "op-index": "op_index.index:OpIndex",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

@@ -1,0 +1,534 @@
+"""`op-index`: subscriptions by pivot attribute, their predicates by operator, matched by counting down.
+
+D. Zhang, C.-Y. Chan, K.-L. Tan: An Efficient Publish/Subscribe Index for E-Commerce Databases. PVLDB 7(8), 2014: sections
+4 (structure), 5 (matching); of section 6, CNF is in `cnf`, operators on strings in `operator_lists`.
+
+*Level 1.* Every subscription has one pivot attribute, of its attributes the one that is least frequent in events. An event can
+only match subscriptions whose pivot it has. *Level 2.* The predicates of all subscriptions with pivot A are in lists L(A, op),
+one for each operator, see `lists`; how predicates become entries of them, see `entries`.
+
+    pivot A:  V_A       subscription    S1    S2    S4           L(A, =)    L(A, <=)    L(A, >=)    L(A, !=)
+                        size            2     2     1
+              left      of one event    0     1     0            an entry that is true of the event lowers the counter
+                                                                 to which it points; at zero, the subscription matches
+    rest:     subscriptions that say of no attribute that it is there; every event looks at them
+
+Invariants: a subscription is in V of its pivot or in the rest, once; its size is the number of its clauses, and its entries,
+all in lists of its pivot, have just these clauses.
+
+Departures from the paper:
+
+- Deleting, which it does not describe, makes the counter one that never ends at zero. When as many are dead as alive, the
+  index is built anew from those alive.
+- Counters are set before an event for the pivots that it has, not all (line 2 of Algorithm 2): no other is looked at.
+- IS NULL has no list; a subscription with it is verified when its counter is zero, or with every event if it has no pivot.
+- An event with several values of an attribute, or an interval: an entry is taken for true if it may be, and what ends at
+  zero is verified. Every clause of a subscription that matches has an entry that is true, so none is missed.
+- LIKE 'x%' is an interval of string labels, `>=` and `<=`, not a trie; LIKE '%x%' and RLIKE are `=` of the number of a pattern
+  that was found. The trie and lists for other operators work on strings, which an index never sees: see `operator_lists`.
+- Lists are walked operator by operator and in that attribute by attribute; Algorithm 2 has these loops the other way round.
+- Frequencies in subscriptions are those when a subscription is inserted. Pivots stay until the index is built anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events import EventBatch, count_holding, load, unload
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.keys import KEY_MIN
+from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import UP
+from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
+from tamis.index.interface import Index, Matches, Numbers
+from tamis.index.op_index.entries import EQ, GE, LE, OPERATORS, entries_of
+from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of, signature_bit
+from tamis.index.op_index.runs import GrowingRuns
+from tamis.index.options import Options, option
+
+DEAD = 1 << 30
+"""The size of a subscription that was deleted: no event has so many values."""
+_GONE, _REST = -1, -2
+_ABSENT = int(Mode.ABSENT)
+_FEWEST_DEAD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class OpIndexOptions(Options):
+    """The paper says of b only that it is small, and of w nothing."""
+
+    segments: int = option(32, least=1)
+    signature_bits: int = option(64, least=1)
+    signatures: bool = option(True)
+    pivot: str = option("events", choices=("events", "subscriptions"))
+    sort: str = option("once", choices=("once", "always"))
+
+
+class CounterArrays(NamedTuple):
+    """V as kernels read it; `number` is by pivot."""
+
+    number: npt.NDArray[np.int32]
+    begin: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    initial: npt.NDArray[np.int32]
+    conjunction: npt.NDArray[np.int32]
+    verified: npt.NDArray[np.bool_]
+
+
+class OpIndex(Index):
+    """Pivot attributes, operator lists, counters."""
+
+    name = "op-index"
+    summary = "subscriptions by their rarest attribute, predicates in sorted lists by operator; counting"
+    paper = (
+        "Zhang, Chan, Tan: An Efficient Publish/Subscribe Index for E-Commerce Databases. PVLDB 2014, sections 4 to 6"
+    )
+    options_type = OpIndexOptions
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._seen = GrowingArray(np.int64)
+        self._events = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        chosen: OpIndexOptions = self.options
+        # Without a directory, a list is one segment, which is searched as a whole.
+        shape = shape_of(chosen.segments, chosen.signature_bits) if chosen.signatures else shape_of(1, 0)
+        self.lists = PredicateLists(shape, always=chosen.sort == "always")
+        self._asked = GrowingArray(np.int64)
+        self._v_number = GrowingArray(np.int32)
+        self._v = GrowingRuns(np.int32, np.int32, np.bool_)
+        self._pivot = GrowingArray(np.int32)
+        self._place = GrowingArray(np.int32)
+        self._rest = GrowingArray(np.int32)
+        self._count = 0
+        self._dead = 0
+
+    # -- inserting and deleting
+
+    def insert(self, conjunctions: Numbers) -> None:
+        """Algorithm 1, for all of them at once."""
+        if len(conjunctions) == 0:
+            return
+        table = self.table.view()
+        dimensions = int(table.predicates.dimension.max(initial=-1)) + 1
+        _lengthen(self._asked, dimensions, 0)
+        _lengthen(self._v_number, dimensions, NO_LIST)
+        _lengthen(self._pivot, len(self.table), _GONE)
+        _lengthen(self._place, len(self.table), 0)
+        _count_attributes(table, conjunctions, self._asked.view(), 1)
+        pivot = np.empty(len(conjunctions), np.int32)
+        _choose_pivots(table, conjunctions, self._frequencies(dimensions), pivot)
+        self._pivot.view()[conjunctions] = pivot
+        self._rest.extend(conjunctions[pivot == _REST])
+        self._enter(conjunctions[pivot != _REST], pivot[pivot != _REST])
+        self._count += len(conjunctions)
+
+    def _frequencies(self, dimensions: int) -> npt.NDArray[np.int64]:
+        """How frequent attributes are: in events, if there were any and they are to be asked, else in subscriptions."""
+        if self.options.pivot == "subscriptions" or self._events == 0:
+            return self._asked.view()
+        _lengthen(self._seen, dimensions, 0)
+        return self._seen.view()
+
+    def _enter(self, rows: Numbers, pivot: npt.NDArray[np.int32]) -> None:
+        """Append counters for rows that have a pivot, and insert their predicates."""
+        entries = entries_of(self.table.view(), rows)
+        pivots, added = np.unique(pivot, return_counts=True)
+        numbers = self._v_number.view()
+        fresh = pivots[numbers[pivots] == NO_LIST]
+        numbers[fresh] = np.arange(len(fresh)) + self._v.add(len(fresh))
+        self._v.reserve(numbers[pivots].astype(np.int64), added)
+        _append(
+            (rows, pivot, entries.clauses, entries.verified),
+            (numbers, self._v.begin, self._v.size, *self._v.columns),
+            self._place.view(),
+        )
+        counts = np.diff(entries.start)
+        self.lists.put(
+            np.repeat(pivot, counts),
+            entries.operator,
+            entries.attribute,
+            entries.operand,
+            np.repeat(self._place.view()[rows], counts),
+        )
+
+    def delete(self, conjunctions: Numbers) -> None:
+        pivot = self._pivot.view()
+        resting = conjunctions[pivot[conjunctions] == _REST]
+        if len(resting):
+            kept = np.setdiff1d(self._rest.view(), resting)
+            self._rest = GrowingArray(np.int32)
+            self._rest.extend(kept)
+        counted = conjunctions[pivot[conjunctions] >= 0]
+        places = self._v.begin[self._v_number.view()[pivot[counted]]] + self._place.view()[counted]
+        self._v.columns[0][places], self._v.columns[1][places] = DEAD, _GONE
+        _count_attributes(self.table.view(), conjunctions, self._asked.view(), -1)
+        pivot[conjunctions] = _GONE
+        self._count -= len(conjunctions)
+        self._dead += len(counted)
+        if self._count == 0:
+            self._clear()
+        elif self._dead > max(self._count, _FEWEST_DEAD):
+            alive = np.flatnonzero(pivot != _GONE).astype(np.int32)
+            self._clear()
+            self.insert(alive)
+
+    def observe(self, batch: EventBatch, dimensions: int) -> None:
+        _lengthen(self._seen, dimensions, 0)
+        _count_seen(batch.start, batch.dimension, self._seen.view())
+        self._events += len(batch.start) - 1
+
+    # -- matching
+
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        values = int(np.diff(batch.start).max(initial=0))
+        longest = int(self._v.size.max(initial=0))
+        probes = Probes(
+            np.empty(values, np.int64),
+            np.empty(values, np.int64),
+            np.empty(values, np.int64),
+            np.empty(values, np.bool_),
+            np.empty(values, np.int64),
+            np.empty(values, np.int64),
+        )
+        scratch = (
+            np.empty(longest, np.int32),
+            np.empty(longest, np.int32),
+            np.zeros(dimensions, np.int64),
+            np.zeros(dimensions, np.int64),
+        )
+        lists, counters = self.lists.view(), self._counters()
+        return collect(
+            batch,
+            partial(
+                _match,
+                lists,
+                counters,
+                self.table.view(),
+                self._rest.view(),
+                batch,
+                self.lists.shape,
+                probes,
+                scratch,
+            ),
+        )
+
+    def _counters(self) -> CounterArrays:
+        initial, conjunction, verified = self._v.columns
+        return CounterArrays(self._v_number.view(), self._v.begin, self._v.size, initial, conjunction, verified)
+
+    # -- telling
+
+    def stats(self) -> dict[str, Any]:
+        self.lists.settle()
+        columns = (self._seen, self._asked, self._v_number, self._v, self._pivot, self._place, self._rest)
+        return {
+            "conjunctions": self._count,
+            "bytes": self.lists.nbytes + sum(column.nbytes for column in columns),
+            "pivots": len(self._v),
+            "lists": len(self.lists),
+            "segments": self.lists.segments,
+            "entries": self.lists.entries,
+            "rest": len(self._rest),
+            "dead": self._dead,
+        }
+
+    def counters(self, pivot: int) -> dict[int, int]:
+        """V of a pivot: the conjunctions that are alive and their sizes, in the order of their places."""
+        number = int(self._v_number.view()[pivot]) if pivot < len(self._v_number) else NO_LIST
+        if number == NO_LIST:
+            return {}
+        rows, sizes = self._v.part(number, 1).tolist(), self._v.part(number, 0).tolist()
+        return {row: size for row, size in zip(rows, sizes, strict=True) if row != _GONE}
+
+    def check(self) -> None:
+        self.lists.check()
+        self._v.check()
+        pivot = self._pivot.view()
+        rest = self._rest.view()
+        assert np.unique(rest).tolist() == np.flatnonzero(pivot == _REST).tolist()
+        assert len(np.unique(rest)) == len(rest)
+        assert np.count_nonzero(pivot != _GONE) == self._count
+        alive = np.flatnonzero(pivot >= 0).astype(np.int32)
+        assert self._dead == int(self._v.size.sum()) - len(alive)
+        entries = entries_of(self.table.view(), alive)
+        expected: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        for i, row in enumerate(alive.tolist()):
+            number, place = self._v_number.view()[pivot[row]], int(self._place.view()[row])
+            assert [self._v.part(number, column)[place] for column in range(3)] == [
+                entries.clauses[i],
+                row,
+                entries.verified[i],
+            ]
+            for e in range(entries.start[i], entries.start[i + 1]):
+                key = int(pivot[row]), int(entries.operator[e])
+                entry = int(entries.attribute[e]), int(entries.operand[e]), place
+                expected.setdefault(key, []).append(entry)
+        asked = np.zeros_like(self._asked.view())
+        _count_attributes(self.table.view(), np.flatnonzero(pivot != _GONE).astype(np.int32), asked, 1)
+        assert (asked == self._asked.view()).all()
+        for dimension, number in enumerate(self._v_number.view().tolist()):
+            dead = set() if number == NO_LIST else set(np.flatnonzero(self._v.part(number, 1) == _GONE).tolist())
+            for operator in range(OPERATORS):
+                found = [each for segment in self.lists.content(dimension, operator) for each in segment]
+                living = [each for each in found if each[2] not in dead]
+                assert sorted(living) == sorted(expected.get((dimension, operator), []))
+
+
+def _lengthen(column: GrowingArray, length: int, fill: int) -> None:
+    if length > len(column):
+        column.grow(length - len(column), fill=fill)
+
+
+class Probes(NamedTuple):
+    """What is asked of the lists, for every value of an event.
+
+    `leads` is true of the first value of an attribute, where `least` and `most` are those of all its values. `segment` is that of the
+    attribute, `equal_bit` and `attribute_bit` are what signatures must have for `=` and for the others.
+    """
+
+    least: npt.NDArray[np.int64]
+    most: npt.NDArray[np.int64]
+    segment: npt.NDArray[np.int64]
+    leads: npt.NDArray[np.bool_]
+    equal_bit: npt.NDArray[np.int64]
+    attribute_bit: npt.NDArray[np.int64]
+
+
+@lean_kernel
+def _count_seen(start: Any, dimension: Any, seen: Any) -> None:
+    """Count the events that have each attribute."""
+    for e in range(len(start) - 1):
+        for v in range(start[e], start[e + 1]):
+            if v == start[e] or dimension[v] != dimension[v - 1]:
+                seen[dimension[v]] += 1
+
+
+@lean_kernel
+def _count_attributes(table: Any, rows: Any, asked: Any, by: int) -> None:
+    """Count the subscriptions that need each attribute."""
+    start, predicates = table
+    for c in rows:
+        last = -1
+        for p in range(start[c], start[c + 1]):
+            d = predicates.dimension[p]
+            if predicates.mode[p] != _ABSENT and d != last:
+                asked[d] += by
+                last = d
+
+
+@lean_kernel
+def _choose_pivots(table: Any, rows: Any, frequency: Any, pivot: Any) -> None:
+    """The attribute of each subscription that is least frequent; of several the first."""
+    start, predicates = table
+    for i in range(len(rows)):
+        pivot[i] = _REST
+        for p in range(start[rows[i]], start[rows[i] + 1]):
+            d = predicates.dimension[p]
+            if predicates.mode[p] != _ABSENT and (pivot[i] == _REST or frequency[d] < frequency[pivot[i]]):
+                pivot[i] = d
+
+
+@lean_kernel
+def _append(added: Any, counters: Any, place: Any) -> None:
+    """Append a counter for each subscription to that of its pivot."""
+    rows, pivot, clauses, checked = added
+    number, begin, size, initial, conjunction, verified = counters
+    for i in range(len(rows)):
+        target = number[pivot[i]]
+        at = begin[target] + size[target]
+        initial[at], conjunction[at], verified[at] = clauses[i], rows[i], checked[i]
+        place[rows[i]] = size[target]
+        size[target] += 1
+
+
+@inlined
+def _lower(attributes: Any, operands: Any, first: int, last: int, attribute: int, operand: int) -> int:
+    """The first entry of a segment that is not before this one."""
+    while first < last:
+        middle = (first + last) >> 1
+        if attributes[UP(middle)] < attribute or (
+            attributes[UP(middle)] == attribute and operands[UP(middle)] < operand
+        ):
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@inlined
+def _count_down(left: Any, zeros: Any, zero: int, counter: int) -> int:
+    """Lower a counter; if it is zero then, note it."""
+    left[UP(counter)] -= 1
+    if left[UP(counter)] == 0:
+        zeros[UP(zero)] = counter
+        zero += 1
+    return zero
+
+
+@inlined
+def _prepare(
+    begin: int,
+    end: int,
+    dimension: Any,
+    lo: Any,
+    hi: Any,
+    segments: int,
+    bits: int,
+    least: Any,
+    most: Any,
+    segment: Any,
+    leads: Any,
+    equal_bit: Any,
+    attribute_bit: Any,
+) -> bool:
+    """Lay out what an event asks; whether it is plain."""
+    plain = True
+    leader = 0
+    for v in range(begin, end):
+        i = v - begin
+        leads[i] = i == 0 or dimension[v] != dimension[v - 1]
+        if leads[i]:
+            leader = i
+            least[i], most[i] = lo[v], hi[v]
+        else:
+            least[leader], most[leader] = min(least[leader], lo[v]), max(most[leader], hi[v])
+        plain &= leads[i] and lo[v] == hi[v]
+        segment[i] = dimension[v] % segments
+        if bits:
+            equal_bit[i] = signature_bit(EQ, dimension[v], lo[v], bits)
+            attribute_bit[i] = signature_bit(LE, dimension[v], 0, bits)
+    return plain
+
+
+@lean_kernel
+def _match(
+    lists: Any,
+    counters: Any,
+    table: Any,
+    rest: Any,
+    batch: Any,
+    shape: Any,
+    probes: Any,
+    scratch: Any,
+    event: int,
+    counts: Any,
+    out: Any,
+    work: Any,
+) -> int:
+    """Algorithm 2, for every event from one on."""
+    l_number, l_begin, attributes, operands, pointers, directory, signature = lists
+    v_number, v_begin, v_size, initial, conjunction, verified = counters
+    row_start, predicates = table
+    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
+    start, dimension, lo, hi = batch
+    segments, bits, words = shape
+    least, most, segment, leads, equal_bit, attribute_bit = probes
+    left, zeros, first, count = scratch
+    filled = 0
+    for e in range(event, len(start) - 1):
+        before = filled
+        candidates, tested, nodes = len(rest), 0, 0
+        begin, end = start[e], start[e + 1]
+        load(start, dimension, e, first, count)
+        plain = _prepare(
+            begin, end, dimension, lo, hi, segments, bits, least, most, segment, leads, equal_bit, attribute_bit
+        )
+        for c in rest:
+            held = count_holding(
+                row_start[c], row_start[c + 1], p_dimension, p_mode, p_start, p_lo, p_hi, lo, hi, first, count
+            )
+            tested += held
+            if held == row_start[c + 1] - row_start[c]:
+                if filled < len(out):
+                    out[filled] = c
+                filled += 1
+        for a in range(end - begin):
+            pivot = dimension[begin + a]
+            if not leads[a] or pivot >= len(v_number) or v_number[pivot] == NO_LIST:
+                continue
+            base, size = v_begin[v_number[pivot]], v_size[v_number[pivot]]
+            for i in range(size):
+                left[i] = initial[base + i]
+            zero = 0
+            for operator in range(OPERATORS):
+                place = pivot * OPERATORS + operator
+                if place >= len(l_number) or l_number[place] == NO_LIST:
+                    continue
+                number = l_number[place]
+                for v in range(end - begin):
+                    if operator == EQ:
+                        if bits and lo[begin + v] == hi[begin + v]:
+                            word = (number * segments + segment[v]) * words + (equal_bit[v] >> 6)
+                            if not signature[UP(word)] >> np.uint64(equal_bit[v] & 63) & np.uint64(1):
+                                continue
+                    else:
+                        if not leads[v]:
+                            continue
+                        if bits:
+                            word = (number * segments + segment[v]) * words + (attribute_bit[v] >> 6)
+                            if not signature[UP(word)] >> np.uint64(attribute_bit[v] & 63) & np.uint64(1):
+                                continue
+                    entry = number * (segments + 1) + segment[v]
+                    i = l_begin[number] + directory[UP(entry)]
+                    last = l_begin[number] + directory[UP(entry + 1)]
+                    if i == last:
+                        continue
+                    nodes += 1
+                    d = dimension[begin + v]
+                    if operator == EQ:
+                        i = _lower(attributes, operands, i, last, d, lo[begin + v])
+                        while i < last and attributes[UP(i)] == d and operands[UP(i)] <= hi[begin + v]:
+                            zero = _count_down(left, zeros, zero, pointers[UP(i)])
+                            tested += 1
+                            i += 1
+                    elif operator == LE:
+                        i = _lower(attributes, operands, i, last, d, least[v])
+                        while i < last and attributes[UP(i)] == d:
+                            zero = _count_down(left, zeros, zero, pointers[UP(i)])
+                            tested += 1
+                            i += 1
+                    elif operator == GE:
+                        i = _lower(attributes, operands, i, last, d, KEY_MIN)
+                        while i < last and attributes[UP(i)] == d and operands[UP(i)] <= most[v]:
+                            zero = _count_down(left, zeros, zero, pointers[UP(i)])
+                            tested += 1
+                            i += 1
+                    else:
+                        i = _lower(attributes, operands, i, last, d, KEY_MIN)
+                        while i < last and attributes[UP(i)] == d:
+                            if operands[UP(i)] < lo[begin + v] or operands[UP(i)] > hi[begin + v]:
+                                zero = _count_down(left, zeros, zero, pointers[UP(i)])
+                            tested += 1
+                            i += 1
+            for i in range(size):
+                candidates += left[i] != initial[base + i] and initial[base + i] < DEAD
+            for i in range(zero):
+                c = conjunction[base + zeros[i]]
+                if not plain or verified[base + zeros[i]]:
+                    size_of = row_start[c + 1] - row_start[c]
+                    held = count_holding(
+                        row_start[c], row_start[c + 1], p_dimension, p_mode, p_start, p_lo, p_hi, lo, hi, first, count
+                    )
+                    tested += min(held + 1, size_of)
+                    if held < size_of:
+                        continue
+                if filled < len(out):
+                    out[filled] = c
+                filled += 1
+        unload(start, dimension, e, count)
+        if filled > len(out):
+            return e
+        counts[e] = filled - before
+        work[CANDIDATES] += candidates
+        work[PREDICATES] += tested
+        work[NODES] += nodes
+    return len(start) - 1
