@@ -93,7 +93,9 @@ def _rewrite(table: Any, rows: Any, start: Any, clauses: Any, verified: Any, mad
                 verified[i] = True
                 continue
             before = at
-            at, clause = rewrite_one(mode[p], lo, hi, begin[p], begin[p + 1], operators, operands, numbers, at, clause, write)
+            at, clause = rewrite_one(
+                mode[p], lo, hi, begin[p], begin[p + 1], operators, operands, numbers, at, clause, write
+            )
             if write:
                 attributes[before:at] = dimension[p]
         clauses[i] = clause
@@ -152,9 +154,7 @@ def rewrite_one(
 
 
 @inlined
-def _outside(
-    operators: Any, operands: Any, numbers: Any, at: int, lo: int, hi: int, clause: int, write: bool
-) -> int:
+def _outside(operators: Any, operands: Any, numbers: Any, at: int, lo: int, hi: int, clause: int, write: bool) -> int:
     """A clause that is true of what does not lie in an interval."""
     if lo > KEY_MIN:
         at = _put(operators, operands, numbers, at, LE, lo - 1, clause, write)

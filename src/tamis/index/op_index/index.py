@@ -41,13 +41,13 @@ import numpy.typing as npt
 
 from tamis.encoding.events import EventBatch, count_holding, load, unload
 from tamis.encoding.growing import GrowingArray
-from tamis.encoding.kernel import inlined, lean_kernel
-from tamis.encoding.keys import KEY_MIN
+from tamis.encoding.kernel import inlined, lean_kernel, merged
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import UP
+from tamis.encoding.numbers import U64, UP
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
 from tamis.index.interface import Index, Matches, Numbers
-from tamis.index.op_index.entries import EQ, GE, LE, OPERATORS, entries_of
+from tamis.index.op_index.entries import EQ, GE, LE, NE, OPERATORS, entries_of
 from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of, signature_bit
 from tamis.index.op_index.runs import GrowingRuns
 from tamis.index.options import Options, option
@@ -189,37 +189,21 @@ class OpIndex(Index):
     # -- matching
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        values = int(np.diff(batch.start).max(initial=0))
         longest = int(self._v.size.max(initial=0))
-        probes = Probes(
-            np.empty(values, np.int64),
-            np.empty(values, np.int64),
-            np.empty(values, np.int64),
-            np.empty(values, np.bool_),
-            np.empty(values, np.int64),
-            np.empty(values, np.int64),
-        )
-        scratch = (
-            np.empty(longest, np.int32),
-            np.empty(longest, np.int32),
-            np.zeros(dimensions, np.int64),
-            np.zeros(dimensions, np.int64),
-        )
-        lists, counters = self.lists.view(), self._counters()
-        return collect(
+        left, zeros = np.empty((2, longest), np.int32)
+        first, count = np.zeros((2, dimensions), np.int64)
+        work = partial(
+            _match,
+            self.lists.view(),
+            self._counters(),
+            self.table.view(),
+            self._rest.view(),
             batch,
-            partial(
-                _match,
-                lists,
-                counters,
-                self.table.view(),
-                self._rest.view(),
-                batch,
-                self.lists.shape,
-                probes,
-                scratch,
-            ),
+            self.lists.shape,
+            _probes(int(np.diff(batch.start).max(initial=0))),
+            (left, zeros, first, count),
         )
+        return collect(batch, work)
 
     def _counters(self) -> CounterArrays:
         initial, conjunction, verified = self._v.columns
@@ -291,16 +275,27 @@ def _lengthen(column: GrowingArray, length: int, fill: int) -> None:
 class Probes(NamedTuple):
     """What is asked of the lists, for every value of an event.
 
-    `leads` is true of the first value of an attribute, where `least` and `most` are those of all its values. `segment` is that of the
-    attribute, `equal_bit` and `attribute_bit` are what signatures must have for `=` and for the others.
+    `leads` is true of the first value of an attribute, where `least` and `most` are those of all its values. `segment` is that
+    of the attribute. Entries with `=` that are true of the value can only be there if the signature has `equal_mask` in its word
+    `equal_word`, and other ones `attribute_mask` in `attribute_word`; a mask of 0 asks nothing.
     """
 
+    leads: npt.NDArray[np.bool_]
     least: npt.NDArray[np.int64]
     most: npt.NDArray[np.int64]
     segment: npt.NDArray[np.int64]
-    leads: npt.NDArray[np.bool_]
-    equal_bit: npt.NDArray[np.int64]
-    attribute_bit: npt.NDArray[np.int64]
+    equal_word: npt.NDArray[np.int64]
+    equal_mask: npt.NDArray[np.uint64]
+    attribute_word: npt.NDArray[np.int64]
+    attribute_mask: npt.NDArray[np.uint64]
+
+
+def _probes(values: int) -> Probes:
+    """Room for events of so many values."""
+    least, most, segment, equal_word, attribute_word = np.empty((5, values), np.int64)
+    equal_mask, attribute_mask = np.empty((2, values), np.uint64)
+    leads = np.empty(values, np.bool_)
+    return Probes(leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask)
 
 
 @lean_kernel
@@ -365,16 +360,6 @@ def _lower(attributes: Any, operands: Any, first: int, last: int, attribute: int
 
 
 @inlined
-def _count_down(left: Any, zeros: Any, zero: int, counter: int) -> int:
-    """Lower a counter; if it is zero then, note it."""
-    left[UP(counter)] -= 1
-    if left[UP(counter)] == 0:
-        zeros[UP(zero)] = counter
-        zero += 1
-    return zero
-
-
-@inlined
 def _prepare(
     begin: int,
     end: int,
@@ -383,12 +368,15 @@ def _prepare(
     hi: Any,
     segments: int,
     bits: int,
+    words: int,
+    leads: Any,
     least: Any,
     most: Any,
     segment: Any,
-    leads: Any,
-    equal_bit: Any,
-    attribute_bit: Any,
+    equal_word: Any,
+    equal_mask: Any,
+    attribute_word: Any,
+    attribute_mask: Any,
 ) -> bool:
     """Lay out what an event asks; whether it is plain."""
     plain = True
@@ -403,10 +391,49 @@ def _prepare(
             least[leader], most[leader] = min(least[leader], lo[v]), max(most[leader], hi[v])
         plain &= leads[i] and lo[v] == hi[v]
         segment[i] = dimension[v] % segments
+        equal_word[i], equal_mask[i] = 0, U64(0)
+        attribute_word[i], attribute_mask[i] = 0, U64(0)
         if bits:
-            equal_bit[i] = signature_bit(EQ, dimension[v], lo[v], bits)
-            attribute_bit[i] = signature_bit(LE, dimension[v], 0, bits)
+            bit = signature_bit(LE, dimension[v], 0, bits)
+            attribute_word[i], attribute_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
+            if lo[v] == hi[v]:
+                bit = signature_bit(EQ, dimension[v], lo[v], bits)
+                equal_word[i], equal_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
     return plain
+
+
+@merged
+def _scan(
+    operator: int,
+    v: int,
+    d: int,
+    lo: int,
+    hi: int,
+    least: Any,
+    most: Any,
+    first: int,
+    last: int,
+    attributes: Any,
+    operands: Any,
+    pointers: Any,
+    left: Any,
+    zeros: Any,
+    zero: int,
+) -> tuple[int, int]:
+    """Lower the counters of the entries of a segment that are true of a value; how many are zero now, and were looked at."""
+    low = lo if operator == EQ else (least[v] if operator == LE else KEY_MIN)
+    high = hi if operator == EQ else (most[v] if operator == GE else KEY_MAX)
+    first = _lower(attributes, operands, first, last, d, low)
+    i = first
+    while i < last and attributes[UP(i)] == d and operands[UP(i)] <= high:
+        if operator != NE or not lo <= operands[UP(i)] <= hi:
+            counter = pointers[UP(i)]
+            left[UP(counter)] -= 1
+            if left[UP(counter)] == 0:
+                zeros[UP(zero)] = counter
+                zero += 1
+        i += 1
+    return zero, i - first
 
 
 @lean_kernel
@@ -431,7 +458,7 @@ def _match(
     p_dimension, p_mode, p_start, p_lo, p_hi = predicates
     start, dimension, lo, hi = batch
     segments, bits, words = shape
-    least, most, segment, leads, equal_bit, attribute_bit = probes
+    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask = probes
     left, zeros, first, count = scratch
     filled = 0
     for e in range(event, len(start) - 1):
@@ -440,20 +467,22 @@ def _match(
         begin, end = start[e], start[e + 1]
         load(start, dimension, e, first, count)
         plain = _prepare(
-            begin, end, dimension, lo, hi, segments, bits, least, most, segment, leads, equal_bit, attribute_bit
-        )
+            begin, end, dimension, lo, hi, segments, bits, words, leads, least, most, segment, equal_word, equal_mask,
+            attribute_word, attribute_mask,
+        )  # fmt: skip
         for c in rest:
+            size = row_start[c + 1] - row_start[c]
             held = count_holding(
                 row_start[c], row_start[c + 1], p_dimension, p_mode, p_start, p_lo, p_hi, lo, hi, first, count
             )
-            tested += held
-            if held == row_start[c + 1] - row_start[c]:
+            tested += min(held + 1, size)
+            if held == size:
                 if filled < len(out):
                     out[filled] = c
                 filled += 1
-        for a in range(end - begin):
-            pivot = dimension[begin + a]
-            if not leads[a] or pivot >= len(v_number) or v_number[pivot] == NO_LIST:
+        for a in range(begin, end):
+            pivot = dimension[a]
+            if not leads[a - begin] or pivot >= len(v_number) or v_number[pivot] == NO_LIST:
                 continue
             base, size = v_begin[v_number[pivot]], v_size[v_number[pivot]]
             for i in range(size):
@@ -464,51 +493,23 @@ def _match(
                 if place >= len(l_number) or l_number[place] == NO_LIST:
                     continue
                 number = l_number[place]
+                signed, listed = number * segments * words, number * (segments + 1)
                 for v in range(end - begin):
                     if operator == EQ:
-                        if bits and lo[begin + v] == hi[begin + v]:
-                            word = (number * segments + segment[v]) * words + (equal_bit[v] >> 6)
-                            if not signature[UP(word)] >> np.uint64(equal_bit[v] & 63) & np.uint64(1):
-                                continue
+                        word, mask = signature[UP(signed + equal_word[v])], equal_mask[v]
                     else:
-                        if not leads[v]:
-                            continue
-                        if bits:
-                            word = (number * segments + segment[v]) * words + (attribute_bit[v] >> 6)
-                            if not signature[UP(word)] >> np.uint64(attribute_bit[v] & 63) & np.uint64(1):
-                                continue
-                    entry = number * (segments + 1) + segment[v]
-                    i = l_begin[number] + directory[UP(entry)]
-                    last = l_begin[number] + directory[UP(entry + 1)]
-                    if i == last:
+                        word, mask = signature[UP(signed + attribute_word[v])], attribute_mask[v]
+                    if (mask != 0 and word & mask == 0) or not (operator == EQ or leads[v]):
                         continue
-                    nodes += 1
-                    d = dimension[begin + v]
-                    if operator == EQ:
-                        i = _lower(attributes, operands, i, last, d, lo[begin + v])
-                        while i < last and attributes[UP(i)] == d and operands[UP(i)] <= hi[begin + v]:
-                            zero = _count_down(left, zeros, zero, pointers[UP(i)])
-                            tested += 1
-                            i += 1
-                    elif operator == LE:
-                        i = _lower(attributes, operands, i, last, d, least[v])
-                        while i < last and attributes[UP(i)] == d:
-                            zero = _count_down(left, zeros, zero, pointers[UP(i)])
-                            tested += 1
-                            i += 1
-                    elif operator == GE:
-                        i = _lower(attributes, operands, i, last, d, KEY_MIN)
-                        while i < last and attributes[UP(i)] == d and operands[UP(i)] <= most[v]:
-                            zero = _count_down(left, zeros, zero, pointers[UP(i)])
-                            tested += 1
-                            i += 1
-                    else:
-                        i = _lower(attributes, operands, i, last, d, KEY_MIN)
-                        while i < last and attributes[UP(i)] == d:
-                            if operands[UP(i)] < lo[begin + v] or operands[UP(i)] > hi[begin + v]:
-                                zero = _count_down(left, zeros, zero, pointers[UP(i)])
-                            tested += 1
-                            i += 1
+                    from_ = l_begin[number] + directory[UP(listed + segment[v])]
+                    to = l_begin[number] + directory[UP(listed + segment[v] + 1)]
+                    if from_ < to:
+                        nodes += 1
+                        zero, looked = _scan(
+                            operator, v, dimension[begin + v], lo[begin + v], hi[begin + v], least, most, from_, to,
+                            attributes, operands, pointers, left, zeros, zero,
+                        )  # fmt: skip
+                        tested += looked
             for i in range(size):
                 candidates += left[i] != initial[base + i] and initial[base + i] < DEAD
             for i in range(zero):

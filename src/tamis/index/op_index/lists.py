@@ -17,6 +17,7 @@ set in its signature. Bits of entries that are gone may stay.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,9 @@ class PredicateLists:
         self._runs = GrowingRuns(np.int32, np.int64, np.int32)
         self._directory = GrowingArray(np.int32)
         self._signature = GrowingArray(np.uint64)
+        self._signature.grow(
+            1 if shape.bits == 0 else 0, fill=0
+        )  # so that kernels may read a word and ask nothing of it
         self._forget_pending()
 
     def _forget_pending(self) -> None:
@@ -76,8 +80,8 @@ class PredicateLists:
 
     @property
     def nbytes(self) -> int:
-        columns = (self._number, self._operator, self._runs, self._directory, self._signature, *self._pending)
-        return sum(column.nbytes for column in columns)
+        columns = (self._number, self._operator, self._directory, self._signature, *self._pending)
+        return self._runs.nbytes + sum(column.nbytes for column in columns)
 
     @property
     def entries(self) -> int:
@@ -175,7 +179,7 @@ class PredicateLists:
             return [[] for _ in range(self.shape.segments)]
         rows = list(zip(*(self._runs.part(number, column).tolist() for column in range(3)), strict=True))
         at = self._directory.view().reshape(-1, self.shape.segments + 1)[number].tolist()
-        return [rows[begin:end] for begin, end in zip(at[:-1], at[1:], strict=True)]
+        return [rows[begin:end] for begin, end in pairwise(at)]
 
     def signature(self, pivot: int, operator: int) -> list[int]:
         """The signatures of a list's segments."""

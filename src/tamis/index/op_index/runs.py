@@ -41,8 +41,8 @@ class GrowingRuns:
 
     @property
     def nbytes(self) -> int:
-        parts = (self._begin, self._size, self._room, *self.columns)
-        return sum(part.nbytes for part in parts)
+        numbers = self._begin.nbytes + self._size.nbytes + self._room.nbytes
+        return numbers + sum(column.nbytes for column in self.columns)
 
     @property
     def begin(self) -> Ints:
