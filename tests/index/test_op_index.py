@@ -345,7 +345,9 @@ def test_pivots_are_chosen_anew_when_the_index_is_built_anew() -> None:
 
 def test_a_matcher_takes_its_options() -> None:
     matcher = tamis.Matcher(index="op-index", options={"segments": 4, "signature_bits": 8})
-    matcher.add_many(list("abcd"), ["x = 1 AND y <= 5", "name LIKE 'ab%'", "x IN (1, 2) AND z IS NULL", "x <> 1 OR y > 7"])
+    matcher.add_many(
+        list("abcd"), ["x = 1 AND y <= 5", "name LIKE 'ab%'", "x IN (1, 2) AND z IS NULL", "x <> 1 OR y > 7"]
+    )
     assert sorted(matcher.match({"x": 1, "y": 3, "name": "abc"})) == ["a", "b", "c"]
     assert sorted(matcher.match({"x": 2, "y": 9, "z": 1})) == ["d"]
     with pytest.raises(tamis.OptionError, match="at least 1"):

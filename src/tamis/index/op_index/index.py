@@ -41,14 +41,14 @@ import numpy.typing as npt
 
 from tamis.encoding.events import EventBatch, count_holding, load, unload
 from tamis.encoding.growing import GrowingArray
-from tamis.encoding.kernel import inlined, lean_kernel, merged
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.kernel import lean_kernel, merged
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import U64, UP
+from tamis.encoding.numbers import UP
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
 from tamis.index.interface import Index, Matches, Numbers
-from tamis.index.op_index.entries import EQ, GE, LE, NE, OPERATORS, entries_of
-from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of, signature_bit
+from tamis.index.op_index.entries import EQ, NE, OPERATORS, entries_of
+from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of
+from tamis.index.op_index.probes import lower, operands_between, prepare, probes_for
 from tamis.index.op_index.runs import GrowingRuns
 from tamis.index.options import Options, option
 
@@ -200,7 +200,7 @@ class OpIndex(Index):
             self._rest.view(),
             batch,
             self.lists.shape,
-            _probes(int(np.diff(batch.start).max(initial=0))),
+            probes_for(int(np.diff(batch.start).max(initial=0))),
             (left, zeros, first, count),
         )
         return collect(batch, work)
@@ -272,32 +272,6 @@ def _lengthen(column: GrowingArray, length: int, fill: int) -> None:
         column.grow(length - len(column), fill=fill)
 
 
-class Probes(NamedTuple):
-    """What is asked of the lists, for every value of an event.
-
-    `leads` is true of the first value of an attribute, where `least` and `most` are those of all its values. `segment` is that
-    of the attribute. Entries with `=` that are true of the value can only be there if the signature has `equal_mask` in its word
-    `equal_word`, and other ones `attribute_mask` in `attribute_word`; a mask of 0 asks nothing.
-    """
-
-    leads: npt.NDArray[np.bool_]
-    least: npt.NDArray[np.int64]
-    most: npt.NDArray[np.int64]
-    segment: npt.NDArray[np.int64]
-    equal_word: npt.NDArray[np.int64]
-    equal_mask: npt.NDArray[np.uint64]
-    attribute_word: npt.NDArray[np.int64]
-    attribute_mask: npt.NDArray[np.uint64]
-
-
-def _probes(values: int) -> Probes:
-    """Room for events of so many values."""
-    least, most, segment, equal_word, attribute_word = np.empty((5, values), np.int64)
-    equal_mask, attribute_mask = np.empty((2, values), np.uint64)
-    leads = np.empty(values, np.bool_)
-    return Probes(leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask)
-
-
 @lean_kernel
 def _count_seen(start: Any, dimension: Any, seen: Any) -> None:
     """Count the events that have each attribute."""
@@ -345,63 +319,6 @@ def _append(added: Any, counters: Any, place: Any) -> None:
         size[target] += 1
 
 
-@inlined
-def _lower(attributes: Any, operands: Any, first: int, last: int, attribute: int, operand: int) -> int:
-    """The first entry of a segment that is not before this one."""
-    while first < last:
-        middle = (first + last) >> 1
-        if attributes[UP(middle)] < attribute or (
-            attributes[UP(middle)] == attribute and operands[UP(middle)] < operand
-        ):
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@inlined
-def _prepare(
-    begin: int,
-    end: int,
-    dimension: Any,
-    lo: Any,
-    hi: Any,
-    segments: int,
-    bits: int,
-    words: int,
-    leads: Any,
-    least: Any,
-    most: Any,
-    segment: Any,
-    equal_word: Any,
-    equal_mask: Any,
-    attribute_word: Any,
-    attribute_mask: Any,
-) -> bool:
-    """Lay out what an event asks; whether it is plain."""
-    plain = True
-    leader = 0
-    for v in range(begin, end):
-        i = v - begin
-        leads[i] = i == 0 or dimension[v] != dimension[v - 1]
-        if leads[i]:
-            leader = i
-            least[i], most[i] = lo[v], hi[v]
-        else:
-            least[leader], most[leader] = min(least[leader], lo[v]), max(most[leader], hi[v])
-        plain &= leads[i] and lo[v] == hi[v]
-        segment[i] = dimension[v] % segments
-        equal_word[i], equal_mask[i] = 0, U64(0)
-        attribute_word[i], attribute_mask[i] = 0, U64(0)
-        if bits:
-            bit = signature_bit(LE, dimension[v], 0, bits)
-            attribute_word[i], attribute_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
-            if lo[v] == hi[v]:
-                bit = signature_bit(EQ, dimension[v], lo[v], bits)
-                equal_word[i], equal_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
-    return plain
-
-
 @merged
 def _scan(
     operator: int,
@@ -421,9 +338,8 @@ def _scan(
     zero: int,
 ) -> tuple[int, int]:
     """Lower the counters of the entries of a segment that are true of a value; how many are zero now, and were looked at."""
-    low = lo if operator == EQ else (least[v] if operator == LE else KEY_MIN)
-    high = hi if operator == EQ else (most[v] if operator == GE else KEY_MAX)
-    first = _lower(attributes, operands, first, last, d, low)
+    low, high = operands_between(operator, lo, hi, least[v], most[v])
+    first = lower(attributes, operands, first, last, d, low)
     i = first
     while i < last and attributes[UP(i)] == d and operands[UP(i)] <= high:
         if operator != NE or not lo <= operands[UP(i)] <= hi:
@@ -466,7 +382,7 @@ def _match(
         candidates, tested, nodes = len(rest), 0, 0
         begin, end = start[e], start[e + 1]
         load(start, dimension, e, first, count)
-        plain = _prepare(
+        plain = prepare(
             begin, end, dimension, lo, hi, segments, bits, words, leads, least, most, segment, equal_word, equal_mask,
             attribute_word, attribute_mask,
         )  # fmt: skip

@@ -1,0 +1,108 @@
+"""What an event asks of operator lists: for every value, the segment to search and the bits that its signature must have."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.kernel import inlined
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.numbers import U64, UP
+from tamis.index.op_index.entries import EQ, GE, LE
+from tamis.index.op_index.lists import signature_bit
+
+
+class Probes(NamedTuple):
+    """What is asked of the lists, for every value of an event.
+
+    `leads` is true of the first value of an attribute, where `least` and `most` are those of all its values. `segment` is that
+    of the attribute. Entries with `=` that are true of the value can only be there if the signature has `equal_mask` in its word
+    `equal_word`, and other ones `attribute_mask` in `attribute_word`; a mask of 0 asks nothing.
+    """
+
+    leads: npt.NDArray[np.bool_]
+    least: npt.NDArray[np.int64]
+    most: npt.NDArray[np.int64]
+    segment: npt.NDArray[np.int64]
+    equal_word: npt.NDArray[np.int64]
+    equal_mask: npt.NDArray[np.uint64]
+    attribute_word: npt.NDArray[np.int64]
+    attribute_mask: npt.NDArray[np.uint64]
+
+
+def probes_for(values: int) -> Probes:
+    """Room for events of so many values."""
+    least, most, segment, equal_word, attribute_word = np.empty((5, values), np.int64)
+    equal_mask, attribute_mask = np.empty((2, values), np.uint64)
+    leads = np.empty(values, np.bool_)
+    return Probes(leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask)
+
+
+@inlined
+def lower(attributes: Any, operands: Any, first: int, last: int, attribute: int, operand: int) -> int:
+    """The first entry of a segment that is not before this one."""
+    while first < last:
+        middle = (first + last) >> 1
+        if attributes[UP(middle)] < attribute or (
+            attributes[UP(middle)] == attribute and operands[UP(middle)] < operand
+        ):
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@inlined
+def prepare(
+    begin: int,
+    end: int,
+    dimension: Any,
+    lo: Any,
+    hi: Any,
+    segments: int,
+    bits: int,
+    words: int,
+    leads: Any,
+    least: Any,
+    most: Any,
+    segment: Any,
+    equal_word: Any,
+    equal_mask: Any,
+    attribute_word: Any,
+    attribute_mask: Any,
+) -> bool:
+    """Lay out what an event asks; whether it is plain."""
+    plain = True
+    leader = 0
+    for v in range(begin, end):
+        i = v - begin
+        leads[i] = i == 0 or dimension[v] != dimension[v - 1]
+        if leads[i]:
+            leader = i
+            least[i], most[i] = lo[v], hi[v]
+        else:
+            least[leader], most[leader] = min(least[leader], lo[v]), max(most[leader], hi[v])
+        plain &= leads[i] and lo[v] == hi[v]
+        segment[i] = dimension[v] % segments
+        equal_word[i], equal_mask[i] = 0, U64(0)
+        attribute_word[i], attribute_mask[i] = 0, U64(0)
+        if bits:
+            bit = signature_bit(LE, dimension[v], 0, bits)
+            attribute_word[i], attribute_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
+            if lo[v] == hi[v]:
+                bit = signature_bit(EQ, dimension[v], lo[v], bits)
+                equal_word[i], equal_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
+    return plain
+
+
+@inlined
+def operands_between(operator: int, lo: int, hi: int, least: int, most: int) -> tuple[int, int]:
+    """The operands of which a predicate on an attribute may be true: `lo` to `hi` is one value, `least` to `most` all.
+
+    For `!=` this is the whole attribute, from which the equal run is to be left out.
+    """
+    low = lo if operator == EQ else (least if operator == LE else KEY_MIN)
+    high = hi if operator == EQ else (most if operator == GE else KEY_MAX)
+    return low, high
