@@ -24,6 +24,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "segment-tree": "tatbul.segment_tree:SegmentTree",
     "interval-tree": "tatbul.interval_tree:IntervalTree",
     "op-index": "op_index.index:OpIndex",
+    "gryphon": "gryphon:Gryphon",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

@@ -1,0 +1,369 @@
+"""`gryphon`: a static matching tree, one attribute to test per level, an edge per test and one for those that do not care.
+
+M. Aguilera, R. Strom, D. Sturman, M. Astley, T. Chandra: Matching Events in a Content-based Subscription System. PODC 1999, the
+matching algorithm of the Gryphon system, as BE-Tree (sections 2 and 7.2), Fabret et al. (related work) and Tatbul (section 2)
+describe it; the paper itself was not at hand.
+
+A conjunction is its tests in one order of attributes. A node tests one attribute: its edges are the tests on it that conjunctions
+have, with the same tests before; the edge `*` leads to those that do not test it. An event follows the edges whose tests are
+true and `*`. Every conjunction is in one leaf, at the end of its only path.
+
+    a=1 b<5 | a=1 | b<5 c=2         a? --a=1--> b? --b<5--> [0]
+                                     |           *--------> [1]
+                                     *---------> b? --b<5--> c? --c=2--> [2]
+
+    node          0     1     2     3     4     5     6          a node that has `*` is followed by where that leads
+    attribute     a     b     b     LEAF  LEAF  c     LEAF
+    star          1     0     1     0     0     0     0
+    edges         0     1     2     3     4     5     6     7    those of n are edges[n] to edges[n + 1]
+    test          a=1   b<5   b<5   1     0     c=2   2          of an edge; of a leaf, the first of its rows
+    child         2     5     4     2     1     6     3          of an edge; of a leaf, where its rows end
+
+Invariants: tests along a path are ascending, and those of a node; a conjunction with all its tests, and nothing else, is on
+the path to its leaf; a node is the child of one edge, or follows one that has `*`, never both.
+
+Departures from the paper:
+
+- The order of attributes is ours: those that most conjunctions test come first, or last, by option.
+- A node that would only have `*` is left out, otherwise every path had a level for each of thousands of attributes.
+- `equality_only` is the specialised version: tests are equalities, found by binary search. What else a conjunction says is
+  verified at its leaf. The general version takes every predicate for a test and tries the edges of a node one by one.
+- Several tests of a conjunction on one attribute are as many levels.
+- Optimisations that our sources mention but do not describe are not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
+from tamis.encoding.events import EventBatch, count_holding, holds
+from tamis.encoding.kernel import lean_kernel
+from tamis.encoding.leaf import Mode
+from tamis.encoding.numbers import UP
+from tamis.encoding.predicates import Predicates, taken
+from tamis.encoding.runs import run_indices
+from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
+from tamis.index.interface import Matches, Numbers
+from tamis.index.options import Options, option
+from tamis.index.records import event_scratch, load_event, unload_event
+from tamis.index.static import StaticIndex
+
+LEAF = -1
+_SOME = int(Mode.SOME)
+
+
+@dataclass(frozen=True, slots=True)
+class GryphonOptions(Options):
+    """Which version, and the order of the levels."""
+
+    equality_only: bool = option(False)
+    order: str = option("frequent", choices=("frequent", "rare", "number"))
+
+
+class Tree(NamedTuple):
+    """The tree as kernels read it."""
+
+    attribute: npt.NDArray[np.int32]
+    star: npt.NDArray[np.bool_]
+    edges: npt.NDArray[np.int32]
+    test: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int32]
+
+
+class Paths(NamedTuple):
+    """The tests of rows: those of the i-th are `test[start[i]]` to `test[start[i + 1] - 1]`, ascending."""
+
+    start: npt.NDArray[np.int64]
+    test: npt.NDArray[np.int32]
+
+
+class Gryphon(StaticIndex):
+    """A matching tree."""
+
+    name = "gryphon"
+    summary = "a static matching tree: one attribute tested per level, one edge for those that do not care"
+    paper = (
+        "Aguilera, Strom, Sturman, Astley, Chandra: Matching Events in a Content-based Subscription System. PODC 1999, "
+        "as the BE-Tree paper, sections 2 and 7.2, describes it"
+    )
+    options_type = GryphonOptions
+
+    def _build(self, rows: Numbers) -> None:
+        paths = self._paths(rows)
+        order = _in_order(paths)
+        edges = len(paths.test) + len(rows)
+        room = edges + len(rows) + 1
+        tree = Tree(
+            np.empty(room, np.int32),
+            np.zeros(room, np.bool_),
+            np.zeros(room + 1, np.int32),
+            np.empty(edges, np.int32),
+            np.empty(edges, np.int32),
+            rows[order],
+        )
+        stack = np.empty((4, len(paths.test) + 1), np.int32)
+        sorted_paths = _reordered(paths, order)
+        nodes, used = _grow(sorted_paths, self._tests.dimension, tree, stack) if len(rows) else (0, 0)
+        self._tree = Tree(
+            tree.attribute[:nodes].copy(),
+            tree.star[:nodes].copy(),
+            tree.edges[: nodes + 1].copy(),
+            tree.test[:used].copy(),
+            tree.child[:used].copy(),
+            tree.rows,
+        )
+
+    def _paths(self, rows: Numbers) -> Paths:
+        """The tests of each row, which are numbered in the order of levels; sets `_tests`, what they are."""
+        start, predicates = self.table.view()
+        counts = np.diff(start)[rows]
+        chosen = run_indices(start[rows], counts)
+        owner = np.repeat(np.arange(len(rows)), counts)
+        if self.options.equality_only:
+            first, last = predicates.start[chosen], predicates.start[chosen + 1]
+            is_test = (last - first == 1) & (predicates.mode[chosen] == _SOME)
+            at = first[is_test]
+            is_test[is_test] = predicates.lo[at] == predicates.hi[at]
+            chosen, owner = chosen[is_test], owner[is_test]
+        distinct = ConjunctionTable()
+        number = distinct.intern(Conjunctions(np.arange(len(chosen) + 1), taken(predicates, chosen)))
+        tests = distinct.view().predicates
+        order = self._levels(tests, np.bincount(tests.dimension[number]) if len(number) else np.zeros(0, np.int64))
+        self._tests: Predicates = taken(tests, order)
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order))
+        test = place[number]
+        sorting = np.lexsort((test, owner))
+        return Paths(np.append(0, np.cumsum(np.bincount(owner, minlength=len(rows)))), test[sorting])
+
+    def _levels(self, tests: Predicates, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The order of the tests: by level of the attribute, then lowest key, then as they come."""
+        dimensions = np.arange(len(asked))
+        keys = {"frequent": -asked, "rare": asked, "number": dimensions}
+        level = np.empty(len(asked), np.int64)
+        level[np.lexsort((dimensions, keys[self.options.order]))] = dimensions
+        filled = np.diff(tests.start) > 0
+        lowest = np.zeros(len(tests.dimension), np.int64)
+        lowest[filled] = tests.lo[tests.start[:-1][filled]]
+        return np.lexsort((lowest, level[tests.dimension]))
+
+    def _match(self, batch: EventBatch, dimensions: int) -> Matches:
+        stack = np.empty(len(self._tree.child) + 1, np.int32)
+        return collect(
+            batch,
+            partial(
+                _follow,
+                self._tree,
+                self._tests,
+                self.table.view(),
+                self.options.equality_only,
+                batch,
+                (*event_scratch(dimensions), stack),
+            ),
+        )
+
+    def _figures(self) -> dict[str, Any]:
+        leaves = int(np.count_nonzero(self._tree.attribute == LEAF))
+        return {
+            "bytes": sum(array.nbytes for array in (*self._tree, *self._tests)),
+            "nodes": len(self._tree.attribute),
+            "leaves": leaves,
+            "edges": len(self._tree.test) - leaves,
+            "stars": int(np.count_nonzero(self._tree.star)),
+            "tests": len(self._tests.dimension),
+        }
+
+    def paths(self) -> dict[int, list[int]]:
+        """The tests on the way to the leaf of each row, checked to be ascending: for tests."""
+        tree, found = self._tree, dict[int, list[int]]()
+        pending: list[tuple[int, list[int]]] = [(0, [])] if len(tree.attribute) else []
+        visited = 0
+        while pending:
+            node, path = pending.pop()
+            visited += 1
+            begin, end = int(tree.edges[node]), int(tree.edges[node + 1])
+            if tree.attribute[node] == LEAF:
+                assert end == begin + 1
+                assert not tree.star[node]
+                found |= {int(row): path for row in tree.rows[tree.test[begin] : tree.child[begin]]}
+                continue
+            tests = tree.test[begin:end].tolist()
+            assert tests == sorted(set(tests))
+            assert tests
+            assert {int(self._tests.dimension[test]) for test in tests} == {int(tree.attribute[node])}
+            pending += [(int(tree.child[edge]), [*path, int(tree.test[edge])]) for edge in range(begin, end)]
+            if tree.star[node]:
+                pending.append((node + 1, path))
+        assert visited == len(tree.attribute)
+        return found
+
+    def _check(self) -> None:
+        found = self.paths()
+        assert sorted(found) == self._rows.tolist()
+        assert len(self._tree.rows) == len(self._rows)
+        expected = self._paths(self._rows)
+        for i, row in enumerate(self._rows.tolist()):
+            assert found[row] == expected.test[expected.start[i] : expected.start[i + 1]].tolist()
+
+
+def _in_order(paths: Paths) -> npt.NDArray[np.int64]:
+    """The order of rows by their tests, one that ends behind those that go on.
+
+    By the last test first, and stably: only rows that are as long take part.
+    """
+    lengths = np.diff(paths.start)
+    by_length = np.argsort(lengths, kind="stable")
+    bounds = np.searchsorted(lengths[by_length], np.arange(int(lengths.max(initial=0)) + 2))
+    order = np.zeros(0, np.int64)
+    for length in range(len(bounds) - 2, 0, -1):
+        order = np.concatenate([order, by_length[bounds[length] : bounds[length + 1]]])
+        order = order[np.argsort(paths.test[paths.start[order] + length - 1], kind="stable")]
+    return np.concatenate([order, by_length[: bounds[1] if len(bounds) > 1 else 0]])
+
+
+def _reordered(paths: Paths, order: npt.NDArray[np.int64]) -> Paths:
+    counts = np.diff(paths.start)[order]
+    return Paths(np.append(0, np.cumsum(counts)), paths.test[run_indices(paths.start[order], counts)])
+
+
+@lean_kernel
+def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
+    """Write the tree over rows in order; how many nodes and edges it has.
+
+    On the stack are runs of rows that have the same tests up to a depth, and the edge that leads to them.
+    """
+    start, test = paths
+    attribute, star, edges, tests, child, _ = tree
+    begins, ends, depths, parents = stack
+    begins[0], ends[0], depths[0], parents[0] = 0, len(start) - 1, 0, -1
+    height, nodes, used = 1, 0, 0
+    while height > 0:
+        height -= 1
+        row, end, depth, parent = begins[height], ends[height], depths[height], parents[height]
+        if parent >= 0:
+            child[parent] = nodes
+        pushed = height
+        while row < end:
+            edges[nodes] = used
+            at = start[row] + depth
+            if at == start[row + 1]:  # This and all that follow have no more tests.
+                attribute[nodes] = LEAF
+                tests[used], child[used] = row, end
+                used += 1
+                row = end
+            else:
+                attribute[nodes] = dimension[test[at]]
+                while row < end and start[row] + depth < start[row + 1]:
+                    same = test[start[row] + depth]
+                    if dimension[same] != attribute[nodes]:
+                        break
+                    begins[height], depths[height], parents[height] = row, depth + 1, used
+                    tests[used] = same
+                    while row < end and start[row] + depth < start[row + 1] and test[start[row] + depth] == same:
+                        row += 1
+                    ends[height] = row
+                    height += 1
+                    used += 1
+                star[nodes] = row < end
+            nodes += 1
+        # The first edge is to be grown first: nodes that are walked to soon lie near.
+        low, high = pushed, height - 1
+        while low < high:
+            for column in (begins, ends, depths, parents):
+                column[low], column[high] = column[high], column[low]
+            low, high = low + 1, high - 1
+    edges[nodes] = used
+    return nodes, used
+
+
+@lean_kernel
+def _follow(
+    tree: Any,
+    distinct: Any,
+    table: Any,
+    equality_only: bool,
+    batch: Any,
+    scratch: Any,
+    event: int,
+    counts: Any,
+    out: Any,
+    work: Any,
+) -> int:
+    """Follow the edges that are true of each event from one on, and `*`."""
+    attribute, star, edges, tests, child, rows = tree
+    _, t_mode, t_start, t_lo, t_hi = distinct
+    row_start, predicates = table
+    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
+    start, dimension, lo, hi = batch
+    key, first, values, stack = scratch
+    filled = 0
+    for e in range(event, len(start) - 1):
+        before = filled
+        candidates, tested, nodes = 0, 0, 0
+        plain = load_event(start[e], start[e + 1], dimension, lo, hi, key, first, values)
+        height = 0
+        if len(attribute):
+            stack[0] = 0
+            height = 1
+        while height > 0:
+            height -= 1
+            node = stack[height]
+            while True:
+                nodes += 1
+                d = attribute[UP(node)]
+                begin, end = edges[UP(node)], edges[UP(node + 1)]
+                if d == LEAF:
+                    for i in range(tests[begin], child[begin]):
+                        c = rows[i]
+                        candidates += 1
+                        if equality_only:
+                            size = row_start[c + 1] - row_start[c]
+                            held = count_holding(
+                                row_start[c], row_start[c + 1], p_dimension, p_mode, p_start, p_lo, p_hi,
+                                lo, hi, first, values,
+                            )  # fmt: skip
+                            tested += min(held + 1, size)
+                            if held < size:
+                                continue
+                        if filled < len(out):
+                            out[filled] = c
+                        filled += 1
+                    break
+                if equality_only and plain:
+                    if values[UP(d)]:
+                        tested += 1
+                        last = end
+                        while begin < last:
+                            middle = (begin + last) >> 1
+                            if t_lo[UP(tests[UP(middle)])] < key[UP(d)]:
+                                begin = middle + 1
+                            else:
+                                last = middle
+                        if begin < end and t_lo[UP(tests[UP(begin)])] == key[UP(d)]:
+                            stack[height] = child[begin]
+                            height += 1
+                else:
+                    tested += end - begin
+                    for edge in range(begin, end):
+                        t = tests[UP(edge)]
+                        if holds(t_mode[t], t_lo, t_hi, t_start[t], t_start[t + 1], lo, hi, first[d], values[d]):
+                            stack[height] = child[edge]
+                            height += 1
+                if not star[UP(node)]:
+                    break
+                node += 1
+        unload_event(start[e], start[e + 1], dimension, key, values)
+        if filled > len(out):
+            return e
+        counts[e] = filled - before
+        work[CANDIDATES] += candidates
+        work[PREDICATES] += tested
+        work[NODES] += nodes
+    return len(start) - 1
