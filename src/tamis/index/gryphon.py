@@ -55,7 +55,7 @@ from tamis.index.records import event_scratch, load_event, unload_event
 from tamis.index.static import StaticIndex
 
 LEAF = -1
-_SOME = int(Mode.SOME)
+_SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Gryphon(StaticIndex):
         return Paths(np.append(0, np.cumsum(np.bincount(owner, minlength=len(rows)))), test[sorting])
 
     def _levels(self, tests: Predicates, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The order of the tests: by level of the attribute, then lowest key, then as they come."""
+        """The order of the tests: by level of the attribute, IS NULL before others, then by lowest key."""
         dimensions = np.arange(len(asked))
         keys = {"frequent": -asked, "rare": asked, "number": dimensions}
         level = np.empty(len(asked), np.int64)
@@ -152,7 +152,7 @@ class Gryphon(StaticIndex):
         filled = np.diff(tests.start) > 0
         lowest = np.zeros(len(tests.dimension), np.int64)
         lowest[filled] = tests.lo[tests.start[:-1][filled]]
-        return np.lexsort((lowest, level[tests.dimension]))
+        return np.lexsort((lowest, tests.mode != _ABSENT, level[tests.dimension]))
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
         stack = np.empty(len(self._tree.child) + 1, np.int32)
@@ -350,10 +350,17 @@ def _follow(
                             stack[height] = child[begin]
                             height += 1
                 else:
-                    tested += end - begin
                     for edge in range(begin, end):
                         t = tests[UP(edge)]
-                        if holds(t_mode[t], t_lo, t_hi, t_start[t], t_start[t + 1], lo, hi, first[d], values[d]):
+                        at, after = t_start[UP(t)], t_start[UP(t + 1)]
+                        tested += 1
+                        if values[UP(d)] == 0 and t_mode[UP(t)] != _ABSENT:
+                            break  # Nor is any behind it true.
+                        if plain and t_mode[UP(t)] == _SOME and after - at == 1:
+                            true = t_lo[UP(at)] <= key[UP(d)] <= t_hi[UP(at)]
+                        else:
+                            true = holds(t_mode[t], t_lo, t_hi, at, after, lo, hi, first[d], values[d])
+                        if true:
                             stack[height] = child[edge]
                             height += 1
                 if not star[UP(node)]:
