@@ -40,10 +40,10 @@ from tamis.encoding.runs import run_indices
 from tamis.errors import CapabilityError
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
 from tamis.index.interface import Matches, Numbers
-from tamis.index.op_index.entries import EQ, NE, OPERATORS, Entries, entries_of
+from tamis.index.op_index.entries import NE, OPERATORS, Entries, entries_of
 from tamis.index.op_index.index import OpIndexOptions
 from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of
-from tamis.index.op_index.probes import lower, operands_between, prepare, probes_for
+from tamis.index.op_index.probes import ask, lower, operands_between, prepare, probes_for
 from tamis.index.op_index.runs import GrowingRuns
 
 MOST_CLAUSES = 4096
@@ -468,7 +468,7 @@ def _match(
     rest, alive, verified = flags
     start, dimension, lo, hi = batch
     segments, bits, words = shape
-    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask = probes
+    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits = probes
     left, zeros, first, count, touched, found = scratch
     filled = 0
     for e in range(event, len(start) - 1):
@@ -496,29 +496,24 @@ def _match(
             for i in range(size):
                 left[i] = initial[base + i]
             zero = 0
-            for operator in range(OPERATORS):
-                place = pivot * OPERATORS + operator
-                if place >= len(l_number) or l_number[place] == NO_LIST:
-                    continue
-                number = l_number[place]
-                signed, listed = number * segments * words, number * (segments + 1)
-                for v in range(end - begin):
-                    if operator == EQ:
-                        word, mask = signature[UP(signed + equal_word[v])], equal_mask[v]
-                    else:
-                        word, mask = signature[UP(signed + attribute_word[v])], attribute_mask[v]
-                    if (mask != 0 and word & mask == 0) or not (operator == EQ or leads[v]):
-                        continue
-                    from_ = l_begin[number] + directory[UP(listed + segment[v])]
-                    to = l_begin[number] + directory[UP(listed + segment[v] + 1)]
-                    if from_ < to:
-                        nodes += 1
-                        low, high = operands_between(operator, lo[begin + v], hi[begin + v], least[v], most[v])
-                        zero, looked = _scan(
-                            operator, dimension[begin + v], lo[begin + v], hi[begin + v], low, high, from_, to,
-                            attributes, operands, pointers, left, zeros, zero,
-                        )  # fmt: skip
-                        tested += looked
+            asked = ask(
+                pivot, end - begin, l_number, signature, segments * words, leads, equal_word, equal_mask,
+                attribute_word, attribute_mask, hits,
+            )  # fmt: skip
+            for h in range(asked):
+                v, operator = hits[h] // OPERATORS, hits[h] % OPERATORS
+                number = l_number[pivot * OPERATORS + operator]
+                listed = number * (segments + 1) + segment[v]
+                from_ = l_begin[number] + directory[UP(listed)]
+                to = l_begin[number] + directory[UP(listed + 1)]
+                if from_ < to:
+                    nodes += 1
+                    low, high = operands_between(operator, lo[begin + v], hi[begin + v], least[v], most[v])
+                    zero, looked = _scan(
+                        operator, dimension[begin + v], lo[begin + v], hi[begin + v], low, high, from_, to,
+                        attributes, operands, pointers, left, zeros, zero,
+                    )  # fmt: skip
+                    tested += looked
             for i in range(size):
                 s = subscription[base + i]
                 if left[i] != initial[base + i] and alive[s] and touched[s] != e:

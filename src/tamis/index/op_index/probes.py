@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import inlined
+from tamis.encoding.kernel import inlined, merged
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import U64, UP
-from tamis.index.op_index.entries import EQ, GE, LE
-from tamis.index.op_index.lists import signature_bit
+from tamis.index.op_index.entries import EQ, GE, LE, OPERATORS
+from tamis.index.op_index.lists import NO_LIST, signature_bit
 
 
 class Probes(NamedTuple):
@@ -19,7 +19,7 @@ class Probes(NamedTuple):
 
     `leads` is true of the first value of an attribute, where `least` and `most` are those of all its values. `segment` is that
     of the attribute. Entries with `=` that are true of the value can only be there if the signature has `equal_mask` in its word
-    `equal_word`, and other ones `attribute_mask` in `attribute_word`; a mask of 0 asks nothing.
+    `equal_word`, and other ones `attribute_mask` in `attribute_word`; a mask of 0 asks nothing. `hits` is room for `ask`.
     """
 
     leads: npt.NDArray[np.bool_]
@@ -30,6 +30,7 @@ class Probes(NamedTuple):
     equal_mask: npt.NDArray[np.uint64]
     attribute_word: npt.NDArray[np.int64]
     attribute_mask: npt.NDArray[np.uint64]
+    hits: npt.NDArray[np.int32]
 
 
 def probes_for(values: int) -> Probes:
@@ -37,7 +38,8 @@ def probes_for(values: int) -> Probes:
     least, most, segment, equal_word, attribute_word = np.empty((5, values), np.int64)
     equal_mask, attribute_mask = np.empty((2, values), np.uint64)
     leads = np.empty(values, np.bool_)
-    return Probes(leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask)
+    hits = np.empty(OPERATORS * values + 1, np.int32)
+    return Probes(leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits)
 
 
 @inlined
@@ -106,3 +108,38 @@ def operands_between(operator: int, lo: int, hi: int, least: int, most: int) -> 
     low = lo if operator == EQ else (least if operator == LE else KEY_MIN)
     high = hi if operator == EQ else (most if operator == GE else KEY_MAX)
     return low, high
+
+
+@merged
+def ask(
+    pivot: int,
+    values: int,
+    l_number: Any,
+    signature: Any,
+    width: int,
+    leads: Any,
+    equal_word: Any,
+    equal_mask: Any,
+    attribute_word: Any,
+    attribute_mask: Any,
+    hits: Any,
+) -> int:
+    """Write ``4 * value + operator`` for every list of a pivot and every value that its signatures let pass; how many.
+
+    All are asked before the first segment is searched, and without a branch, so that the processor waits for many signatures at
+    once; `width` is how many words a list has.
+    """
+    count = 0
+    for operator in range(OPERATORS):
+        place = pivot * OPERATORS + operator
+        if place < len(l_number) and l_number[place] != NO_LIST:
+            signed = l_number[place] * width
+            for v in range(values):
+                hits[UP(count)] = v * OPERATORS + operator
+                if operator == EQ:
+                    word, mask = signature[UP(signed + equal_word[v])], equal_mask[v]
+                    count += (mask == 0) | (word & mask != 0)
+                else:
+                    word, mask = signature[UP(signed + attribute_word[v])], attribute_mask[v]
+                    count += ((mask == 0) | (word & mask != 0)) & leads[v]
+    return count
