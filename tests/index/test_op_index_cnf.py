@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.encoding.compile import Compiler
+from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.events import encode_flat
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.index.op_index.cnf import MOST_CLAUSES, CnfOpIndex, CnfRows
 from tamis.index.op_index.entries import EQ, GE, LE
 from tamis.index.op_index.index import OpIndexOptions
+from tamis.language.evaluate import matches as is_true
+from tamis.language.event import flatten
 from tests.index.naive import Event, RandomKeys, batch_of, holds, rows_of
 from tests.index.test_op_index import TABLE_1, A, B, C, D, E, at_least, at_most, equal, event, within
+from tests.random_cases import RandomCases
 
 pytestmark = pytest.mark.kernels
 
@@ -151,3 +157,25 @@ def test_finds_what_is_true_and_nothing_else(options: dict[str, Any]) -> None:
 def test_more_matches_than_fit_in_a_first_guess() -> None:
     index = built([[[at_least(A, -number), at_least(B, -number)]] for number in range(1200)])
     assert len(found(index, [event(A=1, B=1)] * 3)) == 3600
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_expressions_are_multiplied_out_to_clauses(seed: int) -> None:
+    cases, dimensions = RandomCases(seed), Dimensions()
+    # All are compiled together, so no label that is stored moves.
+    compiler = Compiler(dimensions, lambda number, relabelling: relabelling.carry_out())
+    expressions = [cases.expression() for _ in range(60)]
+    index = CnfOpIndex()
+    index.insert(CnfRows.of_trees(compiler.trees(expressions)))
+    index.check()
+    for _ in range(15):
+        each = cases.event()
+        matches = index.match(encode_flat([flatten(each)], dimensions).batch, len(dimensions))
+        assert sorted(matches.conjunction.tolist()) == [n for n, tree in enumerate(expressions) if is_true(tree, each)]
+
+
+def test_an_expression_with_too_many_clauses_is_refused() -> None:
+    compiler = Compiler(Dimensions(), lambda number, relabelling: relabelling.carry_out())
+    text = " OR ".join(f"(a{number} = 1 AND b{number} = 1)" for number in range(13))
+    with pytest.raises(tamis.CapabilityError, match="clauses"):
+        CnfRows.of_trees(compiler.trees([tamis.parse(text)]))

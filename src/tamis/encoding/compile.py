@@ -66,9 +66,13 @@ class Compiler:
 
     def compile_many(self, expressions: Iterable[Expression]) -> list[Compiled]:
         """Compile expressions together: their constants are added first, so that no label moves halfway."""
+        return [_compiled(tree) for tree in self.trees(expressions)]
+
+    def trees(self, expressions: Iterable[Expression]) -> list[Expression]:
+        """Expressions in keys that are not multiplied out: And and Or over leaves, or a constant."""
         normal = [to_nnf(expression) for expression in expressions]
         self.add_constants(node for expression in normal for node in expression.walk() if isinstance(node, Predicate))
-        return [self._compiled(expression) for expression in normal]
+        return [self._tree(expression) for expression in normal]
 
     def add_constants(self, predicates: Iterable[Predicate]) -> None:
         """Add the constants of predicates to their dimensions."""
@@ -104,11 +108,6 @@ class Compiler:
     def is_scalar(self, attribute: str) -> bool:
         """Whether events are known to have at most one value of the attribute."""
         return attribute in self._scalars
-
-    def _compiled(self, normal: Expression) -> Compiled:
-        tree = self._tree(normal)
-        clauses, exact = _clauses(tree)
-        return Compiled(tuple(dict.fromkeys(clauses)), None if exact else tree)
 
     def _tree(self, node: Expression) -> Expression:
         if isinstance(node, And):
@@ -199,6 +198,11 @@ class Compiler:
         """Whether an event has at most one key in the dimension: its attribute is declared scalar, its facet no set."""
         dimension = self._dimensions[number]
         return self.is_scalar(dimension.attribute) and dimension.facet not in _SET_FACETS
+
+
+def _compiled(tree: Expression) -> Compiled:
+    clauses, exact = _clauses(tree)
+    return Compiled(tuple(dict.fromkeys(clauses)), None if exact else tree)
 
 
 _SET_FACETS = frozenset({Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.REGEX, Facet.LOWER_REGEX})

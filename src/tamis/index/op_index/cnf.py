@@ -22,8 +22,10 @@ Departures from the paper:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +47,11 @@ from tamis.index.op_index.index import OpIndexOptions
 from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of
 from tamis.index.op_index.probes import ask, lower, operands_between, prepare, probes_for
 from tamis.index.op_index.runs import GrowingRuns
+from tamis.language.expression import And, Constant, Expression
 
 MOST_CLAUSES = 4096
 """More clauses than this, after distributing, no subscription may have."""
+_TOO_MANY = f"a subscription has more than {MOST_CLAUSES} clauses when it is in conjunctive normal form"
 _GONE = -1
 _ABSENT = int(Mode.ABSENT)
 _FEWEST_DEAD = 64
@@ -69,6 +73,11 @@ class CnfRows(NamedTuple):
             np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64)),
             predicates_of(leaf for clause in clauses for leaf in clause),
         )
+
+    @classmethod
+    def of_trees(cls, trees: Iterable[Expression]) -> CnfRows:
+        """Expressions as `Compiler.trees` gives them, each multiplied out."""
+        return cls.of([_multiplied(tree) for tree in trees])
 
     @classmethod
     def of_conjunctions(cls, table: Conjunctions) -> CnfRows:
@@ -281,12 +290,24 @@ def _distributed(rows: CnfRows, chosen: Numbers) -> Distributed:
     made: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = np.empty(0, np.int64), np.empty(0, np.int32)
     _distribute(rows.start, rows.clause, chosen, entries, (start, bits, verified), made, False)
     if (bits > MOST_CLAUSES).any():
-        raise CapabilityError(
-            f"a subscription has more than {MOST_CLAUSES} clauses when it is in conjunctive normal form"
-        )
+        raise CapabilityError(_TOO_MANY)
     made = np.empty(int(start[-1]), np.int64), np.empty(int(start[-1]), np.int32)
     _distribute(rows.start, rows.clause, chosen, entries, (start, bits, verified), made, True)
     return Distributed(start, bits, verified, *made, entries)
+
+
+def _multiplied(tree: Expression) -> list[list[Leaf]]:
+    """The clauses of a tree of leaves: none if it is TRUE, an empty one if it is FALSE."""
+    if isinstance(tree, Leaf):
+        return [[tree]]
+    if isinstance(tree, Constant):
+        return [] if tree.value else [[]]
+    parts = [_multiplied(operand) for operand in tree.operands]
+    if isinstance(tree, And):
+        return [clause for clauses in parts for clause in clauses]
+    if prod(map(len, parts)) > MOST_CLAUSES:
+        raise CapabilityError(_TOO_MANY)
+    return [list(dict.fromkeys(leaf for clause in chosen for leaf in clause)) for chosen in product(*parts)]
 
 
 @lean_kernel

@@ -118,7 +118,10 @@ class OpIndex(Index):
         if len(conjunctions) == 0:
             return
         table = self.table.view()
-        dimensions = int(table.predicates.dimension.max(initial=-1)) + 1
+        ends = table.start[conjunctions + 1]
+        ends = ends[ends > table.start[conjunctions]]
+        # The predicates of a conjunction are in the order of their dimensions.
+        dimensions = int(table.predicates.dimension[ends - 1].max(initial=-1)) + 1
         _lengthen(self._asked, dimensions, 0)
         _lengthen(self._v_number, dimensions, NO_LIST)
         _lengthen(self._pivot, len(self.table), _GONE)
