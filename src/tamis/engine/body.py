@@ -21,11 +21,11 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4
+from tamis.encoding.prefetch import prefetch
 from tamis.engine.coding import MASK_WORDS, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.lists import BAND_RUN, UPPER_RUN, Entries, Points, Runs, enter, find_runs, first_point_list
 from tamis.engine.plan import RANKED, Plan, deciding, is_settled, plan_rows
-from tamis.engine.prefetch import prefetch
 from tamis.engine.records import (
     DONE,
     GROUPS,

@@ -11,6 +11,7 @@ from typing import Any
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import KEY_MIN
 from tamis.encoding.numbers import F64, I64, U64, UP
+from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import NEAR, code_of_space, hide, show
 from tamis.engine.body import (
     AT,
@@ -29,7 +30,6 @@ from tamis.engine.body import (
 )
 from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point, point_hash
 from tamis.engine.plan import RANKED
-from tamis.engine.prefetch import prefetch
 from tamis.engine.roll import LINE, line_of, number_on_roll
 from tamis.engine.scale import FARTHEST_WHOLE, MISSING, code_of, number_of, space_of, table_space
 

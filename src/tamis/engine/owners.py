@@ -26,9 +26,9 @@ from tamis.encoding.events import holds
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U8, U32, UP
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1
+from tamis.encoding.prefetch import prefetch
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.encoding.sorting import sort_unique
-from tamis.engine.prefetch import prefetch
 from tamis.engine.records import DOUBT, ROW
 
 ALIVE = np.iinfo(np.int64).max

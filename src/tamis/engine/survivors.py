@@ -6,10 +6,10 @@ from typing import Any
 
 from tamis.encoding.kernel import inlined
 from tamis.encoding.numbers import I64, U32, UP
+from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import ASPECTS, is_bound, is_member
 from tamis.engine.body import EDGES, SHIFT_AT
 from tamis.engine.lists import BAND_RUN
-from tamis.engine.prefetch import prefetch
 from tamis.engine.records import (
     DONE,
     DOUBT,
