@@ -25,6 +25,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "interval-tree": "tatbul.interval_tree:IntervalTree",
     "op-index": "op_index.index:OpIndex",
     "gryphon": "gryphon:Gryphon",
+    "propagation": "fabret.propagation:Propagation",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 
