@@ -26,6 +26,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "op-index": "op_index.index:OpIndex",
     "gryphon": "gryphon:Gryphon",
     "propagation": "fabret.propagation:Propagation",
+    "static-clustering": "fabret.static_clustering:StaticClustering",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

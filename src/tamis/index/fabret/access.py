@@ -30,6 +30,7 @@ NO_CLUSTER = -1
 NO_TABLE = -1
 ALWAYS = 0
 _LOWEST = 16
+_FILLS = (NO_ACCESS, -1, NO_TABLE, NO_CLUSTER, 0, 0)
 
 
 class AccessArrays(NamedTuple):
@@ -52,11 +53,9 @@ class AccessPredicates:
 
     def __init__(self) -> None:
         self._map = PairMap()
-        parent, predicate, table, head = np.full((4, _LOWEST), -1, np.int32)
-        children, population, free = np.zeros((3, _LOWEST), np.int32)
-        self._columns = [parent, predicate, table, head, children, population]
+        self._columns = [np.full(_LOWEST, fill, np.int32) for fill in _FILLS]
         self._single = np.zeros(0, np.int32)
-        self._free = free
+        self._free = np.zeros(_LOWEST, np.int32)
         self._counts = np.array([1, 0], np.int64)
 
     def __len__(self) -> int:
@@ -67,7 +66,9 @@ class AccessPredicates:
         return self._map.nbytes + sum(each.nbytes for each in (*self._columns, self._single, self._free))
 
     def view(self) -> AccessArrays:
-        return AccessArrays(self._map.view(), *self._columns, self._single, self._free, self._counts)
+        parent, predicate, table, head, children, population = self._columns
+        columns = (parent, predicate, table, head, children, population)
+        return AccessArrays(self._map.view(), *columns, self._single, self._free, self._counts)
 
     def cover(self, ids: int) -> None:
         """Let ids of predicates be below this."""
@@ -84,10 +85,9 @@ class AccessPredicates:
             self._map.reserve(max(len(self._map), int(sizes[done])))
             if self._counts[0] + sizes[done] > len(self._free):
                 more = max(len(self._free), int(sizes[done]))
-                fills = (-1, -1, -1, -1, 0, 0)
                 self._columns = [
                     np.append(each, np.full(more, fill, np.int32))
-                    for each, fill in zip(self._columns, fills, strict=True)
+                    for each, fill in zip(self._columns, _FILLS, strict=True)
                 ]
                 self._free = np.append(self._free, np.zeros(more, np.int32))
         return accesses

@@ -68,7 +68,9 @@ class BitVector:
             np.zeros(ids, np.uint64),
             np.zeros(ids, np.int32),
             np.full(_LOWEST_SLOTS, FREE, np.int32),
-            *np.zeros((3, words), np.uint64),
+            np.zeros(words, np.uint64),
+            np.zeros(words, np.uint64),
+            np.zeros(words, np.uint64),
             np.full(words, NONE_LEFT, np.int32),
             np.full(0, NONE_LEFT, np.int32),
             np.full(0, NONE_LEFT, np.int32),
@@ -102,7 +104,9 @@ class BitVector:
                 block=_longer(block, room, NONE_LEFT), absent=_longer(absent, room, NONE_LEFT)
             )
 
-    def intern(self, table: Conjunctions, numbers: npt.NDArray[np.int64]) -> tuple[Any, Any]:
+    def intern(
+        self, table: Conjunctions, numbers: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """The id of each predicate of the table, now with one more reference; and the ids that are new."""
         ids, fresh = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
         progress = np.zeros(2, np.int64)
@@ -158,20 +162,20 @@ def _longer(array: npt.NDArray[Any], length: int, fill: int) -> npt.NDArray[Any]
 
 
 @inlined
-def is_equality(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> bool:
+def is_equality(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> Any:
     """Whether a predicate of the table is true of one key."""
     first = start[p]
     return mode[p] == _SOME and start[p + 1] == first + 1 and lo[first] == hi[first]
 
 
 @inlined
-def is_usual(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> bool:
+def is_usual(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> Any:
     """Whether a predicate belongs in a block: it is true of most values, or of all."""
     return mode[p] == _NONE or (mode[p] == _SOME and is_everything(start, lo, hi, p))
 
 
 @inlined
-def is_everything(start: Any, lo: Any, hi: Any, p: int) -> bool:
+def is_everything(start: Any, lo: Any, hi: Any, p: int) -> Any:
     first = start[p]
     return start[p + 1] == first + 1 and lo[first] == _LOWEST and hi[first] == _HIGHEST
 
@@ -216,7 +220,7 @@ def _same(dimension: Any, mode: Any, start: Any, lo: Any, hi: Any, p: int, q: in
     count = start[p + 1] - start[p]
     if dimension[p] != dimension[q] or mode[p] != mode[q] or count != start[q + 1] - start[q]:
         return False
-    for i in range(count):
+    for i in range(count):  # noqa: SIM110 - kernels have no generators
         if lo[start[p] + i] != lo[start[q] + i] or hi[start[p] + i] != hi[start[q] + i]:
             return False
     return True
@@ -250,7 +254,7 @@ def _take_word(totals: Any, free_words: Any) -> int:
 
 
 @inlined
-def _in_block(block: Any, fill: Any, following: Any, d: int) -> int:
+def _in_block(block: Any, fill: Any, d: int) -> Any:
     """An id of the first block of a dimension that nobody has; the block is not full."""
     word = block[d]
     number = 0
@@ -280,7 +284,7 @@ def _intern(arrays: Any, predicates: Any, numbers: Any, ids: Any, fresh: Any, pr
                     word = _take_word(totals, free_words)
                     following[word] = block[d]
                     block[d] = word
-                number = _in_block(block, fill, following, d)
+                number = _in_block(block, fill, d)
             else:
                 if totals[FREE_IDS] == 0:
                     word = _take_word(totals, free_words)
@@ -337,7 +341,7 @@ def _release(arrays: Any, ids: Any, died: Any) -> int:
 
 @lean_kernel
 def _set_free(arrays: Any, predicates: Any, ids: Any) -> None:
-    exemplar, hashes, references, slots, bits, rest, fill, following, block, absent, free, free_words, totals = arrays
+    exemplar, _, _, _, bits, rest, fill, following, block, absent, free, free_words, totals = arrays
     dimension, mode, start, lo, hi = predicates
     for number in ids:
         p, word = exemplar[number], number >> 6

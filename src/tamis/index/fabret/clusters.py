@@ -63,7 +63,7 @@ class Clusters:
 
     def __init__(self) -> None:
         self._begin = np.zeros(_LOWEST, np.int64)
-        self._columns = list(np.zeros((7, _LOWEST), np.int32))
+        self._columns = [np.zeros(_LOWEST, np.int32) for _ in range(7)]
         self._counts = np.zeros(3, np.int64)
         self._data = GrowingArray(np.int32)
         self._cluster_of = GrowingArray(np.int32)
@@ -74,12 +74,14 @@ class Clusters:
 
     @property
     def nbytes(self) -> int:
-        growing = (self._data, self._cluster_of, self._position_of)
-        return self._begin.nbytes + sum(each.nbytes for each in (*self._columns, *growing))
+        growing = self._data.nbytes + self._cluster_of.nbytes + self._position_of.nbytes
+        return self._begin.nbytes + growing + sum(each.nbytes for each in self._columns)
 
     def view(self) -> ClusterArrays:
+        room, size, columns, following, access, need, free = self._columns
+        fixed = (room, size, columns, following, access, need, free)
         growing = (self._data.view(), self._cluster_of.view(), self._position_of.view())
-        return ClusterArrays(self._begin, *self._columns, self._counts, *growing)
+        return ClusterArrays(self._begin, *fixed, self._counts, *growing)
 
     def put(
         self,
@@ -117,7 +119,9 @@ class Clusters:
         view = self.view()
         return int((view.size.astype(np.int64) * (view.columns + 1)).sum())
 
-    def check(self, accesses: AccessArrays, table: Conjunctions, conjunctions: Numbers, ids_of: Any, equalities: Any) -> None:
+    def check(
+        self, accesses: AccessArrays, table: Conjunctions, conjunctions: Numbers, ids_of: Any, equalities: Any
+    ) -> None:
         """Raise an AssertionError unless these conjunctions, with ids of predicates, are here, and no others."""
         view = self.view()
         seen: set[int] = set()
@@ -126,7 +130,9 @@ class Clusters:
         clusters = 0
         for access in sorted(set(range(made)) - idle):
             cluster, population, columns = int(accesses.head[access]), 0, set()
-            assert access == 0 or cluster != NO_CLUSTER or accesses.children[access] > 0, "an access predicate has a use"
+            assert access == 0 or cluster != NO_CLUSTER or accesses.children[access] > 0, (
+                "an access predicate has a use"
+            )
             assert np.count_nonzero(accesses.parent[:made] == access) == accesses.children[access]
             left_out = set(equalities(access))
             while cluster != NO_CLUSTER:
@@ -232,7 +238,7 @@ def _move_to_room(clusters: Any, conjunctions: Any, end: int) -> None:
 @lean_kernel
 def _write(accesses: Any, clusters: Any, table: Any, conjunctions: Any, chosen: Any, ids: Any) -> None:
     """Write each conjunction behind the last of its cluster."""
-    begin, room, size, columns, _, _, _, _, _, data, cluster_of, position_of = clusters
+    begin, room, size, _, _, _, _, _, _, data, cluster_of, position_of = clusters
     _, mode, start, lo, hi = table.predicates
     starts = table.start
     parent, predicate = accesses.parent, accesses.predicate

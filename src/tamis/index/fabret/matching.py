@@ -33,7 +33,7 @@ _ODD = -2
 _INTERVAL = -3
 
 SATISFIED, LOOKUPS, LISTS, CLUSTERS = range(4)
-"""What is counted of the phases: hits of predicates and look-ups in tables in phase 1, access predicates and clusters in phase 2."""
+"""What is counted: hits of predicates and look-ups in tables in phase 1, access predicates and clusters in phase 2."""
 PHASES = 4
 
 
@@ -41,7 +41,7 @@ class Scratch(NamedTuple):
     """What a kernel notes of one event."""
 
     first: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    present: npt.NDArray[np.int64]
     chosen: npt.NDArray[np.int32]
     touched: npt.NDArray[np.int32]
     lists: npt.NDArray[np.int32]
@@ -315,9 +315,7 @@ def match(
                 table_start, attributes, a_firsts, a_seconds, a_values, single, chosen, present, odd, lists, listed
             )
             if strange > 0:
-                listed = _try_all(
-                    access_counts[0], parent, access_predicate, table, head, odd, bits, lists, listed
-                )
+                listed = _try_all(access_counts[0], parent, access_predicate, table, head, odd, bits, lists, listed)
         # Phase 2: the subscriptions of clusters whose access predicate is satisfied.
         before, candidates, tested, visited = filled, 0, 0, 0
         for i in range(listed):

@@ -87,9 +87,7 @@ class Points:
 
 
 @lean_kernel
-def _enter(
-    predicates: Any, exemplar: Any, ids: Any, arrays: Any, points: Any, literals: Any, progress: Any
-) -> bool:
+def _enter(predicates: Any, exemplar: Any, ids: Any, arrays: Any, points: Any, literals: Any, progress: Any) -> bool:
     """Go on where `progress` says; False if there is no room. What goes to lists is written to `points` and `literals`."""
     dimension, mode, start, lo, hi = predicates
     firsts, seconds, values, pairs = arrays.map

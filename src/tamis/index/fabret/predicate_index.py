@@ -86,7 +86,8 @@ class PredicateIndex:
         for number in live.tolist():
             p = bits.exemplar[number]
             d, mode = int(predicates.dimension[p]), predicates.mode[p]
-            ends = list(zip(*(each[predicates.start[p] : predicates.start[p + 1]].tolist() for each in predicates[3:])))
+            of_p = slice(predicates.start[p], predicates.start[p + 1])
+            ends = list(zip(predicates.lo[of_p].tolist(), predicates.hi[of_p].tolist(), strict=True))
             for lo, hi in ends:
                 if lo == hi:
                     alone = len(ends) == 1 and mode == Mode.SOME

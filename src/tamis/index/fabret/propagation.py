@@ -98,9 +98,7 @@ class Propagation(Index):
 
 
 @lean_kernel
-def choose_equality(
-    table: Any, conjunctions: Any, ids: Any, references: Any, statistics: Any, chosen: Any
-) -> None:
+def choose_equality(table: Any, conjunctions: Any, ids: Any, references: Any, statistics: Any, chosen: Any) -> None:
     """The id of the most selective equality of each conjunction; -1 where there is none."""
     dimension, mode, start, lo, hi = table.predicates
     events, present, distinct, seen = statistics

@@ -143,7 +143,6 @@ class Ranges:
         self._built[dimensions], self._dead[dimensions] = members.size[dimensions], 0
         return retired
 
-
     def check(self, table: Conjunctions, bits: BitArrays, live: set[int], retired: set[int]) -> None:
         """Raise an AssertionError unless the trees and lists hold the ranges of these predicates, and no others."""
         view = self.view()
@@ -157,10 +156,12 @@ class Ranges:
             for number in of_dimension[: self._built[d]]:
                 p = bits.exemplar[number]
                 literal = 2 * number + (table.predicates.mode[p] == _NONE)
-                for k in range(table.predicates.start[p], table.predicates.start[p + 1]):
-                    if table.predicates.lo[k] != table.predicates.hi[k]:
-                        expected.append((int(table.predicates.lo[k]), int(table.predicates.hi[k]), literal))
-            lows, highs, nodes = [], [], [(int(view.root[d]), -(2**63), 2**63 - 1)]
+                of_p = slice(table.predicates.start[p], table.predicates.start[p + 1])
+                ends = zip(table.predicates.lo[of_p].tolist(), table.predicates.hi[of_p].tolist(), strict=True)
+                expected += [(lo, hi, literal) for lo, hi in ends if lo != hi]
+            lows: list[tuple[int, int]] = []
+            highs: list[tuple[int, int]] = []
+            nodes = [(int(view.root[d]), -(2**63), 2**63 - 1)]
             while nodes:
                 node, least, most = nodes.pop()
                 if node == NO_NODE:
@@ -246,7 +247,9 @@ def _grow_trees(
     """Build a tree over each run of intervals; their orders become those of node after node. Returns how many nodes there are."""
     first, first_node = base
     spare = np.empty(len(by_low), np.int64)
-    waiting = np.empty((130, 3), np.int64)  # of a path down every other child waits: begin, end, and where its number goes
+    waiting = np.empty(
+        (130, 3), np.int64
+    )  # of a path down every other child waits: begin, end, and where its number goes
     count = 0
     for tree in range(len(roots)):
         roots[tree] = NO_NODE
@@ -284,7 +287,11 @@ def _grow_trees(
             else:
                 nodes[above & 3, above >> 2] = first_node + count
             if below > 0:
-                waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = begin + here, begin + here + below, count << 2 | 2
+                waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = (
+                    begin + here,
+                    begin + here + below,
+                    count << 2 | 2,
+                )
                 depth += 1
             if begin + here + below < end:
                 waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = begin + here + below, end, count << 2 | 3

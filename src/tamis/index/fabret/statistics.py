@@ -100,14 +100,18 @@ class EventStatistics:
 
 def _joined(one: EventBatch, other: EventBatch) -> EventBatch:
     used = run_indices(other.start[:-1], np.diff(other.start))
-    columns = (np.concatenate([old, new[used]]) for old, new in zip(one[1:], other[1:], strict=True))
-    return EventBatch(np.append(one.start, one.start[-1] + np.cumsum(np.diff(other.start))), *columns)
+    return EventBatch(
+        np.append(one.start, one.start[-1] + np.cumsum(np.diff(other.start))),
+        np.concatenate([one.dimension, other.dimension[used]]),
+        np.concatenate([one.lo, other.lo[used]]),
+        np.concatenate([one.hi, other.hi[used]]),
+    )
 
 
 def _last(batch: EventBatch) -> EventBatch:
     start = batch.start[-_MOST - 1 :]
-    dimension, lo, hi = (column[start[0] :].copy() for column in batch[1:])
-    return EventBatch(start - start[0], dimension, lo, hi)
+    used = slice(start[0], None)
+    return EventBatch(start - start[0], batch.dimension[used].copy(), batch.lo[used].copy(), batch.hi[used].copy())
 
 
 @lean_kernel

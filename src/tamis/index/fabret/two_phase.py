@@ -125,9 +125,7 @@ class TwoPhase:
         counts = np.bincount(own, weights=accesses.population[alone])
         found.update({(int(d),): int(counts[d]) for d in np.unique(own)})
         several = used[accesses.table[used] != NO_TABLE]
-        counts = np.bincount(
-            accesses.table[several], weights=accesses.population[several], minlength=len(self.schemas)
-        )
+        counts = np.bincount(accesses.table[several], weights=accesses.population[several], minlength=len(self.schemas))
         found.update({schema: int(count) for schema, count in zip(self.schemas, counts, strict=True) if schema})
         return found
 
@@ -136,7 +134,9 @@ class TwoPhase:
         rows, view = self.rows(), self.table.view()
         assert len(rows) == count
         self.predicates.check(view, rows)
-        ids_of = {c: set(self.predicates.bits.find(view, numbers_of(view, np.array([c]))).tolist()) for c in rows.tolist()}
+        ids_of = {
+            c: set(self.predicates.bits.find(view, numbers_of(view, np.array([c]))).tolist()) for c in rows.tolist()
+        }
         self.clusters.check(self.accesses.view(), view, rows, ids_of.__getitem__, self.accesses.equalities)
         accesses, bits = self.accesses.view(), self.predicates.bits.view()
         for number, access in enumerate(accesses.single.tolist()):

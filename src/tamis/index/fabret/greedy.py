@@ -1,0 +1,261 @@
+"""What the greedy algorithm of static clustering knows of subscriptions and of the groups of attributes that may get a table.
+
+    subscription   0      1      2
+    current        0.02   0.01   0.3      nu * check of its access predicate so far
+    width          1      2      1        how many equalities that has
+    entry          -1     7      -1       which access predicate of several equalities it is
+    population     of each of these
+
+A group can save no more than what its subscriptions cost so far. So a group for which that is less than its table costs is never
+chosen, nor is one that has more attributes besides: these are not looked at (`find_groups`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.kernel import kernel, lean_kernel
+from tamis.encoding.numbers import I64, U64
+from tamis.encoding.runs import grouped
+from tamis.index.fabret.access import NO_TABLE
+from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, SchemaArrays, Schemas, advance, child
+from tamis.index.fabret.statistics import EventStatistics
+from tamis.index.fabret.two_phase import Schema
+
+ENTRY_BYTES = 112
+"""An access predicate in its table, and a cluster of it."""
+COLUMN_BYTES = 4
+"""Ks: one predicate of one subscription, or its id."""
+_MOST_EQUALITIES = 32
+"""Of a subscription with more, groups of the first so many are considered."""
+_CLOSE = 1e-9
+"""Costs that differ by less are equal."""
+
+
+class Candidates:
+    """Subscriptions, and the groups that may get a table."""
+
+    def __init__(self, equalities: Equalities, sizes: npt.NDArray[np.int64], statistics: EventStatistics) -> None:
+        self._equalities = equalities
+        self._sizes = sizes
+        self._statistics = statistics
+        subscriptions = len(sizes)
+        self._current = sizes.astype(np.float64)
+        self._width = np.zeros(subscriptions, np.int32)
+        _begin(equalities, sizes, self._current, self._width)
+        self._entry = np.full(subscriptions, -1, np.int32)
+        self._population: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        owner = np.repeat(np.arange(subscriptions, dtype=np.int32), np.diff(equalities.start))
+        order = grouped(equalities.dimension)
+        self._owners = owner[order]
+        self._attributes, self._first = np.unique(equalities.dimension[order], return_index=True)
+        self.groups = Schemas()
+        self._alive: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def single_attributes(self) -> list[Schema]:
+        """The attributes that occur in equalities."""
+        return [(d,) for d in self._attributes.tolist()]
+
+    def cost(self) -> float:
+        """What it costs to check subscriptions, for an event."""
+        return float(self._current.sum())
+
+    def space(self) -> float:
+        """The space of clusters behind single attributes, whose tables are there anyway."""
+        return float(COLUMN_BYTES * (self._sizes - self._width + 1).sum())
+
+    def find_groups(self, most: int, cost_of_table: Callable[[Schema], float]) -> None:
+        """Find the groups of at most so many attributes that may be worth what their table costs."""
+        for schema in self.single_attributes():
+            self.groups.add(schema)
+        self._alive = np.ones(len(self.groups), np.bool_)
+        for level in range(2, most + 1):
+            bound = np.zeros(len(self.groups))
+            done = 0
+            while True:
+                view = self.groups.view()
+                bound = np.append(bound, np.zeros(len(view.parent) - len(bound)))
+                done = _extend(view, self._equalities, self._current, self._alive, level, bound, done)
+                if done == len(self._sizes):
+                    break
+                attributes = min(int(np.diff(self._equalities.start)[done]), _MOST_EQUALITIES)
+                self.groups.reserve(max(len(self.groups), math.comb(attributes, level)))
+            before = len(self._alive)
+            worth = [bound[node] > cost_of_table(self.groups.schema(node)) for node in range(before, len(self.groups))]
+            self._alive = np.append(self._alive, np.array(worth, np.bool_))
+
+    def nodes(self) -> list[int]:
+        """The groups."""
+        return np.flatnonzero(self._alive & (self.groups.view().depth[: len(self.groups)] > 1)).tolist()
+
+    def evaluate(self, node: int) -> tuple[float, float]:
+        """What a table for a group would save in checking, and how many bytes more there would be but for the empty table."""
+        return self._moved(node, False)
+
+    def add(self, node: int) -> None:
+        """Let the subscriptions that gain move to a table for a group."""
+        self._moved(node, True)
+
+    def _moved(self, node: int, for_good: bool) -> tuple[float, float]:
+        schema = self.groups.schema(node)
+        owners = min((self._owners_of(d) for d in schema), key=len)
+        first = len(self._population)
+        if for_good:
+            self._population = np.append(self._population, np.zeros(len(owners), np.int32))
+        saved, entries, columns = _move(
+            np.array(schema, np.int32),
+            self._statistics.dependence(schema),
+            owners,
+            self._equalities,
+            self._sizes,
+            (self._current, self._width, self._entry, self._population),
+            first,
+            for_good,
+        )
+        return saved, ENTRY_BYTES * entries - COLUMN_BYTES * columns
+
+    def _owners_of(self, d: int) -> npt.NDArray[np.int32]:
+        at = int(np.searchsorted(self._attributes, d))
+        end = self._first[at + 1] if at + 1 < len(self._first) else len(self._owners)
+        return self._owners[self._first[at] : end]
+
+
+def assign(
+    tables: SchemaArrays,
+    equalities: Equalities,
+    sizes: npt.NDArray[np.int64],
+    table_of: npt.NDArray[np.int32],
+    dependence: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """The access predicate of least cost of each subscription: its equalities, how many they are, and its table.
+
+    Schemas that have no table have a `dependence` of NaN.
+    """
+    most = int(tables.depth[: tables.nodes[0]].max())
+    chosen = np.empty(len(sizes) * most, np.int32)
+    counts, numbers = np.zeros(len(sizes), np.int32), np.full(len(sizes), NO_TABLE, np.int32)
+    end = _assign(tables, equalities, sizes, table_of, dependence, chosen, counts, numbers)
+    return chosen[:end], counts, numbers
+
+
+@lean_kernel
+def _begin(equalities: Any, sizes: Any, current: Any, width: Any) -> None:
+    """Let the access predicate of each subscription be one equality."""
+    for s in range(len(sizes)):
+        for e in range(equalities.start[s], equalities.start[s + 1]):
+            width[s] = 1
+            current[s] = min(current[s], equalities.nu[e] * (sizes[s] - 1))
+
+
+@kernel
+def _extend(groups: Any, equalities: Any, current: Any, alive: Any, level: int, bound: Any, done: int) -> int:
+    """Add the groups of one more attribute, and sum up what their subscriptions cost; the subscription there is no room for."""
+    firsts, seconds, values, pairs = groups.map
+    _, parent, of_node, depths, nodes = groups
+    start, _, dimension, _ = equalities
+    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
+    for s in range(done, len(start) - 1):
+        end = min(start[s + 1], start[s] + _MOST_EQUALITIES)
+        wanted = 1
+        for i in range(level):
+            wanted = wanted * (end - start[s] - i) // (i + 1)
+        if 2 * (pairs[0] + wanted) > len(values) or nodes[0] + wanted > len(parent):
+            return s
+        places[0], path[0] = start[s] - 1, ROOT
+        depth = advance(places, path, 0, level - 1, dimension, end, firsts, seconds, values)
+        while depth > 0:
+            if depth == level - 1 and alive[path[depth]]:
+                for e in range(places[depth] + 1, end):
+                    new = child(
+                        firsts, seconds, values, pairs, parent, of_node, depths, nodes, path[depth], dimension[e]
+                    )
+                    bound[new] += current[s]
+            depth = advance(places, path, depth, level - 1, dimension, end, firsts, seconds, values)
+    return len(start) - 1
+
+
+@kernel
+def _move(
+    schema: Any, dependence: float, owners: Any, equalities: Any, sizes: Any, state: Any, first: int, for_good: bool
+) -> tuple[float, int, int]:
+    """What changes if a schema has a table: cost saved, more entries, fewer columns. If for good, it is done."""
+    start, ids, dimension, nus = equalities
+    current, width, entry, population = state
+    capacity = 4
+    while capacity < 2 * len(owners):
+        capacity *= 2
+    hashes, numbers = np.zeros(capacity, np.uint64), np.full(capacity, -1, np.int64)
+    leaving = np.zeros(len(population), np.int32)
+    saved, entries, columns = 0.0, 0, 0
+    for s in owners:
+        e, found, nu = start[s], 0, dependence
+        hashed = U64(0x9E3779B97F4A7C15)
+        while e < start[s + 1] and found < len(schema):
+            if dimension[e] == schema[found]:
+                found += 1
+                nu *= nus[e]
+                hashed = (hashed ^ U64(ids[e])) * U64(0xBF58476D1CE4E5B9)
+                hashed ^= hashed >> U64(29)
+            e += 1
+        new = nu * (sizes[s] - len(schema))
+        if found < len(schema) or not new < current[s] * (1 - _CLOSE):
+            continue
+        saved += current[s] - new
+        columns += len(schema) - width[s]
+        at = I64(hashed & U64(capacity - 1))
+        while numbers[at] >= 0 and hashes[at] != hashed:
+            at = (at + 1) & (capacity - 1)
+        if numbers[at] < 0:
+            hashes[at], numbers[at] = hashed, first
+            first += 1
+            entries += 1
+        old = entry[s]
+        if old >= 0:
+            leaving[old] += 1
+            if leaving[old] == population[old]:
+                entries -= 1
+        if for_good:
+            current[s], width[s], entry[s] = new, len(schema), numbers[at]
+            population[numbers[at]] += 1
+    if for_good:
+        for old in range(len(leaving)):
+            population[old] -= leaving[old]
+    return saved, entries, columns
+
+
+@kernel
+def _assign(
+    tables: Any, equalities: Any, sizes: Any, table_of: Any, dependence: Any, chosen: Any, counts: Any, numbers: Any
+) -> int:
+    firsts, seconds, values, _ = tables.map
+    start, ids, dimension, nus = equalities
+    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
+    end = 0
+    for s in range(len(sizes)):
+        least, equal = np.inf, 0
+        for choosing in (False, True):  # first the least cost and how many have it, then the one whose turn it is
+            found = 0
+            turn = s % max(equal, 1) + 1
+            places[0], path[0] = start[s] - 1, ROOT
+            depth = advance(places, path, 0, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
+            while depth > 0:
+                cost = dependence[path[depth]] * (sizes[s] - depth)
+                for k in range(1, depth + 1):
+                    cost *= nus[places[k]]
+                if not choosing and cost < least * (1 - _CLOSE):
+                    least, equal = cost, 1
+                elif cost <= least * (1 + _CLOSE):
+                    found += 1
+                    equal += not choosing
+                    if choosing and found == turn:
+                        counts[s], numbers[s] = depth, table_of[path[depth]]
+                        for k in range(1, depth + 1):
+                            chosen[end + k - 1] = ids[places[k]]
+                depth = advance(places, path, depth, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
+        end += counts[s]
+    return end
