@@ -27,6 +27,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "gryphon": "gryphon:Gryphon",
     "propagation": "fabret.propagation:Propagation",
     "static-clustering": "fabret.static_clustering:StaticClustering",
+    "dynamic-clustering": "fabret.dynamic_clustering:DynamicClustering",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

@@ -26,6 +26,7 @@ from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import UP
 from tamis.encoding.prefetch import prefetch
+from tamis.encoding.runs import run_indices
 from tamis.index.fabret.access import NO_CLUSTER, AccessArrays, drop_if_idle
 from tamis.index.fabret.bit_vector import is_equality, is_set
 from tamis.index.interface import Numbers
@@ -113,6 +114,13 @@ class Clusters:
             kept = GrowingArray(np.int32)
             _compact(accesses.head, self.view(), kept.grow(self._live()))
             self._data, self._counts[2] = kept, 0
+
+    def members(self, clusters: npt.NDArray[Any]) -> Numbers:
+        """The conjunctions in some clusters."""
+        view = self.view()
+        counts = view.size[clusters].astype(np.int64)
+        lines = view.begin[clusters] + view.columns[clusters].astype(np.int64) * view.room[clusters]
+        return view.data[run_indices(lines, counts)]
 
     def _live(self) -> int:
         """How many entries of `data` are in use."""

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from tamis.encoding.kernel import kernel, lean_kernel
 from tamis.encoding.numbers import I64, U64
 from tamis.encoding.runs import grouped
-from tamis.index.fabret.access import NO_TABLE
-from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, SchemaArrays, Schemas, advance, child
+from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, advance, child
 from tamis.index.fabret.statistics import EventStatistics
 from tamis.index.fabret.two_phase import Schema
 
@@ -125,24 +124,6 @@ class Candidates:
         return self._owners[self._first[at] : end]
 
 
-def assign(
-    tables: SchemaArrays,
-    equalities: Equalities,
-    sizes: npt.NDArray[np.int64],
-    table_of: npt.NDArray[np.int32],
-    dependence: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The access predicate of least cost of each subscription: its equalities, how many they are, and its table.
-
-    Schemas that have no table have a `dependence` of NaN.
-    """
-    most = int(tables.depth[: tables.nodes[0]].max())
-    chosen = np.empty(len(sizes) * most, np.int32)
-    counts, numbers = np.zeros(len(sizes), np.int32), np.full(len(sizes), NO_TABLE, np.int32)
-    end = _assign(tables, equalities, sizes, table_of, dependence, chosen, counts, numbers)
-    return chosen[:end], counts, numbers
-
-
 @lean_kernel
 def _begin(equalities: Any, sizes: Any, current: Any, width: Any) -> None:
     """Let the access predicate of each subscription be one equality."""
@@ -226,36 +207,3 @@ def _move(
         for old in range(len(leaving)):
             population[old] -= leaving[old]
     return saved, entries, columns
-
-
-@kernel
-def _assign(
-    tables: Any, equalities: Any, sizes: Any, table_of: Any, dependence: Any, chosen: Any, counts: Any, numbers: Any
-) -> int:
-    firsts, seconds, values, _ = tables.map
-    start, ids, dimension, nus = equalities
-    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
-    end = 0
-    for s in range(len(sizes)):
-        least, equal = np.inf, 0
-        for choosing in (False, True):  # first the least cost and how many have it, then the one whose turn it is
-            found = 0
-            turn = s % max(equal, 1) + 1
-            places[0], path[0] = start[s] - 1, ROOT
-            depth = advance(places, path, 0, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
-            while depth > 0:
-                cost = dependence[path[depth]] * (sizes[s] - depth)
-                for k in range(1, depth + 1):
-                    cost *= nus[places[k]]
-                if not choosing and cost < least * (1 - _CLOSE):
-                    least, equal = cost, 1
-                elif cost <= least * (1 + _CLOSE):
-                    found += 1
-                    equal += not choosing
-                    if choosing and found == turn:
-                        counts[s], numbers[s] = depth, table_of[path[depth]]
-                        for k in range(1, depth + 1):
-                            chosen[end + k - 1] = ids[places[k]]
-                depth = advance(places, path, depth, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
-        end += counts[s]
-    return end

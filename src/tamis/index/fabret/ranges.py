@@ -171,8 +171,8 @@ class Ranges:
                 low, high = view.low[begin:end], view.high[begin:end]
                 assert (low <= center).all(), "what a node has contains its center"
                 assert (high >= center).all()
-                assert (np.diff(low) >= 0).all()
-                assert (np.diff(high) >= 0).all()
+                assert (low[1:] >= low[:-1]).all()
+                assert (high[1:] >= high[:-1]).all()
                 assert low[0] >= least, "and lies where its parents say"
                 assert high[-1] <= most
                 lows += zip(low.tolist(), view.of_low[begin:end].tolist(), strict=True)

@@ -40,7 +40,8 @@ import numpy.typing as npt
 
 from tamis.encoding.events import EventBatch
 from tamis.index.fabret.access import NO_TABLE
-from tamis.index.fabret.greedy import Candidates, assign
+from tamis.index.fabret.assignment import assign
+from tamis.index.fabret.greedy import Candidates
 from tamis.index.fabret.schemas import DEEPEST, Schemas, count_equalities, equalities_of
 from tamis.index.fabret.statistics import EventStatistics
 from tamis.index.fabret.two_phase import PAPER, Schema, TwoPhase
@@ -98,8 +99,8 @@ class StaticClustering(StaticIndex):
         for schema in [*candidates.single_attributes(), *core.schemas]:
             self._tables.add(schema)
         table_of, dependence = self._by_node()
-        chosen, counts, tables = assign(self._tables.view(), equalities, sizes, table_of, dependence)
-        core.put(rows, ids, chosen, counts, tables)
+        best = assign(self._tables.view(), equalities, sizes, table_of, dependence)
+        core.put(rows, ids, best.equalities, best.counts, best.tables)
 
     def _greedy(self, candidates: Candidates) -> list[int]:
         """The greedy algorithm: the groups that get a table, in their order."""

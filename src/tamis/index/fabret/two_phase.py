@@ -69,6 +69,10 @@ class TwoPhase:
     def remove(self, conjunctions: Numbers) -> None:
         """Drop conjunctions and their predicates."""
         self.clusters.take_out(self.accesses.view(), conjunctions)
+        self.release(conjunctions)
+
+    def release(self, conjunctions: Numbers) -> None:
+        """Drop the predicates of conjunctions that were taken out of their clusters."""
         table = self.table.view()
         self.predicates.release(table, self.predicates.find(table, conjunctions))
 
