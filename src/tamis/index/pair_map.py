@@ -64,7 +64,7 @@ class PairMap:
 
     def get(self, first: int, second: int) -> int:
         """The value of a pair; FREE if it is not there."""
-        return int(_get(self._arrays, np.int64(first), np.int64(second)))
+        return int(_get(self._arrays, I64(first), I64(second)))
 
     def _move(self, capacity: int) -> None:
         moved = _empty(capacity)
