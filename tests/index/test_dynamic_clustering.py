@@ -45,7 +45,8 @@ class Subscriptions:
 
     def stats(self) -> dict[str, Any]:
         self.index.check()
-        return self.index.stats()
+        stats = self.index.stats()
+        return {**stats, "tables": {tuple(each["schema"]): each["subscriptions"] for each in stats["tables"]}}
 
 
 def pairs(count: int, values: int = 4) -> list[list[Leaf]]:

@@ -330,7 +330,7 @@ class DynamicClustering(Index):
             "conjunctions": self._count,
             "bytes": sum(part.nbytes for part in parts) + sum(array.nbytes for array in own),
             **self._core.figures(),
-            "tables": self._core.populations(),
+            **self._core.tables(),
             "tables_created": self._created,
             "tables_dropped": self._dropped,
             "moves": self._moves,

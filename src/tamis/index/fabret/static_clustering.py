@@ -150,7 +150,7 @@ class StaticClustering(StaticIndex):
         return {
             "bytes": self._core.nbytes + self._statistics.nbytes + self._tables.nbytes + self._rows.nbytes,
             **self._core.figures(),
-            "tables": self._core.populations(),
+            **self._core.tables(),
             "matching_cost": self._cost,
             "space_cost": self._space,
         }

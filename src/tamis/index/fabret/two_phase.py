@@ -29,6 +29,7 @@ PAPER = (
     "Publish/Subscribe Systems, SIGMOD 2001"
 )
 Schema = tuple[int, ...]
+_MOST_SHOWN = 100
 
 
 class TwoPhase:
@@ -132,6 +133,15 @@ class TwoPhase:
         counts = np.bincount(accesses.table[several], weights=accesses.population[several], minlength=len(self.schemas))
         found.update({schema: int(count) for schema, count in zip(self.schemas, counts, strict=True) if schema})
         return found
+
+    def tables(self) -> dict[str, Any]:
+        """The tables with the most subscriptions, as figures; attributes are given as dimensions."""
+        populations = self.populations()
+        largest = sorted(populations, key=lambda schema: (-populations[schema], schema))[:_MOST_SHOWN]
+        return {
+            "table_count": len(populations),
+            "tables": [{"schema": list(schema), "subscriptions": populations[schema]} for schema in largest],
+        }
 
     def check(self, count: int) -> None:
         """Raise an AssertionError if an invariant does not hold, or there are not so many conjunctions."""
