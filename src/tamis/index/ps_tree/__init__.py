@@ -1,0 +1,16 @@
+"""PS-Trees and the indexes over them: `ps-tree`, `pst-bloom`, `pst-hash`.
+
+S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads.
+PVLDB 12(3), 2018.
+
+    elements    what the values of a tree are made of
+    nodes       inner nodes and leaves in flat arrays; Partition, MatchPair, merging (section 4)
+    tree        `PSTree`, one tree for itself
+    forest      one tree for each dimension, its cuts looked up by key
+    history     events of the past, and how selective a predicate is (section 3.3)
+    lists       subscription lists of leaves: the index `ps-tree`
+    signatures  Bloom filters of leaves
+    bloom       the index `pst-bloom` (section 5)
+    cells       lists of N-dimensional spaces
+    hashed      the index `pst-hash` (section 6)
+"""
