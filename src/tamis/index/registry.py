@@ -28,6 +28,8 @@ _INDEXES: dict[str, str | type[Index]] = {
     "propagation": "fabret.propagation:Propagation",
     "static-clustering": "fabret.static_clustering:StaticClustering",
     "dynamic-clustering": "fabret.dynamic_clustering:DynamicClustering",
+    "ps-tree": "ps_tree.lists:PSTreeLists",
+    "pst-bloom": "ps_tree.bloom:PSTBloom",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

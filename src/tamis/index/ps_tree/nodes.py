@@ -14,10 +14,11 @@ predicate space. Byte, with -5..-1 and 1..5 inserted:
                                                     5      D   D   E
 
     node    element | child (the lowest) | sibling (the next) | l e g | before, after: live ends of predicates at each cut
-    leaf    next, prev | below: the node whose cut it begins at | space id | predicate counter, event counter | lo
+    leaf    next, prev | below: the node whose cut it begins at | root | space id | predicate counter, event counter | lo
 
-The root has in g the first leaf, in l the last, and in `before` the last space id that was given. `lo` is the lowest key of a
-leaf where values are keys. A number that is not in use is in a chain of free ones, linked by `sibling` or `next`.
+The root has in g the first leaf, in l the last, in `before` the last space id that was given, and in `element` its
+dimension. `lo` is the lowest key of a leaf where values are keys. A number that is not in use is in a chain of free
+ones, linked by `sibling` or `next`.
 
 Invariants: l, e, g of a node are leaves if it is a value, with a cut before (l is not e), after (e is not g) or both,
 and NONE otherwise; every node but the root is a value or has children; for neighbouring values u < v, u.g is v.l.
@@ -69,6 +70,7 @@ class LeafArrays(NamedTuple):
     next: Ints
     prev: Ints
     below: Ints
+    root: Ints
     space: Ints
     predicates: Ints
     events: Longs
@@ -88,8 +90,8 @@ def empty_trees() -> TreeArrays:
     state = np.zeros(6, np.int64)
     state[FREE_NODE] = state[FREE_LEAF] = NONE
     nodes = NodeArrays(*(np.empty(_LOWEST_ROOM, np.int32) for _ in NodeArrays._fields))
-    links = [np.empty(_LOWEST_ROOM, np.int32) for _ in range(5)]
-    leaves = LeafArrays(*links, np.empty(_LOWEST_ROOM, np.int64), np.empty(_LOWEST_ROOM, np.int64))
+    columns: Any = [np.empty(_LOWEST_ROOM, np.int64 if at >= 6 else np.int32) for at in range(8)]
+    leaves = LeafArrays(*columns)
     return TreeArrays(nodes, leaves, state)
 
 
@@ -151,29 +153,20 @@ def _new_leaf(arrays: Any, root: int) -> int:
         state[FREE_LEAF] = leaves.next[leaf]
     state[LIVE_LEAVES] += 1
     arrays.nodes.before[root] += 1
-    leaves.space[leaf] = arrays.nodes.before[root]
+    leaves.space[leaf], leaves.root[leaf] = arrays.nodes.before[root], root
     return int(leaf)
 
 
 @inlined
-def plant(arrays: Any) -> int:
+def plant(arrays: Any, dimension: int) -> int:
     """A tree with one leaf; returns its root."""
     nodes, leaves = arrays.nodes, arrays.leaves
-    root = _new_node(arrays, NONE, NONE)
+    root = _new_node(arrays, dimension, NONE)
     leaf = _new_leaf(arrays, root)
     leaves.next[leaf], leaves.prev[leaf], leaves.below[leaf] = NONE, NONE, root
     leaves.predicates[leaf], leaves.events[leaf], leaves.lo[leaf] = 0, 0, KEY_MIN
     nodes.l[root], nodes.g[root] = leaf, leaf
     return root
-
-
-@inlined
-def uproot(arrays: Any, root: int) -> int:
-    """Remove a tree that has one leaf again; returns the leaf."""
-    leaf = arrays.nodes.g[root]
-    _free_node(arrays, root)
-    _free_leaf(arrays, leaf)
-    return int(leaf)
 
 
 @inlined
@@ -218,19 +211,6 @@ def match_pair(nodes: Any, root: int, elements: Any, count: int) -> int:
         return int(e[node])
     # A string that others begin with.
     return _leaf_below(nodes, root, child[node])
-
-
-@inlined
-def find_node(nodes: Any, root: int, elements: Any, count: int) -> int:
-    """The node of a value; NONE if there is none."""
-    node = root
-    for i in range(count):
-        node = nodes.child[node]
-        while node != NONE and nodes.element[node] < elements[i]:
-            node = nodes.sibling[node]
-        if node == NONE or nodes.element[node] != elements[i]:
-            return NONE
-    return int(node)
 
 
 @inlined

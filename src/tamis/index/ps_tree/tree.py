@@ -223,7 +223,7 @@ def _domain(kind: Kind) -> tuple[Any, Any]:
 
 @lean_kernel
 def _plant(arrays: Any) -> int:
-    return nodes.plant(arrays)
+    return nodes.plant(arrays, 0)
 
 
 @lean_kernel
