@@ -78,7 +78,7 @@ def _empty(capacity: int) -> PairArrays:
 
 
 @inlined
-def _home(first: int, second: int, capacity: int) -> int:
+def home_of(first: int, second: int, capacity: int) -> int:
     """Where a pair belongs."""
     mixed = (U64(I64(first)) * U64(0x9E3779B97F4A7C15)) ^ (U64(I64(second)) + U64(0x7F4A7C159E3779B9))
     mixed = (mixed ^ (mixed >> U64(29))) * U64(0xBF58476D1CE4E5B9)
@@ -89,7 +89,12 @@ def _home(first: int, second: int, capacity: int) -> int:
 @inlined
 def slot_of(firsts: Any, seconds: Any, values: Any, first: int, second: int) -> int:
     """Where a pair is, or, if the value there is FREE, where it would go."""
-    at = _home(first, second, len(values))
+    return slot_from(firsts, seconds, values, first, second, home_of(first, second, len(values)))
+
+
+@inlined
+def slot_from(firsts: Any, seconds: Any, values: Any, first: int, second: int, at: int) -> int:
+    """The same, from where the pair belongs: for those who have had that fetched from memory before."""
     while values[UP(at)] != FREE and not (firsts[UP(at)] == first and seconds[UP(at)] == second):
         at = (at + 1) & (len(values) - 1)
     return at
@@ -108,7 +113,7 @@ def vacate(firsts: Any, seconds: Any, values: Any, count: Any, at: int) -> None:
     mask = len(values) - 1
     hole, at = at, (at + 1) & mask
     while values[at] != FREE:
-        home = _home(firsts[at], seconds[at], len(values))
+        home = home_of(firsts[at], seconds[at], len(values))
         if (at - home) & mask >= (at - hole) & mask:
             firsts[hole], seconds[hole], values[hole] = firsts[at], seconds[at], values[at]
             hole = at

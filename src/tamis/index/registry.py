@@ -30,6 +30,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "dynamic-clustering": "fabret.dynamic_clustering:DynamicClustering",
     "ps-tree": "ps_tree.lists:PSTreeLists",
     "pst-bloom": "ps_tree.bloom:PSTBloom",
+    "pst-hash": "ps_tree.hashed:PSTHash",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 

@@ -35,7 +35,7 @@ def match_lists(
 ) -> int:
     """A `collecting.Kernel`. Without hashes, signatures are not asked."""
     v_start, v_dimension, v_lo, v_hi = batch
-    (key, first, values), leaf_of, met, seen, leaf_seen, stamp, block, elements = scratch
+    (key, first, values), leaf_of, met, _, seen, leaf_seen, stamp, block, elements = scratch
     f_start, f_lo, f_leaf = flat
     begins, sizes, _, data, _ = lists
     s_begin, s_bits, s_words, hashes = signatures

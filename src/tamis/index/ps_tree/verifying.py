@@ -27,6 +27,7 @@ class Scratch(NamedTuple):
     """Dimension -> leaf of a plain event's value."""
     met: npt.NDArray[np.int32]
     """Lists, or leaves, that an event meets."""
+    met_dimension: npt.NDArray[np.int32]
     seen: npt.NDArray[np.int64]
     """Conjunction -> stamp of the last event, of those that are not plain, that has looked at it."""
     leaf_seen: npt.NDArray[np.int64]
@@ -47,6 +48,7 @@ def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int
     return Scratch(
         event_scratch(dimensions),
         np.full(dimensions, NONE, np.int32),
+        np.empty(met, np.int32),
         np.empty(met, np.int32),
         np.zeros(rows, np.int64),
         np.zeros(leaves, np.int64),

@@ -1,0 +1,233 @@
+"""Cells: the N-dimensional predicate spaces that conjunctions are in, in a hash table (section 6.1).
+
+    table      (leaf, leaf) -> cell              for N = 2; (0, leaf) for N = 1, (leaf << 32 | leaf, leaf) for N = 3
+    leaf       cell * N + i -> i-th leaf         in the order of dimensions
+    lists      cell -> conjunctions
+    of_leaf    leaf -> cells
+
+Numbers of leaves tell dimensions apart, since all trees have their leaves in the same arrays.
+
+Invariants: a cell is in the table and in `of_leaf` of each of its leaves, and has a conjunction, or its number is free.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.growing import GrowingArray
+from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.numbers import I64
+from tamis.encoding.runs import run_indices
+from tamis.index.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
+from tamis.index.ps_tree.forest import Log
+from tamis.index.slabs import SlabArrays, Slabs, take_out
+
+_AT_ONCE = 1 << 16
+_USED, _FREE = 0, 1
+_NO_CELL = -1
+
+Cells64 = npt.NDArray[np.int64]
+
+
+class CellArrays(NamedTuple):
+    """Cells as matching reads them."""
+
+    table: PairArrays
+    lists: SlabArrays
+    of_leaf: SlabArrays
+
+
+class Cells:
+    """The cells of N dimensions each."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._n = dimensions
+        self._table = PairMap()
+        self._leaf = GrowingArray(np.int32)
+        self._lists = Slabs()
+        self._of_leaf = Slabs()
+        self._state = np.array([0, _NO_CELL], np.int64)
+        self.entries = 0
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in (self._table, self._leaf, self._lists, self._of_leaf))
+
+    def view(self) -> CellArrays:
+        return CellArrays(self._table.view(), self._lists.view(), self._of_leaf.view())
+
+    def reserve(self, leaves: int) -> None:
+        """Let there be so many leaves."""
+        if leaves > len(self._of_leaf):
+            self._of_leaf.add(max(leaves - len(self._of_leaf), len(self._of_leaf) // 2))
+
+    def enter(self, keys: npt.NDArray[np.int32], conjunctions: npt.NDArray[np.int32]) -> None:
+        """Enter conjunctions in cells. `keys` has the N leaves of each, in the order of their dimensions."""
+        for first in range(0, len(keys), _AT_ONCE):
+            self._lists.extend(self._found(keys[first : first + _AT_ONCE]), conjunctions[first : first + _AT_ONCE])
+        self.entries += len(keys)
+
+    def _found(self, keys: npt.NDArray[np.int32]) -> Cells64:
+        """The cells of some keys; those that there are not are made."""
+        self._table.reserve(len(keys))
+        used = len(self._lists)
+        # Made as if all were new; what is left over is for the next.
+        short = int(self._state[_USED]) + len(keys) - used
+        if short > 0:
+            short = max(short, used // 2)
+            self._lists.add(short)
+            self._leaf.grow(short * self._n)
+        cells, fresh = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        count = _find(self._table.view(), self._leaf.view(), self._state, keys, cells, fresh)
+        fresh = fresh[:count]
+        for i in range(self._n):
+            leaves = self._leaf.view().reshape(-1, self._n)[fresh, i]
+            self._of_leaf.extend(leaves.astype(np.int64), fresh.astype(np.int32))
+        return cells
+
+    def split(self, log: Log) -> None:
+        """Copy the records of spaces that were split to the spaces that were split off."""
+        if not len(self):
+            return
+        sizes = self._of_leaf.view().size
+        for old, new in zip(log.first.tolist(), log.second.tolist(), strict=True):
+            if sizes[old]:
+                cells = self._of_leaf.values(old).astype(np.int64)
+                keys = self._leaf.view().reshape(-1, self._n)[cells]
+                keys = np.where(keys == old, np.int32(new), keys)
+                begin, size, _, data, _ = self._lists.view()
+                counts = size[cells].astype(np.int64)
+                copied = data[run_indices(begin[cells], counts)]
+                self.enter(np.repeat(keys, counts, axis=0), copied)
+                sizes = self._of_leaf.view().size
+
+    def merge(self, log: Log) -> None:
+        """Drop the cells of leaves that are gone: what is in them is also in those of the leaves that have their space."""
+        for gone in log.first.tolist():
+            cells = self._of_leaf.values(gone).astype(np.int64)
+            if len(cells):
+                self.entries -= int(self._lists.view().size[cells].sum())
+                self._drop(cells)
+
+    def remove(self, keys: npt.NDArray[np.int32], live: npt.NDArray[np.bool_]) -> None:
+        """Take conjunctions that are not live any more out of the cells of some keys; empty cells go."""
+        cells = np.empty(len(keys), np.int64)
+        _look_up(self._table.view(), keys, cells)
+        cells = np.unique(cells)
+        self.entries -= _drop_dead(self._lists.view(), cells, live)
+        self._drop(cells[self._lists.view().size[cells] == 0])
+
+    def _drop(self, cells: Cells64) -> None:
+        _drop(
+            self._table.view(), self._leaf.view(), self._n, self._state, self._lists.view(), self._of_leaf.view(), cells
+        )
+
+    def items(self) -> dict[tuple[int, ...], list[int]]:
+        """All cells: their leaves, and the conjunctions in each."""
+        leaf = self._leaf.view().reshape(-1, self._n)
+        cells = self._table.view().value
+        return {
+            tuple(leaf[cell].tolist()): sorted(self._lists.values(cell).tolist())
+            for cell in cells[cells != FREE].tolist()
+        }
+
+    def check(self) -> None:
+        """Raise an AssertionError if an invariant does not hold."""
+        items = self.items()
+        assert len(items) == len(self)
+        assert sum(map(len, items.values())) == self.entries
+        assert all(items.values()), "no cell is empty"
+        by_leaf: dict[int, list[int]] = {}
+        for key in items:
+            first, second = _key_of(self._n, np.array([key], np.int32), 0)
+            for leaf in key:
+                by_leaf.setdefault(leaf, []).append(self._table.get(first, second))
+        for leaf in range(len(self._of_leaf)):
+            assert sorted(self._of_leaf.values(leaf).tolist()) == sorted(by_leaf.get(leaf, []))
+        free, seen = int(self._state[_FREE]), 0
+        while free != _NO_CELL:
+            free, seen = int(self._leaf.view()[free * self._n]), seen + 1
+        assert seen + len(self) == self._state[_USED]
+
+
+@inlined
+def pair_key(n: int, a: int, b: int, c: int) -> tuple[int, int]:
+    """The key of N leaves; the others are not looked at."""
+    if n == 1:
+        return I64(0), I64(a)
+    if n == 2:
+        return I64(a), I64(b)
+    return (I64(a) << 32) | I64(b), I64(c)
+
+
+@inlined
+def _key_of(n: int, keys: Any, i: int) -> tuple[int, int]:
+    return pair_key(n, keys[i, 0], keys[i, min(1, n - 1)], keys[i, n - 1])
+
+
+@lean_kernel
+def _find(table: Any, leaf: Any, state: Any, keys: Any, cells: Any, fresh: Any) -> int:
+    """Write the cell of each key; returns how many are new, which `fresh` has."""
+    firsts, seconds, values, count = table
+    n, made = keys.shape[1], 0
+    for i in range(len(keys)):
+        first, second = _key_of(n, keys, i)
+        at = slot_of(firsts, seconds, values, first, second)
+        if values[at] == FREE:
+            cell = state[_FREE]
+            if cell == _NO_CELL:
+                cell = state[_USED]
+                state[_USED] += 1
+            else:
+                state[_FREE] = leaf[cell * n]
+            for j in range(n):
+                leaf[cell * n + j] = keys[i, j]
+            enter(firsts, seconds, values, count, at, first, second, cell)
+            fresh[made] = cell
+            made += 1
+        cells[i] = values[at]
+    return made
+
+
+@lean_kernel
+def _look_up(table: Any, keys: Any, cells: Any) -> None:
+    firsts, seconds, values, _ = table
+    for i in range(len(keys)):
+        first, second = _key_of(keys.shape[1], keys, i)
+        cells[i] = values[slot_of(firsts, seconds, values, first, second)]
+
+
+@lean_kernel
+def _drop_dead(lists: Any, cells: Any, live: Any) -> int:
+    begin, size, _, data, _ = lists
+    dropped = 0
+    for cell in cells:
+        kept = begin[cell]
+        for i in range(begin[cell], begin[cell] + size[cell]):
+            if live[data[i]]:
+                data[kept] = data[i]
+                kept += 1
+        dropped += begin[cell] + size[cell] - kept
+        size[cell] = kept - begin[cell]
+    return dropped
+
+
+@lean_kernel
+def _drop(table: Any, leaf: Any, n: int, state: Any, lists: Any, of_leaf: Any, cells: Any) -> None:
+    firsts, seconds, values, count = table
+    begin, size, _, data, _ = of_leaf
+    for cell in cells:
+        at = cell * n
+        first, second = pair_key(n, leaf[at], leaf[at + min(1, n - 1)], leaf[at + n - 1])
+        vacate(firsts, seconds, values, count, slot_of(firsts, seconds, values, first, second))
+        for i in range(n):
+            take_out(begin, size, data, leaf[at + i], cell)
+        lists.size[cell] = 0
+        leaf[at] = state[_FREE]
+        state[_FREE] = cell
