@@ -23,12 +23,12 @@ how many to `counts`, and adds to `work`. It stops before the event whose matche
 and returns that; the number of events if there is none."""
 
 
-def collect(batch: EventBatch, match: Kernel) -> Matches:
-    """All matches of a batch."""
+def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
+    """All matches of a batch, of which so many are expected: events that do not fit are matched twice."""
     events = len(batch.start) - 1
     counts, work = np.zeros(events, np.int64), np.zeros(3, np.int64)
     parts: list[npt.NDArray[np.int32]] = []
-    event, room = 0, _LOWEST_ROOM
+    event, room = 0, max(_LOWEST_ROOM, min(int(expected), _HIGHEST_ROOM))
     while event < events:
         out = np.empty(room, np.int32)
         reached = match(event, counts, out, work)

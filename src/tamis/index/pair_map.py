@@ -78,18 +78,24 @@ def _empty(capacity: int) -> PairArrays:
 
 
 @inlined
-def home_of(first: int, second: int, capacity: int) -> int:
-    """Where a pair belongs."""
+def mixed_of(first: int, second: int) -> Any:
+    """The hash of a pair: 64 bits."""
     mixed = (U64(I64(first)) * U64(0x9E3779B97F4A7C15)) ^ (U64(I64(second)) + U64(0x7F4A7C159E3779B9))
     mixed = (mixed ^ (mixed >> U64(29))) * U64(0xBF58476D1CE4E5B9)
-    home: int = I64((mixed ^ (mixed >> U64(32))) & U64(capacity - 1))
+    return mixed ^ (mixed >> U64(32))
+
+
+@inlined
+def home_of(mixed: Any, capacity: int) -> int:
+    """Where a pair of this hash belongs."""
+    home: int = I64(mixed & U64(capacity - 1))
     return home
 
 
 @inlined
 def slot_of(firsts: Any, seconds: Any, values: Any, first: int, second: int) -> int:
     """Where a pair is, or, if the value there is FREE, where it would go."""
-    return slot_from(firsts, seconds, values, first, second, home_of(first, second, len(values)))
+    return slot_from(firsts, seconds, values, first, second, home_of(mixed_of(first, second), len(values)))
 
 
 @inlined
@@ -113,7 +119,7 @@ def vacate(firsts: Any, seconds: Any, values: Any, count: Any, at: int) -> None:
     mask = len(values) - 1
     hole, at = at, (at + 1) & mask
     while values[at] != FREE:
-        home = home_of(firsts[at], seconds[at], len(values))
+        home = home_of(mixed_of(firsts[at], seconds[at]), len(values))
         if (at - home) & mask >= (at - hole) & mask:
             firsts[hole], seconds[hole], values[hole] = firsts[at], seconds[at], values[at]
             hole = at

@@ -4,6 +4,8 @@
     leaf       cell * N + i -> i-th leaf         in the order of dimensions
     lists      cell -> conjunctions
     of_leaf    leaf -> cells
+    filter     bits: one is set for every cell, where its key's hash says, so that most keys without a cell are known
+               without a look at the table, which is larger than the processor's caches
 
 Numbers of leaves tell dimensions apart, since all trees have their leaves in the same arrays.
 
@@ -19,13 +21,14 @@ import numpy.typing as npt
 
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import inlined, lean_kernel
-from tamis.encoding.numbers import I64
+from tamis.encoding.numbers import I64, U64, UP
 from tamis.encoding.runs import run_indices
-from tamis.index.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
+from tamis.index.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, slot_of, vacate
 from tamis.index.ps_tree.forest import Log
 from tamis.index.slabs import SlabArrays, Slabs, take_out
 
 _AT_ONCE = 1 << 16
+_BITS_PER_SLOT = 4
 _USED, _FREE = 0, 1
 _NO_CELL = -1
 
@@ -38,6 +41,7 @@ class CellArrays(NamedTuple):
     table: PairArrays
     lists: SlabArrays
     of_leaf: SlabArrays
+    filter: npt.NDArray[np.uint64]
 
 
 class Cells:
@@ -50,6 +54,7 @@ class Cells:
         self._lists = Slabs()
         self._of_leaf = Slabs()
         self._state = np.array([0, _NO_CELL], np.int64)
+        self._filter = np.zeros(1, np.uint64)
         self.entries = 0
 
     def __len__(self) -> int:
@@ -57,10 +62,10 @@ class Cells:
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in (self._table, self._leaf, self._lists, self._of_leaf))
+        return sum(part.nbytes for part in (self._table, self._leaf, self._lists, self._of_leaf, self._filter))
 
     def view(self) -> CellArrays:
-        return CellArrays(self._table.view(), self._lists.view(), self._of_leaf.view())
+        return CellArrays(self._table.view(), self._lists.view(), self._of_leaf.view(), self._filter)
 
     def reserve(self, leaves: int) -> None:
         """Let there be so many leaves."""
@@ -76,6 +81,10 @@ class Cells:
     def _found(self, keys: npt.NDArray[np.int32]) -> Cells64:
         """The cells of some keys; those that there are not are made."""
         self._table.reserve(len(keys))
+        words = len(self._table.view().value) * _BITS_PER_SLOT // 64
+        if words > len(self._filter):
+            self._filter = np.zeros(words, np.uint64)
+            _fill_filter(self._table.view(), self._filter)
         used = len(self._lists)
         # Made as if all were new; what is left over is for the next.
         short = int(self._state[_USED]) + len(keys) - used
@@ -84,7 +93,7 @@ class Cells:
             self._lists.add(short)
             self._leaf.grow(short * self._n)
         cells, fresh = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-        count = _find(self._table.view(), self._leaf.view(), self._state, keys, cells, fresh)
+        count = _find(self._table.view(), self._leaf.view(), self._state, self._filter, keys, cells, fresh)
         fresh = fresh[:count]
         for i in range(self._n):
             leaves = self._leaf.view().reshape(-1, self._n)[fresh, i]
@@ -146,6 +155,7 @@ class Cells:
         by_leaf: dict[int, list[int]] = {}
         for key in items:
             first, second = _key_of(self._n, np.array([key], np.int32), 0)
+            assert may_have(self._filter, mixed_of(first, second))
             for leaf in key:
                 by_leaf.setdefault(leaf, []).append(self._table.get(first, second))
         for leaf in range(len(self._of_leaf)):
@@ -167,12 +177,33 @@ def pair_key(n: int, a: int, b: int, c: int) -> tuple[int, int]:
 
 
 @inlined
+def may_have(bits: Any, hashed: Any) -> bool:
+    """Whether there may be a cell whose key has this hash."""
+    bit = (hashed >> U64(24)) & U64(64 * len(bits) - 1)
+    found: bool = (bits[UP(bit >> U64(6))] >> (bit & U64(63))) & U64(1) != U64(0)
+    return found
+
+
+@inlined
+def _set_bit(bits: Any, first: int, second: int) -> None:
+    bit = (mixed_of(first, second) >> U64(24)) & U64(64 * len(bits) - 1)
+    bits[UP(bit >> U64(6))] |= U64(1) << (bit & U64(63))
+
+
+@lean_kernel
+def _fill_filter(table: Any, bits: Any) -> None:
+    for i in range(len(table.value)):
+        if table.value[i] != FREE:
+            _set_bit(bits, table.first[i], table.second[i])
+
+
+@inlined
 def _key_of(n: int, keys: Any, i: int) -> tuple[int, int]:
     return pair_key(n, keys[i, 0], keys[i, min(1, n - 1)], keys[i, n - 1])
 
 
 @lean_kernel
-def _find(table: Any, leaf: Any, state: Any, keys: Any, cells: Any, fresh: Any) -> int:
+def _find(table: Any, leaf: Any, state: Any, bits: Any, keys: Any, cells: Any, fresh: Any) -> int:
     """Write the cell of each key; returns how many are new, which `fresh` has."""
     firsts, seconds, values, count = table
     n, made = keys.shape[1], 0
@@ -189,6 +220,7 @@ def _find(table: Any, leaf: Any, state: Any, keys: Any, cells: Any, fresh: Any) 
             for j in range(n):
                 leaf[cell * n + j] = keys[i, j]
             enter(firsts, seconds, values, count, at, first, second, cell)
+            _set_bit(bits, first, second)
             fresh[made] = cell
             made += 1
         cells[i] = values[at]

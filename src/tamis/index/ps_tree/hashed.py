@@ -84,6 +84,8 @@ class PSTHash(Index):
         self._n = min(self.options.access_predicates, _MOST_DIMENSIONS)
         self.history = History()
         self._scratch: Scratch | None = None
+        self._usual = 0.0
+        """Matches of an event, of late."""
         self._clear()
 
     def _clear(self) -> None:
@@ -225,7 +227,8 @@ class PSTHash(Index):
             self._scratch,
             key_scratch(),
         )
-        found = collect(batch, kernel)
+        found = collect(batch, kernel, 1.25 * self._usual * events)
+        self._usual = len(found.event) / max(events, 1)
         if not self.small.stats()["conjunctions"]:
             return found
         return _together(found, self.small.match(batch, dimensions))

@@ -81,6 +81,8 @@ class PSTreeLists(Index):
         super().__init__(*arguments, **options)
         self.history = History()
         self._scratch: Scratch | None = None
+        self._usual = 0.0
+        """Matches of an event, of late."""
         self._clear()
 
     def _clear(self) -> None:
@@ -248,7 +250,9 @@ class PSTreeLists(Index):
             batch,
             self._scratch,
         )
-        return collect(batch, kernel)
+        found = collect(batch, kernel, 1.25 * self._usual * events)
+        self._usual = len(found.event) / max(events, 1)
+        return found
 
     # -- about it
 

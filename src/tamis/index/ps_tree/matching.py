@@ -6,12 +6,12 @@ from typing import Any
 
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.keys import KEY_MIN
-from tamis.encoding.numbers import UP
+from tamis.encoding.numbers import I64, UP
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
 from tamis.index.ps_tree.forest import leaf_of_key
 from tamis.index.ps_tree.nodes import NONE
 from tamis.index.ps_tree.signatures import hash_of, is_in
-from tamis.index.ps_tree.verifying import BLOCK, failing_of, fetch
+from tamis.index.ps_tree.verifying import BLOCK, failing_any, failing_plain, fetch
 from tamis.index.records import load_event, unload_event
 
 _HALF = 0xFFFFFFFF
@@ -120,7 +120,11 @@ def match_lists(
                             break
                     if not passed:
                         continue
-                held, needed = failing_of(c, plain, at, size, words, table, (key, first, values), v_lo, v_hi)
+                if plain:
+                    needed = I64(size[UP(c)])
+                    held = failing_plain(words, at[UP(c)], needed, key)
+                else:
+                    held, needed = failing_any(c, table.start, table.predicates, v_lo, v_hi, first, values)
                 tested += min(held + 1, needed)
                 if held == needed:
                     if filled == len(out):

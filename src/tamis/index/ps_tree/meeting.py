@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.kernel import lean_kernel
-from tamis.encoding.numbers import UP
+from tamis.encoding.numbers import I64, UP
 from tamis.encoding.prefetch import prefetch
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
-from tamis.index.pair_map import FREE, home_of, slot_from
-from tamis.index.ps_tree.cells import pair_key
+from tamis.index.pair_map import FREE, home_of, mixed_of, slot_from
+from tamis.index.ps_tree.cells import may_have, pair_key
 from tamis.index.ps_tree.forest import leaf_of_key
 from tamis.index.ps_tree.nodes import NONE
-from tamis.index.ps_tree.verifying import BLOCK, failing_of, fetch
+from tamis.index.ps_tree.verifying import BLOCK, failing_any, failing_plain, fetch
 from tamis.index.records import load_event, unload_event
 
 _KEYS = 512
@@ -58,7 +58,7 @@ def match_cells(
     v_start, v_dimension, v_lo, v_hi = batch
     (key, first, values), _, met, met_dimension, seen, leaf_seen, stamp, block, elements = scratch
     f_start, f_lo, f_leaf = flat
-    (firsts, seconds, slots, _), (begins, sizes, _, data, _), (_, cell_counts, _, _, _) = cells
+    (firsts, seconds, slots, _), (begins, sizes, _, data, _), (_, cell_counts, _, _, _), bits = cells
     k_first, k_second, k_home, k_cell = keys
     at, size, words = records
     leaves = forest.trees.leaves
@@ -147,9 +147,12 @@ def match_cells(
                             continue
                     third = met[UP(c)] if n == 3 else 0
                     second = met[UP(b)] if n > 1 else 0
-                    k_first[UP(m)], k_second[UP(m)] = pair_key(n, met[UP(a)], second, third)
-                    home = home_of(k_first[UP(m)], k_second[UP(m)], len(slots))
-                    k_home[UP(m)] = home
+                    high, low = pair_key(n, met[UP(a)], second, third)
+                    mixed = mixed_of(high, low)
+                    if not may_have(bits, mixed):
+                        continue
+                    home = home_of(mixed, len(slots))
+                    k_first[UP(m)], k_second[UP(m)], k_home[UP(m)] = high, low, home
                     prefetch(slots, home)
                     prefetch(firsts, home)
                     prefetch(seconds, home)
@@ -174,9 +177,11 @@ def match_cells(
                 fetch(block, c_count, at, size, words)
             for x in range(c_count):
                 c = block[UP(x)]
-                held, needed = failing_of(
-                    c, plain and not every, at, size, words, table, (key, first, values), v_lo, v_hi
-                )
+                if plain and not every:
+                    needed = I64(size[UP(c)])
+                    held = failing_plain(words, at[UP(c)], needed, key)
+                else:
+                    held, needed = failing_any(c, table.start, table.predicates, v_lo, v_hi, first, values)
                 tested += min(held + 1, needed)
                 if held == needed:
                     if filled == len(out):
