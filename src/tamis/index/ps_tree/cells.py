@@ -2,7 +2,8 @@
 
     table      (leaf, leaf) -> cell              for N = 2; (0, leaf) for N = 1, (leaf << 32 | leaf, leaf) for N = 3
     leaf       cell * N + i -> i-th leaf         in the order of dimensions
-    lists      cell -> conjunctions
+    lists      cell -> c place size  c place size ...    conjunctions, and where their records are: a cell is all that an
+               event needs to have these fetched
     of_leaf    leaf -> cells
     filter     bits: one is set for every cell, where its key's hash says, so that most keys without a cell are known
                without a look at the table, which is larger than the processor's caches
@@ -25,10 +26,13 @@ from tamis.encoding.numbers import I64, U64, UP
 from tamis.encoding.runs import run_indices
 from tamis.index.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, slot_of, vacate
 from tamis.index.ps_tree.forest import Log
+from tamis.index.records import RecordArrays
 from tamis.index.slabs import SlabArrays, Slabs, take_out
 
 _AT_ONCE = 1 << 16
 _BITS_PER_SLOT = 4
+ENTRY = 3
+"""Numbers of an entry of a list."""
 _USED, _FREE = 0, 1
 _NO_CELL = -1
 
@@ -72,11 +76,16 @@ class Cells:
         if leaves > len(self._of_leaf):
             self._of_leaf.add(max(leaves - len(self._of_leaf), len(self._of_leaf) // 2))
 
-    def enter(self, keys: npt.NDArray[np.int32], conjunctions: npt.NDArray[np.int32]) -> None:
-        """Enter conjunctions in cells. `keys` has the N leaves of each, in the order of their dimensions."""
+    def enter(self, keys: npt.NDArray[np.int32], entries: npt.NDArray[np.int32]) -> None:
+        """Put entries, a row each, into cells. `keys` has the N leaves of each, in the order of their dimensions."""
         for first in range(0, len(keys), _AT_ONCE):
-            self._lists.extend(self._found(keys[first : first + _AT_ONCE]), conjunctions[first : first + _AT_ONCE])
+            cells = self._found(keys[first : first + _AT_ONCE])
+            self._lists.extend(np.repeat(cells, ENTRY), entries[first : first + _AT_ONCE].ravel())
         self.entries += len(keys)
+
+    def relocate(self, records: RecordArrays) -> None:
+        """Follow records that have moved."""
+        _relocate(self._lists.view(), records)
 
     def _found(self, keys: npt.NDArray[np.int32]) -> Cells64:
         """The cells of some keys; those that there are not are made."""
@@ -112,8 +121,8 @@ class Cells:
                 keys = np.where(keys == old, np.int32(new), keys)
                 begin, size, _, data, _ = self._lists.view()
                 counts = size[cells].astype(np.int64)
-                copied = data[run_indices(begin[cells], counts)]
-                self.enter(np.repeat(keys, counts, axis=0), copied)
+                copied = data[run_indices(begin[cells], counts)].reshape(-1, ENTRY)
+                self.enter(np.repeat(keys, counts // ENTRY, axis=0), copied)
                 sizes = self._of_leaf.view().size
 
     def merge(self, log: Log) -> None:
@@ -121,7 +130,7 @@ class Cells:
         for gone in log.first.tolist():
             cells = self._of_leaf.values(gone).astype(np.int64)
             if len(cells):
-                self.entries -= int(self._lists.view().size[cells].sum())
+                self.entries -= int(self._lists.view().size[cells].sum()) // ENTRY
                 self._drop(cells)
 
     def remove(self, keys: npt.NDArray[np.int32], live: npt.NDArray[np.bool_]) -> None:
@@ -142,12 +151,16 @@ class Cells:
         leaf = self._leaf.view().reshape(-1, self._n)
         cells = self._table.view().value
         return {
-            tuple(leaf[cell].tolist()): sorted(self._lists.values(cell).tolist())
+            tuple(leaf[cell].tolist()): sorted(self._lists.values(cell)[::ENTRY].tolist())
             for cell in cells[cells != FREE].tolist()
         }
 
-    def check(self) -> None:
+    def check(self, records: RecordArrays) -> None:
         """Raise an AssertionError if an invariant does not hold."""
+        for cell in range(len(self._lists)):
+            entries = self._lists.values(cell).reshape(-1, ENTRY)
+            assert (entries[:, 1] == records.at[entries[:, 0]]).all()
+            assert (entries[:, 2] == records.size[entries[:, 0]]).all()
         items = self.items()
         assert len(items) == len(self)
         assert sum(map(len, items.values())) == self.entries
@@ -241,13 +254,22 @@ def _drop_dead(lists: Any, cells: Any, live: Any) -> int:
     dropped = 0
     for cell in cells:
         kept = begin[cell]
-        for i in range(begin[cell], begin[cell] + size[cell]):
+        for i in range(begin[cell], begin[cell] + size[cell], ENTRY):
             if live[data[i]]:
-                data[kept] = data[i]
-                kept += 1
-        dropped += begin[cell] + size[cell] - kept
+                for j in range(ENTRY):
+                    data[kept + j] = data[i + j]
+                kept += ENTRY
+        dropped += (begin[cell] + size[cell] - kept) // ENTRY
         size[cell] = kept - begin[cell]
     return dropped
+
+
+@lean_kernel
+def _relocate(lists: Any, records: Any) -> None:
+    begin, size, _, data, _ = lists
+    for cell in range(len(begin)):
+        for i in range(begin[cell], begin[cell] + size[cell], ENTRY):
+            data[i + 1] = records.at[data[i]]
 
 
 @lean_kernel

@@ -133,13 +133,15 @@ class PSTHash(Index):
         _choose(table.predicates, order, start, access, fits)
         fits &= self._cut(table, access, fits)
         role[access[fits]] = 1
-        inside = conjunctions[fits]
-        kept, sizes = _others(role, order, start, fits)
-        self._records.put(table, inside, kept, sizes)
+        rows = np.flatnonzero(fits)
+        rows = rows[self._by_cell(table, access[rows])]
+        inside = conjunctions[rows]
+        self._records.put(table, inside, *_others(role, order, start, rows))
         for first in range(0, len(inside), _AT_ONCE):
             part = inside[first : first + _AT_ONCE]
             keys, owners = self._keys_of(table, part)
-            self.cells.enter(keys, part[owners])
+            at, size, _ = self._records.view()
+            self.cells.enter(keys, np.column_stack([part, at[part], size[part]]).astype(np.int32)[owners])
         self._live.view()[inside] = True
         self.small.insert(conjunctions[~fits])
         self._in_small.view()[conjunctions[~fits]] = True
@@ -164,6 +166,13 @@ class PSTHash(Index):
 
     def _follow_merges(self, log: Log) -> None:
         self.cells.merge(log)
+
+    def _by_cell(self, table: Conjunctions, access: Longs) -> npt.NDArray[np.intp]:
+        """The order that brings together what shares a cell, so that its records are neighbours in memory."""
+        chosen = np.sort(access, axis=1).ravel()  # predicates of a conjunction are in the order of their dimensions
+        counts = self.forest.covering(table.predicates, chosen)
+        leaves, start = self.forest.covered(table.predicates, chosen, counts)
+        return np.lexsort(leaves[start[:-1]].reshape(-1, self._n).T[::-1])
 
     def _keys_of(self, table: Conjunctions, inside: Numbers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
         """The keys of all cells that conjunctions are in, and the place of each one's conjunction among them."""
@@ -197,7 +206,10 @@ class PSTHash(Index):
         inside = conjunctions[~small]
         self._live.view()[inside] = False
         self.cells.remove(self._keys_of(table, inside)[0], self._live.view())
+        words = len(self._records.view().words)
         self._records.remove(inside)
+        if len(self._records.view().words) < words:
+            self.cells.relocate(self._records.view())
         chosen = self._access_of(table, inside)
         self.forest.count_predicates(table.predicates, chosen, -1)
         self._follow_merges(self.forest.release(table.predicates, chosen))
@@ -231,7 +243,7 @@ class PSTHash(Index):
         self._usual = len(found.event) / max(events, 1)
         if not self.small.stats()["conjunctions"]:
             return found
-        return _together(found, self.small.match(batch, dimensions))
+        return _together(events, found, self.small.match(batch, dimensions))
 
     # -- about it
 
@@ -249,7 +261,7 @@ class PSTHash(Index):
 
     def check(self) -> None:
         self.forest.check(self.history)
-        self.cells.check()
+        self.cells.check(self._records.view())
         self.small.check()
         live, small = self._live.view(), self._in_small.view()
         assert np.count_nonzero(live) + np.count_nonzero(small) == self._count
@@ -270,24 +282,36 @@ class PSTHash(Index):
                 assert predicates == (counted[leaf] if leaf < len(counted) else 0)
 
 
-def _together(left: Matches, right: Matches) -> Matches:
+def _together(events: int, left: Matches, right: Matches) -> Matches:
     """The matches of two indexes that share nothing."""
-    event = np.concatenate([left.event, right.event])
-    order = np.argsort(event, kind="stable")
-    conjunction = np.concatenate([left.conjunction, right.conjunction])[order]
-    return Matches(
-        event[order], conjunction, Counters(*(a + b for a, b in zip(left.counters, right.counters, strict=True)))
-    )
+    event = np.empty(len(left.event) + len(right.event), np.int64)
+    conjunction = np.empty(len(event), np.int32)
+    _merge(events, left.event, left.conjunction, right.event, right.conjunction, event, conjunction)
+    return Matches(event, conjunction, Counters(*map(sum, zip(left.counters, right.counters, strict=True))))
+
+
+@lean_kernel
+def _merge(events: int, left: Any, left_found: Any, right: Any, right_found: Any, event: Any, found: Any) -> None:
+    i, j = 0, 0
+    for e in range(events):
+        while i < len(left) and left[i] == e:
+            event[i + j], found[i + j] = e, left_found[i]
+            i += 1
+        while j < len(right) and right[j] == e:
+            event[i + j], found[i + j] = e, right_found[j]
+            j += 1
 
 
 def _others(
-    role: npt.NDArray[np.uint8], order: Longs, start: Longs, fits: npt.NDArray[np.bool_]
+    role: npt.NDArray[np.uint8], order: Longs, start: Longs, rows: npt.NDArray[np.intp]
 ) -> tuple[Longs, npt.NDArray[np.int32]]:
-    """What the records of those that fit have, and how many each."""
-    kept = np.repeat(fits, np.diff(start)) & (role[order] == 0)
+    """What the records of some conjunctions have, and how many each."""
+    counts = start[rows + 1] - start[rows]
+    chosen = order[run_indices(start[rows], counts)]
+    kept = role[chosen] == 0
     before = np.append(0, np.cumsum(kept))
-    sizes = before[start[1:]] - before[start[:-1]]
-    return order[kept], sizes[fits].astype(np.int32)
+    ends = np.cumsum(counts)
+    return chosen[kept], (before[ends] - before[ends - counts]).astype(np.int32)
 
 
 @lean_kernel

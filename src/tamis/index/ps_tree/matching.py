@@ -6,12 +6,12 @@ from typing import Any
 
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.keys import KEY_MIN
-from tamis.encoding.numbers import I64, UP
+from tamis.encoding.numbers import UP
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
 from tamis.index.ps_tree.forest import leaf_of_key
 from tamis.index.ps_tree.nodes import NONE
 from tamis.index.ps_tree.signatures import hash_of, is_in
-from tamis.index.ps_tree.verifying import BLOCK, failing_any, failing_plain, fetch
+from tamis.index.ps_tree.verifying import BLOCK, failing_any, failing_plain, fetch, locate
 from tamis.index.records import load_event, unload_event
 
 _HALF = 0xFFFFFFFF
@@ -35,7 +35,7 @@ def match_lists(
 ) -> int:
     """A `collecting.Kernel`. Without hashes, signatures are not asked."""
     v_start, v_dimension, v_lo, v_hi = batch
-    (key, first, values), leaf_of, met, _, seen, leaf_seen, stamp, block, elements = scratch
+    (key, first, values), leaf_of, met, _, seen, leaf_seen, stamp, block, places, counted, elements = scratch
     f_start, f_lo, f_leaf = flat
     begins, sizes, _, data, _ = lists
     s_begin, s_bits, s_words, hashes = signatures
@@ -103,12 +103,15 @@ def match_lists(
                     looked += 1
                 block[UP(n)] = c
                 n += 1
-            fetch(block, n, at, size, words)
+            if plain:
+                locate(block, n, at, size, places, counted)
+                for j in range(n):
+                    fetch(words, places[UP(j)])
             for j in range(n):
                 c = block[UP(j)]
                 if plain and hashes > 0 and signed[UP(c)] > 1:
                     # The other signatures: a candidate must be in all.
-                    place, mixed, passed = at[UP(c)], hash_of(c), True
+                    place, mixed, passed = places[UP(j)], hash_of(c), True
                     for _ in range(1, signed[UP(c)]):
                         place += 1 + 2 * ((words[UP(place)] & _HALF) >> 2)
                         leaf = leaf_of[UP(words[UP(place)] >> 32)]
@@ -121,8 +124,8 @@ def match_lists(
                     if not passed:
                         continue
                 if plain:
-                    needed = I64(size[UP(c)])
-                    held = failing_plain(words, at[UP(c)], needed, key)
+                    needed = counted[UP(j)]
+                    held = failing_plain(words, places[UP(j)], needed, key)
                 else:
                     held, needed = failing_any(c, table.start, table.predicates, v_lo, v_hi, first, values)
                 tested += min(held + 1, needed)

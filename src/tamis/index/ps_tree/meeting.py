@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.kernel import lean_kernel
-from tamis.encoding.numbers import I64, UP
+from tamis.encoding.numbers import UP
 from tamis.encoding.prefetch import prefetch
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
 from tamis.index.pair_map import FREE, home_of, mixed_of, slot_from
-from tamis.index.ps_tree.cells import may_have, pair_key
+from tamis.index.ps_tree.cells import ENTRY, may_have, pair_key
 from tamis.index.ps_tree.forest import leaf_of_key
 from tamis.index.ps_tree.nodes import NONE
 from tamis.index.ps_tree.verifying import BLOCK, failing_any, failing_plain, fetch
@@ -56,11 +56,11 @@ def match_cells(
 ) -> int:
     """A `collecting.Kernel`."""
     v_start, v_dimension, v_lo, v_hi = batch
-    (key, first, values), _, met, met_dimension, seen, leaf_seen, stamp, block, elements = scratch
+    (key, first, values), _, met, met_dimension, seen, leaf_seen, stamp, block, places, counted, elements = scratch
     f_start, f_lo, f_leaf = flat
     (firsts, seconds, slots, _), (begins, sizes, _, data, _), (_, cell_counts, _, _, _), bits = cells
     k_first, k_second, k_home, k_cell = keys
-    at, size, words = records
+    words = records.words
     leaves = forest.trees.leaves
     filled = 0
     while event < len(v_start) - 1:
@@ -91,15 +91,20 @@ def match_cells(
             c_count = 0
             while c_count < BLOCK:
                 if q < stop:
-                    c = q if every else data[UP(q)]
-                    q += 1
                     if every:
+                        c = q
+                        q += 1
                         if not live[c]:
                             continue
-                    elif not plain:
-                        if seen[c] == stamp[0]:
+                    else:
+                        c, places[UP(c_count)], counted[UP(c_count)] = data[UP(q)], data[UP(q + 1)], data[UP(q + 2)]
+                        q += ENTRY
+                        if plain:
+                            fetch(words, places[UP(c_count)])
+                        elif seen[c] == stamp[0]:
                             continue
-                        seen[c] = stamp[0]
+                        else:
+                            seen[c] = stamp[0]
                     block[UP(c_count)] = c
                     c_count += 1
                     continue
@@ -173,13 +178,11 @@ def match_cells(
                     prefetch(data, begins[UP(k_cell[UP(x)])])
                 visited += hits
             looked += c_count
-            if not every:
-                fetch(block, c_count, at, size, words)
             for x in range(c_count):
                 c = block[UP(x)]
                 if plain and not every:
-                    needed = I64(size[UP(c)])
-                    held = failing_plain(words, at[UP(c)], needed, key)
+                    needed = counted[UP(x)]
+                    held = failing_plain(words, places[UP(x)], needed, key)
                 else:
                     held, needed = failing_any(c, table.start, table.predicates, v_lo, v_hi, first, values)
                 tested += min(held + 1, needed)

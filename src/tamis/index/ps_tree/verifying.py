@@ -37,6 +37,9 @@ class Scratch(NamedTuple):
     leaf_seen: npt.NDArray[np.int64]
     stamp: npt.NDArray[np.int64]
     block: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int64]
+    """Where the records of the block are."""
+    sizes: npt.NDArray[np.int64]
     elements: npt.NDArray[np.int32]
 
 
@@ -58,22 +61,29 @@ def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int
         np.zeros(leaves, np.int64),
         np.zeros(1, np.int64),
         np.empty(BLOCK, np.int32),
+        np.empty(BLOCK, np.int64),
+        np.empty(BLOCK, np.int64),
         np.empty(INT64_ELEMENTS, np.int32),
     )
 
 
 @inlined
-def fetch(block: Any, count: int, at: Any, size: Any, words: Any) -> None:
-    """Let the records of candidates come from memory."""
+def locate(block: Any, count: int, at: Any, size: Any, places: Any, sizes: Any) -> None:
+    """Where the records of candidates are."""
     for i in range(count):
         prefetch(at, block[UP(i)])
         prefetch(size, block[UP(i)])
     for i in range(count):
-        begin = at[UP(block[UP(i)])]
-        prefetch(words, begin)
-        prefetch(words, begin + 8)
-        prefetch(words, begin + 16)
-        prefetch(words, begin + 24)
+        places[UP(i)], sizes[UP(i)] = at[UP(block[UP(i)])], size[UP(block[UP(i)])]
+
+
+@inlined
+def fetch(words: Any, place: int) -> None:
+    """Let a record come from memory: most have no more than four lines."""
+    prefetch(words, place)
+    prefetch(words, place + 8)
+    prefetch(words, place + 16)
+    prefetch(words, place + 24)
 
 
 @inlined
