@@ -104,7 +104,7 @@ class KIndex(StaticIndex):
         if refusals:
             number, reason = refusals[0]
             raise CapabilityError(
-                f"the index {self.name!r} enumerates the whole numbers of every range; in dimension {number} {reason}. "
+                f"the index {self.name!r} enumerates the whole numbers of every range; {self.name_of(number)}: {reason}. "
                 "Hint: ranges of whole numbers, a smaller option 'domain' or a larger 'max_values', or index='auto'"
             )
 

@@ -15,22 +15,22 @@ _ENGINE_SUMMARY = "segments with access paths chosen by cost; what you get unles
 
 _INDEXES: dict[str, str | type[Index]] = {
     "scan": "scan:Scan",
-    "k-index": "k_index:KIndex",
-    "be-tree": "be_tree:BETree",
     "counting": "counting:Counting",
+    "propagation": "fabret.propagation:Propagation",
+    "static-clustering": "fabret.static_clustering:StaticClustering",
+    "dynamic-clustering": "fabret.dynamic_clustering:DynamicClustering",
+    "k-index": "k_index:KIndex",
+    "gryphon": "gryphon:Gryphon",
+    "be-tree": "be_tree:BETree",
+    "op-index": "op_index.index:OpIndex",
+    "ps-tree": "ps_tree.lists:PSTreeLists",
+    "pst-bloom": "ps_tree.bloom:PSTBloom",
+    "pst-hash": "ps_tree.hashed:PSTHash",
     "cluster-index": "tatbul.cluster_index:ClusterIndex",
     "interval-index": "tatbul.interval_index:IntervalIndex",
     "hybrid-index": "tatbul.hybrid_index:HybridIndex",
     "segment-tree": "tatbul.segment_tree:SegmentTree",
     "interval-tree": "tatbul.interval_tree:IntervalTree",
-    "op-index": "op_index.index:OpIndex",
-    "gryphon": "gryphon:Gryphon",
-    "propagation": "fabret.propagation:Propagation",
-    "static-clustering": "fabret.static_clustering:StaticClustering",
-    "dynamic-clustering": "fabret.dynamic_clustering:DynamicClustering",
-    "ps-tree": "ps_tree.lists:PSTreeLists",
-    "pst-bloom": "ps_tree.bloom:PSTBloom",
-    "pst-hash": "ps_tree.hashed:PSTHash",
 }
 """Name -> the class, or its module and name: what nobody asks for is not imported."""
 
