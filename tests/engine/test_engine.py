@@ -16,6 +16,7 @@ from tamis.encoding.keys import KEY_MAX
 from tamis.encoding.labels import Labels, Relabelling
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.engine import engine as engine_module
+from tamis.engine import merging
 from tamis.engine import single as single_module
 from tamis.engine.engine import Engine, Version
 from tamis.engine.merging import Part
@@ -377,3 +378,13 @@ def test_a_merge_that_ends_while_everything_is_rewritten_is_for_nothing() -> Non
             engine.put(rewritten)
     assert len(engine.version.segments) == 1
     assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
+
+
+def test_merges_go_on_in_a_child_of_a_process_that_was_merging(monkeypatch: pytest.MonkeyPatch) -> None:
+    merges = merging.Merges()
+    merges.busy.add(1)
+    merges.threads[False] = threading.Thread()
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    merges.wait()
+    assert merges.busy == set()
+    assert merges.threads == {}

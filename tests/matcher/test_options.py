@@ -101,6 +101,19 @@ def test_part_by_part(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     assert pa.concat_tables(plain.match_iter(tables))["subscription"].to_pylist() == list(range(300))
 
 
+def test_match_iter_counts_the_rows_of_errors_over_all_batches() -> None:
+    matcher = tamis.Matcher(schema={"x": "number"})
+    matcher.add(1, "x = 1")
+    right: list[dict[str, Any]] = [{"x": 1}] * 2
+    moment = pa.array([0, 2**60], pa.int64()).cast(pa.timestamp("us"))
+    wrong: list[Any] = [[{"x": 1}, {"": 1}], [{"x": 1}, {"x": "a"}], pa.table({"y": moment, "x": [1, 1]})]
+    for batch in wrong:
+        with pytest.raises(tamis.EventError) as raised:
+            list(matcher.match_iter([right, batch]))
+        assert raised.value.row in (3, None)
+        assert raised.value.row == 3 or "event" not in str(raised.value)
+
+
 def test_batches_are_taken_as_results_are_asked_for(case: Case) -> None:
     taken = []
 

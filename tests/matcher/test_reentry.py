@@ -19,6 +19,8 @@ import pytest
 
 import tamis
 from tamis import Matcher
+from tamis.engine import engine
+from tamis.engine.reentry import become_helper
 from tamis.errors import ReentryError, UnknownIdError
 from tamis.matcher.engine_store import EngineStore
 
@@ -208,6 +210,14 @@ EXPRESSIONS = {
     4: "a = 1",
 }
 NEW = {5: "a = 1 AND b < 8", 6: "a = 1 OR name = 'new'", 7: "name LIKE '%new%'"}
+LATER = {
+    200: "name < 'newb'",
+    201: "name = 'newer'",
+    202: "name > 'nez'",
+    203: "name LIKE '%ewe%'",
+    204: "name LIKE '%o%'",
+    205: "name BETWEEN 'neu' AND 'wx'",
+}
 EVENTS: list[dict[str, Any]] = [EVENT, {"a": 1, "b": 9, "name": "xyz"}, {"a": 2, "b": 5, "name": "new"}]
 
 
@@ -233,6 +243,19 @@ CALLS: dict[str, Callable[[Matcher], Any]] = {
     "match": lambda matcher: matcher.match(EVENT),
     "match a batch": lambda matcher: matcher.match_batch(EVENTS),
 }
+
+
+ADDING_CONSTANTS = ("add another", "add and match", "add many")
+
+
+def check_constants(matcher: Matcher, place: str) -> None:
+    """Whether constants and patterns go on as if nothing had been interrupted."""
+    matcher.add_many(LATER.keys(), LATER.values())
+    for text in ("mew", "newer", "xx"):
+        found = sorted(number for number in matcher.match({"name": text}) if number in LATER)
+        assert found == wanted(matcher, LATER, {"name": text}), place
+    for number in LATER:
+        matcher.remove(number)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -261,10 +284,88 @@ def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
             together = [matcher.match_batch([event])["subscription"].to_pylist() for event in EVENTS]
             assert [sorted(each) for each in together] == found, place
             matcher.add(100 + _, "z = 1")  # it goes on
+        if name in ADDING_CONSTANTS:
+            check_constants(matcher, place)
         for number in [number for number in (*EXPRESSIONS, *NEW) if number in matcher]:
             matcher.remove(number)
         assert [matcher.match(event) for event in EVENTS] == [[], [], []], place
     assert at > 20
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_an_interrupt_while_room_is_made_for_more(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_SLOTS_AT_ONCE", 4)
+    at = 0
+    while True:
+        at += 1
+        matcher = Matcher()
+        for number in range(4):  # as many as there are slots at first
+            matcher.add(number, "a = 1")
+        added: dict[int, str] = dict.fromkeys(range(4, 7), "a = 1")
+        call = partial(matcher.add_many, added.keys(), added.values()) if many else partial(matcher.add, 4, "a = 1")
+        if not interrupted(call, at):
+            break
+        for number in range(10, 16):
+            matcher.add(number, "a = 1")
+        matcher.add_many(range(20, 26), ["a = 1"] * 6)
+        found = matcher.match({"a": 1})
+        assert sorted(found) == sorted(number for number in range(30) if number in matcher)
+        assert len(found) == len(matcher) in (16, 17, 19)
+    assert at > 20
+
+
+def returns_at_once(call: Callable[[], Any]) -> bool:
+    """Whether a call in another thread does not wait for this one."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(20)
+    return not thread.is_alive()
+
+
+def test_a_finalizer_in_a_thread_of_ours_waits_for_nobody() -> None:
+    matcher = Matcher()
+    matcher.add_many(range(5), ["a = 1"] * 5)
+
+    def finalize() -> None:
+        become_helper()
+        matcher.remove(3)
+
+    with matcher._store.lock:  # as optimize() holds it, which waits for the thread
+        assert returns_at_once(finalize)
+    with store_of(matcher)._gate.reading():  # as match_batch() does
+        assert returns_at_once(finalize)
+    assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4]
+
+
+def test_finalizers_of_two_matchers_do_not_wait_for_each_other() -> None:
+    one, other = Matcher(), Matcher()
+    for matcher in (one, other):
+        matcher.add_many(range(5), ["a = 1"] * 5)
+
+    def change_and_finalize() -> None:
+        with other._store.lock:
+            one.remove(3)
+
+    with one._store.lock:
+        assert returns_at_once(change_and_finalize)
+    assert sorted(one.match({"a": 1})) == [0, 1, 2, 4]
+
+
+def test_a_removal_that_is_interrupted_is_not_forgotten() -> None:
+    matcher = Matcher()
+    matcher.add_many(range(5), ["a = 1"] * 5)
+    at = 0
+    while True:
+        at += 1
+        with matcher._store.lock:
+            matcher.remove(3)
+        place = interrupted(matcher._store.catch_up, at)
+        assert 3 not in matcher, place
+        if not place:
+            break
+        matcher.add(3, "a = 1")
+    assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4]
+    assert at > 5
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])

@@ -189,10 +189,19 @@ class Labels:
         labels = self._spread(at, 1)
         if not labels:
             return False
-        self.constants.insert(at, constant)
-        self.labels.insert(at, labels[0])
-        self._label_of[constant] = labels[0]
+        try:
+            self._label_of[constant] = labels[0]
+            self.constants.insert(at, constant)
+            self.labels.insert(at, labels[0])
+        except BaseException:
+            self._align()
+            raise
         return True
+
+    def _align(self) -> None:
+        """Let constants and labels be those that were noted, after an interrupt in the midst of it."""
+        self.constants = sorted(self._label_of)
+        self.labels = [self._label_of[constant] for constant in self.constants]
 
     def _merge(self, new: list[Any]) -> bool:
         """Add many constants: each run that falls in one gap is spread over it."""
@@ -210,9 +219,12 @@ class Labels:
             labels += self.labels[taken:at] + spread
             added += spread
             taken, start = at, end
-        self.constants = constants + self.constants[taken:]
-        self.labels = labels + self.labels[taken:]
-        self._label_of.update(zip(new, added, strict=True))
+        try:
+            self._label_of.update(zip(new, added, strict=True))
+            self.constants, self.labels = constants + self.constants[taken:], labels + self.labels[taken:]
+        except BaseException:
+            self._align()
+            raise
         return True
 
     def _spread(self, at: int, count: int) -> list[int]:

@@ -77,8 +77,11 @@ class Patterns(ABC):
         """The number of a pattern, a new one if it is new."""
         number = self._numbers.get(pattern)
         if number is None:
-            number = self._numbers[pattern] = self._state[1][pattern] = self._next
+            # In this order: should it be interrupted, no other pattern gets the number.
+            number = self._next
             self._next += 1
+            self._state[1][pattern] = number
+            self._numbers[pattern] = number
         return number
 
     def state(self) -> tuple[list[str], list[int]]:

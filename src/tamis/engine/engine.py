@@ -164,11 +164,15 @@ class Engine:
             slots = np.concatenate(
                 (np.array(again, np.int32), np.arange(count - len(again), dtype=np.int32) + len(self._died))
             )
-            self._died.grow(count - len(again), fill=ALIVE)
-            self._home.grow(count - len(again))
+            self._grow(count - len(again))
             self._died.view()[slots] = ALIVE
             self._home.view()[slots] = _NOWHERE
             return slots
+
+    def _grow(self, count: int) -> None:
+        """Make room for so many more slots. Homes come first: an interrupt in between leaves some without a slot, no more."""
+        self._home.grow(max(len(self._died) + count - len(self._home), 0))
+        self._died.grow(count, fill=ALIVE)
 
     def new_slot(self) -> int:
         """One of `new_slots`."""
@@ -177,8 +181,7 @@ class Engine:
                 self._take_back()
             if not self._free:
                 first = len(self._died)
-                self._died.grow(_SLOTS_AT_ONCE)
-                self._home.grow(_SLOTS_AT_ONCE)
+                self._grow(_SLOTS_AT_ONCE)
                 self._free.extend(range(first + _SLOTS_AT_ONCE - 1, first - 1, -1))
             slot = self._free.pop()
             self._died.data[slot] = ALIVE

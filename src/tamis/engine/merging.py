@@ -6,12 +6,14 @@ being done.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Protocol, TypeAlias
 
 from tamis.engine.delta import Delta
+from tamis.engine.reentry import become_helper
 from tamis.engine.segment import Segment
 
 Part: TypeAlias = Segment | Delta
@@ -79,9 +81,16 @@ class Merges:
         """Keys of the parts that are being merged."""
         self.threads: dict[bool, threading.Thread] = {}
         """The thread of large merges (True) and that of others."""
+        self._process = os.getpid()
+
+    def _survive_fork(self) -> None:
+        """Threads do not survive a fork, nor do the merges that they were at."""
+        if self._process != os.getpid():
+            self.busy, self.threads, self._process = set(), {}, os.getpid()
 
     def wait(self) -> None:
         """Wait until those that are running are done."""
+        self._survive_fork()
         for thread in list(self.threads.values()):
             if thread is not threading.current_thread():
                 thread.join()
@@ -92,6 +101,7 @@ class Merges:
         A thread that merges asks for the GIL some 200 times, however few the rows are, and whoever matches meanwhile has to
         wait for it each time. To build a delta takes the writer a few microseconds for each of its rows.
         """
+        self._survive_fork()
         parts = self._take(engine, lambda parts: not isinstance(parts[0], Segment))
         if parts:
             # Should it fail, that is no concern of whoever made a change: a thread tries again, and says why it cannot.
@@ -101,6 +111,7 @@ class Merges:
 
     def begin_in_background(self, engine: Mergeable) -> None:
         """Begin threads for what is due."""
+        self._survive_fork()
         with engine.lock:
             for size in {_is_large(parts) for parts in engine.due()} - self.threads.keys():
                 thread = threading.Thread(target=self.do_all, args=(engine, size), name="tamis-merge", daemon=True)
@@ -110,6 +121,8 @@ class Merges:
 
     def do_all(self, engine: Mergeable, large: bool | None = None) -> None:
         """Merge until nothing is due; only what is large, or only what is not, if that is asked for."""
+        if large is not None:
+            become_helper()
         try:
             while parts := self._take(engine, lambda parts: large is None or _is_large(parts) is large, large):
                 self._do(engine, parts)

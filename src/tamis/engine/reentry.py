@@ -14,3 +14,16 @@ from collections.abc import Callable
 def holding(lock: threading.RLock) -> Callable[[], bool]:
     """What tells whether the calling thread holds the lock."""
     return lock._is_owned  # type: ignore[attr-defined] # what `threading.Condition` asks of any lock
+
+
+_thread = threading.local()
+
+
+def become_helper() -> None:
+    """Note that the calling thread is one of ours, for which somebody may be waiting who is in the midst of something."""
+    _thread.helps = True
+
+
+def is_helper() -> bool:
+    """Whether the calling thread is one of ours: a finalizer that runs in it must wait for nothing."""
+    return getattr(_thread, "helps", False)

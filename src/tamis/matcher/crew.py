@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from tamis.engine.reentry import holding
+from tamis.engine.reentry import become_helper, holding
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ class _Pool:
             return futures  # A finalizer that matches, in the midst of this.
         with self._lock:
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="tamis-match")
+                self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="tamis-match", initializer=become_helper)
             with suppress(RuntimeError):
                 while len(futures) < helpers:
                     futures.append(self._threads.submit(labour))

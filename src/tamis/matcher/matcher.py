@@ -27,7 +27,7 @@ from tamis.matcher.index_store import IndexStore
 from tamis.matcher.naming import named
 from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
 from tamis.matcher.plan import Plan
-from tamis.matcher.reading import arrow_errors, as_table, read_events
+from tamis.matcher.reading import arrow_errors, as_table, read_events, rows_counted_from
 from tamis.matcher.snapshot import write_snapshot
 from tamis.matcher.sources import GivenExpressions, TableRows
 from tamis.matcher.store import Matched, Store
@@ -254,10 +254,13 @@ class Matcher:
     def _matched_batches(self, batches: Iterable[Any], threads: int | None, k: int | None) -> Iterator[pa.Table]:
         first = 0
         for batch in batches:
-            read = read_events(batch)
+            with rows_counted_from(first):
+                read = read_events(batch)
             for start in range(0, len(read), _PART):
                 part = read.slice(start, _PART) if isinstance(read, pa.Table) else read[start : start + _PART]
-                yield named(self._matched_events(part, threads, k, first), first)
+                with rows_counted_from(first):
+                    matched = self._matched_events(part, threads, k)
+                yield named(matched, first)
                 first += len(part)
 
     def count_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.int64]:
@@ -382,12 +385,10 @@ class Matcher:
             raise
 
     def _matched(self, events: Any, threads: int | None, k: int | None) -> Matched:
-        return self._matched_events(read_events(events), threads, k, 0)
+        return self._matched_events(read_events(events), threads, k)
 
-    def _matched_events(
-        self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, first: int
-    ) -> Matched:
-        """Match events that were read, of which the first is row `first`."""
+    def _matched_events(self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None) -> Matched:
+        """Match events that were read."""
         limit = None if k is None else plain_limit(k)
         workers = plain_threads(threads, len(events))
         if isinstance(events, pa.Table):
@@ -395,7 +396,7 @@ class Matcher:
                 return self._store.match_table(events, self._schema, workers, limit)
         if self._schema is not None:
             for row, event in enumerate(events):
-                self._schema.check_event(event, first + row)
+                self._schema.check_event(event, row)
         return self._store.match_flat(events, workers, limit)
 
 

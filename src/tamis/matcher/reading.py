@@ -35,6 +35,17 @@ def read_events(events: Any) -> list[FlatEvent] | pa.Table:
 
 
 @contextmanager
+def rows_counted_from(first: int) -> Iterator[None]:
+    """Let errors count the rows of a batch from another number than 0."""
+    try:
+        yield
+    except EventError as error:
+        if error.row is None or first == 0:
+            raise
+        raise EventError(error.reason, row=first + error.row, attribute=error.attribute) from None
+
+
+@contextmanager
 def arrow_errors() -> Iterator[None]:
     """Turn what Arrow says of data that it cannot handle, or that is no UTF-8, into our own error."""
     try:

@@ -147,9 +147,9 @@ class Sources:
     def add(self, block: Block, slots: npt.NDArray[Any]) -> None:
         if len(slots) == 0:
             return
-        missing = max(int(slots.max()) + 1 - len(self._block), 0)
-        self._block.grow(missing, fill=_ALONE)
-        self._row.grow(missing)
+        needed = int(slots.max()) + 1
+        self._row.grow(max(needed - len(self._row), 0))
+        self._block.grow(max(needed - len(self._block), 0), fill=_ALONE)
         # In this order: should it be interrupted, `remove` takes back as much as there is.
         self._blocks[self._next] = block
         self._alive[self._next] = len(slots)

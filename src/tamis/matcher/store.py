@@ -13,13 +13,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.predicate_rows import PredicateRows
-from tamis.engine.reentry import holding
+from tamis.engine.reentry import holding, is_helper
 from tamis.errors import ReentryError
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
@@ -29,6 +30,9 @@ from tamis.matcher.plan import Plan
 from tamis.matcher.sources import Block, Sources
 
 ClausesT = TypeVar("ClausesT")
+
+_stores: WeakSet[Store[Any]] = WeakSet()
+"""All that there are."""
 
 
 class Matched(NamedTuple):
@@ -64,6 +68,7 @@ class Store(ABC, Generic[ClausesT]):
         """Whether the calling thread changes the store."""
         self._late: deque[Id] = deque()
         """What is to be removed as soon as that can be."""
+        _stores.add(self)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -92,24 +97,37 @@ class Store(ABC, Generic[ClausesT]):
         ------
         UnknownIdError, IdTypeError
         """
-        if self.is_inside():
-            self.ids.slot(identifier)
-            self._late.append(identifier)
+        if self.is_inside() or is_helper():
+            self._defer(identifier)
             return
-        if self._late:
-            self.catch_up()
-        with self.lock:
+        if not self.lock.acquire(blocking=False):
+            # In a finalizer that interrupts a change of another matcher: whoever changes this one may wait for that one.
+            if any(store.is_inside() for store in list(_stores)):
+                self._defer(identifier)
+                return
+            self.lock.acquire()
+        try:
+            self._remove_late()
             self.remove(identifier)
+        finally:
+            self.lock.release()
+
+    def _defer(self, identifier: Id) -> None:
+        self.ids.slot(identifier)
+        self._late.append(identifier)
 
     def catch_up(self) -> None:
         """Remove what could not be removed when it was asked for."""
-        if not self._late or self.is_inside():
-            return
-        with self.lock:
-            while self._late:
-                identifier = self._late.popleft()
-                if identifier in self.ids:
-                    self.remove(identifier)
+        if self._late and not self.is_inside() and not is_helper():
+            with self.lock:
+                self._remove_late()
+
+    def _remove_late(self) -> None:
+        while self._late:
+            identifier = self._late[0]
+            if identifier in self.ids:
+                self.remove(identifier)
+            self._late.popleft()  # Not before: should it be interrupted, it is done once more.
 
     @abstractmethod
     def compile(self, expressions: Sequence[Expression]) -> ClausesT:
