@@ -26,8 +26,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from tamis.index.op_index.trie import DELIMITER, Trie
-from tamis.index.pair_map import FREE
+from tamis.index.op_index.trie import DELIMITER, NOWHERE, Trie
 
 
 class NewItem(NamedTuple):
@@ -115,15 +114,14 @@ class PrefixList(CountingList):
         if not isinstance(value, str):
             return []
         node = self.trie.find(attribute.encode() + DELIMITER)
-        return [] if node == FREE else map(self._items.__getitem__, self._found(self._text(value), node))
+        return [] if node == NOWHERE else map(self._items.__getitem__, self._found(self._text(value), node))
 
     def _text(self, text: str) -> bytes:
         return text.encode()
 
     def _found(self, text: bytes, node: int) -> Iterable[int]:
         """The numbers of the items of an attribute, whose node is given, that are true of a value."""
-        found: list[int] = self.trie.prefixes(text, node).tolist()
-        return found
+        return self.trie.prefixes(text, node)
 
 
 class SuffixList(PrefixList):
@@ -138,7 +136,7 @@ class ContainsList(PrefixList):
 
     def _found(self, text: bytes, node: int) -> Iterable[int]:
         places = range(len(text) + 1)
-        return dict.fromkeys(number for place in places for number in self.trie.prefixes(text[place:], node).tolist())
+        return dict.fromkeys(number for place in places for number in self.trie.prefixes(text[place:], node))
 
 
 class RegexList(CountingList):
