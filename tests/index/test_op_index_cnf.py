@@ -13,7 +13,8 @@ from tamis.encoding.compile import Compiler
 from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.events import encode_flat
 from tamis.encoding.leaf import Leaf, Mode
-from tamis.index.op_index.cnf import MOST_CLAUSES, CnfOpIndex, CnfRows
+from tamis.index.op_index.clauses import MOST_CLAUSES, CnfRows
+from tamis.index.op_index.cnf import CnfOpIndex
 from tamis.index.op_index.entries import EQ, GE, LE
 from tamis.index.op_index.index import OpIndexOptions
 from tamis.language.evaluate import matches as is_true

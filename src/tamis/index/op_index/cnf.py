@@ -15,74 +15,36 @@ of `index.OpIndex`, and the store unites what they find.
 
 Departures from the paper:
 
-- An interval inside a disjunction is distributed over it, as above; a clause that becomes more than `MOST_CLAUSES` is refused.
+- An interval inside a disjunction is distributed over it, as above; a subscription of more than
+  `MOST_CLAUSES` clauses then is refused.
 - A clause with IS NULL has no bit; it is verified when the others are zero, or with every event if there are no others.
 - Events with several values or intervals, and deleting: as in `index`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import product
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch, holds, load, unload
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import inlined, lean_kernel, merged
-from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.numbers import I64, U64, UP
-from tamis.encoding.predicates import GrowingPredicates, Predicates, predicates_of
+from tamis.encoding.predicates import GrowingPredicates
 from tamis.encoding.runs import run_indices
-from tamis.errors import CapabilityError
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
 from tamis.index.interface import Matches, Numbers
-from tamis.index.op_index.entries import NE, OPERATORS, Entries, entries_of
+from tamis.index.op_index.clauses import CnfRows, Distributed, distributed
+from tamis.index.op_index.entries import NE, OPERATORS
 from tamis.index.op_index.index import OpIndexOptions
 from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of
 from tamis.index.op_index.probes import ask, lower, operands_between, prepare, probes_for
 from tamis.index.op_index.runs import GrowingRuns
-from tamis.language.expression import And, Constant, Expression
 
-MOST_CLAUSES = 4096
-"""More clauses than this, after distributing, no subscription may have."""
-_TOO_MANY = f"a subscription has more than {MOST_CLAUSES} clauses when it is in conjunctive normal form"
-_GONE = -1
-_ABSENT = int(Mode.ABSENT)
 _FEWEST_DEAD = 64
-
-
-class CnfRows(NamedTuple):
-    """Subscriptions: s has clauses `start[s]` to `start[s + 1]`, clause k has predicates `clause[k]` to `clause[k + 1]`."""
-
-    start: npt.NDArray[np.int64]
-    clause: npt.NDArray[np.int64]
-    predicates: Predicates
-
-    @classmethod
-    def of(cls, subscriptions: Sequence[Sequence[Sequence[Leaf]]]) -> CnfRows:
-        """Subscriptions that are lists of clauses, which are lists of predicates."""
-        clauses = [clause for subscription in subscriptions for clause in subscription]
-        return cls(
-            np.append(0, np.cumsum([len(subscription) for subscription in subscriptions], dtype=np.int64)),
-            np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64)),
-            predicates_of(leaf for clause in clauses for leaf in clause),
-        )
-
-    @classmethod
-    def of_trees(cls, trees: Iterable[Expression]) -> CnfRows:
-        """Expressions as `Compiler.trees` gives them, each multiplied out."""
-        return cls.of([_multiplied(tree) for tree in trees])
-
-    @classmethod
-    def of_conjunctions(cls, table: Conjunctions) -> CnfRows:
-        """Conjunctions: every predicate is a clause, IN one of several equalities."""
-        return cls(table.start, np.arange(len(table.predicates.dimension) + 1), table.predicates)
 
 
 class CnfArrays(NamedTuple):
@@ -140,7 +102,7 @@ class CnfOpIndex:
         CapabilityError
             If one of them has too many clauses.
         """
-        parts = _distributed(added, np.arange(len(added.start) - 1, dtype=np.int32))
+        parts = distributed(added, np.arange(len(added.start) - 1, dtype=np.int32))
         numbers = np.arange(len(self._alive), len(self._alive) + len(added.start) - 1, dtype=np.int32)
         self._start.extend(added.start[1:] + (len(self._clause) - 1))
         self._clause.extend(added.clause[1:] + len(self._predicates))
@@ -193,7 +155,7 @@ class CnfOpIndex:
         if self._dead > max(len(self), _FEWEST_DEAD):
             kept = np.flatnonzero(alive).astype(np.int32)
             self._clear()
-            self._enter(kept, _distributed(self.rows(), kept))
+            self._enter(kept, distributed(self.rows(), kept))
 
     def observe(self, batch: EventBatch, dimensions: int) -> None:
         """Learn from events how frequent attributes are."""
@@ -257,7 +219,7 @@ class CnfOpIndex:
         self.lists.check()
         self._v.check()
         alive = np.flatnonzero(self._alive.view()).astype(np.int32)
-        parts = _distributed(self.rows(), alive)
+        parts = distributed(self.rows(), alive)
         bits = dict(zip(alive.tolist(), parts.bits.tolist(), strict=True))
         entries = 0
         for pivot in range(len(self._v_number)):
@@ -267,79 +229,6 @@ class CnfOpIndex:
         assert entries <= self.lists.entries
         assert entries == self.lists.entries or self._dead
         assert (self._verified.view()[alive] == parts.verified).all()
-
-
-class Distributed(NamedTuple):
-    """Clauses of entries: those of the i-th subscription are `start[i]` to `start[i + 1]`, grouped by their bits."""
-
-    start: npt.NDArray[np.int64]
-    bits: npt.NDArray[np.int32]
-    verified: npt.NDArray[np.bool_]
-    entry: npt.NDArray[np.int64]
-    bit: npt.NDArray[np.int32]
-    entries: Entries
-
-
-def _distributed(rows: CnfRows, chosen: Numbers) -> Distributed:
-    """The clauses of some subscriptions with every interval distributed over its disjunction."""
-    count = len(rows.predicates.dimension)
-    each = Conjunctions(np.arange(count + 1), rows.predicates)
-    entries = entries_of(each, np.arange(count, dtype=np.int32))
-    start = np.zeros(len(chosen) + 1, np.int64)
-    bits, verified = np.zeros(len(chosen), np.int32), np.zeros(len(chosen), np.bool_)
-    made: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = np.empty(0, np.int64), np.empty(0, np.int32)
-    _distribute(rows.start, rows.clause, chosen, entries, (start, bits, verified), made, False)
-    if (bits > MOST_CLAUSES).any():
-        raise CapabilityError(_TOO_MANY)
-    made = np.empty(int(start[-1]), np.int64), np.empty(int(start[-1]), np.int32)
-    _distribute(rows.start, rows.clause, chosen, entries, (start, bits, verified), made, True)
-    return Distributed(start, bits, verified, *made, entries)
-
-
-def _multiplied(tree: Expression) -> list[list[Leaf]]:
-    """The clauses of a tree of leaves: none if it is TRUE, an empty one if it is FALSE."""
-    if isinstance(tree, Leaf):
-        return [[tree]]
-    if isinstance(tree, Constant):
-        return [] if tree.value else [[]]
-    parts = [_multiplied(operand) for operand in tree.operands]
-    if isinstance(tree, And):
-        return [clause for clauses in parts for clause in clauses]
-    if prod(map(len, parts)) > MOST_CLAUSES:
-        raise CapabilityError(_TOO_MANY)
-    return [list(dict.fromkeys(leaf for clause in chosen for leaf in clause)) for chosen in product(*parts)]
-
-
-@lean_kernel
-def _distribute(start: Any, clause: Any, chosen: Any, entries: Any, rows: Any, made: Any, write: bool) -> None:
-    """Count the entries and clauses of every subscription, or write them."""
-    e_start, e_clauses, e_verified, _, _, _, e_clause = entries
-    row_start, row_bits, row_verified = rows
-    sources, bits = made
-    at = 0
-    for i in range(len(chosen)):
-        row_start[i] = at
-        bit = 0
-        for k in range(start[chosen[i]], start[chosen[i] + 1]):
-            combinations = 1
-            for p in range(clause[k], clause[k + 1]):
-                combinations = min(combinations * (0 if e_verified[p] else max(e_clauses[p], 1)), MOST_CLAUSES + 1)
-            row_verified[i] |= combinations == 0
-            if bit + combinations > MOST_CLAUSES:
-                bit = MOST_CLAUSES + 1
-                break
-            for combination in range(combinations):
-                rest = combination
-                for p in range(clause[k], clause[k + 1]):
-                    digit, rest = rest % max(e_clauses[p], 1), rest // max(e_clauses[p], 1)
-                    for e in range(e_start[p], e_start[p + 1]):
-                        if e_clause[e] == digit:
-                            if write:
-                                sources[at], bits[at] = e, bit + combination
-                            at += 1
-            bit += combinations
-        row_bits[i] = bit
-    row_start[len(chosen)] = at
 
 
 @lean_kernel
