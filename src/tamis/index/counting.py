@@ -35,27 +35,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import EventBatch, count_holding, load, unload
+from tamis.encoding.events import EventBatch
 from tamis.encoding.growing import GrowingArray
-from tamis.encoding.kernel import inlined, kernel, lean_kernel
+from tamis.encoding.kernel import kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import I64, UP
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
+from tamis.encoding.numbers import I64
+from tamis.index.collecting import collect
+from tamis.index.hit_counting import ABSENT, ALWAYS, AT_LEAST, AT_MOST, EQUAL, KINDS, ORDERED, PRESENT, match_by_hits
 from tamis.index.interface import Capabilities, Index, Matches, Numbers
 from tamis.index.options import Options, option
 from tamis.index.pair_map import FREE, PairMap, enter, slot_of, vacate
 from tamis.index.sift import KeyMethod, SiftIndex, TreeMethod
 from tamis.index.slabs import Slabs
 
-# Kinds of predicates: those before PRESENT have a bound, and an order for each dimension.
-_EQUAL, _AT_LEAST, _AT_MOST, _PRESENT, _ABSENT = range(5)
-_KINDS, _ORDERED = 5, 3
-_ALWAYS = -1
-"""Stands for dimension and kind of the list of those that need nothing."""
 _DEAD = -1
-_KILLED = -(2**30)
-"""A hit counter that can never have enough."""
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
 _CHUNK = 1 << 14
 """So many conjunctions are entered at once: the hash table has room for all their predicates then, of which most are known."""
@@ -137,7 +131,7 @@ class Counting(Index):
         self._free = _shortened(self._free, free - (added - beyond))
         self._group.view()[new], self._bound.view()[new] = groups[fresh[:added]], bounds[fresh[:added]]
         self._lists.extend(numbers, owners)
-        ordered = new[(self._group.view()[new] % _KINDS < _ORDERED) & (self._group.view()[new] >= 0)]
+        ordered = new[(self._group.view()[new] % KINDS < ORDERED) & (self._group.view()[new] >= 0)]
         orders = _order_of(self._group.view()[ordered])
         if len(orders):
             self._orders.add(max(0, int(orders.max()) + 1 - len(self._orders)))
@@ -163,7 +157,7 @@ class Counting(Index):
         empty = numbers[self._lists.view().size[numbers] == 0]
         groups = self._group.view()[empty]
         _vacate(self._hash.view(), groups, self._bound.view()[empty])
-        orders = np.unique(_order_of(groups[(groups % _KINDS < _ORDERED) & (groups >= 0)]))
+        orders = np.unique(_order_of(groups[(groups % KINDS < ORDERED) & (groups >= 0)]))
         _drop_empty(self._orders.view(), orders, self._lists.view().size)
         self._free.extend(empty)
 
@@ -187,7 +181,7 @@ class Counting(Index):
         visited = np.empty(len(self._group) + 1, np.int32)
         counters = self._need.view(), self._hits, visited
         index = self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view()
-        return collect(batch, partial(_match, index, counters, self.table.view(), batch, scratch))
+        return collect(batch, partial(match_by_hits, index, counters, self.table.view(), batch, scratch))
 
     def stats(self) -> dict[str, Any]:
         if self._sift is not None:
@@ -233,12 +227,12 @@ class Counting(Index):
             assert (bound[numbers[1:]] > bound[numbers[:-1]]).all()
             assert (_order_of(group[numbers]) == order).all()
             ordered += len(numbers)
-        assert ordered == sum(first >= 0 and first % _KINDS < _ORDERED for first, _ in expected)
+        assert ordered == sum(first >= 0 and first % KINDS < ORDERED for first, _ in expected)
 
 
 def _order_of(group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The order in which the predicates of groups stand."""
-    return group // _KINDS * _ORDERED + group % _KINDS
+    return group // KINDS * ORDERED + group % KINDS
 
 
 def _shortened(array: GrowingArray, length: int) -> GrowingArray:
@@ -271,23 +265,23 @@ def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, o
     for c in conjunctions:
         before, needed = at, 0
         for p in range(table.start[c], table.start[c + 1]):
-            group, first, last = I64(dimension[p]) * _KINDS, start[p], start[p + 1]
+            group, first, last = I64(dimension[p]) * KINDS, start[p], start[p + 1]
             before_p = at
             only_points = mode[p] == _SOME
             for i in range(first, last):
                 only_points &= lo[i] == hi[i]
             if mode[p] == _SOME and only_points:
                 for i in range(first, last):
-                    groups[at], bounds[at] = group + _EQUAL, lo[i]
+                    groups[at], bounds[at] = group + EQUAL, lo[i]
                     at += 1
                 needed += 1
             elif mode[p] == _SOME:
                 for i in range(first, last):
                     if lo[i] != KEY_MIN:
-                        groups[at], bounds[at] = group + _AT_LEAST, lo[i]
+                        groups[at], bounds[at] = group + AT_LEAST, lo[i]
                         at += 1
                     if hi[i] != KEY_MAX:
-                        groups[at], bounds[at] = group + _AT_MOST, hi[i]
+                        groups[at], bounds[at] = group + AT_MOST, hi[i]
                         at += 1
                 needed += (at - before_p) - (last - first) + 1
             elif mode[p] == _NONE:
@@ -297,21 +291,21 @@ def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, o
                         intervals -= 1
                     intervals += 1
                     if lo[i] != KEY_MIN:
-                        groups[at], bounds[at] = group + _AT_MOST, lo[i] - 1
+                        groups[at], bounds[at] = group + AT_MOST, lo[i] - 1
                         at += 1
                     if hi[i] != KEY_MAX:
-                        groups[at], bounds[at] = group + _AT_LEAST, hi[i] + 1
+                        groups[at], bounds[at] = group + AT_LEAST, hi[i] + 1
                         at += 1
                 needed += (at - before_p) - intervals + 1
             else:
-                groups[at], bounds[at] = group + _ABSENT, 0
+                groups[at], bounds[at] = group + ABSENT, 0
                 at += 1
             if at == before_p:  # everything
-                groups[at], bounds[at] = group + _PRESENT, 0
+                groups[at], bounds[at] = group + PRESENT, 0
                 at += 1
                 needed += 1
         if needed == 0:
-            groups[at], bounds[at] = _ALWAYS, 0
+            groups[at], bounds[at] = ALWAYS, 0
             at += 1
         need[c] = needed
         for i in range(before, at):
@@ -398,152 +392,3 @@ def _drop_empty(orders: Any, changed: Any, sizes: Any) -> None:
                 data[kept] = data[i]
                 kept += 1
         size[order] = kept - begin[order]
-
-
-# -- matching
-
-
-@inlined
-def _hit(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
-    """One more hit for all that have a predicate, which is noted while there is room; returns how many were visited."""
-    for i in range(begin[UP(number)], begin[UP(number)] + size[UP(number)]):
-        hits[UP(data[UP(i)])] += 1
-    visited[UP(min(count, len(visited) - 1))] = number
-    return count + 1
-
-
-@inlined
-def _kill(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
-    for i in range(begin[number], begin[number] + size[number]):
-        hits[data[i]] = _KILLED
-    visited[min(count, len(visited) - 1)] = number
-    return count + 1
-
-
-@inlined
-def _first_not_below(data: Any, bound: Any, low: int, high: int, key: int) -> int:
-    """Of an order from `low` to `high`, the first place whose bound is not below a key."""
-    while low < high:
-        middle = (low + high) // 2
-        if bound[data[middle]] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@lean_kernel
-def _match(
-    index: Any, counters: Any, table: Any, batch: Any, scratch: Any, event: int, counts: Any, out: Any, work: Any
-) -> int:
-    pairs, lists, orders, bound = index
-    begin, size, _room, data, _end = lists
-    need, hits, visited = counters
-    c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
-    v_start, v_dimension, v_lo, v_hi = batch
-    first, count = scratch
-    filled = 0
-    always = pairs.value[slot_of(pairs.first, pairs.second, pairs.value, I64(_ALWAYS), 0)]
-    for e in range(event, len(v_start) - 1):
-        load(v_start, v_dimension, e, first, count)
-        before, candidates = filled, 0
-        nodes, predicates, plain = _satisfied(
-            pairs, begin, size, data, orders, bound, hits, visited, v_start[e], v_start[e + 1], batch, count
-        )
-        total = 0
-        for i in range(min(nodes, len(visited))):
-            total += size[visited[i]]
-        if always != FREE:
-            for i in range(begin[always], begin[always] + size[always]):
-                if hits[data[i]] == 0:
-                    candidates += 1
-                    if filled < len(out):
-                        out[filled] = data[i]
-                    filled += 1
-        # Those with hits are found by looking at all counters, or once more at the lists if they are shorter.
-        sweep = nodes > len(visited) or 2 * total > len(need)
-        for i in range(1 if sweep else nodes):
-            at = 0 if sweep else begin[visited[i]]
-            end = len(need) if sweep else at + size[visited[i]]
-            for j in range(at, end):
-                c = j if sweep else I64(data[UP(j)])
-                had = hits[UP(c)]
-                if had == 0:
-                    continue
-                candidates += 1
-                hits[UP(c)] = 0
-                if had < need[UP(c)] or need[UP(c)] == 0:
-                    continue
-                if not plain:
-                    one, last = c_start[c], c_start[c + 1]
-                    held = count_holding(one, last, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
-                    predicates += min(held + 1, last - one)
-                    if held < last - one:
-                        continue
-                if filled < len(out):
-                    out[filled] = c
-                filled += 1
-        unload(v_start, v_dimension, e, count)
-        if filled > len(out):
-            return e
-        counts[e] = filled - before
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += predicates
-        work[NODES] += nodes
-    return len(v_start) - 1
-
-
-@inlined
-def _satisfied(
-    pairs: Any, begin: Any, size: Any, data: Any, orders: Any, bound: Any, hits: Any, visited: Any,
-    v: int, end: int, batch: Any, count: Any,
-) -> tuple[int, int, bool]:  # fmt: skip
-    """Find the satisfied predicates of an event, and count their hits: how many, of how many evaluated; whether it is plain."""
-    firsts, seconds, values, _pairs = pairs
-    o_begin, o_size, _room, order, _end = orders
-    _start, v_dimension, v_lo, v_hi = batch
-    nodes, predicates, plain = 0, 0, True
-    at = v
-    while at < end:  # attributes that must not be there: before any hit is counted
-        number = values[slot_of(firsts, seconds, values, I64(v_dimension[at]) * _KINDS + _ABSENT, 0)]
-        if number != FREE:
-            nodes = _kill(number, begin, size, data, hits, visited, nodes)
-        at += count[v_dimension[at]]
-    while v < end:
-        d = I64(v_dimension[v])
-        low, high = v_lo[v], v_hi[v]
-        plain &= count[d] == 1 and low == high
-        for i in range(v, v + count[d]):
-            low, high = min(low, v_lo[i]), max(high, v_hi[i])
-            predicates += 1
-            if v_lo[i] == v_hi[i]:
-                number = values[slot_of(firsts, seconds, values, d * _KINDS + _EQUAL, v_lo[i])]
-                if number != FREE:
-                    nodes = _hit(number, begin, size, data, hits, visited, nodes)
-            elif d * _ORDERED + _EQUAL < len(o_begin):
-                at = o_begin[d * _ORDERED + _EQUAL]
-                last = at + o_size[d * _ORDERED + _EQUAL]
-                at = _first_not_below(order, bound, at, last, v_lo[i])
-                while at < last and bound[order[at]] <= v_hi[i]:
-                    nodes = _hit(order[at], begin, size, data, hits, visited, nodes)
-                    predicates, at = predicates + 1, at + 1
-        v += count[d]
-        number = values[slot_of(firsts, seconds, values, d * _KINDS + _PRESENT, 0)]
-        if number != FREE:
-            nodes = _hit(number, begin, size, data, hits, visited, nodes)
-            predicates += 1
-        if d * _ORDERED + _AT_LEAST < len(o_begin):
-            at = o_begin[d * _ORDERED + _AT_LEAST]
-            last = at + o_size[d * _ORDERED + _AT_LEAST]
-            while at < last and bound[order[at]] <= high:
-                nodes = _hit(order[at], begin, size, data, hits, visited, nodes)
-                predicates, at = predicates + 1, at + 1
-            predicates += at < last
-        if d * _ORDERED + _AT_MOST < len(o_begin):
-            at = o_begin[d * _ORDERED + _AT_MOST]
-            last = at + o_size[d * _ORDERED + _AT_MOST]
-            while last > at and bound[order[last - 1]] >= low:
-                nodes = _hit(order[last - 1], begin, size, data, hits, visited, nodes)
-                predicates, last = predicates + 1, last - 1
-            predicates += last > at
-    return nodes, predicates, plain

@@ -27,45 +27,38 @@ something about strings, are no terms and are checked on a hit.
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.conjunctions import ConjunctionTable
-from tamis.encoding.events import EventBatch, count_holding, load, unload
-from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.events import EventBatch
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, KeyKind
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import I64, UP
 from tamis.encoding.runs import run_indices
 from tamis.errors import CapabilityError
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
+from tamis.index.collecting import collect
 from tamis.index.interface import KindOf, Matches, Numbers
-from tamis.index.pair_map import FREE, PairMap, enter, slot_of
+from tamis.index.pair_map import FREE, PairMap
+from tamis.index.sift_matching import ROOT, match_keys, match_tree
+from tamis.index.sift_terms import (
+    Terms,
+    chunks,
+    counted,
+    fill_lists,
+    grow,
+    part_ranges,
+    rarest,
+    stays,
+    whole_part,
+    write_ranges,
+)
 from tamis.index.static import StaticIndex
 
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
-_SIGN = 0x7FFF_FFFF_FFFF_FFFF
-_MOST_PATHS = 128
-_CHUNK = 1 << 18
-"""So many terms are entered at once: room in a hash table is reserved for all of them, though most are known."""
-_ROOT = 0
 
 Array = npt.NDArray[Any]
-
-
-class Terms(NamedTuple):
-    """The terms of profiles: predicate p of profile i, ``start[i] <= p < start[i + 1]``, has the values of its ranges."""
-
-    start: Array
-    dimension: Array
-    values: Array
-    """How many there are."""
-    ranges: Array
-    lo: Array
-    hi: Array
 
 
 class SiftIndex(StaticIndex):
@@ -96,7 +89,7 @@ class SiftIndex(StaticIndex):
             )
         lowest, highest = self._domain
         for ends, is_open in ((lo, lo == KEY_MIN), (hi, hi == KEY_MAX)):
-            whole = _whole(ends, numbers[dimension])
+            whole = whole_part(ends, numbers[dimension])
             # `< lowest` ends just below it.
             outside = ~names[dimension] & ~is_open & ((whole < lowest - 1) | (whole > highest))
             if outside.any():
@@ -109,7 +102,7 @@ class SiftIndex(StaticIndex):
     def _values(self, keys: Array, dimension: Array) -> Array:
         """The values of terms: the whole part, moved into the domain; the key itself of a name."""
         names, numbers = self._kinds(int(dimension.max(initial=-1)) + 1)
-        whole = np.clip(_whole(keys, numbers[dimension]), *self._domain).astype(np.int64)
+        whole = np.clip(whole_part(keys, numbers[dimension]), *self._domain).astype(np.int64)
         return np.where(names[dimension], keys, whole)
 
     def _kinds(self, dimensions: int) -> tuple[Array, Array]:
@@ -138,10 +131,10 @@ class SiftIndex(StaticIndex):
         first, last = first[usable], last[usable]
         ranges = np.append(0, np.cumsum(last - first + (mode == _NONE)))
         lo, hi, of = (np.empty(int(ranges[-1]), np.int64) for _ in range(3))
-        _write_ranges(table.predicates, chosen, ranges, lo, hi, of)
+        write_ranges(table.predicates, chosen, ranges, lo, hi, of)
         lo, hi = self._values(lo, dimension[of]), self._values(hi, dimension[of])
         values = np.zeros(len(chosen), np.int64)
-        _part_ranges(ranges, lo, hi, values)
+        part_ranges(ranges, lo, hi, values)
         order = np.lexsort((dimension, values, owner))
         start = np.searchsorted(owner, np.arange(len(rows) + 1))
         widths = np.diff(ranges)[order]
@@ -157,14 +150,6 @@ class SiftIndex(StaticIndex):
         raise NotImplementedError
 
 
-def _whole(keys: Array, is_number: Array) -> npt.NDArray[np.float64]:
-    """The whole part of the values of keys that are numbers."""
-    doubles = np.where(keys >= 0, keys, keys ^ _SIGN).view(np.float64)
-    # The lowest and highest keys are no doubles.
-    doubles = np.where(np.isnan(doubles), np.where(keys < 0, -np.inf, np.inf), doubles)
-    return np.floor(np.where(is_number, doubles, keys.astype(np.float64)))
-
-
 # -- the key method
 
 
@@ -173,9 +158,9 @@ class KeyMethod(SiftIndex):
 
     def _build(self, rows: Numbers) -> None:
         terms = self._terms(rows)
-        pairs, frequency = _counted(terms)
+        pairs, frequency = counted(terms)
         keys = np.empty(len(rows), np.int64)
-        _rarest(terms, pairs.view(), frequency, keys)
+        rarest(terms, pairs.view(), frequency, keys)
         self._always = rows[keys < 0]
         keyed = np.flatnonzero(keys >= 0)
         chosen = keys[keyed]
@@ -189,16 +174,16 @@ class KeyMethod(SiftIndex):
             terms.lo[kept],
             terms.hi[kept],
         )
-        self._pairs, sizes = _counted(terms)
+        self._pairs, sizes = counted(terms)
         self._start = np.append(0, np.cumsum(sizes)).astype(np.int64)
         self._lists = np.empty(int(self._start[-1]), np.int32)
-        _fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), rows[keyed], self._lists)
+        fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), rows[keyed], self._lists)
         self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
 
     def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
         index = self._pairs.view(), self._start, self._lists, self._always
         seen = self._seen, self._found
-        return collect(batch, partial(_match_keys, index, seen, self.table.view(), batch, values, scratch))
+        return collect(batch, partial(match_keys, index, seen, self.table.view(), batch, values, scratch))
 
     def _figures(self) -> dict[str, Any]:
         arrays = (self._start, self._lists, self._always, self._found)
@@ -229,7 +214,7 @@ class TreeMethod(SiftIndex):
         terms = self._terms(rows)
         has_terms = np.diff(terms.start) > 0
         self._always = rows[~has_terms]
-        self._pairs, _ = _counted(terms)
+        self._pairs, _ = counted(terms)
         self._edges = PairMap()
         profile = np.flatnonzero(has_terms)
         node, paths = np.zeros(len(profile), np.int64), np.ones(len(profile), np.int64)
@@ -237,16 +222,16 @@ class TreeMethod(SiftIndex):
         at_profile: list[Array] = []
         level, nodes = 0, 1
         while len(profile):
-            here = _stays(terms, level, node, profile, paths, nodes)
+            here = stays(terms, level, node, profile, paths, nodes)
             at_node.append(node[here])
             at_profile.append(profile[here])
             node, profile, paths = node[~here], profile[~here], paths[~here]
             counts = terms.values[terms.start[profile] + level]
             places = np.append(0, np.cumsum(counts))
             child = np.empty(int(places[-1]), np.int64)
-            for first, last in _chunks(counts):
+            for first, last in chunks(counts):
                 self._edges.reserve(int(places[last] - places[first]))
-                nodes = _grow(
+                nodes = grow(
                     terms, level, self._pairs.view(), self._edges.view(), node[first:last], profile[first:last], nodes,
                     child[places[first] : places[last]],
                 )  # fmt: skip
@@ -264,7 +249,7 @@ class TreeMethod(SiftIndex):
         stack = np.empty(self._nodes + 1, np.int64), np.empty(longest, np.int64)
         index = self._pairs.view(), self._edges.view(), self._start, self._profiles, self._always
         seen = self._seen, self._found
-        return collect(batch, partial(_match_tree, index, stack, seen, self.table.view(), batch, values, scratch))
+        return collect(batch, partial(match_tree, index, stack, seen, self.table.view(), batch, values, scratch))
 
     def _figures(self) -> dict[str, Any]:
         arrays = (self._start, self._profiles, self._always, self._found)
@@ -281,7 +266,7 @@ class TreeMethod(SiftIndex):
         assert len(self._edges) == self._nodes - 1
         terms = self._terms(self._rows)
         for i, row in enumerate(self._rows.tolist()):
-            ways = {_ROOT}
+            ways = {ROOT}
             ends: set[int] = set()
             place = self._profiles == row
             kept = set((np.searchsorted(self._start, np.flatnonzero(place), side="right") - 1).tolist())
@@ -301,262 +286,3 @@ def _numbers(terms: Terms, p: int, pairs: PairMap) -> set[int]:
         for value in range(terms.lo[i], terms.hi[i] + 1):
             found.add(pairs.get(int(terms.dimension[p]), value))
     return found
-
-
-# -- terms
-
-
-@lean_kernel
-def _write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of: Any) -> None:
-    """The key intervals that the chosen predicates allow: of NONE, the complement, of which parts may be empty."""
-    for i in range(len(chosen)):
-        first, last = predicates.start[chosen[i]], predicates.start[chosen[i] + 1]
-        at = ranges[i]
-        if predicates.mode[chosen[i]] == _SOME:
-            for interval in range(first, last):
-                lo[at], hi[at] = predicates.lo[interval], predicates.hi[interval]
-                at += 1
-        else:
-            # Where nothing is left at an end, the neighbouring key stands for it: one term too many does no harm.
-            begin = KEY_MIN
-            for interval in range(first, last):
-                lo[at], hi[at] = begin, max(predicates.lo[interval], KEY_MIN + 1) - 1
-                begin = min(predicates.hi[interval], KEY_MAX - 1) + 1
-                at += 1
-            lo[at], hi[at] = begin, KEY_MAX
-        for j in range(ranges[i], ranges[i + 1]):
-            of[j] = i
-
-
-@lean_kernel
-def _part_ranges(ranges: Any, lo: Any, hi: Any, values: Any) -> None:
-    """Let the ranges of a predicate have no value in common, and count their values."""
-    for p in range(len(values)):
-        for i in range(ranges[p], ranges[p + 1]):
-            if i > ranges[p] and lo[i] <= hi[i - 1]:
-                lo[i] = hi[i - 1] + 1
-                hi[i] = max(hi[i], hi[i - 1])
-            values[p] += hi[i] - lo[i] + 1
-
-
-def _chunks(counts: Array) -> list[tuple[int, int]]:
-    """Stretches of elements that count for about `_CHUNK` altogether, one element at least."""
-    before = np.append(0, np.cumsum(counts))
-    inner = np.searchsorted(before[:-1], np.arange(_CHUNK, int(before[-1]), _CHUNK))
-    return list(pairwise(np.unique([0, *inner, len(counts)]).tolist()))
-
-
-def _counted(terms: Terms) -> tuple[PairMap, Array]:
-    """A number for every distinct term, and how often it occurs."""
-    pairs = PairMap()
-    frequency = np.zeros(0, np.int64)
-    for first, last in _chunks(terms.values):
-        more = int(terms.values[first:last].sum())
-        pairs.reserve(more)
-        frequency = np.append(frequency[: len(pairs)], np.zeros(more, np.int64))
-        _count_terms(terms, first, last, pairs.view(), frequency)
-    pairs.shrink()
-    return pairs, frequency[: len(pairs)].copy()
-
-
-@lean_kernel
-def _count_terms(terms: Any, first: int, last: int, pairs: Any, frequency: Any) -> None:
-    _, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, count = pairs
-    for p in range(first, last):
-        for i in range(ranges[p], ranges[p + 1]):
-            for value in range(lo[i], hi[i] + 1):
-                at = slot_of(firsts, seconds, values, dimension[p], value)
-                if values[at] == FREE:
-                    enter(firsts, seconds, values, count, at, dimension[p], value, count[0])
-                frequency[values[at]] += 1
-
-
-@lean_kernel
-def _rarest(terms: Any, pairs: Any, frequency: Any, keys: Any) -> None:
-    """Of each profile, the predicate whose terms occur least often altogether; -1 if it has none."""
-    start, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, _count = pairs
-    for i in range(len(keys)):
-        keys[i] = -1
-        least = I64(0)
-        for p in range(start[i], start[i + 1]):
-            occurrences = I64(0)
-            for j in range(ranges[p], ranges[p + 1]):
-                for value in range(lo[j], hi[j] + 1):
-                    occurrences += frequency[values[slot_of(firsts, seconds, values, dimension[p], value)]]
-            if keys[i] < 0 or occurrences < least:
-                keys[i], least = p, occurrences
-
-
-@lean_kernel
-def _fill_lists(terms: Any, pairs: Any, place: Any, rows: Any, lists: Any) -> None:
-    _, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, _count = pairs
-    for i in range(len(rows)):
-        for j in range(ranges[i], ranges[i + 1]):
-            for value in range(lo[j], hi[j] + 1):
-                number = values[slot_of(firsts, seconds, values, dimension[i], value)]
-                lists[place[number]] = rows[i]
-                place[number] += 1
-
-
-# -- the trie
-
-
-def _stays(terms: Terms, level: int, node: Array, profile: Array, paths: Array, nodes: int) -> npt.NDArray[np.bool_]:
-    """Which profiles need not, or cannot, go on from the nodes that they have reached."""
-    alone = np.bincount(node, minlength=nodes)[node] == 1
-    next_predicate = terms.start[profile] + level
-    ended = next_predicate >= terms.start[profile + 1]
-    values = np.where(ended, 0, np.append(terms.values, 0)[np.where(ended, -1, next_predicate)])
-    stays: npt.NDArray[np.bool_] = ((level > 0) & (alone | (paths * values > _MOST_PATHS))) | ended
-    return stays
-
-
-@lean_kernel
-def _grow(terms: Any, level: int, pairs: Any, edges: Any, node: Any, profile: Any, nodes: int, child: Any) -> int:
-    """Move profiles down by one predicate, to a child for each of its values; returns how many nodes there are then."""
-    start, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, _count = pairs
-    e_firsts, e_seconds, e_values, e_count = edges
-    at = 0
-    for i in range(len(node)):
-        p = start[profile[i]] + level
-        for j in range(ranges[p], ranges[p + 1]):
-            for value in range(lo[j], hi[j] + 1):
-                number = values[slot_of(firsts, seconds, values, dimension[p], value)]
-                slot = slot_of(e_firsts, e_seconds, e_values, node[i], number)
-                if e_values[slot] == FREE:
-                    enter(e_firsts, e_seconds, e_values, e_count, slot, node[i], number, nodes)
-                    nodes += 1
-                child[at] = e_values[slot]
-                at += 1
-    return nodes
-
-
-# -- matching
-
-
-@inlined
-def _look(those: Any, first: int, last: int, seen: Any, found: Any, count: int) -> int:
-    """Note the profiles of a list that were not seen yet."""
-    for i in range(first, last):
-        c = those[UP(i)]
-        if not seen[UP(c)]:
-            seen[UP(c)] = True
-            found[UP(count)] = c
-            count += 1
-    return count
-
-
-@lean_kernel
-def _match_keys(
-    index: Any,
-    seen: Any,
-    table: Any,
-    batch: Any,
-    values: Any,
-    scratch: Any,
-    event: int,
-    counts: Any,
-    out: Any,
-    work: Any,
-) -> int:
-    (firsts, seconds, numbers, _count), start, lists, always = index
-    seen, found = seen
-    v_start, v_dimension, v_lo, v_hi = batch
-    first, count = scratch
-    filled = 0
-    for e in range(event, len(v_start) - 1):
-        load(v_start, v_dimension, e, first, count)
-        candidates, nodes = _look(always, 0, len(always), seen, found, 0), 0
-        for v in range(v_start[e], v_start[e + 1]):
-            number = numbers[slot_of(firsts, seconds, numbers, v_dimension[v], values[v])]
-            if number != FREE:
-                nodes += 1
-                candidates = _look(lists, start[number], start[number + 1], seen, found, candidates)
-        matched, evaluated = _evaluate(found, candidates, seen, table, v_lo, v_hi, first, count, out, filled)
-        unload(v_start, v_dimension, e, count)
-        if filled + matched > len(out):
-            return e
-        filled += matched
-        counts[e] = matched
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += evaluated
-        work[NODES] += nodes
-    return len(v_start) - 1
-
-
-@lean_kernel
-def _match_tree(
-    index: Any, stacks: Any, seen: Any, table: Any, batch: Any, values: Any, scratch: Any,
-    event: int, counts: Any, out: Any, work: Any,
-) -> int:  # fmt: skip
-    (firsts, seconds, numbers, _count), (e_firsts, e_seconds, e_values, _e_count), start, profiles, always = index
-    stack, terms = stacks
-    seen, found = seen
-    v_start, v_dimension, v_lo, v_hi = batch
-    first, count = scratch
-    filled = 0
-    for e in range(event, len(v_start) - 1):
-        load(v_start, v_dimension, e, first, count)
-        candidates, nodes, known = _look(always, 0, len(always), seen, found, 0), 0, 0
-        for v in range(v_start[e], v_start[e + 1]):
-            number = numbers[slot_of(firsts, seconds, numbers, v_dimension[v], values[v])]
-            if number != FREE:
-                terms[known] = number
-                known += 1
-        stack[0], height = _ROOT, 1
-        while height > 0:
-            height -= 1
-            node = stack[height]
-            nodes += 1
-            candidates = _look(profiles, start[node], start[node + 1], seen, found, candidates)
-            for t in range(known):
-                repeated = False  # several values of an event may be one term
-                for u in range(t):
-                    repeated |= terms[u] == terms[t]
-                child = e_values[slot_of(e_firsts, e_seconds, e_values, node, terms[t])]
-                if child != FREE and not repeated:
-                    stack[height] = child
-                    height += 1
-        matched, evaluated = _evaluate(found, candidates, seen, table, v_lo, v_hi, first, count, out, filled)
-        unload(v_start, v_dimension, e, count)
-        if filled + matched > len(out):
-            return e
-        filled += matched
-        counts[e] = matched
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += evaluated
-        work[NODES] += nodes
-    return len(v_start) - 1
-
-
-@inlined
-def _evaluate(
-    found: Any,
-    candidates: int,
-    seen: Any,
-    table: Any,
-    v_lo: Any,
-    v_hi: Any,
-    first: Any,
-    count: Any,
-    out: Any,
-    filled: int,
-) -> tuple[int, int]:
-    """Evaluate those that may match, and forget that they were seen; how many do, and how many predicates that took."""
-    c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
-    matched, evaluated = 0, 0
-    for i in range(candidates):
-        c = found[i]
-        seen[c] = False
-        begin, end = c_start[c], c_start[c + 1]
-        held = count_holding(begin, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
-        evaluated += min(held + 1, end - begin)
-        if held == end - begin:
-            if filled + matched < len(out):
-                out[filled + matched] = c
-            matched += 1
-    return matched, evaluated
