@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import kernel, lean_kernel
-from tamis.encoding.numbers import I64, U64
+from tamis.encoding.kernel import inlined, kernel, lean_kernel
+from tamis.encoding.numbers import I64, U64, UP
 from tamis.encoding.runs import grouped
 from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, advance, child
 from tamis.index.fabret.statistics import EventStatistics
@@ -36,6 +36,22 @@ _CLOSE = 1e-9
 """Costs that differ by less are equal."""
 
 
+class _Distinct:
+    """A hash table to tell distinct access predicates; what has not the number of the present use is not there."""
+
+    def __init__(self, most: int) -> None:
+        capacity = 4
+        while capacity < 2 * most:
+            capacity *= 2
+        self._hashes = np.zeros(capacity, np.uint64)
+        self._numbers, self._uses = np.zeros((2, capacity), np.int64)
+        self._use = 0
+
+    def cleared(self) -> tuple[Any, Any, Any, int]:
+        self._use += 1
+        return self._hashes, self._numbers, self._uses, self._use
+
+
 class Candidates:
     """Subscriptions, and the groups that may get a table."""
 
@@ -49,10 +65,14 @@ class Candidates:
         _begin(equalities, sizes, self._current, self._width)
         self._entry = np.full(subscriptions, -1, np.int32)
         self._population: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._leaving: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         owner = np.repeat(np.arange(subscriptions, dtype=np.int32), np.diff(equalities.start))
         order = grouped(equalities.dimension)
+        self._places = order.astype(np.int64)
         self._owners = owner[order]
-        self._attributes, self._first = np.unique(equalities.dimension[order], return_index=True)
+        self._attributes, first = np.unique(equalities.dimension[order], return_index=True)
+        self._first = np.append(first, len(owner))
+        self._distinct = _Distinct(int(np.diff(self._first).max(initial=0)))
         self.groups = Schemas()
         self._alive: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
 
@@ -102,26 +122,25 @@ class Candidates:
 
     def _moved(self, node: int, for_good: bool) -> tuple[float, float]:
         schema = self.groups.schema(node)
-        owners = min((self._owners_of(d) for d in schema), key=len)
+        at = np.searchsorted(self._attributes, schema)
+        begin, end = self._first[at], self._first[at + 1]
         first = len(self._population)
         if for_good:
-            self._population = np.append(self._population, np.zeros(len(owners), np.int32))
-        saved, entries, columns = _move(
-            np.array(schema, np.int32),
+            self._population = np.append(self._population, np.zeros(int((end - begin).min()), np.int32))
+        saved, entries, made, columns = _move(
+            (begin.copy(), end, self._owners, self._places),
             self._statistics.dependence(schema),
-            owners,
             self._equalities,
             self._sizes,
-            (self._current, self._width, self._entry, self._population),
+            (self._current, self._width, self._entry, self._population, self._leaving),
+            self._distinct.cleared(),
             first,
             for_good,
         )
+        if for_good:
+            self._population = self._population[: first + made].copy()
+            self._leaving = np.zeros(first + made, np.int32)
         return saved, ENTRY_BYTES * entries - COLUMN_BYTES * columns
-
-    def _owners_of(self, d: int) -> npt.NDArray[np.int32]:
-        at = int(np.searchsorted(self._attributes, d))
-        end = self._first[at + 1] if at + 1 < len(self._first) else len(self._owners)
-        return self._owners[self._first[at] : end]
 
 
 @lean_kernel
@@ -160,50 +179,78 @@ def _extend(groups: Any, equalities: Any, current: Any, alive: Any, level: int, 
     return len(start) - 1
 
 
-@kernel
+@inlined
+def _next_common(at: Any, end: Any, owners: Any) -> bool:
+    """Move places in ascending lists on to the next number that is in all of them; False if there is none."""
+    if at[0] == end[0]:
+        return False
+    k, agreeing = 0, 0
+    wanted = owners[at[0]]
+    while agreeing < len(at):
+        while at[k] < end[k] and owners[UP(at[k])] < wanted:
+            at[k] += 1
+        if at[k] == end[k]:
+            return False
+        agreeing = agreeing + 1 if owners[UP(at[k])] == wanted else 1
+        wanted = owners[UP(at[k])]
+        k = k + 1 if k + 1 < len(at) else 0
+    return True
+
+
+@lean_kernel
 def _move(
-    schema: Any, dependence: float, owners: Any, equalities: Any, sizes: Any, state: Any, first: int, for_good: bool
-) -> tuple[float, int, int]:
-    """What changes if a schema has a table: cost saved, more entries, fewer columns. If for good, it is done."""
-    start, ids, dimension, nus = equalities
-    current, width, entry, population = state
-    capacity = 4
-    while capacity < 2 * len(owners):
-        capacity *= 2
-    hashes, numbers = np.zeros(capacity, np.uint64), np.full(capacity, -1, np.int64)
-    leaving = np.zeros(len(population), np.int32)
-    saved, entries, columns = 0.0, 0, 0
-    for s in owners:
-        e, found, nu = start[s], 0, dependence
+    postings: Any,
+    dependence: float,
+    equalities: Any,
+    sizes: Any,
+    state: Any,
+    table: Any,
+    first: int,
+    for_good: bool,
+) -> tuple[float, int, int, int]:
+    """What changes if a schema has a table: cost saved, more entries, entries made, fewer columns. If for good, it is done.
+
+    The postings are where the subscriptions of each attribute begin and end, who they are, and where their equalities are.
+    """
+    _, ids, _, nus = equalities
+    at, end, owners, places = postings
+    current, width, entry, population, leaving = state
+    hashes, numbers, uses, use = table
+    mask = len(hashes) - 1
+    saved, made, emptied, columns = 0.0, 0, 0, 0
+    begin = at[0]
+    while _next_common(at, end, owners):
+        s = owners[at[0]]
+        nu = dependence
         hashed = U64(0x9E3779B97F4A7C15)
-        while e < start[s + 1] and found < len(schema):
-            if dimension[e] == schema[found]:
-                found += 1
-                nu *= nus[e]
-                hashed = (hashed ^ U64(ids[e])) * U64(0xBF58476D1CE4E5B9)
-                hashed ^= hashed >> U64(29)
-            e += 1
-        new = nu * (sizes[s] - len(schema))
-        if found < len(schema) or not new < current[s] * (1 - _CLOSE):
+        for k in range(len(at)):
+            nu *= nus[places[at[k]]]
+            hashed = (hashed ^ U64(ids[places[at[k]]])) * U64(0xBF58476D1CE4E5B9)
+            hashed ^= hashed >> U64(29)
+        at[0] += 1
+        new = nu * (sizes[s] - len(at))
+        if not new < current[s] * (1 - _CLOSE):
             continue
         saved += current[s] - new
-        columns += len(schema) - width[s]
-        at = I64(hashed & U64(capacity - 1))
-        while numbers[at] >= 0 and hashes[at] != hashed:
-            at = (at + 1) & (capacity - 1)
-        if numbers[at] < 0:
-            hashes[at], numbers[at] = hashed, first
-            first += 1
-            entries += 1
+        columns += len(at) - width[s]
+        slot = I64(hashed & U64(mask))
+        while uses[slot] == use and hashes[slot] != hashed:
+            slot = (slot + 1) & mask
+        if uses[slot] != use:
+            hashes[slot], numbers[slot], uses[slot] = hashed, first + made, use
+            made += 1
         old = entry[s]
         if old >= 0:
             leaving[old] += 1
-            if leaving[old] == population[old]:
-                entries -= 1
+            emptied += leaving[old] == population[old]
         if for_good:
-            current[s], width[s], entry[s] = new, len(schema), numbers[at]
-            population[numbers[at]] += 1
+            current[s], width[s], entry[s] = new, len(at), numbers[slot]
+            population[numbers[slot]] += 1
     if for_good:
         for old in range(len(leaving)):
             population[old] -= leaving[old]
-    return saved, entries, columns
+    else:
+        for i in range(begin, end[0]):
+            if entry[owners[i]] >= 0:
+                leaving[entry[owners[i]]] = 0
+    return saved, made - emptied, made, columns

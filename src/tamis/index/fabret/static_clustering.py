@@ -110,16 +110,18 @@ class StaticClustering(StaticIndex):
         self._space = self._least_space = candidates.space()
         heap = [(-np.inf, -np.inf, node) for node in candidates.nodes()]
         chosen: list[int] = []
+        known: dict[int, tuple[int, float, float]] = {}  # group -> how many tables there were, benefit and space then
         while heap and self._space < options.max_bytes:
-            rank = heapq.heappop(heap)
-            node = rank[2]
-            saved, more = candidates.evaluate(node)
-            benefit, space = saved - self._fixed_cost(candidates.groups.schema(node)), more + _INIT
-            if benefit <= 0 or self._space + space > options.max_bytes:
+            node = heapq.heappop(heap)[2]
+            step, benefit, space = known.get(node, (-1, 0.0, 0.0))
+            if step < len(chosen):
+                saved, more = candidates.evaluate(node)
+                benefit, space = saved - self._fixed_cost(candidates.groups.schema(node)), more + _INIT
+                known[node] = (len(chosen), benefit, space)
+                if benefit > 0:
+                    heapq.heappush(heap, (-np.inf if space <= 0 else -benefit / space, -benefit, node))
                 continue
-            now = (-np.inf if space <= 0 else -benefit / space, -benefit, node)
-            if heap and now > heap[0]:
-                heapq.heappush(heap, now)
+            if self._space + space > options.max_bytes:
                 continue
             candidates.add(node)
             chosen.append(node)

@@ -13,6 +13,7 @@ is the share of `d = k` among the equalities on d.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ class EventStatistics:
         self._present = self._distinct = nothing
         self._seen = PairMap()
         self._having: npt.NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
+        self._mu: dict[tuple[int, ...], float] = {}
 
     @property
     def events(self) -> int:
@@ -63,6 +65,7 @@ class EventStatistics:
     def observe(self, batch: EventBatch, dimensions: int) -> None:
         """Learn from more events."""
         self._batch = _last(_joined(self._batch, batch))
+        self._mu = {}
         start, dimension, lo, hi = self._batch
         event = np.repeat(np.arange(self.events), np.diff(start))
         dimensions = max(dimensions, len(self._present))
@@ -85,16 +88,18 @@ class EventStatistics:
         """The probability that an event has all dimensions of a schema."""
         if self.events == 0:
             return 1.0
-        if max(schema) >= len(self._present):
-            return 0.0
-        return float(self._having[list(schema)].all(axis=0).mean())
+        key = tuple(schema)
+        if key not in self._mu:
+            known = max(schema) < len(self._present)
+            self._mu[key] = float(self._having[list(schema)].all(axis=0).mean()) if known else 0.0
+        return self._mu[key]
 
     def dependence(self, schema: Sequence[int]) -> float:
         """By what the product of the nu of equalities is to be multiplied to get the nu of all of them together."""
         if self.events == 0:
             return 1.0
         together = self.mu(schema)
-        apart = float(np.prod([self.mu([d]) for d in schema]))
+        apart = math.prod(self.mu([d]) for d in schema)
         return together / apart if apart > 0 else 0.0
 
 
