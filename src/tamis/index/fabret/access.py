@@ -72,7 +72,8 @@ class AccessPredicates:
 
     def cover(self, ids: int) -> None:
         """Let ids of predicates be below this."""
-        self._single = np.append(self._single, np.full(ids - len(self._single), NO_ACCESS, np.int32))
+        if ids > len(self._single):
+            self._single = np.append(self._single, np.full(ids - len(self._single), NO_ACCESS, np.int32))
 
     def find_or_make(
         self, ids: npt.NDArray[np.int32], sizes: npt.NDArray[np.int32], tables: npt.NDArray[np.int32]

@@ -157,7 +157,8 @@ class DynamicClustering(Index):
 
     def _maintain(self, inserted: Numbers) -> None:
         """The maintenance algorithm, after insertions or deletions."""
-        if self._learnt:
+        learnt = self._learnt
+        if learnt:
             self._learn()
             clusters = self._core.clusters.view()
             touched = np.flatnonzero(clusters.size[: clusters.counts[0]])
@@ -167,8 +168,10 @@ class DynamicClustering(Index):
         while len(touched):
             returned, known = self._redistribute_where_due(touched)
             late = inserted[np.isin(self._core.clusters.view().cluster_of[inserted], known)]
-            self._wait(np.unique(np.concatenate([self._core.clusters.members(returned), late])))
-            touched = self._create_tables()  # which may have made clusters that are excessive themselves
+            waited = self._wait(np.unique(np.concatenate([self._core.clusters.members(returned), late])))
+            # New tables may have clusters that are excessive themselves.
+            touched = self._create_tables() if waited or learnt else touched[:0]
+            learnt = False
 
     def _redistribute_where_due(self, clusters: Clusters) -> tuple[Clusters, Clusters]:
         """Phase 1; returns the clusters that stay excessive, and those that were known to be so."""
@@ -182,14 +185,16 @@ class DynamicClustering(Index):
 
     def _cover_clusters(self) -> None:
         missing = len(self._core.clusters.view().size) - len(self._tried)
-        self._tried = np.append(self._tried, np.zeros(missing, np.bool_))
+        if missing > 0:
+            self._tried = np.append(self._tried, np.zeros(missing, np.bool_))
 
-    def _wait(self, conjunctions: Numbers) -> None:
-        """Let conjunctions add to the power of potential tables."""
+    def _wait(self, conjunctions: Numbers) -> bool:
+        """Let conjunctions add to the power of potential tables; whether one did not before."""
         waiting = conjunctions[self._potential.waiting.view()[conjunctions] == 0]
         if len(waiting):
             equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
             self._potential.enter(self._core, waiting, equalities, self._nus(waiting), self._most)
+        return len(waiting) > 0
 
     def _clusters_of(self, conjunctions: Numbers) -> Clusters:
         clusters: Clusters = np.unique(self._core.clusters.view().cluster_of[conjunctions]).astype(np.int64)
