@@ -156,9 +156,10 @@ class Forest:
                 self._flat = Flat(start, lo, leaf)
         return self._flat
 
-    def covering(self, predicates: Predicates, chosen: Longs) -> Longs:
-        """How many leaves each of some predicates covers."""
+    def covering(self, predicates: Predicates, chosen: Longs, most: int | npt.NDArray[Any] = KEY_MAX) -> Longs:
+        """How many leaves each of some predicates covers; where it is more than `most`, one more than that."""
         counts = np.empty(len(chosen), np.int64)
+        counts[:] = most
         _count_covered(self.view(), predicates, chosen, counts)
         return counts
 
@@ -346,14 +347,15 @@ def first_leaf(forest: Any, dimension: int, lo: int) -> int:
 
 @lean_kernel
 def _count_covered(forest: Any, predicates: Any, chosen: Any, counts: Any) -> None:
+    """Count the leaves of each predicate, up to one more than `counts` has."""
     leaves = forest.trees.leaves
     for i in range(len(chosen)):
-        p, covered = chosen[i], 0
+        p, covered, most = chosen[i], 0, counts[i]
         for number in range(ranges_of(predicates, p)):
             lo, hi = range_of(predicates, p, number)
-            if lo <= hi:
+            if lo <= hi and covered <= most:
                 leaf = first_leaf(forest, predicates.dimension[p], lo)
-                while leaf != NONE and leaves.lo[leaf] <= hi:
+                while leaf != NONE and leaves.lo[leaf] <= hi and covered <= most:
                     covered += 1
                     leaf = leaves.next[leaf]
         counts[i] = covered

@@ -156,8 +156,8 @@ class PSTHash(Index):
         if len(self.history):
             self.forest.recount(np.concatenate(log), self.history)
         self.cells.split(log)
-        counts = self.forest.covering(predicates, chosen).reshape(-1, self._n).astype(np.float64)
-        few = counts.prod(axis=1) <= self.options.most_cells
+        counts = self.forest.covering(predicates, chosen, self.options.most_cells).reshape(-1, self._n)
+        few = counts.astype(np.float64).prod(axis=1) <= self.options.most_cells
         self._follow_merges(self.forest.release(predicates, access[fits][~few].ravel()))
         self.forest.count_predicates(predicates, access[fits][few].ravel(), 1)
         result = np.zeros(len(fits), np.bool_)

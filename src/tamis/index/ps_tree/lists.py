@@ -140,11 +140,16 @@ class PSTreeLists(Index):
         predicates, role = table.predicates, self._role.view()
         chosen = order[role[order] != 0]
         self._follow_splits(self.forest.cut(predicates, chosen, self.history))
-        many = self.forest.covering(predicates, chosen) > self.options.most_leaves
+        most = self._most(role[chosen])
+        many = self.forest.covering(predicates, chosen, most) > most
         wide = chosen[many]
         self._follow_merges(self.forest.release(predicates, wide))
         role[wide] = np.where(role[wide] == ACCESS, WIDE, 0)
         self.forest.count_predicates(predicates, chosen[~many], 1)
+
+    def _most(self, role: npt.NDArray[np.uint8]) -> Any:
+        """How many leaves predicates of some roles may cover."""
+        return self.options.most_leaves
 
     def _follow_splits(self, log: Log) -> None:
         leaves = self.forest.leaf_numbers

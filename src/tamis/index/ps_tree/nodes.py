@@ -178,7 +178,7 @@ def _free_node(arrays: Any, node: int) -> None:
 
 @inlined
 def _free_leaf(arrays: Any, leaf: int) -> None:
-    arrays.leaves.next[leaf] = arrays.state[FREE_LEAF]
+    arrays.leaves.next[leaf], arrays.leaves.predicates[leaf] = arrays.state[FREE_LEAF], 0
     arrays.state[FREE_LEAF] = leaf
     arrays.state[LIVE_LEAVES] -= 1
 
