@@ -168,7 +168,7 @@ class Cells:
         by_leaf: dict[int, list[int]] = {}
         for key in items:
             first, second = _key_of(self._n, np.array([key], np.int32), 0)
-            assert may_have(self._filter, mixed_of(first, second))
+            assert _is_marked(self._filter, first, second)
             for leaf in key:
                 by_leaf.setdefault(leaf, []).append(self._table.get(first, second))
         for leaf in range(len(self._of_leaf)):
@@ -201,6 +201,11 @@ def may_have(bits: Any, hashed: Any) -> bool:
 def _set_bit(bits: Any, first: int, second: int) -> None:
     bit = (mixed_of(first, second) >> U64(24)) & U64(64 * len(bits) - 1)
     bits[UP(bit >> U64(6))] |= U64(1) << (bit & U64(63))
+
+
+@lean_kernel
+def _is_marked(bits: Any, first: int, second: int) -> bool:
+    return may_have(bits, mixed_of(first, second))
 
 
 @lean_kernel
