@@ -42,6 +42,7 @@ from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.runs import run_indices
+from tamis.errors import OptionError
 from tamis.index.collecting import collect
 from tamis.index.interface import Counters, Index, Matches, Numbers
 from tamis.index.options import Options, option
@@ -81,7 +82,11 @@ class PSTHash(Index):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._n = min(self.options.access_predicates, _MOST_DIMENSIONS)
+        self._n = self.options.access_predicates
+        if self._n > _MOST_DIMENSIONS:
+            raise OptionError(
+                f"the option 'access_predicates' of the index {self.name!r} is at most {_MOST_DIMENSIONS}, not {self._n}"
+            )
         self.history = History()
         self._scratch: Scratch | None = None
         self._usual = 0.0
