@@ -318,6 +318,15 @@ def test_the_tree_and_its_flat_copy_find_the_same(kind: type[Any], monkeypatch: 
         assert len(index.forest.flat(0).start) == (0 if cheap == 0 else 1 + len(index.forest.view().roots))
 
 
+@pytest.mark.parametrize("kind", INDEXES)
+def test_a_new_tree_that_nothing_cuts(kind: type[Any]) -> None:
+    index = built(kind, [[some(0, 1, 1), some(1, 2, 2)]])
+    assert found(index, {0: [(1, 1)], 1: [(2, 2)]}) == [0]
+    index.insert(index.table.intern(rows_of([[some(5, LOWEST, HIGHEST), some(6, LOWEST, HIGHEST)]])))
+    index.check()
+    assert found(index, {0: [(1, 1)], 1: [(2, 2)], 5: [(0, 0)], 6: [(0, 0)]}) == [0, 1]
+
+
 def test_options_of_a_matcher() -> None:
     matcher = tamis.Matcher(index="pst-hash", options={"access_predicates": 3})
     matcher.add(1, "a = 1 AND b = 2 AND c < 3 AND d > 4")

@@ -108,7 +108,7 @@ class Forest:
         missing = int(predicates.dimension[chosen].max()) + 1 - len(self._roots)
         if missing > 0:
             self._roots.grow(missing, fill=NONE)
-        log, filled, done = _log(64), 0, 0
+        log, filled, done, leaves = _log(64), 0, 0, self.leaves
         elements = np.empty(INT64_ELEMENTS, np.int32)
         while True:
             done, filled = _cut(self.view(), predicates, chosen, done, history.view(), elements, log, filled)
@@ -119,7 +119,7 @@ class Forest:
             self._cuts.reserve(ends)
             if filled + ends > len(log.first):
                 log = _longer(log, filled, ends)
-        if filled:
+        if self.leaves > leaves or missing > 0:  # also a new tree that nothing cuts
             self._outdate()
         return _filled(log, filled)
 
@@ -179,6 +179,9 @@ class Forest:
     def check(self, history: History) -> None:
         """Raise an AssertionError if an invariant does not hold."""
         roots = [int(root) for root in self._roots.view() if root != NONE]
+        if len(self._flat.start):
+            assert len(self._flat.start) == len(self._roots) + 1
+            assert len(self._flat.leaf) == self.leaves
         check_all(self._trees, roots)
         leaves = self._trees.leaves
         seen = 0
