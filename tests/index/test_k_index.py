@@ -296,7 +296,7 @@ def test_numbers_between_whole_ones() -> None:
 def test_what_has_no_list_of_values_is_refused(kind_of: KindOf, intervals: Intervals, reason: str) -> None:
     with pytest.raises(tamis.CapabilityError, match="the index 'k-index' enumerates") as raised:
         built([[Leaf(3, Mode.SOME, intervals)]], kind_of)
-    assert f"in dimension 3 {reason}" in str(raised.value)
+    assert f"dimension 3: {reason}" in str(raised.value)
     assert "Hint: " in str(raised.value)
 
 

@@ -72,7 +72,7 @@ def end_to_end_table(rows: list[dict[str, Any]]) -> str:
             number_text(figures["matches"]),
             *(number_text(figures[name]) for name in ("engine", "batch", "batch_two_threads", "dict")),
             _times(figures["batch"], figures["batch_two_threads"]),
-            _times(figures["reads"], figures["reads_two_threads"]),
+            _times(figures["reads"], figures["reads_two_threads"]) if "reads" in figures else "",
         ]
         for row in _largest(rows)
         for kind, figures in row["kinds"].items()
