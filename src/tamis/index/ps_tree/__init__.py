@@ -8,9 +8,13 @@ PVLDB 12(3), 2018.
     tree        `PSTree`, one tree for itself
     forest      one tree for each dimension, its cuts looked up by key
     history     events of the past, and how selective a predicate is (section 3.3)
+    verifying   candidates against one event, a block at a time
     lists       subscription lists of leaves: the index `ps-tree`
     signatures  Bloom filters of leaves
+    matching    MatchEvent over lists and signatures (Alg. 5)
     bloom       the index `pst-bloom` (section 5)
     cells       lists of N-dimensional spaces
+    meeting     MatchEvent over cells (Alg. 7)
     hashed      the index `pst-hash` (section 6)
+    checking    invariants of trees, for tests
 """
