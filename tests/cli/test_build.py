@@ -121,3 +121,37 @@ def test_files_that_are_no_index(tmp_path: Path, subscriptions: Path, events: Pa
 
 def test_a_name_of_an_index_still_works(subscriptions: Path, events: Path) -> None:
     assert pairs(run("match", subscriptions, events, "--index", "scan").stdout) == MATCHES
+
+
+WEIGHTED = {"id": ["a", "b", "c"], "expression": ["x = 1"] * 3, "weight": [1, 9.5, 5]}
+
+
+def write_weighted(folder: Path, format: str) -> Path:
+    file = folder / f"s.{format}"
+    rows = pa.table(WEIGHTED).to_pylist()
+    if format == "parquet":
+        pq.write_table(pa.table(WEIGHTED), file)
+        return file
+    if format == "jsonl":
+        return write_jsonl(file, rows)
+    return write(file, "\n".join(["id,expression,weight", *(",".join(map(str, row.values())) for row in rows)]))
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_weights_are_kept(tmp_path: Path, format: str) -> None:
+    assert run("build", write_weighted(tmp_path, format), tmp_path / "s.tamis").exit_code == 0
+    assert sorted(tamis.load(tmp_path / "s.tamis").match({"x": 1}, k=2)) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("s.jsonl", '{"id": "a", "expression": "x = 1", "weight": "heavy"}', "s.jsonl:1: a weight is a finite number"),
+        ("s.csv", "id,expression,weight\na,x = 1,\nb,x = 1,heavy", "s.csv:3: a weight is a finite number, not 'heavy'"),
+        ("s.csv", "id,expression,weight\na,x = 1,nan", "s.csv:2: a weight is a finite number"),
+    ],
+)
+def test_a_weight_that_is_none_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
+    result = run("build", write(tmp_path / name, text), tmp_path / "s.tamis")
+    assert result.exit_code == 1
+    assert message in result.stderr

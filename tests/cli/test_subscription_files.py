@@ -50,8 +50,14 @@ def test_jsonl(tmp_path: Path) -> None:
     [
         ("price < 5", "not JSON: expecting value (column 1)"),
         ("[1]", "a subscription is a JSON object, not a list"),
-        ('{"id": "a"}', "a subscription has the keys id and either expression or predicates; there are: id"),
-        ("{}", "a subscription has the keys id and either expression or predicates; there are: none"),
+        (
+            '{"id": "a"}',
+            "a subscription has the keys id and either expression or predicates, and may have weight; there are: id",
+        ),
+        (
+            "{}",
+            "a subscription has the keys id and either expression or predicates, and may have weight; there are: none",
+        ),
         ('{"id": 1, "expression": "a = 1", "predicates": []}', "a subscription has the keys id and either"),
         ('{"id": 1.5, "expression": "a = 1"}', "an id is a str or an int, not float"),
         ('{"id": null, "expression": "a = 1"}', "an id is a str or an int"),

@@ -87,4 +87,5 @@ def _add_few(file: SubscriptionFile, matcher: Matcher, rest: list[Subscription])
 
 def _add_all(matcher: Matcher, subscriptions: list[Subscription]) -> None:
     if subscriptions:
-        matcher.add_many([each.id for each in subscriptions], [each.source for each in subscriptions])
+        weights = [each.weight for each in subscriptions]
+        matcher.add_many([each.id for each in subscriptions], [each.source for each in subscriptions], weights)

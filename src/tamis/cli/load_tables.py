@@ -9,7 +9,7 @@ from tamis.cli.seen_ids import EMPTY, also_of
 from tamis.cli.subscription_files import SubscriptionFile
 from tamis.cli.subscription_lines import wrong_expression
 from tamis.cli.subscription_tables import one_row
-from tamis.errors import DuplicateIdError, ExpressionError, FileError, IdTypeError, TableError
+from tamis.errors import DuplicateIdError, ExpressionError, FileError, IdTypeError, OptionError, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ class TableLoader:
             try:
                 self._matcher.add_table(table)
                 return []
-            except (ExpressionError, TableError, DuplicateIdError, IdTypeError):
+            except (ExpressionError, TableError, DuplicateIdError, IdTypeError, OptionError):
                 pass  # some row is wrong
         problems = self._problems(first, ids)
         rows = [row for row in range(len(ids)) if row not in problems]
@@ -74,7 +74,7 @@ class TableLoader:
         """Add the rows that are right: a table that is refused is halved until a single row is."""
         try:
             self._matcher.add_table(table)
-        except (ExpressionError, TableError) as error:
+        except (ExpressionError, TableError, OptionError) as error:
             if len(lines) > 1:
                 half = len(lines) // 2
                 yield from self._added(table.slice(0, half), lines[:half])

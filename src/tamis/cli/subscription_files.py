@@ -4,6 +4,8 @@ jsonl     {"id": "ann", "expression": "price < 5"}  or  {"id": "ann", "predicate
 csv       a header with the columns id and expression
 parquet   the columns id and expression (text), or id and predicates (see `Matcher.add_table`)
 text      an expression per line, whose number is the id
+
+A weight may come with it, under that name, but not in text.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.cli.json_text import JsonError, read_object
 from tamis.cli.lines import Line, Lines, not_text
-from tamis.errors import ExpressionError, FileError, HistoryError, IdTypeError, ParseError
+from tamis.errors import ExpressionError, FileError, HistoryError, IdTypeError, OptionError, ParseError
 
 if TYPE_CHECKING:
     from tamis.language.expression import Expression
@@ -27,6 +27,7 @@ class Subscription(NamedTuple):
     line: int
     id: Id
     source: Any
+    weight: float = 0.0
 
 
 Read = Subscription | FileError
@@ -34,7 +35,8 @@ Read = Subscription | FileError
 
 
 def read_json_lines(lines: Lines) -> Iterator[Read]:
-    """An object per line: ``{"id": "ann", "expression": "price < 5"}``, or with the JSON form under "predicates"."""
+    """An object per line: ``{"id": "ann", "expression": "price < 5"}``, or with the JSON form under "predicates"; perhaps with a
+    "weight"."""
     for line in lines:
         if line.text.strip():
             yield _read(lines, line, _of_object)
@@ -49,7 +51,7 @@ def read_expressions(lines: Lines) -> Iterator[Read]:
 
 
 def read_csv(lines: Lines) -> Iterator[Read]:
-    """Records under a header with the columns id and expression; others are ignored.
+    """Records under a header with the columns id and expression, and perhaps weight; others are ignored.
 
     Raises
     ------
@@ -102,17 +104,19 @@ def _read(lines: Lines, line: Line, read: Callable[[Line], Subscription]) -> Rea
         return lines.error(line.number, problem)
     try:
         return read(line)
-    except (JsonError, IdTypeError) as error:
+    except (JsonError, IdTypeError, OptionError) as error:
         return lines.error(line.number, str(error))
 
 
 def _of_object(line: Line) -> Subscription:
     from tamis.matcher.ids import plain_id
+    from tamis.matcher.options import plain_weight
 
     found = read_object(line.text, "a subscription", per_line=True)
     if "id" not in found:
         raise JsonError(_wrong_keys(found))
-    return Subscription(line.number, plain_id(found["id"]), _source(found))
+    weight = plain_weight(found["weight"]) if "weight" in found else 0.0
+    return Subscription(line.number, plain_id(found["id"]), _source(found), weight)
 
 
 def _source(found: dict[str, Any]) -> Any:
@@ -128,7 +132,7 @@ def _source(found: dict[str, Any]) -> Any:
 
 def _wrong_keys(found: dict[str, Any]) -> str:
     keys = ", ".join(found) or "none"
-    return f"a subscription has the keys id and either expression or predicates; there are: {keys}"
+    return f"a subscription has the keys id and either expression or predicates, and may have weight; there are: {keys}"
 
 
 def _not_csv(error: csv.Error) -> str:
@@ -145,7 +149,7 @@ def _header(lines: Lines, records: Iterator[list[str]]) -> list[str]:
     if problem := not_text(",".join(names)):
         raise lines.error(1, problem)
     header = [name.strip() for name in names]
-    if header.count("id") != 1 or header.count("expression") != 1:
+    if header.count("id") != 1 or header.count("expression") != 1 or header.count("weight") > 1:
         found = f"it is {','.join(header)}" if header else "there is none"
         raise lines.error(1, f"the header must have the columns id and expression; {found}")
     return header
@@ -158,4 +162,23 @@ def _of_record(lines: Lines, line: int, header: list[str], record: list[str]) ->
         fields = f"{len(record)} fields where the header has {len(header)}"
         return lines.error(line, f"{fields}. Hint: an expression with a comma needs double quotes around it")
     identifier, text = record[header.index("id")], record[header.index("expression")]
-    return Subscription(line, identifier, text)
+    weight = record[header.index("weight")].strip() if "weight" in header else ""
+    try:
+        return Subscription(line, identifier, text, _weight(weight))
+    except OptionError as error:
+        return lines.error(line, str(error))
+
+
+def _weight(text: str) -> float:
+    """The weight that a text says; none says 0.
+
+    Raises
+    ------
+    OptionError
+    """
+    from tamis.matcher.options import plain_weight
+
+    try:
+        return plain_weight(float(text)) if text else 0.0
+    except ValueError:
+        raise OptionError(f"a weight is a finite number, not {text!r}") from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.cli.parquet_rows import ParquetRows
 from tamis.cli.subscription_lines import Read, Subscription
-from tamis.errors import ExpressionError, FileError, IdTypeError, TableError
+from tamis.errors import ExpressionError, FileError, IdTypeError, OptionError, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,10 +25,11 @@ def subscription_tables(rows: ParquetRows) -> Iterator[tuple[int, pa.Table]]:
 
     try:
         Matcher().add_table(rows.schema.empty_table())
-    except TableError as error:
+    except (TableError, OptionError) as error:
         raise FileError(str(error), path=rows.name) from None
     form = "expression" if "expression" in rows.schema.names else "predicates"
-    return rows.tables(columns=["id", form])
+    weight = ["weight"] if "weight" in rows.schema.names else []
+    return rows.tables(columns=["id", form, *weight])
 
 
 def read_rows(rows: ParquetRows) -> Iterator[Read]:
