@@ -122,3 +122,34 @@ def test_constants_that_come_in_any_order_find_room_between_others() -> None:
     moves = sum(added(labels, [value]) is not None for value in values)
     check(labels)
     assert moves <= 2
+
+
+@pytest.mark.parametrize("kind", ["names", "integers"])
+@pytest.mark.parametrize("batch", [1, 2, 30])
+def test_constants_that_close_in_from_both_sides_find_room(kind: str, batch: int) -> None:
+    labels = Labels(-(2**62), 2**62)
+    pairs = [(2**60 + number, 2**61 - number) for number in range(3_000)]
+    values: list[Any] = [value for pair in pairs for value in pair]
+    if kind == "names":
+        values = [f"k{value % 10**7:07d}" for value in values]
+    moves = sum(added(labels, values[start : start + batch]) is not None for start in range(0, len(values), batch))
+    check(labels)
+    assert moves == 0
+
+
+def test_strings_that_differ_late_or_are_prefixes_of_others_find_room() -> None:
+    labels = Labels(-(2**62), 2**62)
+    long = "x" * 50
+    texts = [
+        "",
+        long,
+        f"{long}0",
+        *(f"{long}{number:05d}" for number in range(2_000)),
+        "y",
+        "\U0010ffff",
+        "é",
+        "\ue000",
+    ]
+    moves = sum(added(labels, [text]) is not None for text in texts)
+    check(labels)
+    assert moves == 0

@@ -11,8 +11,9 @@ constants and gets the odd key just below the next one (just above the last). So
 2001, ``< 'plum'`` the interval up to 5999, and both stay right while constants are added in between. When a gap has no room
 left, all labels are to be spread anew, and whoever stored keys must follow (`Relabelling`).
 
-Constants often come in order: numbered names, dates. Halving a gap each time would fill it after some fifty of them. So what
-comes right behind (or before) the last one of a run takes the smaller a share of the gap, the longer the run is.
+Constants often come in order: numbered names, dates, ranges within ranges. Halving a gap each time would fill it after some fifty
+of them. So once a gap is not large any more, a label lies where its constant does between its neighbours: near the one to which
+it is near. What lies beyond all others is taken to be followed by more.
 
 Invariants: `constants` ascend strictly; `labels` ascend strictly, are even, and lie strictly inside the region.
 """
@@ -28,12 +29,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-# Each constant of a run takes this power of 1/2 of the gap at least: there is room for a million in a gap of 2**40.
-_LONGEST = 16
-# So many runs are known at a time.
-_MOST_RUNS = 4096
+# Each constant takes this power of 1/2 of its gap at least: there is room for a million in a gap of 2**40.
+_LEAST_SHARE = 16
+# A gap that is larger is halved: that is done sooner, and there is room for more than a run of any kind behind it.
+_ROOMY = 1 << 40
+# Where a string lies between others is told by so many bytes, behind those with which both of these begin.
+_BYTES = 8
 # Up to this many constants are inserted one by one; more are merged in a pass over all.
 _FEW = 16
+# Of more constants in one gap than this, only where the first and the last lie is looked for.
+_SOME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class Relabelling:
 class Labels:
     """The labels of the constants of one dimension, in the region ``first < label < last`` (both even)."""
 
-    __slots__ = ("_arrays", "_falling", "_label_of", "_rising", "_texts", "constants", "first", "labels", "last")
+    __slots__ = ("_arrays", "_label_of", "_texts", "constants", "first", "labels", "last")
 
     def __init__(self, first: int, last: int) -> None:
         self.first = first
@@ -103,10 +108,6 @@ class Labels:
         self._label_of: dict[Any, int] = {}
         self._arrays: dict[str, npt.NDArray[np.int64]] = {}
         self._texts: pa.Array | None = None
-        self._rising: dict[int, int] = {}
-        """The labels at which ascending runs end -> how long these are."""
-        self._falling: dict[int, int] = {}
-        """The same of descending ones."""
 
     def __len__(self) -> int:
         return len(self.constants)
@@ -167,7 +168,6 @@ class Labels:
         """Take over constants, ascending, with the labels that they had."""
         self.constants, self.labels = constants, labels
         self._label_of = dict(zip(constants, labels, strict=True))
-        self._rising, self._falling = {}, {}
         self._arrays, self._texts = {}, None
 
     def missing(self, constants: Iterable[Any]) -> list[Any]:
@@ -186,7 +186,7 @@ class Labels:
 
     def _insert(self, constant: Any) -> bool:
         at = bisect_left(self.constants, constant)
-        labels = self._spread(at, 1)
+        labels = self._spread(at, [constant])
         if not labels:
             return False
         try:
@@ -212,7 +212,7 @@ class Labels:
         while start < len(new):
             at = bisect_left(self.constants, new[start], lo=taken)
             end = bisect_left(new, self.constants[at], lo=start) if at < len(self.constants) else len(new)
-            spread = self._spread(at, end - start)
+            spread = self._spread(at, new[start:end])
             if not spread:
                 return False
             constants += self.constants[taken:at] + new[start:end]
@@ -227,34 +227,27 @@ class Labels:
             raise
         return True
 
-    def _spread(self, at: int, count: int) -> list[int]:
-        """Even labels, evenly apart, for `count` constants that come before place `at`; none when there is no room."""
+    def _spread(self, at: int, new: list[Any]) -> list[int]:
+        """Even labels for constants that come before place `at`; none when there is no room."""
         below = self.labels[at - 1] if at > 0 else self.first
         above = self.labels[at] if at < len(self.labels) else self.last
-        gap = above - below
-        rising, falling = self._rising.pop(below, 0), self._falling.pop(above, 0)
-        if self.labels and at in (0, len(self.labels)):
-            # Whatever comes at an end goes on there, as far as can be told.
-            rising, falling = (_LONGEST, 0) if at else (0, _LONGEST)
-        run = max(rising, falling)
-        room = min(gap // 2, (gap >> run) * count) if run else gap
-        step = ((room if room > 2 * (count + 1) else gap) // (count + 1)) & ~1
-        if step < 2:
-            return []
-        start = above - (count + 1) * step if falling > rising else below
-        labels = [start + step * (i + 1) for i in range(count)]
-        self._note_run(labels, rising, falling)
-        return labels
-
-    def _note_run(self, labels: list[int], rising: int, falling: int) -> None:
-        """Note that a run of so many goes on with these labels, upwards or downwards; what begins one may go on either way."""
-        for runs in (self._rising, self._falling):
-            if len(runs) >= _MOST_RUNS:
-                runs.clear()
-        if rising >= falling:
-            self._rising[labels[-1]] = min(rising + 1, _LONGEST)
-        if falling >= rising:
-            self._falling[labels[0]] = min(falling + 1, _LONGEST)
+        gap, parts = above - below, len(new) + 1
+        share = min(gap // 2, (gap >> _LEAST_SHARE) * parts) & ~1
+        if not self.labels or share < 2 * parts:
+            return _evenly(below, above, len(new))
+        if at == 0:
+            return _evenly(above - share, above, len(new))
+        if at == len(self.labels):
+            return _evenly(below, below + share, len(new))
+        if gap >= _ROOMY and len(new) <= _FEW:
+            return _evenly(below, above, len(new))
+        lower, upper = self.constants[at - 1], self.constants[at]
+        if len(new) <= _SOME:
+            return _placed(below, above, lower, new, upper)
+        low, high = _fraction(lower, new[0], upper), _fraction(lower, new[-1], upper)
+        room = max(share, int((high - low) * gap) & ~1)
+        start = below + (int((gap - room) * min(low / max(1 - (high - low), 1e-9), 1.0)) & ~1)
+        return _evenly(start, start + room, len(new))
 
     def _relabelling(self, new: list[Any]) -> Relabelling:
         constants = sorted(self.constants + new)
@@ -264,3 +257,34 @@ class Labels:
         label_of = dict(zip(constants, spread, strict=True))
         moved = np.array([label_of[constant] for constant in self.constants], np.int64)
         return Relabelling(self, constants, spread, np.array(self.labels, np.int64), moved)
+
+
+def _placed(below: int, above: int, lower: Any, new: list[Any], upper: Any) -> list[int]:
+    """Labels for some constants, each where it lies between the one before it and the upper one."""
+    labels: list[int] = []
+    for place, constant in enumerate(new):
+        room = above - below - 2 * (len(new) - place)  # Those that follow need 2 each.
+        if room < 2:
+            return []
+        least = room >> _LEAST_SHARE
+        step = int(min(max(_fraction(lower, constant, upper) * room, least), room - least)) & ~1
+        below, lower = below + max(step, 2), constant
+        labels.append(below)
+    return labels
+
+
+def _evenly(below: int, above: int, count: int) -> list[int]:
+    """So many even labels between two others, evenly apart; none when there is no room."""
+    step = ((above - below) // (count + 1)) & ~1
+    return [below + step * (i + 1) for i in range(count)] if step >= 2 else []
+
+
+def _fraction(below: Any, constant: Any, above: Any) -> float:
+    """Where a constant lies between two others: 0 at the first, 1 at the second."""
+    if isinstance(constant, str):
+        low, middle, high = (text.encode("utf-8", "surrogatepass") for text in (below, constant, above))
+        same = next((at for at, (left, right) in enumerate(zip(low, high, strict=False)) if left != right), len(low))
+        below, constant, above = (
+            int.from_bytes(text[same : same + _BYTES].ljust(_BYTES, b"\0")) for text in (low, middle, high)
+        )
+    return float((constant - below) / (above - below)) if above > below else 0.5
