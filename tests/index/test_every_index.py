@@ -17,7 +17,7 @@ from tests.index.engine_index import EngineDeltas, EngineSegments
 from tests.index.naive import RandomKeys, batch_of, matching, rows_of
 
 INDEXES: dict[str, type[Index]] = {**all_indexes(), **{index.name: index for index in (EngineDeltas, EngineSegments)}}
-pytestmark = [pytest.mark.kernels, pytest.mark.parametrize("name", sorted(INDEXES))]
+pytestmark = pytest.mark.parametrize("name", sorted(INDEXES))
 
 
 def built(name: str, clauses: list[list[Leaf]]) -> Index:
@@ -39,6 +39,7 @@ def pairs(matches: Matches) -> set[tuple[int, int]]:
     return set(found)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("seed", range(6))
 def test_finds_what_is_true_and_nothing_else(name: str, seed: int) -> None:
     keys = RandomKeys(seed)
@@ -49,6 +50,7 @@ def test_finds_what_is_true_and_nothing_else(name: str, seed: int) -> None:
     assert pairs(index.match(batch_of(events), keys.dimensions)) == matching(dict(enumerate(clauses)), events)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("seed", range(3))
 def test_inserting_and_deleting_between_matches(name: str, seed: int) -> None:
     keys, chance = RandomKeys(seed), random.Random(seed)

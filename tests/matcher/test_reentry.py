@@ -245,7 +245,7 @@ CALLS: dict[str, Callable[[Matcher], Any]] = {
 }
 
 
-ADDING_CONSTANTS = ("add another", "add and match", "add many")
+ADDING_CONSTANTS = ("add and match", "add many")
 
 
 def check_constants(matcher: Matcher, place: str) -> None:
