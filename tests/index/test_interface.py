@@ -51,6 +51,8 @@ def test_capabilities_are_listed() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(tamis.OptionError, match="the index 'scan' has no option 'max_cap'; it has none"):
         tamis.Matcher(index="scan", options={"max_cap": 3})
+    with pytest.raises(tamis.OptionError, match=r"options are a mapping of names to values, not \['max_cap'\]"):
+        tamis.Matcher(index="be-tree", options=["max_cap"])  # type: ignore[arg-type]
     with pytest.raises(tamis.OptionError, match="the index 'auto' has no option 'a'; it has none"):
         tamis.Matcher(options={"a": 3})
     assert Some.read({"size": 3, "rate": 1, "way": "b", "limit": None}, "x") == Some(

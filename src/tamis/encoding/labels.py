@@ -37,8 +37,6 @@ _ROOMY = 1 << 40
 _BYTES = 8
 # Up to this many constants are inserted one by one; more are merged in a pass over all.
 _FEW = 16
-# Of more constants in one gap than this, only where the first and the last lie is looked for.
-_SOME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,23 +229,15 @@ class Labels:
         """Even labels for constants that come before place `at`; none when there is no room."""
         below = self.labels[at - 1] if at > 0 else self.first
         above = self.labels[at] if at < len(self.labels) else self.last
+        if 0 < at < len(self.labels):
+            if above - below >= _ROOMY:
+                return _evenly(below, above, len(new))
+            return _placed(below, above, self.constants[at - 1], new, self.constants[at])
         gap, parts = above - below, len(new) + 1
         share = min(gap // 2, (gap >> _LEAST_SHARE) * parts) & ~1
         if not self.labels or share < 2 * parts:
             return _evenly(below, above, len(new))
-        if at == 0:
-            return _evenly(above - share, above, len(new))
-        if at == len(self.labels):
-            return _evenly(below, below + share, len(new))
-        if gap >= _ROOMY and len(new) <= _FEW:
-            return _evenly(below, above, len(new))
-        lower, upper = self.constants[at - 1], self.constants[at]
-        if len(new) <= _SOME:
-            return _placed(below, above, lower, new, upper)
-        low, high = _fraction(lower, new[0], upper), _fraction(lower, new[-1], upper)
-        room = max(share, int((high - low) * gap) & ~1)
-        start = below + (int((gap - room) * min(low / max(1 - (high - low), 1e-9), 1.0)) & ~1)
-        return _evenly(start, start + room, len(new))
+        return _evenly(above - share, above, len(new)) if at == 0 else _evenly(below, below + share, len(new))
 
     def _relabelling(self, new: list[Any]) -> Relabelling:
         constants = sorted(self.constants + new)

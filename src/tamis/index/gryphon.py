@@ -43,7 +43,7 @@ import numpy.typing as npt
 
 from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
 from tamis.encoding.events import EventBatch, count_holding, holds
-from tamis.encoding.kernel import lean_kernel
+from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import UP
 from tamis.encoding.predicates import Predicates, taken
@@ -283,6 +283,19 @@ def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
     return nodes, used
 
 
+@inlined
+def _equal_edge(begin: int, end: int, tests: Any, operands: Any, key: int) -> int:
+    """The edge of the test for a key, of edges whose operands ascend; `end` if there is none."""
+    last = end
+    while begin < last:
+        middle = (begin + last) >> 1
+        if operands[UP(tests[UP(middle)])] < key:
+            begin = middle + 1
+        else:
+            last = middle
+    return begin if begin < end and operands[UP(tests[UP(begin)])] == key else end
+
+
 @lean_kernel
 def _follow(
     tree: Any,
@@ -339,15 +352,9 @@ def _follow(
                 if equality_only and plain:
                     if values[UP(d)]:
                         tested += 1
-                        last = end
-                        while begin < last:
-                            middle = (begin + last) >> 1
-                            if t_lo[UP(tests[UP(middle)])] < key[UP(d)]:
-                                begin = middle + 1
-                            else:
-                                last = middle
-                        if begin < end and t_lo[UP(tests[UP(begin)])] == key[UP(d)]:
-                            stack[height] = child[begin]
+                        edge = _equal_edge(begin, end, tests, t_lo, key[UP(d)])
+                        if edge < end:
+                            stack[height] = child[edge]
                             height += 1
                 else:
                     for edge in range(begin, end):

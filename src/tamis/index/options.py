@@ -41,6 +41,8 @@ class Options:
         ------
         OptionError
         """
+        if not isinstance(given, Mapping):
+            raise OptionError(f"options are a mapping of names to values, not {shortened(given)}")
         known = {each.name: each for each in fields(cls)}
         for key, value in given.items():
             if key not in known:

@@ -26,6 +26,7 @@ something about strings, are no terms and are checked on a hit.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import Any
 
@@ -146,8 +147,9 @@ class SiftIndex(StaticIndex):
         scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
         return self._search(batch, values, scratch)
 
+    @abstractmethod
     def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
-        raise NotImplementedError
+        """Find the profiles of each event by its terms, and evaluate them."""
 
 
 # -- the key method

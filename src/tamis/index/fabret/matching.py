@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events import holds
-from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.kernel import inlined, lean_kernel, merged
 from tamis.encoding.numbers import UP
 from tamis.index import pair_map
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
@@ -220,6 +220,86 @@ def _try_all(
     return listed
 
 
+@merged
+def _satisfy(
+    v_begin: int,
+    v_end: int,
+    v_dimension: Any,
+    v_lo: Any,
+    v_hi: Any,
+    predicate_index: Any,
+    p_mode: Any,
+    p_start: Any,
+    p_lo: Any,
+    p_hi: Any,
+    head: Any,
+    single: Any,
+    scratch: Any,
+    listed: int,
+) -> tuple[int, int, int, bool]:
+    """Phase 1: set the bits of the predicates that the values of an event satisfy, and note the lists of single equalities.
+
+    Returns how many words were touched, how many lists there are, how many bits were set, and whether there are intervals, which
+    are left out.
+    """
+    exemplar, _, _, _, bits, rest, fill, following, block, absent, _, _, _ = predicate_index.bits
+    firsts, seconds, values, _ = predicate_index.points.map
+    equality = predicate_index.points.equality
+    list_begin, list_size, _, list_data, _ = predicate_index.points.lists
+    members, built, root, center, t_begin, t_end, left, right, low, high, of_low, of_high = predicate_index.trees
+    member_begin, member_size, _, member_data, _ = members
+    first, present, chosen, touched, lists, _ = scratch
+    n, hits, intervals = 0, 0, False
+    for v in range(v_begin, v_end):
+        d = v_dimension[v]
+        if d >= len(block):
+            continue
+        if present[d] == 0:
+            first[d] = v
+            if absent[d] != NONE_LEFT:
+                touched[n] = absent[d] >> 6
+                n += 1
+                bits[absent[d] >> 6] &= ~bit_of(absent[d])
+            word = block[d]
+            while word != NONE_LEFT:
+                touched[n] = word
+                n += 1
+                bits[word] = fill[word]
+                word = following[word]
+        elif chosen[d] != _INTERVAL:
+            chosen[d] = _ODD
+        present[d] += 1
+        if v_lo[v] != v_hi[v]:
+            chosen[d], intervals = _INTERVAL, True
+            continue
+        key = v_lo[v]
+        point = values[UP(pair_map.slot_of(firsts, seconds, values, d, key))]
+        if point != pair_map.FREE:
+            number = equality[UP(point)]
+            if number != NOBODY and not is_set(bits, number):
+                n = _hit(bits, rest, touched, n, 2 * number)
+                hits += 1
+                if single[number] != NO_ACCESS and head[single[number]] != NO_CLUSTER:
+                    lists[listed] = single[number]
+                    listed += 1
+                if present[d] == 1:
+                    chosen[d] = number
+            for i in range(list_begin[point], list_begin[point] + list_size[point]):
+                n = _hit(bits, rest, touched, n, list_data[UP(i)])
+            hits += list_size[point]
+        n, stabbed = _stab(
+            root[d], key, center, t_begin, t_end, left, right, low, high, of_low, of_high, bits, rest, touched, n
+        )
+        hits += stabbed
+        for m in range(member_begin[d] + built[d], member_begin[d] + member_size[d]):
+            p = exemplar[member_data[m]]
+            for k in range(p_start[p], p_start[p + 1]):
+                if p_lo[k] <= key <= p_hi[k] and p_lo[k] != p_hi[k]:
+                    n = _hit(bits, rest, touched, n, 2 * member_data[m] + p_mode[p])
+                    hits += 1
+    return n, listed, hits, intervals
+
+
 @lean_kernel
 def match(
     predicate_index: Any,
@@ -237,12 +317,7 @@ def match(
     work: Any,
 ) -> int:
     """The event matching algorithm from an event on, for `collect`."""
-    exemplar, _, references, _, bits, rest, fill, following, block, absent, _, _, totals = predicate_index.bits
-    firsts, seconds, values, _ = predicate_index.points.map
-    equality = predicate_index.points.equality
-    list_begin, list_size, _, list_data, _ = predicate_index.points.lists
-    members, built, root, center, t_begin, t_end, left, right, low, high, of_low, of_high = predicate_index.trees
-    member_begin, member_size, _, member_data, _ = members
+    exemplar, _, references, _, bits, rest, _, _, block, _, _, _, totals = predicate_index.bits
     a_firsts, a_seconds, a_values, _ = accesses.map
     _, parent, access_predicate, table, head, _, _, single, _, access_counts = accesses
     begin, room, size, columns, next_cluster, _, _, _, _, data, _, _ = clusters
@@ -252,58 +327,14 @@ def match(
     first, present, chosen, touched, lists, odd = scratch
     filled = 0
     for e in range(event, len(v_start) - 1):
-        n, listed, hits, intervals = 0, 0, 0, False
+        listed = 0
         if head[ALWAYS] != NO_CLUSTER:
             lists[0] = ALWAYS
             listed = 1
-        # Phase 1: the predicates that are satisfied.
-        for v in range(v_start[e], v_start[e + 1]):
-            d = v_dimension[v]
-            if d >= len(block):
-                continue
-            if present[d] == 0:
-                first[d] = v
-                if absent[d] != NONE_LEFT:
-                    touched[n] = absent[d] >> 6
-                    n += 1
-                    bits[absent[d] >> 6] &= ~bit_of(absent[d])
-                word = block[d]
-                while word != NONE_LEFT:
-                    touched[n] = word
-                    n += 1
-                    bits[word] = fill[word]
-                    word = following[word]
-            elif chosen[d] != _INTERVAL:
-                chosen[d] = _ODD
-            present[d] += 1
-            if v_lo[v] != v_hi[v]:
-                chosen[d], intervals = _INTERVAL, True
-                continue
-            key = v_lo[v]
-            point = values[UP(pair_map.slot_of(firsts, seconds, values, d, key))]
-            if point != pair_map.FREE:
-                number = equality[UP(point)]
-                if number != NOBODY and not is_set(bits, number):
-                    n = _hit(bits, rest, touched, n, 2 * number)
-                    hits += 1
-                    if single[number] != NO_ACCESS and head[single[number]] != NO_CLUSTER:
-                        lists[listed] = single[number]
-                        listed += 1
-                    if present[d] == 1:
-                        chosen[d] = number
-                for i in range(list_begin[point], list_begin[point] + list_size[point]):
-                    n = _hit(bits, rest, touched, n, list_data[UP(i)])
-                hits += list_size[point]
-            n, stabbed = _stab(
-                root[d], key, center, t_begin, t_end, left, right, low, high, of_low, of_high, bits, rest, touched, n
-            )
-            hits += stabbed
-            for m in range(member_begin[d] + built[d], member_begin[d] + member_size[d]):
-                p = exemplar[member_data[m]]
-                for k in range(p_start[p], p_start[p + 1]):
-                    if p_lo[k] <= key <= p_hi[k] and p_lo[k] != p_hi[k]:
-                        n = _hit(bits, rest, touched, n, 2 * member_data[m] + p_mode[p])
-                        hits += 1
+        n, listed, hits, intervals = _satisfy(
+            v_start[e], v_start[e + 1], v_dimension, v_lo, v_hi, predicate_index, p_mode, p_start, p_lo, p_hi, head,
+            single, scratch, listed,
+        )  # fmt: skip
         if intervals:
             n, listed = _evaluate_intervals(
                 totals[WORDS] * WORD, exemplar, references, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi,

@@ -38,10 +38,10 @@ from tamis.encoding.runs import run_indices
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
 from tamis.index.interface import Matches, Numbers
 from tamis.index.op_index.clauses import CnfRows, Distributed, distributed
-from tamis.index.op_index.entries import NE, OPERATORS
+from tamis.index.op_index.entries import NE
 from tamis.index.op_index.index import OpIndexOptions
 from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of
-from tamis.index.op_index.probes import ask, lower, operands_between, prepare, probes_for
+from tamis.index.op_index.probes import ask, lower, operands_between, prepare, probes_for, segment_of
 from tamis.index.op_index.runs import GrowingRuns
 
 _FEWEST_DEAD = 64
@@ -411,11 +411,7 @@ def _match(
                 attribute_word, attribute_mask, hits,
             )  # fmt: skip
             for h in range(asked):
-                v, operator = hits[h] // OPERATORS, hits[h] % OPERATORS
-                number = l_number[pivot * OPERATORS + operator]
-                listed = number * (segments + 1) + segment[v]
-                from_ = l_begin[number] + directory[UP(listed)]
-                to = l_begin[number] + directory[UP(listed + 1)]
+                v, operator, from_, to = segment_of(hits[h], pivot, l_number, l_begin, directory, segments, segment)
                 if from_ < to:
                     nodes += 1
                     low, high = operands_between(operator, lo[begin + v], hi[begin + v], least[v], most[v])

@@ -11,9 +11,9 @@ from tamis.encoding.events import count_holding, load, unload
 from tamis.encoding.kernel import lean_kernel, merged
 from tamis.encoding.numbers import UP
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
-from tamis.index.op_index.entries import NE, OPERATORS
+from tamis.index.op_index.entries import NE
 from tamis.index.op_index.lists import NO_LIST
-from tamis.index.op_index.probes import ask, lower, operands_between, prepare
+from tamis.index.op_index.probes import ask, lower, operands_between, prepare, segment_of
 
 DEAD = 1 << 30
 """The size of a subscription that was deleted: no event has so many values."""
@@ -120,11 +120,7 @@ def match_events(
                 attribute_word, attribute_mask, hits,
             )  # fmt: skip
             for h in range(asked):
-                v, operator = hits[h] // OPERATORS, hits[h] % OPERATORS
-                number = l_number[pivot * OPERATORS + operator]
-                listed = number * (segments + 1) + segment[v]
-                from_ = l_begin[number] + directory[UP(listed)]
-                to = l_begin[number] + directory[UP(listed + 1)]
+                v, operator, from_, to = segment_of(hits[h], pivot, l_number, l_begin, directory, segments, segment)
                 if from_ < to:
                     nodes += 1
                     zero, looked = _scan(

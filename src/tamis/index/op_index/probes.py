@@ -143,3 +143,14 @@ def ask(
                     word, mask = signature[UP(signed + attribute_word[v])], attribute_mask[v]
                     count += ((mask == 0) | (word & mask != 0)) & leads[v]
     return count
+
+
+@inlined
+def segment_of(
+    hit: int, pivot: int, l_number: Any, l_begin: Any, directory: Any, segments: int, segment: Any
+) -> tuple[int, int, int, int]:
+    """Of a signature that `ask` found: the place of the value in its event, the operator, and where its segment lies."""
+    v, operator = hit // OPERATORS, hit % OPERATORS
+    number = l_number[pivot * OPERATORS + operator]
+    listed = number * (segments + 1) + segment[v]
+    return v, operator, l_begin[number] + directory[UP(listed)], l_begin[number] + directory[UP(listed + 1)]

@@ -36,7 +36,8 @@ from tamis.encoding.runs import grouped
 from tamis.index.interface import Numbers
 from tamis.index.options import option
 from tamis.index.ps_tree.forest import Log
-from tamis.index.ps_tree.lists import ACCESS, PAPER, SIGNED, ListOptions, PSTreeLists
+from tamis.index.ps_tree.forest_index import PAPER
+from tamis.index.ps_tree.lists import ACCESS, SIGNED, ListOptions, PSTreeLists
 from tamis.index.ps_tree.nodes import Longs
 from tamis.index.ps_tree.signatures import Signatures
 
@@ -124,13 +125,13 @@ class PSTBloom(PSTreeLists):
         self._in = self._made_for = int(sizes.sum())
         self._stale = 0
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def _delete(self, conjunctions: Numbers) -> None:
         table = self.table.view()
         chosen, _ = self._predicates_of(table, conjunctions)
         chosen = chosen[self._role.view()[chosen] == SIGNED]
         self._stale += int(self.forest.covering(table.predicates, chosen).sum())
-        super().delete(conjunctions)
-        if self._count and 2 * self._stale > max(self._in, _FEWEST):
+        super()._delete(conjunctions)
+        if 2 * self._stale > max(self._in, _FEWEST):
             self._sign_anew()
 
     def stats(self) -> dict[str, Any]:

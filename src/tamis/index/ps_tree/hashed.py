@@ -43,23 +43,20 @@ from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.runs import run_indices
 from tamis.errors import OptionError
-from tamis.index.collecting import collect
-from tamis.index.interface import Counters, Index, Matches, Numbers
+from tamis.index.interface import Counters, Matches, Numbers
 from tamis.index.options import Options, option
 from tamis.index.ps_tree.bloom import BloomOptions, PSTBloom
 from tamis.index.ps_tree.cells import Cells
 from tamis.index.ps_tree.forest import Forest, Log
-from tamis.index.ps_tree.history import History, by_selectivity
-from tamis.index.ps_tree.lists import PAPER
+from tamis.index.ps_tree.forest_index import PAPER, ForestIndex
+from tamis.index.ps_tree.history import by_selectivity
 from tamis.index.ps_tree.meeting import key_scratch, match_cells
 from tamis.index.ps_tree.nodes import Longs
-from tamis.index.ps_tree.verifying import Scratch, scratch_for
 from tamis.index.records import Records
 
 _ABSENT = int(Mode.ABSENT)
 _MOST_DIMENSIONS = 3
 _AT_ONCE = 1 << 16
-_FEWEST_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ class HashOptions(BloomOptions):
     """A conjunction may be in so many cells when it is inserted."""
 
 
-class PSTHash(Index):
+class PSTHash(ForestIndex):
     """Conjunctions in cells."""
 
     name = "pst-hash"
@@ -82,21 +79,17 @@ class PSTHash(Index):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._keys = key_scratch()
+
+    def _clear(self) -> None:
         self._n = self.options.access_predicates
         if self._n > _MOST_DIMENSIONS:
             raise OptionError(
                 f"the option 'access_predicates' of the index {self.name!r} is at most {_MOST_DIMENSIONS}, not {self._n}"
             )
-        self.history = History()
-        self._scratch: Scratch | None = None
-        self._usual = 0.0
-        """Matches of an event, of late."""
-        self._clear()
-
-    def _clear(self) -> None:
         self.forest = Forest()
         self.cells = Cells(self._n)
-        self.small = PSTBloom(self.table, self._small_options(), self.kind_of)
+        self.small = PSTBloom(self.table, self._small_options(), self.kind_of, self.name_of)
         self.small.history = self.history
         self._records = Records()
         self._role = GrowingArray(np.uint8)
@@ -110,20 +103,10 @@ class PSTHash(Index):
 
     # -- inserting
 
-    def insert(self, conjunctions: Numbers) -> None:
-        if not len(conjunctions):
-            return
-        if 0 < self._count < len(conjunctions):
-            conjunctions = np.concatenate([self._rows(), conjunctions]).astype(np.int32)
-            self._clear()
-        self._insert(conjunctions)
-        if self.cells.entries > max(_FEWEST_ENTRIES, 4 * self.options.most_cells * self._count):
-            rows = self._rows()
-            self._clear()
-            self._insert(rows)
+    def _entered(self) -> tuple[int, int]:
+        return self.cells.entries, self.options.most_cells
 
     def _rows(self) -> Numbers:
-        """All that is in the index."""
         return np.flatnonzero(self._live.view() | self._in_small.view()).astype(np.int32)
 
     def _insert(self, conjunctions: Numbers) -> None:
@@ -197,13 +180,7 @@ class PSTHash(Index):
 
     # -- deleting
 
-    def delete(self, conjunctions: Numbers) -> None:
-        if not len(conjunctions):
-            return
-        self._count -= len(conjunctions)
-        if self._count == 0:
-            self._clear()
-            return
+    def _delete(self, conjunctions: Numbers) -> None:
         table = self.table.view()
         small = self._in_small.view()[conjunctions]
         self.small.delete(conjunctions[small])
@@ -223,14 +200,11 @@ class PSTHash(Index):
     # -- matching
 
     def observe(self, batch: EventBatch, dimensions: int) -> None:
-        self.history.observe(batch)
-        self.forest.count_anew(self.history)
+        super().observe(batch, dimensions)
         self.small.forest.count_anew(self.history)
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         events = len(batch.start) - 1
-        values = int(np.diff(batch.start).max(initial=0))
-        self._scratch = scratch_for(self._scratch, dimensions, self.forest.leaf_numbers, len(self._live), values)
         kernel = partial(
             match_cells,
             self._n,
@@ -241,12 +215,11 @@ class PSTHash(Index):
             self._records.view(),
             self.table.view(),
             batch,
-            self._scratch,
-            key_scratch(),
+            self._scratch_for(batch, dimensions),
+            self._keys,
         )
-        found = collect(batch, kernel, 1.25 * self._usual * events)
-        self._usual = len(found.event) / max(events, 1)
-        if not self.small.stats()["conjunctions"]:
+        found = self._collected(batch, kernel)
+        if not len(self.small):
             return found
         return _together(events, found, self.small.match(batch, dimensions))
 
@@ -271,7 +244,7 @@ class PSTHash(Index):
         live, small = self._live.view(), self._in_small.view()
         assert np.count_nonzero(live) + np.count_nonzero(small) == self._count
         assert not (live & small).any()
-        assert self.small.stats()["conjunctions"] == np.count_nonzero(small)
+        assert len(self.small) == np.count_nonzero(small)
         table, inside = self.table.view(), np.flatnonzero(live).astype(np.int32)
         expected: dict[tuple[int, ...], list[int]] = {}
         for key, owner in zip(*self._keys_of(table, inside), strict=True):
@@ -279,12 +252,7 @@ class PSTHash(Index):
         assert self.cells.items() == expected
         chosen = self._access_of(table, inside)
         assert np.count_nonzero(self._role.view()) == len(chosen) == self._n * len(inside)
-        counts = self.forest.covering(table.predicates, chosen)
-        counted = np.bincount(self.forest.covered(table.predicates, chosen, counts)[0], minlength=1)
-        for dimension in range(len(self.forest.view().roots)):
-            for leaf in self.forest.chain(dimension):
-                predicates = int(self.forest.view().trees.leaves.predicates[leaf])
-                assert predicates == (counted[leaf] if leaf < len(counted) else 0)
+        self._check_counters(chosen)
 
 
 def _together(events: int, left: Matches, right: Matches) -> Matches:

@@ -37,15 +37,14 @@ from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.runs import run_indices
-from tamis.index.collecting import collect
-from tamis.index.interface import Index, Matches, Numbers
+from tamis.index.interface import Matches, Numbers
 from tamis.index.options import Options, option
 from tamis.index.ps_tree.forest import Forest, Log
-from tamis.index.ps_tree.history import History, by_selectivity
+from tamis.index.ps_tree.forest_index import PAPER, ForestIndex
+from tamis.index.ps_tree.history import by_selectivity
 from tamis.index.ps_tree.matching import match_lists
 from tamis.index.ps_tree.nodes import NONE, Longs
 from tamis.index.ps_tree.signatures import Signatures
-from tamis.index.ps_tree.verifying import Scratch, scratch_for
 from tamis.index.records import Records
 from tamis.index.slabs import Slabs
 
@@ -53,12 +52,6 @@ _ABSENT = int(Mode.ABSENT)
 ACCESS, SIGNED, WIDE = 1, 2, 3
 _EVERYWHERE = 1
 _AT_ONCE = 1 << 16
-_FEWEST_ENTRIES = 1 << 16
-
-PAPER = (
-    "S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads. "
-    "PVLDB 12(3), 2018"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +62,13 @@ class ListOptions(Options):
     """An access predicate may cover so many leaves when it is inserted."""
 
 
-class PSTreeLists(Index):
+class PSTreeLists(ForestIndex):
     """Conjunctions in the lists of leaves."""
 
     name = "ps-tree"
     summary = "a tree of predicate spaces for each dimension, with a list of conjunctions in each space"
     paper = PAPER + ", sections 3.3 and 4"
     options_type: ClassVar[type[Options]] = ListOptions
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.history = History()
-        self._scratch: Scratch | None = None
-        self._usual = 0.0
-        """Matches of an event, of late."""
-        self._clear()
 
     def _clear(self) -> None:
         self.forest = Forest()
@@ -101,20 +86,11 @@ class PSTreeLists(Index):
 
     # -- inserting
 
-    def insert(self, conjunctions: Numbers) -> None:
-        if not len(conjunctions):
-            return
-        if 0 < self._count < len(conjunctions):
-            conjunctions = np.concatenate([self._rows(), conjunctions]).astype(np.int32)
-            self._clear()
-        self._insert(conjunctions)
-        if self._entries > max(_FEWEST_ENTRIES, 4 * self.options.most_leaves * self._count):
-            rows = self._rows()
-            self._clear()
-            self._insert(rows)
-
     def _rows(self) -> Numbers:
         return np.flatnonzero(self._live.view()).astype(np.int32)
+
+    def _entered(self) -> tuple[int, int]:
+        return self._entries, self.options.most_leaves
 
     def _insert(self, conjunctions: Numbers) -> None:
         table = self.table.view()
@@ -214,13 +190,7 @@ class PSTreeLists(Index):
 
     # -- deleting
 
-    def delete(self, conjunctions: Numbers) -> None:
-        if not len(conjunctions):
-            return
-        self._count -= len(conjunctions)
-        if self._count == 0:
-            self._clear()
-            return
+    def _delete(self, conjunctions: Numbers) -> None:
         table = self.table.view()
         self._live.view()[conjunctions] = False
         lists, _ = self._lists_of(table, conjunctions)
@@ -235,29 +205,20 @@ class PSTreeLists(Index):
 
     # -- matching
 
-    def observe(self, batch: EventBatch, dimensions: int) -> None:
-        self.history.observe(batch)
-        self.forest.count_anew(self.history)
-
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        events = len(batch.start) - 1
-        values = int(np.diff(batch.start).max(initial=0))
-        self._scratch = scratch_for(self._scratch, dimensions, self.forest.leaf_numbers, len(self._live), values)
         kernel = partial(
             match_lists,
             self.forest.view(),
-            self.forest.flat(events),
+            self.forest.flat(len(batch.start) - 1),
             self._lists.view(),
             self.signatures.view(),
             self._signed.view(),
             self._records.view(),
             self.table.view(),
             batch,
-            self._scratch,
+            self._scratch_for(batch, dimensions),
         )
-        found = collect(batch, kernel, 1.25 * self._usual * events)
-        self._usual = len(found.event) / max(events, 1)
-        return found
+        return self._collected(batch, kernel)
 
     # -- about it
 
@@ -292,12 +253,7 @@ class PSTreeLists(Index):
         for number in range(len(self._lists)):
             assert sorted(self._lists.values(number)[::2].tolist()) == sorted(listed.get(number, [])), number
         inserted = np.flatnonzero((role == ACCESS) | (role == SIGNED))
-        counted = np.zeros(self.forest.leaf_numbers, np.int64)
-        counts = self.forest.covering(table.predicates, inserted)
-        np.add.at(counted, self.forest.covered(table.predicates, inserted, counts)[0], 1)
-        for dimension in range(len(self.forest.view().roots)):
-            for leaf in self.forest.chain(dimension):
-                assert self.forest.view().trees.leaves.predicates[leaf] == counted[leaf]
+        self._check_counters(inserted)
         ends = {
             (int(table.predicates.dimension[p]), int(end))
             for p in inserted

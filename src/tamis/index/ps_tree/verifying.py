@@ -9,16 +9,12 @@ import numpy.typing as npt
 
 from tamis.encoding.events import count_holding
 from tamis.encoding.kernel import inlined
-from tamis.encoding.keys import KEY_MIN
-from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import UP
 from tamis.encoding.prefetch import prefetch
 from tamis.index.ps_tree.elements import INT64_ELEMENTS
 from tamis.index.ps_tree.nodes import NONE
-from tamis.index.records import ONE_INTERVAL, EventScratch, event_scratch
+from tamis.index.records import EventScratch, event_scratch, failing_plain
 
-_SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
-_HALF = 0xFFFFFFFF
 BLOCK = 256
 """So many candidates are checked together."""
 
@@ -87,34 +83,42 @@ def fetch(words: Any, place: int) -> None:
 
 
 @inlined
-def failing_plain(words: Any, at: int, size: int, key: Any) -> int:
-    """`records.failing` for a plain event. With two arrays it costs a third: others are passed by value, seven words each."""
-    for i in range(size):
-        head = words[UP(at)]
-        value = key[UP(head >> 32)]
-        if head & _HALF == ONE_INTERVAL:
-            if not words[UP(at + 1)] <= value <= words[UP(at + 2)]:
-                return i
-            at += 3
+def verify(
+    block: Any,
+    count: int,
+    by_record: bool,
+    places: Any,
+    sizes: Any,
+    words: Any,
+    key: Any,
+    table: Any,
+    v_lo: Any,
+    v_hi: Any,
+    first: Any,
+    values: Any,
+    out: Any,
+    filled: int,
+) -> tuple[int, int]:
+    """Write the candidates of a block that are true of the event behind what is filled; how much that is then, -1 if there is
+    no room, and how many predicates were evaluated. Records serve for plain events only."""
+    tested = 0
+    for i in range(count):
+        if by_record:
+            needed = sizes[UP(i)]
+            held = failing_plain(words, places[UP(i)], needed, key)
         else:
-            intervals, mode = (head & _HALF) >> 2, head & 3
-            low, high = 0, intervals
-            while low < high:  # find the first interval that ends at or behind the value
-                middle = (low + high) // 2
-                if words[UP(at + 2 * middle + 2)] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            found = low < intervals and words[UP(at + 2 * low + 1)] <= value
-            held = found if mode == _SOME else not found and (value == KEY_MIN) == (mode == _ABSENT)
-            if not held:
-                return i
-            at += 1 + 2 * intervals
-    return size
+            held, needed = _failing_any(block[UP(i)], table.start, table.predicates, v_lo, v_hi, first, values)
+        tested += min(held + 1, needed)
+        if held == needed:
+            if filled == len(out):
+                return -1, tested
+            out[UP(filled)] = block[UP(i)]
+            filled += 1
+    return filled, tested
 
 
 @inlined
-def failing_any(c: int, start: Any, predicates: Any, v_lo: Any, v_hi: Any, first: Any, values: Any) -> tuple[int, int]:
+def _failing_any(c: int, start: Any, predicates: Any, v_lo: Any, v_hi: Any, first: Any, values: Any) -> tuple[int, int]:
     """How many predicates of a conjunction are true of any event before one that is not, and how many it has.
 
     A record lacks the access predicates, which an event with several values or intervals may meet without satisfying.
