@@ -71,15 +71,10 @@ class TableLoader:
         return f"the id {identifier!r} is also that of an earlier row" if identifier in self._matcher else None
 
     def _added(self, table: pa.Table, lines: Sequence[int]) -> Iterator[FileError]:
-        """Add the rows that are right: a table that is refused is halved until a single row is."""
-        try:
-            self._matcher.add_table(table)
-        except (ExpressionError, TableError, OptionError) as error:
-            if len(lines) > 1:
-                half = len(lines) // 2
-                yield from self._added(table.slice(0, half), lines[:half])
-                yield from self._added(table.slice(half), lines[half:])
-                return
-            self._refused[table["id"][0].as_py()] = lines[0]
+        """Add the rows that are right."""
+        from tamis.matcher.adding import add_right_rows
+
+        for row, error in add_right_rows(self._matcher, table):
+            self._refused[table["id"][row].as_py()] = lines[row]
             message = wrong_expression(error) if isinstance(error, ExpressionError) else one_row(error)
-            yield self._file.error(lines[0], message)
+            yield self._file.error(lines[row], message)

@@ -1,0 +1,275 @@
+"""Building an index: subscriptions are dealt to buckets by their ids, and a task makes a segment of each bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tamis.encoding.columns import combined
+from tamis.errors import OptionError, shortened
+from tamis.language.schema import Schema
+from tamis.spark.frames import BUCKET, event_attributes, map_in_arrow, quoted, subscription_frame
+from tamis.spark.manifest import REJECTED, SAMPLES, IndexFolder, Manifest, Segment, new_name
+from tamis.spark.segment_files import ID, read_sample, write_arrow, write_segment
+from tamis.storage.replacing import replacing
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+REASON = "reason"
+"""The column of rejected rows that says what is wrong."""
+
+_PER_SHARD = 1_000_000
+_MOST_SHARDS = 10_000
+_SAMPLED = 4096
+
+
+class BuildReport(NamedTuple):
+    """What `build` did.
+
+    Attributes
+    ----------
+    version : int
+        The version that it published.
+    subscriptions : int
+        How many it has.
+    shards : int
+        How many shards they are in.
+    rejected : int
+        How many rows were not taken in.
+    rejections : DataFrame
+        Those rows, and the `reason`.
+    """
+
+    version: int
+    subscriptions: int
+    shards: int
+    rejected: int
+    rejections: DataFrame
+
+
+def build(
+    subscriptions: DataFrame,
+    path: str | os.PathLike[str],
+    shards: int | str = "auto",
+    *,
+    events: DataFrame | None = None,
+    attributes: Iterable[str] | None = None,
+    schema: Any = None,
+    seed: int = 0,
+) -> BuildReport:
+    """Build an index from subscriptions and publish it as the next version at `path`.
+
+    Parameters
+    ----------
+    subscriptions : DataFrame
+        With the columns ``id`` (string or whole number) and either ``expression`` (SQL text) or ``predicates``
+        (``array<struct<attribute: string, operator: string, values: array<V>>>``). Optional: ``weight``, which `k` of
+        `match` goes by; ``valid_from`` and ``valid_until``, between which a subscription matches, the latter excluded. All
+        other columns are kept for `carry` of `match`.
+    path : path
+        A folder that the driver and all executors see. If there is an index, it gets a new version, and running streams go
+        over to it.
+    shards : int or "auto"
+        How many files the subscriptions are dealt to, one per million by default. A task builds one in memory.
+    events : DataFrame, optional
+        Events of before: subscriptions are found by what is rare in them.
+    attributes : list of str, optional
+        The columns of `events` that are attributes; all by default, see `match`.
+    schema : Schema or mapping, optional
+        Declared attributes and kinds: a subscription that does not keep to them is rejected.
+    seed : int
+        Which events are sampled.
+
+    Raises
+    ------
+    FrameError, OptionError, SchemaError, IndexFolderError, PublishConflictError
+    """
+    given = subscription_frame(subscriptions)
+    declared = None if schema is None else Schema.of(schema).to_dict()
+    folder = IndexFolder(path)
+    spark = subscriptions.sparkSession
+    sampled = None if events is None else _sampled(events, attributes, seed)
+    buckets = _buckets(given.frame, shards)
+    folder.make()
+    sample = None
+    if sampled is not None and len(sampled):
+        sample = new_name()
+        write_arrow(folder / f"{SAMPLES}/{sample}.arrow", sampled)
+    task = BuildTask(str(folder.path), given.form, declared, sample)
+    reports = run(dealt(given.frame, buckets), task)
+    segments: list[tuple[Segment, ...]] = [()] * buckets
+    for report in reports:
+        segments[report["bucket"]] = tuple(Segment(**each) for each in report["segments"])
+    published = folder.publish(
+        Manifest(
+            version=next_version(folder),
+            published=now(),
+            id_type=given.id_type,
+            form=given.form,
+            columns={field.name: json.dumps(field.dataType.jsonValue()) for field in given.carried},
+            buckets=tuple(segments),
+            schema=declared,
+            sample=sample,
+        )
+    )
+    rejected = sum(report["rejected"] for report in reports)
+    rejections = rejected_frame(spark, folder, given.frame.schema, [report["rejected_name"] for report in reports])
+    return BuildReport(published.version, published.subscriptions, buckets, rejected, rejections)
+
+
+def next_version(folder: IndexFolder) -> int:
+    """The number of the version to publish."""
+    return max(folder.versions(), default=0) + 1
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def _sampled(events: DataFrame, attributes: Iterable[str] | None, seed: int) -> pa.Table:
+    """Some events, drawn at random from all."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    chosen = event_attributes(events, None, attributes)
+    frame = events.select(*(quoted(name) for name in chosen))
+    return frame.orderBy(F.rand(seed)).limit(_SAMPLED).toArrow()
+
+
+def _buckets(frame: DataFrame, shards: int | str) -> int:
+    if shards == "auto":
+        return max(1, -(-frame.count() // _PER_SHARD))
+    if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= _MOST_SHARDS:
+        raise OptionError(f"shards are 'auto' or a number from 1 to {_MOST_SHARDS:,}, not {shortened(shards)}")
+    return shards
+
+
+def dealt(frame: DataFrame, buckets: int) -> DataFrame:
+    """Rows with the number of their bucket, all of a bucket in one partition."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # Spark puts a row into the partition that is this very number, so that each task has one bucket; nothing relies on it.
+    numbered = frame.withColumn(BUCKET, F.pmod(F.hash(F.col(ID)), F.lit(buckets)))
+    return numbered.repartition(buckets, F.col(ID))
+
+
+def run(frame: DataFrame, task: Any) -> list[dict[str, Any]]:
+    """Have executors carry out a task that reports in JSON; the reports."""
+    return [json.loads(row.report) for row in map_in_arrow(frame, task, "report string").collect()]
+
+
+def rejected_frame(
+    spark: SparkSession, folder: IndexFolder, schema: StructType, names: Iterable[str | None]
+) -> DataFrame:
+    """Rows that tasks wrote as rejected."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    written = StructType([*schema.fields, StructField(REASON, StringType())])
+    paths = [(folder / f"{REJECTED}/{name}.parquet").as_uri() for name in names if name is not None]
+    return spark.read.schema(written).parquet(*paths) if paths else spark.createDataFrame([], written)
+
+
+@dataclass(frozen=True)
+class BuildTask:
+    """Makes a segment of each bucket that it is given the rows of."""
+
+    path: str
+    form: str
+    schema: dict[str, Any] | None
+    sample: str | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        folder = IndexFolder(self.path)
+        for bucket, rows in by_bucket(batches):
+            rejections = Rejections(rows)
+            rejections.reject_wrong_ids()
+            rows = rejections.left().sort_by(ID)  # Of subscriptions that weigh the same, the lower id comes first.
+            written = write_segment(folder, rows, self.form, self.schema, read_sample(folder, self.sample))
+            rejections.add(rows, written.refused)
+            yield reported(
+                bucket=bucket,
+                segments=[] if written.segment is None else [asdict(written.segment)],
+                rejected=len(rejections),
+                rejected_name=rejections.write(folder),
+            )
+
+
+def reported(**report: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"report": [json.dumps(report)]})
+
+
+def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """All rows of a partition, bucket by bucket."""
+    everything = list(batches)
+    if not everything:
+        return
+    table = pa.Table.from_batches(everything)
+    everything.clear()
+    numbers = combined(table[BUCKET]).to_numpy()
+    table = table.drop_columns([BUCKET])
+    for bucket in np.unique(numbers).tolist():
+        yield bucket, table.filter(pa.array(numbers == bucket)) if (numbers != bucket).any() else table
+
+
+class Rejections:
+    """The rows of a bucket that are not taken in, with the reasons."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+        self._wrong: dict[int, str] = {}
+        self._parts: list[pa.Table] = []
+
+    def __len__(self) -> int:
+        return len(self._wrong) + sum(len(part) for part in self._parts)
+
+    def reject(self, rows: Iterable[int], reason: str) -> None:
+        """Reject some of the rows that were given, unless they are rejected already."""
+        for row in rows:
+            self._wrong.setdefault(row, reason)
+
+    def reject_wrong_ids(self) -> None:
+        """Reject rows without an id, and all that share one: which of them was meant, nobody can tell."""
+        ids = combined(self._rows[ID])
+        self.reject(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)).tolist(), "id is null")
+        places = pc.rank(ids, tiebreaker="min").to_numpy()
+        _, inverse, counts = np.unique(places, return_inverse=True, return_counts=True)
+        for row in np.flatnonzero(counts[inverse] > 1).tolist():
+            self.reject([row], f"the id {ids[row].as_py()!r} is that of {counts[inverse[row]]} rows")
+
+    def left(self) -> pa.Table:
+        """The rows that are not rejected."""
+        if not self._wrong:
+            return self._rows
+        left = np.ones(len(self._rows), np.bool_)
+        left[list(self._wrong)] = False
+        return self._rows.filter(pa.array(left))
+
+    def add(self, rows: pa.Table, refused: list[tuple[int, str]]) -> None:
+        """Reject rows of another table with the same columns."""
+        if refused:
+            self._parts.append(_with_reasons(rows, dict(refused)))
+
+    def write(self, folder: IndexFolder) -> str | None:
+        """Write what was rejected, if anything; the name of the file."""
+        parts = [_with_reasons(self._rows, self._wrong), *self._parts] if self._wrong else self._parts
+        if not parts:
+            return None
+        name = new_name()
+        with replacing(str(folder / f"{REJECTED}/{name}.parquet")) as stream:
+            pq.write_table(pa.concat_tables(parts), stream)
+        return name
+
+
+def _with_reasons(rows: pa.Table, wrong: dict[int, str]) -> pa.Table:
+    taken = rows.take(pa.array(list(wrong), pa.int64()))
+    return taken.append_column(REASON, pa.array(list(wrong.values()), pa.string()))

@@ -1,0 +1,208 @@
+"""What DataFrames of subscriptions and events must look like."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.errors import FrameError, TamisError
+from tamis.spark.segment_files import ID, VALID_FROM, VALID_UNTIL, WEIGHT
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructField, StructType
+
+FORMS = ("expression", "predicates")
+"""The column that a subscription is in: SQL text, or a list of predicates."""
+BUCKET = "__tamis_bucket"
+CHANGE = "change"
+ADDED, REMOVED = "added", "removed"
+
+_MEANT = (ID, *FORMS, WEIGHT, VALID_FROM, VALID_UNTIL, CHANGE)
+"""Columns that are not carried along."""
+
+
+class SubscriptionFrame(NamedTuple):
+    """A DataFrame of subscriptions whose columns have the types that we store."""
+
+    frame: DataFrame
+    form: str
+    id_type: str
+    carried: list[StructField]
+
+
+def subscription_frame(frame: DataFrame, also: Sequence[str] = ()) -> SubscriptionFrame:
+    """Check the columns of subscriptions, and cast those that mean something.
+
+    `also` are columns that come with them and are not carried along.
+
+    Raises
+    ------
+    FrameError
+    """
+    schema = frame.schema
+    check_unique(schema)
+    forms = [name for name in FORMS if name in schema.names]
+    missing = [name for name in (ID, *also) if name not in schema.names]
+    if missing or len(forms) != 1:
+        wanted = [repr(name) for name in (ID, *also)]
+        raise FrameError(
+            f"subscriptions need the columns {', '.join(wanted)} and either 'expression' or 'predicates'; "
+            f"there are: {', '.join(schema.names) or 'none'}"
+        )
+    form = forms[0]
+    id_type = _id_type(schema[ID].dataType)
+    if form == "expression" and schema[form].dataType.simpleString() != "string":
+        raise FrameError(f"the column 'expression' is SQL text, not {schema[form].dataType.simpleString()}")
+    carried = [field for field in schema.fields if field.name not in (*_MEANT, *also)]
+    columns = [_column(ID).cast(id_type).alias(ID), _column(form)]
+    columns += [_cast(schema, name, kind) for name, kind in _TYPES.items() if name in schema.names]
+    columns += [_column(name) for name in also]
+    columns += [_column(field.name) for field in carried]
+    return SubscriptionFrame(frame.select(*columns), form, id_type, carried)
+
+
+_TYPES = {WEIGHT: "double", VALID_FROM: "timestamp", VALID_UNTIL: "timestamp"}
+
+
+def _cast(schema: StructType, name: str, kind: str) -> Column:
+    given = schema[name].dataType.simpleString()
+    if kind == "timestamp" and not given.startswith(("timestamp", "date")):
+        raise FrameError(f"the column {name!r} is a timestamp, not {given}")
+    if kind == "double" and given in ("string", "boolean", "binary"):
+        raise FrameError(f"the column {name!r} is a number, not {given}")
+    return _column(name).cast(kind).alias(name)
+
+
+def _column(name: str) -> Column:
+    """A column by its name, whatever characters that has."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    return F.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """A name as Spark takes it, where a dot would mean a field."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _id_type(kind: DataType) -> str:
+    given = kind.simpleString()
+    if given in ("string", "bigint"):
+        return given
+    if given in ("int", "smallint", "tinyint"):
+        return "bigint"
+    raise FrameError(f"the column 'id' of subscriptions is strings or whole numbers, not {given}")
+
+
+def check_unique(schema: StructType) -> None:
+    """Raise a FrameError if two columns have one name."""
+    names = schema.names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FrameError(f"two columns are called {twice[0]!r}; Hint: rename or drop one")
+
+
+def event_attributes(frame: DataFrame, event_id: str | None, attributes: Iterable[str] | None) -> list[str]:
+    """The columns of events that are matched: those that are named, or all; of one that holds all attributes, it alone.
+
+    Raises
+    ------
+    FrameError
+        When a column is not there, or of a type that has no meaning as an event's value.
+    """
+    schema = frame.schema
+    check_unique(schema)
+    asked = None if attributes is None else list(attributes)
+    for name in [*(asked or []), *([] if event_id is None else [event_id])]:
+        if name not in schema.names:
+            raise FrameError(f"events have no column {name!r}; they have: {', '.join(schema.names) or 'none'}")
+    if asked is None:
+        others = [name for name in schema.names if name != event_id]
+        asked = others if len(others) == 1 and _holds_all(schema[others[0]].dataType) else list(schema.names)
+    if not asked:
+        raise FrameError("events have no attributes. Hint: columns, a map, or a list of structs of attribute and value")
+    _try_out(schema, asked, event_id)
+    return asked
+
+
+def _holds_all(kind: DataType) -> bool:
+    """Whether a column has all attributes of an event: a map, or a list of structs."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    return isinstance(kind, MapType) or (isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType))
+
+
+def _try_out(schema: StructType, names: list[str], event_id: str | None) -> None:
+    """Match no events at all, to hear now what is wrong with the columns."""
+    from tamis.matcher.matcher import Matcher
+
+    matcher = Matcher()
+    for name in list(names):
+        table = empty_table(schema, [name])
+        if len(names) > 1:  # A column of structs that is alone would be taken for all attributes.
+            table = table.append_column(f"not {name}", pa.array([], pa.int64()))
+        try:
+            matcher.match_batch(table)
+        except TamisError as error:
+            if name == event_id and len(names) > 1:
+                names.remove(name)  # An id may be anything.
+                continue
+            raise FrameError(
+                f"the column {name!r} of events, {schema[name].dataType.simpleString()}, has no meaning as a value: {error}. "
+                "Hint: name the columns to match in `attributes`"
+            ) from None
+
+
+def empty_table(schema: StructType, names: Sequence[str]) -> pa.Table:
+    """No rows of some columns, as executors get them."""
+    return pa.schema([(name, _arrow_type(schema, name)) for name in names]).empty_table()
+
+
+def _arrow_type(schema: StructType, name: str) -> pa.DataType:
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    kind = schema[name].dataType
+    # Newer versions of Spark want to be told.
+    zone: Any = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+    try:
+        return to_arrow_type(kind, **zone)
+    except PySparkTypeError:
+        raise FrameError(f"Spark cannot hand over the column {name!r}, {kind.simpleString()}, as Arrow") from None
+
+
+def type_of(text: str) -> DataType:
+    """A type of Spark that a manifest has as JSON."""
+    from pyspark.sql.types import StructType
+
+    field = {"name": "it", "type": json.loads(text), "nullable": True, "metadata": {}}
+    return StructType.fromJson({"type": "struct", "fields": [field]})["it"].dataType
+
+
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A task that gets columns under the names that they should have."""
+
+    task: Callable[[Batches], Batches]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        return self.task(batch.rename_columns(list(self.names)) for batch in batches)
+
+
+def map_in_arrow(frame: DataFrame, task: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
+    """`DataFrame.mapInArrow`, which by itself fails for columns with a dot in their names."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = tuple(frame.columns)
+    numbered = frame.select(*(F.col(quoted(name)).alias(f"column{place}") for place, name in enumerate(names)))
+    return numbered.mapInArrow(Named(task, names), schema)

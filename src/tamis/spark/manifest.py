@@ -1,0 +1,285 @@
+"""The folder of an index: immutable files, and for every version a manifest that names those that belong to it.
+
+    INDEX/versions/000000000003.json    the manifest of version 3; the highest number is the current version
+    INDEX/segments/<name>.tamis         some subscriptions: what `Matcher.save` writes, their rows as ids
+    INDEX/segments/<name>.arrow         row by row their ids, weights, times of validity and carried columns
+    INDEX/segments/<name>.parquet       the rows as they were given, to merge segments from
+    INDEX/removed/<name>.arrow          the rows of a segment that a version leaves out
+    INDEX/samples/<name>.arrow          some events, that subscriptions are planned with
+    INDEX/rejected/<name>.parquet       rows that could not be taken in, with the reasons
+
+A version appears when its manifest does, in one step, after everything that it names is safe on disk; two that publish at the
+same time cannot both have the next number. A reader that holds a manifest therefore has a whole index, whatever is
+published meanwhile. Subscriptions are dealt to *buckets* by a hash of the id; a bucket is a list of segments.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from tamis.errors import IndexFolderError, PublishConflictError
+
+FORMAT = "tamis-index"
+FORMAT_VERSION = 1
+
+_VERSIONS = "versions"
+SEGMENTS, REMOVED, SAMPLES, REJECTED = "segments", "removed", "samples", "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Some subscriptions of a bucket, in files that never change.
+
+    Attributes
+    ----------
+    name : str
+        Of its files, without their endings.
+    rows : int
+        Subscriptions in it, those that were removed included.
+    removed : int
+        How many of them this version leaves out.
+    removed_name : str or None
+        The file that says which.
+    bytes : int
+        Of what is mapped to match.
+    """
+
+    name: str
+    rows: int
+    bytes: int
+    removed: int = 0
+    removed_name: str | None = None
+
+    @property
+    def living(self) -> int:
+        return self.rows - self.removed
+
+    @property
+    def files(self) -> list[str]:
+        """All its files, below the index's folder."""
+        own = [f"{SEGMENTS}/{self.name}.{ending}" for ending in ("tamis", "arrow", "parquet")]
+        return own if self.removed_name is None else [*own, f"{REMOVED}/{self.removed_name}.arrow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One version of an index.
+
+    Attributes
+    ----------
+    id_type : str
+        ``string`` or ``bigint``, as Spark calls them.
+    form : str
+        The column that subscriptions are given in: ``expression`` or ``predicates``.
+    columns : dict
+        The columns that are carried along: name -> type as Spark writes it.
+    schema : dict or None
+        What `tamis.Schema.to_dict` says of the declared schema.
+    sample : str or None
+        The file with some events.
+    buckets : tuple of tuple of Segment
+        By the hash of the id; within a bucket the newest last.
+    applied : dict
+        Stream of changes -> the last of its batches that is in this version.
+    """
+
+    version: int
+    published: str
+    id_type: str
+    form: str
+    columns: dict[str, str]
+    buckets: tuple[tuple[Segment, ...], ...]
+    schema: dict[str, Any] | None = None
+    sample: str | None = None
+    applied: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """All segments that have something in them."""
+        return [segment for bucket in self.buckets for segment in bucket if segment.living]
+
+    @property
+    def subscriptions(self) -> int:
+        return sum(segment.living for segment in self.segments)
+
+    @property
+    def bytes(self) -> int:
+        return sum(segment.bytes for segment in self.segments)
+
+    @property
+    def published_at(self) -> datetime:
+        return datetime.fromisoformat(self.published)
+
+    @property
+    def files(self) -> set[str]:
+        """All files that belong to this version, below the index's folder."""
+        sample = set() if self.sample is None else {f"{SAMPLES}/{self.sample}.arrow"}
+        return sample.union(*(segment.files for bucket in self.buckets for segment in bucket))
+
+    def to_json(self) -> str:
+        return json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, path: str) -> Manifest:
+        """Read a manifest; `path` is where it came from.
+
+        Raises
+        ------
+        IndexFolderError
+        """
+        try:
+            given = json.loads(text)
+            name, number = given.pop("format"), given.pop("format_version")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise IndexFolderError(f"{path} is damaged, or no manifest of an index") from None
+        if name != FORMAT or not isinstance(number, int):
+            raise IndexFolderError(f"{path} is no manifest of an index")
+        if number > FORMAT_VERSION:
+            raise IndexFolderError(
+                f"{path} has format {number}, and this Tamis reads up to {FORMAT_VERSION}. Hint: a newer Tamis"
+            )
+        try:
+            buckets = tuple(tuple(Segment(**segment) for segment in bucket) for bucket in given.pop("buckets"))
+            return cls(buckets=buckets, **given)
+        except (TypeError, KeyError):
+            raise IndexFolderError(f"{path} is damaged") from None
+
+
+class IndexFolder:
+    """The files of an index, below one folder that everybody who reads or writes it can see."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = local_path(path)
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def versions(self) -> list[int]:
+        """The numbers of all versions that are there, in order."""
+        try:
+            names = os.listdir(self.path / _VERSIONS)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise IndexFolderError(f"the index {self.path} cannot be read: {error.strerror}") from None
+        return sorted(int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit())
+
+    def manifest(self, version: int | None = None) -> Manifest:
+        """A version, by default the current one.
+
+        Raises
+        ------
+        IndexFolderError
+            When there is no index, or no such version (any more), or it is damaged.
+        """
+        there = self.versions()
+        if not there:
+            raise IndexFolderError(
+                f"there is no index at {self.path}. Hint: tamis.spark.build makes one; the folder must be one that the driver "
+                "and all executors see"
+            )
+        number = there[-1] if version is None else version
+        path = self._manifest_path(number)
+        try:
+            return Manifest.from_json(path.read_text(encoding="utf-8"), str(path))
+        except FileNotFoundError:
+            raise IndexFolderError(
+                f"the index {self.path} has no version {number}; it has: {', '.join(map(str, there))}. "
+                "Hint: old versions are collected after a while, see tamis.spark.collect_garbage"
+            ) from None
+
+    def make(self) -> None:
+        """Make the folders that files go to.
+
+        Raises
+        ------
+        IndexFolderError
+        """
+        try:
+            for name in (_VERSIONS, SEGMENTS, REMOVED, SAMPLES, REJECTED):
+                (self.path / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise IndexFolderError(f"the index {self.path} cannot be written: {error.strerror}") from None
+
+    def publish(self, manifest: Manifest) -> Manifest:
+        """Make a manifest the current version, if its number is the next; all that it names has to be on disk.
+
+        Raises
+        ------
+        PublishConflictError
+            When another has published that number.
+        """
+        target = self._manifest_path(manifest.version)
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with open(part, "x", encoding="utf-8") as stream:
+            stream.write(manifest.to_json())
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(part, target)  # Fails if it is there, where a rename would replace it.
+        except FileExistsError:
+            raise PublishConflictError(self.path, manifest.version) from None
+        finally:
+            part.unlink()
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return manifest
+
+    def forget(self, version: int) -> None:
+        """Delete a version's manifest; its files are deleted apart."""
+        self._manifest_path(version).unlink(missing_ok=True)
+
+    def files(self, before: datetime) -> list[str]:
+        """All files besides manifests that have not changed since, below the folder: younger ones may be those of a task that
+        has not reported yet."""
+        return [
+            f"{name}/{entry.name}"
+            for name in (SEGMENTS, REMOVED, SAMPLES, REJECTED)
+            for entry in os.scandir(self.path / name)
+            if entry.stat().st_mtime < before.timestamp()
+        ]
+
+    def _manifest_path(self, version: int) -> Path:
+        return self.path / _VERSIONS / f"{version:012}.json"
+
+
+def new_name() -> str:
+    """A name that no other file has."""
+    return secrets.token_hex(16)
+
+
+def local_path(path: str | os.PathLike[str]) -> Path:
+    """A path or a ``file:`` address as a path.
+
+    Raises
+    ------
+    IndexFolderError
+        For an address of another kind.
+    """
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text:
+        raise IndexFolderError(f"the path of an index is a string, not {text!r}")
+    parsed = urlparse(text)
+    if parsed.scheme == "file":
+        return Path(unquote(parsed.path))
+    if parsed.scheme and "://" in text:
+        raise IndexFolderError(
+            f"{text}: an index is memory-mapped, so it is a folder that the driver and all executors see as files "
+            f"(a local disk, NFS, or a mounted {parsed.scheme} store), not an address of {parsed.scheme}://"
+        )
+    return Path(os.path.abspath(text))
+
+
+def without_rows(segment: Segment, removed_name: str, removed: int) -> Segment:
+    """A segment of which more rows are left out."""
+    return replace(segment, removed_name=removed_name, removed=removed)

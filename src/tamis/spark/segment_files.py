@@ -1,0 +1,214 @@
+"""A segment on disk: written by the task that builds it, mapped into memory by those that match.
+
+The rows of a segment are numbered as its files have them, and these numbers are the ids of its matcher; what users call their
+subscriptions is one of the columns beside it. So matches are numbers until the last moment, and any column of a subscription
+is had by taking rows of a mapped file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import os
+import tempfile
+from collections import OrderedDict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tamis.encoding.columns import combined
+from tamis.errors import IndexFolderError
+from tamis.matcher.adding import add_right_rows
+from tamis.matcher.load import load
+from tamis.matcher.matcher import Matcher
+from tamis.spark.manifest import REMOVED, SAMPLES, SEGMENTS, IndexFolder, Segment, new_name
+from tamis.storage.replacing import replacing
+
+ID, WEIGHT, VALID_FROM, VALID_UNTIL = "id", "weight", "valid_from", "valid_until"
+"""Columns of subscriptions that mean something, besides the form."""
+
+_MOST_OPEN = 256
+"""So many segments stay mapped in a process; the least recently used one goes first."""
+
+Rows = npt.NDArray[np.int64]
+
+
+class Written(NamedTuple):
+    """What became of some rows."""
+
+    segment: Segment | None
+    """None: none of them was right."""
+    refused: list[tuple[int, str]]
+    """Rows that are not in it, and why."""
+
+
+def write_segment(
+    folder: IndexFolder, rows: pa.Table, form: str, schema: dict[str, Any] | None, sample: pa.Table | None
+) -> Written:
+    """Write a segment of rows whose ids are right and all different; `form` is the column with the subscriptions."""
+    matcher = Matcher(schema=schema)
+    if sample is not None:
+        matcher.observe(sample)
+    given = {ID: pa.array(np.arange(len(rows))), form: rows[form]}
+    if WEIGHT in rows.column_names:
+        given[WEIGHT] = rows[WEIGHT]
+    refused = [(row, _reason(error)) for row, error in add_right_rows(matcher, pa.table(given))]
+    if not len(matcher):
+        return Written(None, refused)
+    parts = matcher.stats()["index_stats"]
+    if len(parts["segments"]) > 1 or parts["delta_rows"]:
+        matcher.optimize()  # One piece is matched faster than several.
+    name = new_name()
+    matcher.save(folder / f"{SEGMENTS}/{name}.tamis")
+    if refused:
+        rows = _without_ids(rows, [row for row, _ in refused])
+    write_arrow(folder / f"{SEGMENTS}/{name}.arrow", rows.drop_columns([form]))
+    with replacing(str(folder / f"{SEGMENTS}/{name}.parquet")) as stream:
+        pq.write_table(rows, stream)
+    size = sum((folder / f"{SEGMENTS}/{name}.{ending}").stat().st_size for ending in ("tamis", "arrow"))
+    return Written(Segment(name, rows=len(matcher), bytes=size), refused)
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a row, for someone who sees its id beside it."""
+    if hasattr(error, "subscription"):
+        error.subscription = None
+    return str(error).removeprefix("row 0: ")
+
+
+def _without_ids(rows: pa.Table, numbers: list[int]) -> pa.Table:
+    """Rows of which some have no id: they are there so that the others keep their numbers, and nobody sees them."""
+    there = np.ones(len(rows), np.bool_)
+    there[numbers] = False
+    ids = pc.if_else(pa.array(there), combined(rows[ID]), pa.scalar(None, rows.schema.field(ID).type))
+    return rows.set_column(rows.column_names.index(ID), ID, ids)
+
+
+def write_arrow(path: Path, table: pa.Table) -> None:
+    """Write a table so that it can be mapped, one piece per column."""
+    with replacing(str(path)) as stream, pa.ipc.new_file(stream, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+
+
+def map_arrow(path: Path) -> pa.Table:
+    """A table that stays on disk until parts of it are read."""
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def write_removed(folder: IndexFolder, rows: Rows) -> str:
+    """Write which rows of a segment a version leaves out; the name of the file."""
+    name = new_name()
+    write_arrow(folder / f"{REMOVED}/{name}.arrow", pa.table({"row": pa.array(rows)}))
+    return name
+
+
+def removed_rows(folder: IndexFolder, segment: Segment) -> Rows:
+    """The rows of a segment that a version leaves out."""
+    if segment.removed_name is None:
+        return np.zeros(0, np.int64)
+    rows: Rows = map_arrow(folder / f"{REMOVED}/{segment.removed_name}.arrow")["row"].to_numpy()
+    return rows
+
+
+def read_sample(folder: IndexFolder, name: str | None) -> pa.Table | None:
+    """The events that subscriptions are planned with, if there are any."""
+    return None if name is None else map_arrow(folder / f"{SAMPLES}/{name}.arrow")
+
+
+def living_rows(folder: IndexFolder, segment: Segment) -> pa.Table:
+    """The rows of a segment as they were given, without those that were refused or removed."""
+    rows = pq.read_table(folder / f"{SEGMENTS}/{segment.name}.parquet", memory_map=True, partitioning=None)
+    lives = pc.is_valid(rows[ID]).to_numpy()
+    lives[removed_rows(folder, segment)] = False
+    return rows.filter(pa.array(lives))
+
+
+class OpenSegment:
+    """A segment that is mapped into memory."""
+
+    def __init__(self, folder: IndexFolder, segment: Segment) -> None:
+        path = folder / f"{SEGMENTS}/{segment.name}"
+        self.matcher = load(path.with_suffix(".tamis"))
+        self.columns = map_arrow(path.with_suffix(".arrow"))
+        for row in removed_rows(folder, segment).tolist():
+            self.matcher.remove(row)
+
+    @property
+    def expires(self) -> bool:
+        """Whether some of its subscriptions are valid for some time only."""
+        return VALID_FROM in self.columns.column_names or VALID_UNTIL in self.columns.column_names
+
+    @cached_property
+    def validity(self) -> tuple[Rows, Rows]:
+        """From when on and until when each row is valid, in microseconds."""
+        bounds = np.iinfo(np.int64)
+        return self._moments(VALID_FROM, bounds.min), self._moments(VALID_UNTIL, bounds.max)
+
+    def _moments(self, name: str, missing: int) -> Rows:
+        if name not in self.columns.column_names:
+            return np.full(len(self.columns), missing)
+        return moments_of(combined(self.columns[name]), missing)
+
+    @cached_property
+    def weights(self) -> npt.NDArray[np.float64]:
+        if WEIGHT not in self.columns.column_names:
+            return np.zeros(len(self.columns))
+        weights: npt.NDArray[np.float64] = combined(self.columns[WEIGHT]).to_numpy(zero_copy_only=False)
+        return weights
+
+    def take(self, name: str, rows: Rows | pa.Array) -> pa.Array:
+        """A column of some rows."""
+        return combined(self.columns[name]).take(rows if isinstance(rows, pa.Array) else pa.array(rows))
+
+
+def moments_of(column: pa.Array, missing: int) -> Rows:
+    """Timestamps as microseconds, another number where there is none."""
+    moments = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    rows: Rows = moments.fill_null(missing).to_numpy()
+    return rows
+
+
+_open: OrderedDict[tuple[Path, str, str | None], OpenSegment] = OrderedDict()
+"""What this process has mapped. Spark uses a worker process for many tasks."""
+
+
+def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
+    """A segment as a version has it, mapped once per process.
+
+    Raises
+    ------
+    IndexFolderError
+        When its files are not there.
+    """
+    key = (folder.path, segment.name, segment.removed_name)
+    opened = _open.get(key)
+    if opened is None:
+        if not (folder / f"{SEGMENTS}/{segment.name}.tamis").exists():
+            raise IndexFolderError(
+                f"{os.uname().nodename} does not see the segment {segment.name} of the index {folder.path}. Hint: the folder has "
+                "to be one that the driver and all executors see; or the version that is read was collected, see collect_garbage"
+            )
+        _warm_up()
+        opened = _open[key] = OpenSegment(folder, segment)
+        while len(_open) > _MOST_OPEN:
+            _open.popitem(last=False)
+    _open.move_to_end(key)
+    return opened
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Have the kernels compiled by one process of a host; the others wait, and load what it has cached."""
+    path = Path(tempfile.gettempdir(), f"tamis-{os.getuid()}.lock")
+    with open(path, "a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        matcher = Matcher()
+        matcher.add_table(pa.table({ID: [0, 1], "expression": ["a = 1 AND s = 'x'", "s LIKE '%x%' OR a > 2"]}))
+        matcher.match_batch(pa.table({"a": [1, 2], "s": ["x", None]}), threads=1)

@@ -1,0 +1,205 @@
+"""Matching a stream: every micro-batch is matched with one version of the index, and delivered once.
+
+before a batch      which version, at which moment: written beside the checkpoint, then carried out
+a batch again       after a failure Spark hands the same events over again: the same version, the same moment
+delivery            a folder per batch, that appears in one step when it is complete; one that is there is not written again
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.errors import FrameError, OptionError
+from tamis.spark.frames import event_attributes
+from tamis.spark.manifest import IndexFolder, local_path, new_name
+from tamis.spark.matching import matched
+from tamis.spark.updating import update
+from tamis.storage.replacing import replacing
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Deliver = Callable[["DataFrame", int], None]
+
+
+class BatchRecord(NamedTuple):
+    """What a micro-batch was matched with."""
+
+    batch: int
+    version: int
+    moment: int
+    """Microseconds since 1970: when subscriptions had to be valid, if events do not say when they happened."""
+
+
+def match_stream(
+    events: DataFrame,
+    index: str | os.PathLike[str],
+    event_id: str = "id",
+    *,
+    checkpoint: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    deliver: Deliver | None = None,
+    attributes: Iterable[str] | None = None,
+    keep: Iterable[str] = (),
+    carry: Iterable[str] = (),
+    k: int | None = None,
+    time: str | None = None,
+    memory: int | None = None,
+    trigger: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> StreamingQuery:
+    """Match a stream of events; every micro-batch takes the version of the index that is current when it begins.
+
+    Parameters
+    ----------
+    events : DataFrame
+        A streaming one; `event_id`, `attributes`, `keep`, `carry`, `k`, `time` and `memory` are as in `match`.
+    index : path
+        What `build` and `update` publish to. A new version is taken up without a restart.
+    checkpoint : path
+        A folder for Spark's checkpoint, and beside it a record of each batch: see `batch_records`.
+    output : path
+        A folder for the matches as Parquet: a folder ``batch=N`` for each micro-batch, so that `batch` is a column when it is
+        read. Every pair is in it once, whatever is killed and restarted.
+    deliver : callable
+        Instead: is called with the matches of a batch, a DataFrame, and the number of the batch. After a failure that may
+        be again with the same: it has to leave alone, or replace, what it wrote under this number.
+    trigger : dict, optional
+        What `DataStreamWriter.trigger` takes, such as ``{"processingTime": "1 second"}`` or ``{"availableNow": True}``.
+    name : str, optional
+        Of the query.
+
+    Raises
+    ------
+    FrameError, OptionError, IndexFolderError
+    """
+    if (output is None) == (deliver is None):
+        raise OptionError("either `output`, a folder, or `deliver`, a function, says where matches go")
+    if not events.isStreaming:
+        raise FrameError("events are no stream. Hint: tamis.spark.match takes other DataFrames")
+    folder = IndexFolder(index)
+    folder.manifest()  # What is wrong with it is said now.
+    options = {
+        "event_id": event_id,
+        "attributes": event_attributes(events, event_id, attributes),
+        "keep": list(keep),
+        "carry": list(carry),
+        "k": k,
+        "time": time,
+        "memory": memory,
+    }
+    records = local_path(checkpoint) / _RECORDS
+    records.mkdir(parents=True, exist_ok=True)
+    sink = ParquetFolders(str(local_path(output))) if output is not None else deliver
+    assert sink is not None
+    writer = events.writeStream.foreachBatch(BatchMatcher(str(folder.path), str(records), options, sink))
+    writer = writer.option("checkpointLocation", str(local_path(checkpoint)))
+    if trigger is not None:
+        writer = writer.trigger(**trigger)
+    if name is not None:
+        writer = writer.queryName(name)
+    return writer.start()
+
+
+def update_stream(
+    changes: DataFrame,
+    index: str | os.PathLike[str],
+    *,
+    checkpoint: str | os.PathLike[str],
+    order: str | None = None,
+    trigger: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> StreamingQuery:
+    """Carry out a stream of changes: each micro-batch that has any is published as a version, once, see `update`.
+
+    Raises
+    ------
+    FrameError, IndexFolderError
+    """
+    if not changes.isStreaming:
+        raise FrameError("changes are no stream. Hint: tamis.spark.update takes other DataFrames")
+    folder = IndexFolder(index)
+    folder.manifest()
+    place = str(local_path(checkpoint))
+    writer = changes.writeStream.foreachBatch(BatchUpdater(str(folder.path), place, order))
+    writer = writer.option("checkpointLocation", place)
+    if trigger is not None:
+        writer = writer.trigger(**trigger)
+    if name is not None:
+        writer = writer.queryName(name)
+    return writer.start()
+
+
+_RECORDS = "tamis-batches"
+
+
+def batch_records(checkpoint: str | os.PathLike[str]) -> list[BatchRecord]:
+    """Which version each micro-batch of a query was matched with, in order; what had begun counts too."""
+    files = sorted((local_path(checkpoint) / _RECORDS).glob("*.json"))
+    return [BatchRecord(**json.loads(file.read_text())) for file in files]
+
+
+@dataclass(frozen=True)
+class BatchMatcher:
+    """Matches micro-batches. It travels to where Spark calls it, which is another process in Spark Connect."""
+
+    path: str
+    records: str
+    options: dict[str, Any]
+    deliver: Any
+
+    def __call__(self, events: DataFrame, batch: int) -> None:
+        folder = IndexFolder(self.path)
+        record = self._recorded(folder, batch)
+        manifest = folder.manifest(record.version)
+        self.deliver(matched(events, folder, manifest, counts=False, moment=record.moment, **self.options), batch)
+
+    def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
+        """What this batch is matched with: as when it began, if it has begun before."""
+        path = Path(self.records, f"{batch:012}.json")
+        if path.exists():
+            return BatchRecord(**json.loads(path.read_text()))
+        record = BatchRecord(batch, folder.versions()[-1], int(datetime.now(UTC).timestamp() * 1_000_000))
+        with replacing(str(path)) as stream:
+            stream.write(json.dumps(record._asdict()).encode())
+        return record
+
+
+@dataclass(frozen=True)
+class BatchUpdater:
+    """Carries out micro-batches of changes."""
+
+    path: str
+    source: str
+    order: str | None
+
+    def __call__(self, changes: DataFrame, batch: int) -> None:
+        if not changes.isEmpty():
+            update(self.path, changes, order=self.order, source=self.source, batch=batch)
+
+
+@dataclass(frozen=True)
+class ParquetFolders:
+    """Writes each batch to a folder of its own, which is there as a whole or not at all."""
+
+    path: str
+
+    def __call__(self, matches: DataFrame, batch: int) -> None:
+        folder = Path(self.path)
+        target = folder / f"batch={batch}"
+        if target.exists():
+            return  # It was delivered, and Spark was stopped before it had noted that.
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in folder.glob(f".batch={batch}.*"):
+            shutil.rmtree(part, ignore_errors=True)
+        part = folder / f".batch={batch}.{new_name()}"
+        matches.write.parquet(str(part))
+        os.rename(part, target)

@@ -1,0 +1,310 @@
+"""Changing an index: only the buckets that changes fall into get new files, and most of them small ones.
+
+A task has the changes of one bucket. It writes what is added as a small segment, and for older segments the rows that are gone.
+Segments that are not much larger than what is added are merged with it, and those of which much is gone are written anew: a
+bucket keeps few segments, each some times larger than the next, and a subscription is rewritten as often as there are sizes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.encoding.columns import combined
+from tamis.errors import FrameError, OptionError
+from tamis.spark.building import (
+    Rejections,
+    by_bucket,
+    dealt,
+    now,
+    rejected_frame,
+    reported,
+    run,
+)
+from tamis.spark.frames import ADDED, CHANGE, FORMS, REMOVED, SubscriptionFrame, subscription_frame, type_of
+from tamis.spark.manifest import SEGMENTS, IndexFolder, Manifest, Segment, without_rows
+from tamis.spark.segment_files import (
+    ID,
+    WEIGHT,
+    Rows,
+    living_rows,
+    map_arrow,
+    read_sample,
+    removed_rows,
+    write_removed,
+    write_segment,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TIER = 2
+"""A segment is merged with what is added and with smaller ones if it is at most so many times as large."""
+_MOST_GONE = 0.2
+"""A segment of which more is gone is written anew."""
+
+
+class UpdateReport(NamedTuple):
+    """What `update` did.
+
+    Attributes
+    ----------
+    version : int
+        The current version now; a new one, if anything changed.
+    added, replaced, removed : int
+        Subscriptions that are new, that have changed, that are gone.
+    rejected : int
+        How many changes were not carried out.
+    rejections : DataFrame
+        Those changes, and the `reason`.
+    """
+
+    version: int
+    added: int
+    replaced: int
+    removed: int
+    rejected: int
+    rejections: DataFrame
+
+
+def update(
+    path: str | os.PathLike[str],
+    changes: DataFrame,
+    *,
+    order: str | None = None,
+    source: str | None = None,
+    batch: int | None = None,
+) -> UpdateReport:
+    """Change an index and publish the result as its next version: all changes that are right, or none.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the index.
+    changes : DataFrame
+        Columns as `build` took them, and ``change``: ``added`` or ``removed``. What is added under an id that is there takes
+        the place of the old one, also where the change that removes that comes along; a wrong one leaves the old one as it
+        is. What is removed needs the id only.
+    order : str, optional
+        A column that says which change of an id is the last one: only that counts. Without it, two additions with one id are
+        rejected.
+    source, batch : str and int, optional
+        A name for the stream that changes come from, and the number of this batch: what was carried out is not again.
+
+    Raises
+    ------
+    FrameError, OptionError, IndexFolderError, PublishConflictError
+    """
+    if (source is None) != (batch is None):
+        raise OptionError("`source` and `batch` go together: which stream, and which of its batches")
+    folder = IndexFolder(path)
+    manifest = folder.manifest()
+    given = _changes_frame(changes, manifest, order)
+    spark = changes.sparkSession
+    if source is not None and batch is not None and manifest.applied.get(source, -1) >= batch:
+        return UpdateReport(manifest.version, 0, 0, 0, 0, rejected_frame(spark, folder, given.frame.schema, []))
+    task = UpdateTask(str(folder.path), manifest, order)
+    reports = run(dealt(given.frame, len(manifest.buckets)), task)
+    buckets = list(manifest.buckets)
+    for report in reports:
+        buckets[report["bucket"]] = tuple(Segment(**segment) for segment in report["segments"])
+    version = manifest.version
+    applied = manifest.applied if source is None or batch is None else {**manifest.applied, source: batch}
+    if tuple(buckets) != manifest.buckets or applied != manifest.applied:
+        version += 1
+        folder.publish(replace(manifest, version=version, published=now(), buckets=tuple(buckets), applied=applied))
+    sums = {name: sum(report[name] for report in reports) for name in ("added", "replaced", "removed", "rejected")}
+    names = [report["rejected_name"] for report in reports]
+    return UpdateReport(version, **sums, rejections=rejected_frame(spark, folder, given.frame.schema, names))
+
+
+def _changes_frame(changes: DataFrame, manifest: Manifest, order: str | None) -> SubscriptionFrame:
+    """Changes with the columns that the index was built with."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if not set(FORMS) & set(changes.columns):
+        changes = changes.withColumn(manifest.form, F.lit(None).cast("string"))
+    given = subscription_frame(changes, [CHANGE] if order is None else [CHANGE, order])
+    if given.form != manifest.form:
+        raise FrameError(
+            f"the subscriptions of the index are in the column {manifest.form!r}, those of the changes in {given.form!r}"
+        )
+    if given.id_type != manifest.id_type:
+        raise FrameError(f"the ids of the index are {manifest.id_type}, those of the changes {given.id_type}")
+    types = {field.name: field.dataType for field in given.carried}
+    for name, kind in types.items():
+        if name not in manifest.columns:
+            known = ", ".join(manifest.columns) or "none"
+            raise FrameError(f"the index carries no column {name!r}; it carries: {known}. Hint: drop it")
+        stored = type_of(manifest.columns[name])
+        if kind != stored:
+            raise FrameError(f"the column {name!r} of the index is {stored.simpleString()}, not {kind.simpleString()}")
+    missing = [name for name in manifest.columns if name not in types]
+    nothing = [F.lit(None).cast(type_of(manifest.columns[name])).alias(name) for name in missing]
+    return given._replace(frame=given.frame.select("*", *nothing))
+
+
+@dataclass(frozen=True)
+class UpdateTask:
+    """Carries out the changes of each bucket that it is given."""
+
+    path: str
+    manifest: Manifest
+    order: str | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, changes in by_bucket(batches):
+            bucket = Bucket(IndexFolder(self.path), self.manifest, self.manifest.buckets[number])
+            yield reported(bucket=number, **bucket.changed(changes, self.order))
+
+
+class Bucket:
+    """The segments of a bucket, and what becomes of them."""
+
+    def __init__(self, folder: IndexFolder, manifest: Manifest, segments: tuple[Segment, ...]) -> None:
+        self._folder = folder
+        self._manifest = manifest
+        self._segments = segments
+
+    def changed(self, changes: pa.Table, order: str | None) -> dict[str, Any]:
+        """Carry out changes: the segments from then on, and how many changes there were of each kind."""
+        if order is not None:
+            changes = _last_changes(changes, order)
+        rejections = Rejections(changes)
+        _reject_unclear(rejections, changes)
+        clear = rejections.left()
+        is_added = pc.equal(clear[CHANGE], ADDED)
+        added = clear.filter(is_added).sort_by(ID)
+        fresh, refused = self._written(added.drop_columns([CHANGE] if order is None else [CHANGE, order]))
+        rejections.add(added, refused)
+        if refused:
+            added = added.take(pa.array(np.setdiff1d(np.arange(len(added)), [row for row, _ in refused])))
+        # Whoever comes anew is not removed as well, and whose new form is wrong keeps the old one.
+        named = pc.is_in(clear[ID], combined(clear.filter(is_added)[ID]))
+        removed = clear.filter(pc.and_(pc.invert(is_added), pc.invert(named)))
+        found = [self._found(segment, added) for segment in self._segments]
+        gone = [self._found(segment, removed) for segment in self._segments]
+        known = pa.concat_arrays([removed[ID].combine_chunks().slice(0, 0), *(ids for _, ids in gone)])
+        unknown = np.flatnonzero(pc.invert(pc.is_in(combined(removed[ID]), known)).to_numpy(zero_copy_only=False))
+        rejections.add(removed, [(row, "no subscription has this id") for row in unknown.tolist()])
+        left = [
+            self._without(segment, np.concatenate([rows, more]))
+            for segment, (rows, _), (more, _) in zip(self._segments, found, gone, strict=True)
+        ]
+        replaced = sum(len(rows) for rows, _ in found)
+        return {
+            "segments": [asdict(segment) for segment in self._merged(left, fresh)],
+            "added": len(added) - replaced,
+            "replaced": replaced,
+            "removed": sum(len(rows) for rows, _ in gone),
+            "rejected": len(rejections),
+            "rejected_name": rejections.write(self._folder),
+        }
+
+    def _written(self, rows: pa.Table) -> tuple[Segment | None, list[tuple[int, str]]]:
+        if not len(rows):
+            return None, []
+        manifest = self._manifest
+        sample = read_sample(self._folder, manifest.sample)
+        return write_segment(self._folder, rows, manifest.form, manifest.schema, sample)
+
+    def _found(self, segment: Segment, changes: pa.Table) -> tuple[Rows, pa.Array]:
+        """The living rows of a segment whose ids are those of some changes, and these ids."""
+        ids = combined(map_arrow(self._folder / f"{SEGMENTS}/{segment.name}.arrow")[ID])
+        is_there = pc.is_in(ids, combined(changes[ID])).to_numpy(zero_copy_only=False)
+        is_there &= ids.is_valid().to_numpy(zero_copy_only=False)
+        is_there[removed_rows(self._folder, segment)] = False
+        rows = np.flatnonzero(is_there)
+        return rows, ids.take(pa.array(rows))
+
+    def _without(self, segment: Segment, rows: Rows) -> Segment:
+        if not len(rows):
+            return segment
+        gone = np.union1d(removed_rows(self._folder, segment), rows)
+        return without_rows(segment, write_removed(self._folder, gone), len(gone))
+
+    def _merged(self, segments: list[Segment], fresh: Segment | None) -> list[Segment]:
+        """The segments of the bucket, those that are worth it written anew as one."""
+        total = 0 if fresh is None else fresh.rows
+        chosen = [] if fresh is None else [fresh]
+        kept = []
+        for segment in sorted(segments, key=lambda segment: segment.living):
+            if segment.living <= _TIER * total or segment.removed > _MOST_GONE * segment.rows:
+                chosen.append(segment)
+                total += segment.living
+            else:
+                kept.append(segment)
+        if len(chosen) == 1 and not chosen[0].removed:
+            return [*kept, *chosen]
+        living = [living_rows(self._folder, segment) for segment in chosen if segment.living]
+        if not living:
+            return kept
+        rows = pa.concat_tables(living, promote_options="default").sort_by(ID)
+        if WEIGHT in rows.column_names:  # which some of them may not have had
+            place = rows.column_names.index(WEIGHT)
+            rows = rows.set_column(place, WEIGHT, rows[WEIGHT].fill_null(0.0))
+        merged, refused = self._written(rows)
+        if refused:
+            raise AssertionError(f"a subscription was taken in before and is refused now: {refused[0][1]}")
+        return kept if merged is None else [*kept, merged]
+
+
+def _last_changes(changes: pa.Table, order: str) -> pa.Table:
+    """The last change of each id; several, if they are last together."""
+    ids, places = changes[ID].to_pylist(), changes[order].to_pylist()
+    last: dict[Any, Any] = {}
+    for identifier, place in zip(ids, places, strict=True):
+        if place is not None and (identifier not in last or place > last[identifier]):
+            last[identifier] = place
+    return changes.filter(
+        pa.array([place == last.get(each) for each, place in zip(ids, places, strict=True)], pa.bool_())
+    )
+
+
+def _reject_unclear(rejections: Rejections, changes: pa.Table) -> None:
+    """Reject what names no change or no id, and additions with one id of which nobody can tell which is meant."""
+    rows_of: dict[Any, list[int]] = {}
+    for row, (identifier, word) in enumerate(zip(changes[ID].to_pylist(), changes[CHANGE].to_pylist(), strict=True)):
+        if identifier is None:
+            rejections.reject([row], "id is null")
+        elif word == ADDED:
+            rows_of.setdefault(identifier, []).append(row)
+        elif word != REMOVED:
+            rejections.reject([row], f"the change is {ADDED!r} or {REMOVED!r}, not {word!r}")
+    for identifier, rows in rows_of.items():
+        if len(rows) > 1:
+            rejections.reject(rows, f"the id {identifier!r} is added {len(rows)} times")
+
+
+def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(days=1)) -> int:
+    """Delete versions that were current last longer ago than `retain`, and all files that no version needs; how many files.
+
+    The current version stays. Whoever may still read an old one (a job that runs, a stream that repeats a batch) needs it: let
+    `retain` be longer than that takes.
+
+    Raises
+    ------
+    IndexFolderError
+    """
+    folder = IndexFolder(path)
+    before = datetime.now(UTC) - retain
+    manifests = [folder.manifest(version) for version in folder.versions()]
+    old = [manifest for manifest, next_one in itertools.pairwise(manifests) if next_one.published_at < before]
+    kept = {name for manifest in manifests if manifest not in old for name in manifest.files}
+    deleted = 0
+    for manifest in old:
+        folder.forget(manifest.version)
+        deleted += 1
+    for name in folder.files(before):
+        if name not in kept:
+            (folder / name).unlink(missing_ok=True)
+            deleted += 1
+    return deleted

@@ -1,0 +1,36 @@
+"""Events and subscriptions as DataFrames, and what a matcher says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import tamis
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+Pairs = set[tuple[Any, Any]]
+
+
+def pairs(rows: Iterable[Row]) -> Pairs:
+    """The first two columns of all rows, none of which may be there twice."""
+    listed = [(row[0], row[1]) for row in rows]
+    assert len(set(listed)) == len(listed), "a pair is there twice"
+    return set(listed)
+
+
+def expected(subscriptions: pa.Table, events: pa.Table, ids: list[Any]) -> Pairs:
+    """The pairs that a matcher finds."""
+    matcher = tamis.Matcher()
+    matcher.add_table(subscriptions)
+    found = matcher.match_batch(events).to_pylist()
+    return {(ids[match["event"]], match["subscription"]) for match in found}
+
+
+def frame(spark: SparkSession, rows: list[dict[str, Any]], schema: str) -> DataFrame:
+    """A DataFrame of rows, of which some may lack columns."""
+    names = [part.split()[0] for part in schema.split(", ")]
+    return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], schema)

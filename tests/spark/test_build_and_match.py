@@ -1,0 +1,257 @@
+"""An index is built by Spark, and events are matched with it, whatever form they come in."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import tamis
+import tamis.spark
+from tamis.workload import generate, preset
+from tests.differential.attributes import event_table
+from tests.differential.comparison import random_batch
+from tests.spark.frames import expected, frame, pairs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BOOKS: list[dict[str, Any]] = [
+    {"id": "ann", "expression": "price < 20 AND genre = 'crime'", "weight": 1.0, "tag": "a"},
+    {"id": "bob", "expression": "price BETWEEN 10 AND 40", "weight": 3.0, "tag": "b"},
+    {"id": "cid", "expression": "title LIKE '%Sea%' OR signed", "weight": 2.0, "tag": None},
+    {"id": "dan", "expression": "author.born < 1900", "weight": 3.0, "tag": "d"},
+]
+SCHEMA = "id string, expression string, weight double, tag string"
+
+
+@pytest.fixture(scope="module")
+def books(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("books") / "index")
+    report = tamis.spark.build(frame(spark, BOOKS, SCHEMA), path, shards=3)
+    assert (report.version, report.subscriptions, report.shards, report.rejected) == (1, 4, 3, 0)
+    assert report.rejections.collect() == []
+    return path
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession) -> DataFrame:
+    rows = [
+        (1, 12, "crime", "The Sea", False, (1890,), "x"),
+        (2, 35, "poetry", "Sand", True, (1950,), "y"),
+        (3, None, "crime", None, None, None, "z"),
+        (4, 100, "crime", "Ice", False, (1850,), "x"),
+    ]
+    schema = "number int, price int, genre string, title string, signed boolean, author struct<born: int>, shop string"
+    return spark.createDataFrame(rows, schema)
+
+
+PAIRS = {(1, "ann"), (1, "bob"), (1, "cid"), (1, "dan"), (2, "bob"), (2, "cid"), (4, "dan")}
+
+
+def test_columns_and_nested_structs(events: DataFrame, books: str) -> None:
+    found = tamis.spark.match(events, books, event_id="number")
+    assert found.columns == ["number", "subscription"]
+    assert [field.dataType.simpleString() for field in found.schema] == ["int", "string"]
+    assert pairs(found.collect()) == PAIRS
+
+
+def test_columns_of_both_sides(events: DataFrame, books: str) -> None:
+    found = tamis.spark.match(events, books, event_id="number", keep=["shop", "author"], carry=["tag"])
+    assert found.columns == ["number", "subscription", "shop", "author", "tag"]
+    row = next(row for row in found.collect() if (row.number, row.subscription) == (4, "dan"))
+    assert (row.shop, row.author.born, row.tag) == ("x", 1850, "d")
+    assert {row.tag for row in found.collect() if row.subscription == "cid"} == {None}
+
+
+def test_the_heaviest(events: DataFrame, books: str) -> None:
+    best = {(1, "bob"), (1, "dan"), (2, "bob"), (2, "cid"), (4, "dan")}
+    assert pairs(tamis.spark.match(events, books, "number", k=2).collect()) == best
+    assert pairs(tamis.spark.match(events, books, "number", k=1).collect()) == {(1, "bob"), (2, "bob"), (4, "dan")}
+
+
+def test_counts(events: DataFrame, books: str) -> None:
+    found = tamis.spark.match(events, books, "number", counts=True, carry=["tag"])
+    assert found.columns == ["subscription", "matches", "tag"]
+    assert {tuple(row) for row in found.collect()} == {
+        ("ann", 1, "a"),
+        ("bob", 2, "b"),
+        ("cid", 2, None),
+        ("dan", 2, "d"),
+    }
+    best = tamis.spark.match(events, books, "number", counts=True, k=1)
+    assert {tuple(row) for row in best.collect()} == {("bob", 2), ("dan", 1)}
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 2}, {"counts": True}])
+def test_an_index_that_does_not_fit_is_met_in_groups(events: DataFrame, books: str, options: dict[str, Any]) -> None:
+    whole = tamis.spark.match(events, books, "number", keep=[] if "counts" in options else ["shop"], **options)
+    grouped = tamis.spark.match(
+        events, books, "number", keep=[] if "counts" in options else ["shop"], memory=1, **options
+    )
+    assert grouped.columns == whole.columns
+    assert sorted(map(tuple, grouped.collect())) == sorted(map(tuple, whole.collect()))
+
+
+def test_maps_and_lists_of_structs(spark: SparkSession, books: str) -> None:
+    maps = [(1, {"price": "12", "genre": "crime", "title": "The Sea"}), (2, {"genre": "x"}), (3, None)]
+    found = tamis.spark.match(spark.createDataFrame(maps, "id long, attributes map<string, string>"), books)
+    assert pairs(found.collect()) == {(1, "cid")}  # a price that is a string is no number
+    numbers = spark.createDataFrame([(1, {"price": 12}), (2, {})], "id long, attributes map<string, int>")
+    assert pairs(tamis.spark.match(numbers, books).collect()) == {(1, "bob")}
+    lists = spark.createDataFrame(
+        [(7, [("price", 12), ("price", 50)]), (8, [])], "id long, entries array<struct<attribute: string, value: int>>"
+    )
+    assert pairs(tamis.spark.match(lists, books).collect()) == {(7, "bob")}
+
+
+def test_subscriptions_without_an_index(spark: SparkSession, events: DataFrame) -> None:
+    subscriptions = frame(spark, BOOKS, SCHEMA)
+    assert pairs(tamis.spark.match(events, subscriptions, "number").collect()) == PAIRS
+    wrong = frame(spark, [*BOOKS, {"id": "eve", "expression": "price <"}], SCHEMA)
+    with pytest.raises(
+        tamis.FrameError, match=r"(?s)1 subscriptions are wrong, such as 'eve': .*Hint: tamis.spark.build"
+    ):
+        tamis.spark.match(events, wrong, "number")
+
+
+def test_an_event_id_may_repeat_and_may_be_of_any_type(spark: SparkSession, books: str) -> None:
+    rows = [(bytearray(b"a"), 15), (bytearray(b"a"), 25)]
+    found = tamis.spark.match(spark.createDataFrame(rows, "key binary, price int"), books, "key")
+    assert sorted((bytes(row.key), row.subscription) for row in found.collect()) == [(b"a", "bob"), (b"a", "bob")]
+
+
+def test_the_id_is_an_attribute_too(spark: SparkSession, tmp_path: Path) -> None:
+    tamis.spark.build(frame(spark, [{"id": 1, "expression": "id > 5"}], "id int, expression string"), tmp_path)
+    found = tamis.spark.match(spark.range(8), tmp_path)
+    assert pairs(found.collect()) == {(6, 1), (7, 1)}
+    assert found.schema["subscription"].dataType.simpleString() == "bigint"
+
+
+def test_wrong_subscriptions_are_handed_back_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        *BOOKS,
+        {"id": "eve", "expression": "price <", "tag": "e"},
+        {"id": None, "expression": "price < 1"},
+        {"id": "fay", "expression": "a = 1"},
+        {"id": "fay", "expression": "a = 2"},
+        {"id": "gus", "expression": None},
+        {"id": "hal", "expression": "price = ANY (SELECT price FROM history)", "weight": 0.0},
+        {"id": "ida", "expression": "a = 1", "weight": float("nan")},
+    ]
+    rows = [{"weight": 0.0, **row} for row in rows]
+    report = tamis.spark.build(frame(spark, rows, SCHEMA), tmp_path, shards=2)
+    assert (report.subscriptions, report.rejected) == (4, 7)
+    reasons = [(row.id, row.reason, row.tag) for row in report.rejections.collect()]
+    assert sorted(str(identifier) for identifier, _, _ in reasons) == ["None", "eve", "fay", "fay", "gus", "hal", "ida"]
+    by_id = {identifier: (reason, tag) for identifier, reason, tag in reasons}
+    assert by_id["fay"] == ("the id 'fay' is that of 2 rows", None)
+    assert by_id[None][0] == "id is null"
+    assert by_id["eve"][1] == "e"
+    assert "line 1, column" in by_id["eve"][0]
+    assert "null" in by_id["gus"][0]
+    assert "weight" in by_id["ida"][0]
+    found = tamis.spark.match(spark.createDataFrame([(1, 12)], "id int, price int"), tmp_path)
+    assert pairs(found.collect()) == {(1, "bob")}
+
+
+def test_nothing_but_wrong_subscriptions_is_an_empty_index(spark: SparkSession, tmp_path: Path) -> None:
+    report = tamis.spark.build(frame(spark, [{"id": "a", "expression": "("}], SCHEMA), tmp_path)
+    assert (report.subscriptions, report.rejected) == (0, 1)
+    found = tamis.spark.match(spark.range(3), tmp_path)
+    assert found.collect() == []
+    assert tamis.spark.match(spark.range(3), tmp_path, counts=True).collect() == []
+
+
+def test_validity(spark: SparkSession, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": "always", "expression": "a = 1", "weight": 1.0},
+        {"id": "from", "expression": "a = 1", "weight": 2.0, "valid_from": datetime(2026, 1, 2)},
+        {"id": "until", "expression": "a = 1", "weight": 3.0, "valid_until": datetime(2026, 1, 2)},
+        {
+            "id": "between",
+            "expression": "a = 1",
+            "weight": 4.0,
+            "valid_from": datetime(2026, 1, 1),
+            "valid_until": datetime(2026, 1, 3),
+        },
+    ]
+    schema = "id string, expression string, weight double, valid_from timestamp, valid_until timestamp"
+    tamis.spark.build(frame(spark, rows, schema), tmp_path, shards=2)
+    days = [(0, datetime(2025, 12, 31)), (1, datetime(2026, 1, 1)), (2, datetime(2026, 1, 2)), (9, None)]
+    events = spark.createDataFrame([(number, 1, when) for number, when in days], "id int, a int, happened timestamp")
+    found = tamis.spark.match(events, tmp_path, time="happened", attributes=["a"])
+    assert pairs(found.collect()) == {
+        (0, "always"), (0, "until"),
+        (1, "always"), (1, "until"), (1, "between"),
+        (2, "always"), (2, "from"), (2, "between"),
+        (9, "always"),
+    }  # fmt: skip
+    best = tamis.spark.match(events, tmp_path, time="happened", attributes=["a"], k=1)
+    assert pairs(best.collect()) == {(0, "until"), (1, "between"), (2, "between"), (9, "always")}
+    now = tamis.spark.match(events.where("id = 0"), tmp_path, attributes=["a"])
+    assert pairs(now.collect()) == {(0, "always"), (0, "from")}
+
+
+def test_statistics_of_events_of_before_plan_the_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
+    subscriptions = [{"id": number, "expression": f"a = {number % 2} AND b = {number}"} for number in range(200)]
+    before = spark.range(3000).selectExpr("id", "cast(id % 2 AS int) AS a", "cast(0 AS int) AS b")
+    schema = "id int, expression string"
+    tamis.spark.build(frame(spark, subscriptions, schema), tmp_path, events=before, attributes=["a", "b"])
+    (segment,) = tmp_path.glob("segments/*.tamis")
+    assert "b = " in str(tamis.load(segment).plan(1))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_kind_of_value_and_operator(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    batch = random_batch(seed, expressions=100, events=60)
+    table = event_table(batch.events)
+    subscriptions = pa.table({"id": pa.array(range(100)), "expression": list(map(str, batch.expressions))})
+    events = spark.createDataFrame(table.append_column("event id", pa.array(range(60))))
+    report = tamis.spark.build(spark.createDataFrame(subscriptions), tmp_path, shards=2, events=events)
+    assert report.rejected == 0
+    found = tamis.spark.match(events.repartition(3), tmp_path, "event id", attributes=table.column_names)
+    truth = expected(subscriptions, table, list(range(60)))
+    assert len(truth) > 500
+    assert pairs(found.collect()) == truth
+
+
+@pytest.mark.parametrize("shape", ["dense", "sparse", "zipf", "range", "ads", "alerts", "detection"])
+def test_every_workload(spark: SparkSession, tmp_path: Path, shape: str) -> None:
+    workload = generate(preset(shape, subscriptions=400))
+    subscriptions, events = workload.subscriptions(), workload.events(50)
+    frame_of_events = spark.createDataFrame(events.append_column("event id", pa.array(range(len(events)))))
+    tamis.spark.build(spark.createDataFrame(subscriptions), tmp_path, shards=2)
+    found = tamis.spark.match(frame_of_events, tmp_path, "event id")
+    assert pairs(found.collect()) == expected(subscriptions, events, list(range(len(events))))
+
+
+def test_what_is_wrong_with_frames_is_said_at_once(
+    spark: SparkSession, events: DataFrame, books: str, tmp_path: Path
+) -> None:
+    def refused(message: str, call: Any) -> None:
+        with pytest.raises((tamis.FrameError, tamis.OptionError, tamis.IndexFolderError), match=message):
+            call()
+
+    match, build = tamis.spark.match, tamis.spark.build
+    refused("events have no column 'id'; they have: number, price", lambda: match(events, books))
+    refused("have no column 'size'", lambda: match(events, books, "number", attributes=["size"]))
+    refused("have no column 'size'", lambda: match(events, books, "number", keep=["size"]))
+    refused(r"`keep` is a list of columns. Hint: keep=\['shop'\]", lambda: match(events, books, "number", keep="shop"))
+    refused("no column 'owner' to carry; they have: tag", lambda: match(events, books, "number", carry=["owner"]))
+    refused("k is", lambda: match(events, books, "number", k=0))
+    refused("there is no index at", lambda: match(events, tmp_path / "none", "number"))
+    refused("has no version 7; it has: 1", lambda: match(events, books, "number", version=7))
+    named = events.withColumnRenamed("shop", "tag")
+    refused("two columns 'tag'", lambda: match(named, books, "number", keep=["tag"], carry=["tag"]))
+    binary = events.selectExpr("number", "cast(genre AS binary) AS genre", "price")
+    refused("column 'genre' of events, binary, has no meaning", lambda: match(binary, books, "number"))
+    refused("need the columns 'id' and either", lambda: build(events, tmp_path))
+    refused("shards are 'auto' or a number", lambda: build(frame(spark, BOOKS, SCHEMA), tmp_path, shards=0))
+    numbers = spark.createDataFrame([(1.5, "a = 1")], "id double, expression string")
+    refused("strings or whole numbers, not double", lambda: build(numbers, tmp_path))
+    refused("s3://x/y: an index is memory-mapped", lambda: build(frame(spark, BOOKS, SCHEMA), "s3://x/y"))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,89 @@
+"""A real cluster of several processes gives the same answers, also when one of them is killed in the midst of a job."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.spark.cluster import standalone_cluster
+
+ROOT = Path(__file__).parent.parent.parent
+
+PROGRAM = '''
+"""Build and match on a cluster, and kill an executor while it has events."""
+import json, os, signal, sys, threading, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+import pyarrow as pa
+import tamis, tamis.spark
+from tamis.workload import generate, preset
+from tests.spark.frames import expected
+
+folder, address = Path(sys.argv[1]), sys.argv[2]
+os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
+spark = (
+    SparkSession.builder.master(address)
+    .config("spark.driver.memory", "1g").config("spark.executor.memory", "512m")
+    .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    .config("spark.sql.shuffle.partitions", "4").config("spark.local.dir", str(folder / "local"))
+    .config("spark.driver.host", "127.0.0.1").getOrCreate()
+)
+workload = generate(preset("dense", subscriptions=2000))
+subscriptions, events = workload.subscriptions(), workload.events(400, wide=True)
+events = events.append_column("event", pa.array(range(400)))
+report = tamis.spark.build(spark.createDataFrame(subscriptions), folder / "index", shards=3)
+assert (report.subscriptions, report.rejected) == (2000, 0)
+frame = spark.createDataFrame(events)
+truth = expected(subscriptions, events.drop_columns(["event"]), list(range(400)))
+found = tamis.spark.match(frame, folder / "index", "event").collect()
+plain = {(row[0], row[1]) for row in found} == truth and len(found) == len(truth)
+grouped = tamis.spark.match(frame, folder / "index", "event", memory=1).collect()
+grouped = {(row[0], row[1]) for row in grouped} == truth and len(grouped) == len(truth)
+
+go, begun = folder / "go", folder / "begun"
+begun.mkdir()
+
+def held(batches):
+    """Hold the later events back until one executor is dead."""
+    import os, time
+    for batch in batches:
+        (begun / f"{os.getppid()}").touch()
+        ends = time.monotonic() + 60
+        while not go.exists() and time.monotonic() < ends:
+            time.sleep(0.02)
+        yield batch
+
+killed = []
+
+def kill():
+    while len(list(begun.iterdir())) < 2:
+        time.sleep(0.02)
+    # The parent of a Python worker is its daemon, whose parent is the executor.
+    daemon = int(next(begun.iterdir()).name)
+    executor = int(Path(f"/proc/{daemon}/stat").read_text().rpartition(")")[2].split()[1])
+    assert b"CoarseGrainedExecutorBackend" in Path(f"/proc/{executor}/cmdline").read_bytes()
+    os.kill(executor, signal.SIGKILL)
+    killed.append(executor)
+    go.touch()
+
+threading.Thread(target=kill, daemon=True).start()
+held_back = frame.repartition(8).mapInArrow(held, frame.schema)
+after = tamis.spark.match(held_back, folder / "index", "event").collect()
+survived = {(row[0], row[1]) for row in after} == truth and len(after) == len(truth)
+print(json.dumps({"plain": plain, "grouped": grouped, "killed": len(killed), "survived": survived}))
+'''
+
+
+@pytest.mark.spark
+def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path / "cluster") as address:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(tmp_path), address],
+            cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == {"plain": True, "grouped": True, "killed": 1, "survived": True}

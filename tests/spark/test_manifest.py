@@ -1,0 +1,105 @@
+"""Versions of an index: each appears as a whole, and nobody publishes over another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tamis.errors import IndexFolderError, PublishConflictError, TamisError
+from tamis.spark.manifest import IndexFolder, Manifest, Segment, local_path
+from tamis.spark.matching import grouped
+
+
+def manifest(version: int = 1) -> Manifest:
+    segments = (Segment("a", rows=10, bytes=100), Segment("b", rows=4, bytes=40, removed=1, removed_name="gone"))
+    return Manifest(
+        version=version,
+        published="2026-11-16T10:00:00+00:00",
+        id_type="string",
+        form="expression",
+        columns={"tag": '"string"'},
+        buckets=(segments, ()),
+        sample="events",
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> IndexFolder:
+    made = IndexFolder(tmp_path / "index")
+    made.make()
+    return made
+
+
+def test_a_version_is_read_as_it_was_published(folder: IndexFolder) -> None:
+    folder.publish(manifest())
+    folder.publish(replace(manifest(2), applied={"changes": 7}))
+    assert folder.versions() == [1, 2]
+    assert folder.manifest(1) == manifest()
+    assert folder.manifest().applied == {"changes": 7}
+
+
+def test_figures_and_files(folder: IndexFolder) -> None:
+    assert manifest().subscriptions == 13
+    assert manifest().bytes == 140
+    assert manifest().files == {
+        *(f"segments/{name}.{ending}" for name in "ab" for ending in ("tamis", "arrow", "parquet")),
+        "removed/gone.arrow",
+        "samples/events.arrow",
+    }
+
+
+def test_only_one_publishes_a_number(folder: IndexFolder) -> None:
+    folder.publish(manifest())
+    with pytest.raises(PublishConflictError, match=r"another process published version 1 .* nothing was changed"):
+        folder.publish(replace(manifest(), form="predicates"))
+    assert folder.manifest() == manifest()
+    assert [path.name for path in (folder.path / "versions").iterdir()] == ["000000000001.json"]
+
+
+def test_what_is_not_there_is_said(folder: IndexFolder, tmp_path: Path) -> None:
+    with pytest.raises(IndexFolderError, match=r"there is no index at .*Hint: tamis\.spark\.build"):
+        IndexFolder(tmp_path / "nothing").manifest()
+    folder.publish(manifest())
+    with pytest.raises(IndexFolderError, match="has no version 5; it has: 1"):
+        folder.manifest(5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "damaged"),
+        ("[]", "damaged, or no manifest"),
+        ('{"format": "other", "format_version": 1}', "is no manifest of an index"),
+        ('{"format": "tamis-index", "format_version": 99}', "has format 99, and this Tamis reads up to 1"),
+        ('{"format": "tamis-index", "format_version": 1, "buckets": []}', "is damaged"),
+    ],
+)
+def test_damaged_and_foreign_manifests_are_refused(folder: IndexFolder, text: str, message: str) -> None:
+    (folder / "versions/000000000001.json").write_text(text)
+    with pytest.raises(IndexFolderError, match=message):
+        folder.manifest()
+
+
+def test_a_manifest_of_today_is_json_that_others_can_read() -> None:
+    read = json.loads(manifest().to_json())
+    assert (read["format"], read["format_version"], read["version"]) == ("tamis-index", 1, 1)
+
+
+def test_paths(tmp_path: Path) -> None:
+    assert local_path(f"file://{tmp_path}/a%20b") == tmp_path / "a b"
+    assert local_path(tmp_path) == tmp_path
+    with pytest.raises(IndexFolderError, match="s3://bucket/index: an index is memory-mapped"):
+        local_path("s3://bucket/index")
+    with pytest.raises(TamisError):
+        local_path("")
+
+
+def test_segments_are_grouped_by_size() -> None:
+    segments = [Segment(name, rows=1, bytes=size) for name, size in zip("abcde", [60, 50, 40, 30, 200], strict=True)]
+    groups = [[segment.bytes for segment in group] for group in grouped(segments, 100)]
+    assert groups == [[200], [60, 40], [50, 30]]
+    assert len(grouped(segments, 1000)) == 1
+    assert grouped([], 10) == ()

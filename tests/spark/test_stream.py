@@ -1,0 +1,222 @@
+"""Streams: every micro-batch is matched with one version of the index, and every pair is delivered once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tamis
+import tamis.spark
+from tests.spark.frames import Pairs, frame, pairs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROOT = Path(__file__).parent.parent.parent
+AVAILABLE = {"availableNow": True}
+CHANGES = "change string, id string, expression string"
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import tamis.spark
+from tests.spark_session import start_spark
+folder = Path(sys.argv[1])
+spark = start_spark(folder / "spark")
+reader = spark.readStream.schema("id long, a int").option("maxFilesPerTrigger", 1)
+query = tamis.spark.match_stream(
+    reader.json(str(folder / "events")), folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches",
+    trigger={"availableNow": True},
+)
+query.awaitTermination()
+"""
+
+
+@pytest.fixture
+def folder(spark: SparkSession, tmp_path: Path) -> Path:
+    """An index of ten subscriptions, s0: a = 0 and so on, and an empty folder of events."""
+    rows = [{"id": f"s{number}", "expression": f"a = {number}"} for number in range(10)]
+    tamis.spark.build(frame(spark, rows, "id string, expression string"), tmp_path / "index")
+    (tmp_path / "events").mkdir()
+    return tmp_path
+
+
+def put(folder: Path, name: str, events: list[tuple[int, int]]) -> None:
+    """Put a file of events where the stream reads, in one step."""
+    part = folder / name
+    part.write_text("".join(json.dumps({"id": identifier, "a": value}) + "\n" for identifier, value in events))
+    part.rename(folder / "events" / f"{name}.json")
+
+
+def stream(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.readStream.schema("id long, a int").option("maxFilesPerTrigger", 1).json(str(folder / "events"))
+
+
+def delivered(spark: SparkSession, folder: Path) -> Pairs:
+    return pairs(spark.read.parquet(str(folder / "matches")).select("id", "subscription").collect())
+
+
+def run(spark: SparkSession, folder: Path, **options: Any) -> None:
+    query = tamis.spark.match_stream(
+        stream(spark, folder),
+        folder / "index",
+        checkpoint=folder / "checkpoint",
+        output=folder / "matches",
+        trigger=AVAILABLE,
+        **options,
+    )
+    query.awaitTermination()
+    assert query.exception() is None
+
+
+def change(spark: SparkSession, folder: Path, rows: list[tuple[str, str, str | None]]) -> None:
+    tamis.spark.update(folder / "index", spark.createDataFrame(rows, CHANGES))
+
+
+def test_a_running_query_takes_up_a_new_version(spark: SparkSession, folder: Path) -> None:
+    query = tamis.spark.match_stream(
+        stream(spark, folder), folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches"
+    )
+    try:
+        put(folder, "first", [(1, 3), (2, 11)])
+        query.processAllAvailable()
+        assert delivered(spark, folder) == {(1, "s3")}
+        change(spark, folder, [("added", "late", "a = 11"), ("removed", "s3", None)])
+        put(folder, "second", [(3, 3), (4, 11)])
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert delivered(spark, folder) == {(1, "s3"), (4, "late")}
+    records = tamis.spark.batch_records(folder / "checkpoint")
+    assert [record.version for record in records] == [1, 2]
+    batches = spark.read.parquet(str(folder / "matches")).select("batch", "subscription").collect()
+    assert {tuple(row) for row in batches} == {(records[0].batch, "s3"), (records[1].batch, "late")}
+
+
+def test_columns_and_the_heaviest(spark: SparkSession, folder: Path) -> None:
+    change(spark, folder, [("added", "more", "a >= 0")])
+    put(folder, "events-1", [(1, 3), (2, 99)])
+    run(spark, folder, k=1, keep=["a"])
+    rows = spark.read.parquet(str(folder / "matches")).collect()
+    assert {(row.id, row.subscription, row.a) for row in rows} == {(1, "more", 3), (2, "more", 99)}
+
+
+def test_a_batch_that_is_repeated_meets_the_version_it_began_with(spark: SparkSession, folder: Path) -> None:
+    seen: list[tuple[int, list[Any]]] = []
+
+    def deliver(matches: DataFrame, batch: int) -> None:
+        seen.append((batch, sorted(map(tuple, matches.collect()))))
+        if len(seen) == 1:
+            change(spark, folder, [("removed", "s3", None)])
+            raise RuntimeError("the sink is away")
+
+    def start() -> Any:
+        return tamis.spark.match_stream(
+            stream(spark, folder),
+            folder / "index",
+            checkpoint=folder / "checkpoint",
+            deliver=deliver,
+            trigger=AVAILABLE,
+        )
+
+    put(folder, "only", [(1, 3), (2, 4)])
+    with pytest.raises(Exception, match="the sink is away"):
+        start().awaitTermination()
+    start().awaitTermination()
+    assert seen == [(0, [(1, "s3"), (2, "s4")])] * 2
+
+
+def test_what_was_delivered_is_not_again(spark: SparkSession, folder: Path) -> None:
+    put(folder, "one", [(1, 3)])
+    put(folder, "two", [(2, 4)])
+    run(spark, folder)
+    # As if Spark had been killed after the last delivery, before it took note.
+    commits = folder / "checkpoint" / "commits"
+    (commits / "1").unlink()
+    (commits / ".1.crc").unlink()
+    written = (folder / "matches" / "batch=1").stat().st_mtime_ns
+    # And as if another had been killed in the midst of writing.
+    (folder / "matches" / ".batch=1.killed").mkdir()
+    put(folder, "three", [(3, 5)])
+    run(spark, folder)
+    assert delivered(spark, folder) == {(1, "s3"), (2, "s4"), (3, "s5")}
+    assert (folder / "matches" / "batch=1").stat().st_mtime_ns == written
+
+
+def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkSession, folder: Path) -> None:
+    for number in range(8):
+        put(folder, f"part-{number}", [(10 * number + value, value) for value in range(10)])
+        # Files are read one a batch, in the order of their times.
+        os.utime(folder / "events" / f"part-{number}.json", (1_700_000_000 + number,) * 2)
+    started = [sys.executable, "-c", PROGRAM, str(folder)]
+    with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as first:
+        wait_for(lambda: (folder / "matches" / "batch=2").exists() or first.poll() is not None)
+        first.send_signal(signal.SIGKILL)
+        _, errors = first.communicate()
+    assert first.returncode == -signal.SIGKILL, errors
+    assert not (folder / "matches" / "batch=7").exists()
+    change(spark, folder, [("removed", "s9", None)])
+    done = subprocess.run(started, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    records = tamis.spark.batch_records(folder / "checkpoint")
+    assert [record.batch for record in records] == list(range(8))
+    versions = [record.version for record in records]
+    assert versions == sorted(versions)
+    assert set(versions) == {1, 2}
+    everything = {(10 * part + value, f"s{value}") for part in range(8) for value in range(10)}
+    later = {(10 * part + 9, "s9") for part in range(8) if versions[part] == 2}
+    assert delivered(spark, folder) == everything - later
+
+
+def wait_for(happens: Callable[[], bool], seconds: float = 120) -> None:
+    ends = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < ends, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
+    source = folder / "changes"
+    source.mkdir()
+    rows = [("added", "new", "a = 50"), ("removed", "s1", None)]
+    spark.createDataFrame(rows, CHANGES).coalesce(1).write.mode("append").json(str(source))
+
+    def carry_out() -> None:
+        reader = spark.readStream.schema(CHANGES).json(str(source))
+        query = tamis.spark.update_stream(
+            reader, folder / "index", checkpoint=folder / "changes-checkpoint", trigger=AVAILABLE
+        )
+        query.awaitTermination()
+
+    carry_out()
+    events = spark.createDataFrame([(1, 50), (2, 1)], "id int, a int")
+    assert pairs(tamis.spark.match(events, folder / "index").collect()) == {(1, "new")}
+    os.unlink(folder / "changes-checkpoint" / "commits" / "0")
+    os.unlink(folder / "changes-checkpoint" / "commits" / ".0.crc")
+    carry_out()
+    from tamis.spark.manifest import IndexFolder
+
+    assert IndexFolder(folder / "index").versions() == [1, 2]
+
+
+def test_wrong_calls(spark: SparkSession, folder: Path) -> None:
+    events = stream(spark, folder)
+    with pytest.raises(tamis.OptionError, match="either `output`, a folder, or `deliver`"):
+        tamis.spark.match_stream(events, folder / "index", checkpoint=folder / "c")
+    with pytest.raises(tamis.FrameError, match=r"no stream. Hint: tamis\.spark\.match takes"):
+        tamis.spark.match_stream(spark.range(3), folder / "index", checkpoint=folder / "c", output=folder / "m")
+    with pytest.raises(tamis.IndexFolderError, match="there is no index"):
+        tamis.spark.match_stream(events, folder / "none", checkpoint=folder / "c", output=folder / "m")
+    with pytest.raises(tamis.FrameError, match="no column 'key'"):
+        tamis.spark.match_stream(events, folder / "index", "key", checkpoint=folder / "c", output=folder / "m")
+    with pytest.raises(tamis.FrameError, match="changes are no stream"):
+        tamis.spark.update_stream(spark.range(3), folder / "index", checkpoint=folder / "c")
