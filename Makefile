@@ -14,7 +14,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench-loading bench-engine bench-indexes setup lint format clean
+.PHONY: help demo test test-kafka bench-loading bench-engine bench-indexes bench-spark setup lint format clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -26,6 +26,10 @@ demo: .venv/core.stamp  ## Set up what the library needs and run the main job
 test: lint  ## Set up everything and run all checks and tests
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m kernels
 	$(PYTEST)
+
+# Fetches a broker and Spark's connector by Maven, hence apart from the other tests.
+test-kafka: .venv/dev.stamp  ## Run the example with Kafka against a real broker
+	TAMIS_KAFKA=$(CURDIR)/.cache/kafka $(BIN)/pytest --quiet tests/spark/test_kafka.py
 
 bench-loading: .venv/core.stamp  ## Measure how fast subscriptions are taken in; renew docs/benchmarks.md
 	$(BIN)/python -m tamis.bench.loading --json docs/results/loading.json
@@ -39,6 +43,10 @@ bench-engine: .venv/dev.stamp  ## Measure how fast events are matched; renew doc
 # Hours for all of them at a million; BENCH='--shapes dense --sizes 100000' measures less.
 bench-indexes: .venv/core.stamp  ## Measure the indexes of the papers beside a scan; renew docs/benchmarks.md
 	$(BIN)/python -m tamis.bench.indexes --json docs/results/indexes.json $(BENCH)
+	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+
+bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; renew docs/benchmarks.md
+	$(BIN)/python -m tamis.bench.spark --json docs/results/spark.json $(BENCH)
 	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis

@@ -107,3 +107,13 @@ def test_failures_have_their_reason() -> None:
     assert "no | room" in indexes_page.line_of(failed)
     ElementTree.fromstring(indexes_page.to_chart({"rows": [failed]}))
     assert indexes_page.to_tables({"rows": []}) == ""
+
+
+def test_figures_of_before_stay_unless_they_are_taken_anew() -> None:
+    same = {"machine": {"cores": 2}, "versions": {}, "tamis": "1", "seed": 1, "peak_bytes": 5}
+    before = {**same, "rows": [row("scan", 3.0), row("k-index", 1.0), row("scan", 9.0, size=10)]}
+    after = {**same, "peak_bytes": 4, "rows": [row("k-index", 2.0)]}
+    merged = indexes.with_those_before(after, before)
+    assert merged["rows"] == [row("scan", 9.0, size=10), row("scan", 3.0), row("k-index", 2.0)]
+    assert merged["peak_bytes"] == 5
+    assert indexes.with_those_before({**after, "machine": {"cores": 4}}, before)["rows"] == [row("k-index", 2.0)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
+from tamis.bench.markdown import table
 from tamis.bench.svg import Group, bars, number_text
 
 DESCRIPTION = """Times are microseconds per event, the best of several passes in one process. *Planted* events are those that
@@ -59,7 +59,7 @@ def matching_table(rows: list[dict[str, Any]]) -> str:
         "scan",
         "scan / engine",
     ]
-    return _table(heads, lines)
+    return table(heads, lines)
 
 
 def end_to_end_table(rows: list[dict[str, Any]]) -> str:
@@ -72,7 +72,7 @@ def end_to_end_table(rows: list[dict[str, Any]]) -> str:
             number_text(figures["matches"]),
             *(number_text(figures[name]) for name in ("engine", "batch", "batch_two_threads", "dict")),
             _times(figures["batch"], figures["batch_two_threads"]),
-            _times(figures["reads"], figures["reads_two_threads"]) if "reads" in figures else "",
+            _times(figures["reads"], figures["reads_two_threads"]),
         ]
         for row in _largest(rows)
         for kind, figures in row["kinds"].items()
@@ -83,7 +83,7 @@ def end_to_end_table(rows: list[dict[str, Any]]) -> str:
         "is what the memory of the machine allows: the same ratio of threads that only read words at random, by turns with the "
         "others."
     )
-    return f"{note}\n\n{_table([*heads, '1 / 2 threads', 'reading memory'], lines)}"
+    return f"{note}\n\n{table([*heads, '1 / 2 threads', 'reading memory'], lines)}"
 
 
 def growth_table(rows: list[dict[str, Any]]) -> str:
@@ -101,7 +101,7 @@ def growth_table(rows: list[dict[str, Any]]) -> str:
             ratio = _times(last["engine"], first["engine"])
             lines.append([shape, kind, matches, *(number_text(figures["engine"]) for figures in each), ratio])
     heads = ["shape", "events", "matches", *(f"{size:,}" for size in sizes), "largest / smallest"]
-    return _table(heads, lines) if lines else ""
+    return table(heads, lines) if lines else ""
 
 
 def loading_table(rows: list[dict[str, Any]]) -> str:
@@ -111,14 +111,14 @@ def loading_table(rows: list[dict[str, Any]]) -> str:
     saved = any(row["snapshot"] for row in largest)
     lines = []
     for row in largest:
-        index, table = row["index_bytes_each"], row["table_bytes_each"]
+        index, tables = row["index_bytes_each"], row["table_bytes_each"]
         line = [row["shape"], f"{row['load_seconds']:.2f}", f"{row['build_seconds']:.2f}"]
-        line += [number_text(index), number_text(index + table)]
+        line += [number_text(index), number_text(index + tables)]
         if saved:
             line += [f"{row['snapshot']['save_seconds']:.2f}", f"{row['snapshot']['load_seconds']:.2f}"]
         lines.append(line)
     return (
-        f"{_count(rows)} subscriptions.\n\n{_table(heads + (['save, s', 'load and match, s'] if saved else []), lines)}"
+        f"{_count(rows)} subscriptions.\n\n{table(heads + (['save, s', 'load and match, s'] if saved else []), lines)}"
     )
 
 
@@ -146,7 +146,7 @@ def updates_table(updates: dict[str, Any]) -> str:
         f"{number_text(updates['one thread']['changes_per_second_alone'])} per second. "
         "Two threads: one changes as fast as it can, one matches, one event after another."
     )
-    return f"{note}\n\n{_table(heads, lines)}"
+    return f"{note}\n\n{table(heads, lines)}"
 
 
 def rules_table(rules: dict[str, Any]) -> str:
@@ -179,7 +179,7 @@ def rules_table(rules: dict[str, Any]) -> str:
         f"{rules['rules']:,} rules ({rules['conjunctions']:,} conjunctions), {rules['events']:,} events, answers checked; "
         f"loaded in {rules['load_seconds']:.1f} s. Candidates per event, as a share of the rules: {said}.{missing}"
     )
-    return f"{note}\n\n{_table(['way', *_KINDS, *(f'{kind} / `match_batch`' for kind in _KINDS)], lines)}"
+    return f"{note}\n\n{table(['way', *_KINDS, *(f'{kind} / `match_batch`' for kind in _KINDS)], lines)}"
 
 
 def prototype_table(rows: list[dict[str, Any]]) -> str:
@@ -206,7 +206,7 @@ def prototype_table(rows: list[dict[str, Any]]) -> str:
         "Its own workloads, answers checked. The prototype matches from ranks, which it finds in a step of its own; the engine "
         "starts from keys and also names owners."
     )
-    return f"{note}\n\n{_table(heads, lines)}"
+    return f"{note}\n\n{table(heads, lines)}"
 
 
 def to_chart(results: dict[str, Any]) -> str:
@@ -236,8 +236,3 @@ def _figure(value: float | None) -> str:
 
 def _times(value: float | None, base: float) -> str:
     return "" if value is None else number_text(value / base)
-
-
-def _table(heads: list[str], lines: Iterable[list[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tamis.bench.markdown import table
 from tamis.bench.svg import Group, bars, number_text
 
 DESCRIPTION = """The indexes of the papers beside a scan, each built and measured in a process of its own; that answers are the
@@ -107,7 +108,7 @@ def shape_table(measured: list[Measured]) -> str:
         "build, s",
         "bytes",
     ]
-    return _table([*heads, "matches", "candidates", "nodes"], lines)
+    return table([*heads, "matches", "candidates", "nodes"], lines)
 
 
 def segments_table(measured: list[Measured]) -> str:
@@ -138,7 +139,7 @@ def segments_table(measured: list[Measured]) -> str:
         "counter is lowered, or for `k-index` one that is at the head of a posting list; segments of `k-index` are its posting "
         "lists. Per event."
     )
-    return f"{note}\n\n{_table(heads, lines)}" if lines else ""
+    return f"{note}\n\n{table(heads, lines)}" if lines else ""
 
 
 def orderings_table(measured: list[Measured]) -> str:
@@ -164,7 +165,7 @@ def orderings_table(measured: list[Measured]) -> str:
         "events. The papers measured other machines, sizes and implementations."
     )
     failed = [(ordering, first, second) for ordering, first, second in compared if not _holds(first, second)]
-    return "\n\n".join([note, _table(heads, lines), *_explained(failed)])
+    return "\n\n".join([note, table(heads, lines), *_explained(failed)])
 
 
 def _explained(failed: list[tuple[Ordering, Measured, Measured]]) -> Iterator[str]:
@@ -182,7 +183,7 @@ def _explained(failed: list[tuple[Ordering, Measured, Measured]]) -> Iterator[st
     ]
     yield "What the two look at where an ordering does not hold, per planted event:"
     heads = ["shape", "index", "microseconds", "again", "matches", "candidates", "predicates", "nodes"]
-    yield _table(heads, {tuple(line): line for line in lines}.values())
+    yield table(heads, {tuple(line): line for line in lines}.values())
     for claim in dict.fromkeys(ordering.claim for ordering, _, _ in failed):
         yield f"*{claim}.* {REASONS.get(claim, 'Not looked into yet.')}"
 
@@ -204,19 +205,17 @@ def _speed(measured: Measured) -> float:
 
 
 def _compared(ordering: Ordering, measured: list[Measured]) -> Iterator[tuple[Measured, Measured]]:
-    """The index that is said to be ahead and the best of the others, on each shape where both were measured."""
+    """The index that is said to be ahead and the best of the others, on each shape at the largest size that both have."""
     for shape in ordering.shapes:
         there = [each for each in measured if each.shape == shape and each.name != _SCAN]
-        for first in _largest([each for each in there if each.name == ordering.ahead]):
-            others = [
-                each
-                for each in there
-                if each.size == first.size
-                and each.name != first.name
-                and (ordering.behind is None or each.name in ordering.behind)
-            ]
-            if others:
-                yield first, max(others, key=_speed)
+        others = [
+            each
+            for each in there
+            if each.name != ordering.ahead and (ordering.behind is None or each.name in ordering.behind)
+        ]
+        sizes = {each.size for each in others}
+        for first in _largest([each for each in there if each.name == ordering.ahead and each.size in sizes]):
+            yield first, max((each for each in others if each.size == first.size), key=_speed)
 
 
 def failures_table(rows: list[Row]) -> str:
@@ -226,7 +225,7 @@ def failures_table(rows: list[Row]) -> str:
         for row in rows
         if "failure" in row
     ]
-    return _table(["index", "shape", "subscriptions", "reason"], lines) if lines else ""
+    return table(["index", "shape", "subscriptions", "reason"], lines) if lines else ""
 
 
 def to_chart(result: dict[str, Any]) -> str:
@@ -281,8 +280,3 @@ def _ratio(figures: Row) -> float:
     """How many times as long a scan takes."""
     ratio: float = figures["scan_microseconds"] / figures["microseconds"]
     return ratio
-
-
-def _table(heads: list[str], lines: Iterable[list[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -12,24 +12,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.bench import engine_page, indexes_page, loading
+from tamis.bench import engine_page, indexes_page, loading, spark_page
 
 _INTRODUCTION = """# Benchmarks
 
-Made by `make bench-loading`, `make bench-engine` and `make bench-indexes` from the files in `docs/results`; do not edit. Times
-depend on the machine, the ratios of one run less so: each section comes from a single run.
+Made by `make bench-loading`, `make bench-engine`, `make bench-indexes` and `make bench-spark` from the files in `docs/results`;
+do not edit. Times depend on the machine, the ratios of one run less so: each section comes from a single run.
 """
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "loading": (loading.DESCRIPTION, loading.to_table),
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
     "indexes": (indexes_page.DESCRIPTION, indexes_page.to_tables),
+    "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
 }
 """Name of a benchmark -> its description and its tables."""
 
 _CHARTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "engine": engine_page.to_chart,
     "indexes": indexes_page.to_chart,
+    "spark": spark_page.to_chart,
 }
 
 

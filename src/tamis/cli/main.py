@@ -20,6 +20,7 @@ from tamis.cli.explain import explain
 from tamis.cli.generate import generate
 from tamis.cli.indexes import indexes
 from tamis.cli.match import match
+from tamis.cli.pipeline import pipeline
 from tamis.cli.plan import plan
 from tamis.cli.stats import stats
 from tamis.errors import FileError, TamisError
@@ -87,5 +88,5 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-for _command in (match, explain, check, build, stats, plan, generate, indexes, demo):
+for _command in (match, explain, check, build, stats, plan, pipeline, generate, indexes, demo):
     main.add_command(_command)

@@ -1,10 +1,12 @@
 """Tamis on Apache Spark. Needs the extra: ``pip install 'tamis[spark]'``.
 
-building       build: subscriptions to an index in shards         manifest       the folder of an index, its versions
-updating       update, collect_garbage: the next version          segment_files  shards on disk and in memory
-matching       match: events with an index                        match_task     what executors do with events
-streaming      match_stream, update_stream                        frames         columns of DataFrames
-java           a Java for Spark to run on
+building              build: subscriptions to an index           manifest       the folder of an index, its versions
+updating              update, collect_garbage: a new version     segment_files  shards on disk and in memory
+matching              match: events with an index                match_task     what executors do with events
+streaming             match_stream, update_stream                frames         columns of DataFrames
+attribute_statistics  statistics: what events look like          contents       the subscriptions of an index
+workloads             the generator's, as jobs                   summary_page   the page that a pipeline writes
+pipeline              run_pipeline: all of it, from raw files    session, java  what our own jobs run on
 """
 
 from __future__ import annotations
@@ -13,11 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tamis.spark.attribute_statistics import statistics
     from tamis.spark.building import BuildReport, build
+    from tamis.spark.contents import subscriptions
     from tamis.spark.java import ensure_java
     from tamis.spark.matching import match
+    from tamis.spark.pipeline import run_pipeline
+    from tamis.spark.session import start_session
     from tamis.spark.streaming import BatchRecord, batch_records, match_stream, update_stream
     from tamis.spark.updating import UpdateReport, collect_garbage, update
+    from tamis.spark.workloads import generate_events, generate_subscriptions
 
 _LAZY = {
     "BatchRecord": "streaming",
@@ -27,8 +34,14 @@ _LAZY = {
     "build": "building",
     "collect_garbage": "updating",
     "ensure_java": "java",
+    "generate_events": "workloads",
+    "generate_subscriptions": "workloads",
     "match": "matching",
     "match_stream": "streaming",
+    "run_pipeline": "pipeline",
+    "start_session": "session",
+    "statistics": "attribute_statistics",
+    "subscriptions": "contents",
     "update": "updating",
     "update_stream": "streaming",
 }
@@ -41,8 +54,14 @@ __all__ = [
     "build",
     "collect_garbage",
     "ensure_java",
+    "generate_events",
+    "generate_subscriptions",
     "match",
     "match_stream",
+    "run_pipeline",
+    "start_session",
+    "statistics",
+    "subscriptions",
     "update",
     "update_stream",
 ]

@@ -125,7 +125,16 @@ def read_sample(folder: IndexFolder, name: str | None) -> pa.Table | None:
 def living_rows(folder: IndexFolder, segment: Segment) -> pa.Table:
     """The rows of a segment as they were given, without those that were refused or removed."""
     rows = pq.read_table(folder / f"{SEGMENTS}/{segment.name}.parquet", memory_map=True, partitioning=None)
-    lives = pc.is_valid(rows[ID]).to_numpy()
+    return _living(rows, folder, segment)
+
+
+def living_columns(folder: IndexFolder, segment: Segment, names: list[str]) -> pa.Table:
+    """Some columns of the subscriptions of a segment."""
+    return _living(map_arrow(folder / f"{SEGMENTS}/{segment.name}.arrow").select(names), folder, segment)
+
+
+def _living(rows: pa.Table, folder: IndexFolder, segment: Segment) -> pa.Table:
+    lives = combined(pc.is_valid(rows[ID])).to_numpy(zero_copy_only=False)
     lives[removed_rows(folder, segment)] = False
     return rows.filter(pa.array(lives))
 

@@ -76,6 +76,18 @@ class Workload(ABC):
         """The same as `other_events`, up to EVENT_BLOCK at a time."""
         return self._event_batches(self._other_event_count(count), wide, other=True)
 
+    def event_block(
+        self, block: int, count: int | None = None, *, wide: bool = False, other: bool = False
+    ) -> pa.RecordBatch:
+        """One block of EVENT_BLOCK of the first `count` events, or other events; the last is perhaps shorter."""
+        total = self._other_event_count(count) if other else self._event_count(count)
+        start = block * EVENT_BLOCK
+        if not 0 <= start < total:
+            blocks = -(-total // EVENT_BLOCK)
+            raise WorkloadError(f"there is no block {block} of events: {total:,} events have {blocks}, counted from 0")
+        self.event_schema(wide=wide)
+        return self._event_batch(range(start, min(start + EVENT_BLOCK, total)), wide, other)
+
     @property
     @abstractmethod
     def subscription_schema(self) -> pa.Schema:
@@ -104,8 +116,8 @@ class Workload(ABC):
 
     def _event_batches(self, count: int, wide: bool, other: bool) -> Iterator[pa.RecordBatch]:
         self.event_schema(wide=wide)  # refuses too many columns now, not when the first block is asked for
-        starts = range(0, count, EVENT_BLOCK)
-        return (self._event_batch(range(start, min(start + EVENT_BLOCK, count)), wide, other) for start in starts)
+        blocks = range(-(-count // EVENT_BLOCK))
+        return (self.event_block(block, count, wide=wide, other=other) for block in blocks)
 
     def _check_block(self, block: int) -> None:
         if not 0 <= block < self.blocks:

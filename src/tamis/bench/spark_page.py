@@ -1,0 +1,108 @@
+"""The figures of the benchmark on Spark as text: lines, tables and a chart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.bench.markdown import table
+from tamis.bench.svg import Group, bars, number_text
+
+DESCRIPTION = """Events of the shape *dense*, a column per attribute, in Parquet files, matched with subscriptions in Parquet
+files, on Spark in local mode with two cores. The plans:
+
+- *nested loop*: subscriptions broadcast, `crossJoin`, a condition with `forall` and `exists` over their predicates as ranges;
+- *explode and count*: a row per predicate and a row per value, joined by attribute and range, pairs counted;
+- *Python*: every expression compiled to a Python function, all of them called for every event, in `mapInArrow`;
+- *DuckDB*: the same join as *explode and count*, outside of Spark, with two cores;
+- *Tamis*: `tamis.spark.build`, then `tamis.spark.match`.
+
+Slow plans get fewer events, and their time to match is scaled linearly. *Prepare* is what is done once for the subscriptions:
+for Tamis it is building the index, from Parquet to shards on disk. That all find the same number of matches is checked."""
+
+Row = dict[str, Any]
+
+
+def plan_line(row: Row) -> str:
+    """One plan as it is printed while the others are measured."""
+    return (
+        f"{row['plan']:18} {row['events']:9,} events, {row['matches']:9,} matches, prepare {row['prepare_seconds']:7.1f} s, "
+        f"match {row['match_seconds']:8.2f} s, all events {row['all_seconds']:10.1f} s"
+    )
+
+
+def growth_line(row: Row) -> str:
+    return (
+        f"{row['subscriptions']:11,} in {row['shards']:3} shards: build {row['build_seconds']:7.1f} s, "
+        f"{row['build_memory'] / 1e9:.1f} GB; {row['events']:,} events in {row['match_seconds']:6.1f} s, "
+        f"{row['match_memory'] / 1e9:.1f} GB; index {row['index_bytes'] / 1e9:.2f} GB, {row['matches']:,} matches"
+    )
+
+
+def to_tables(result: Row) -> str:
+    """All tables as Markdown."""
+    sections = [plans_table(result)]
+    if result["growth"]:
+        sections.append(f"### Growth\n\n{growth_table(result['growth'])}")
+    return "\n\n".join(sections)
+
+
+def plans_table(result: Row) -> str:
+    plans = result["plans"]
+    own = next(row for row in plans if row["plan"] == "Tamis")
+    lines = [
+        [
+            row["plan"],
+            f"{row['events']:,}",
+            number_text(row["prepare_seconds"]),
+            number_text(row["match_seconds"]),
+            number_text(row["all_seconds"]),
+            number_text(row["all_seconds"] / own["all_seconds"]),
+        ]
+        for row in plans
+    ]
+    heads = ["plan", "events measured", "prepare, s", "match, s", "all, s", "times Tamis"]
+    overhead, events = result["framework_seconds"], result["events"]
+    note = (
+        f"{result['subscriptions']:,} subscriptions, {events:,} events. The same job without matching, which hands over ids "
+        f"only, takes {overhead:.2f} s: {overhead / events * 1e6:.1f} us per event are Spark's."
+    )
+    return f"{note}\n\n{table(heads, lines)}"
+
+
+def growth_table(rows: list[Row]) -> str:
+    lines = [
+        [
+            f"{row['subscriptions']:,}",
+            str(row["shards"]),
+            number_text(row["build_seconds"]),
+            number_text(row["build_seconds"] / row["subscriptions"] * 1e6),
+            f"{row['build_memory'] / 1e9:.1f}",
+            number_text(row["match_seconds"]),
+            number_text(row["match_seconds"] / row["events"] * 1e6),
+            f"{row['match_memory'] / 1e9:.1f}",
+            f"{row['index_bytes'] / 1e9:.2f}",
+            f"{row['matches']:,}",
+        ]
+        for row in rows
+    ]
+    heads = [
+        "subscriptions",
+        "shards",
+        "build, s",
+        "us each",
+        "GB",
+        "match, s",
+        "us per event",
+        "GB",
+        "index, GB",
+        "matches",
+    ]
+    note = f"{rows[0]['events']:,} events. *GB* is the largest process, without the files that it maps."
+    return f"{note}\n\n{table(heads, lines)}"
+
+
+def to_chart(result: Row) -> str:
+    """The seconds that each plan takes for everything, as SVG."""
+    groups = [Group(row["plan"], [row["all_seconds"]]) for row in result["plans"]]
+    title = f"{result['subscriptions']:,} subscriptions and {result['events']:,} events, two cores"
+    return bars(title, "seconds in all, logarithmic", ["seconds"], groups)

@@ -1,0 +1,137 @@
+"""What events look like: how often attributes are there, and how their values are spread. An aggregation in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.encoding.columns import Column, event_columns
+from tamis.language.values import Kind
+from tamis.spark.frames import event_attributes, map_in_arrow, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_QUANTILES = 20
+_FREQUENT = 20
+_ACCURACY = 10_000
+
+_SCHEMA = "attribute string, kind string, number double, text string, first boolean, events bigint"
+
+
+def statistics(events: DataFrame, attributes: Iterable[str] | None = None) -> DataFrame:
+    """Figures about every attribute of events, a row for each kind of values that it has.
+
+    Parameters
+    ----------
+    events : DataFrame
+        In any form that `match` takes.
+    attributes : list of str, optional
+        The columns that are attributes; by default all of them.
+
+    Returns
+    -------
+    DataFrame
+        `attribute`; `kind` (number, string, boolean or timestamp); `events`, how many have it, and `presence`, which share of
+        all that is; `distinct` values, about; `quantiles` of numbers and of timestamps, the latter as microseconds: equally
+        many values lie between any two, the first is the lowest and the last the highest; and the most `frequent` values as
+        text, with their counts.
+
+    Raises
+    ------
+    FrameError
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    chosen = event_attributes(events, None, attributes)
+    frame = events.select(*(quoted(name) for name in chosen))
+    values = map_in_arrow(frame, ValuesTask(tuple(chosen)), _SCHEMA)
+    keys = ["attribute", "kind"]
+    shares = [step / _QUANTILES for step in range(_QUANTILES + 1)]
+    figures = values.groupBy(*keys).agg(
+        F.sum(F.col("first").cast("long")).alias("events"),
+        F.sum("events").alias("all"),
+        F.approx_count_distinct("text").alias("distinct"),
+        F.percentile_approx("number", shares, _ACCURACY).alias("quantiles"),
+    )
+    counted = values.where("attribute IS NOT NULL").groupBy(*keys, "text").count()
+    order = Window.partitionBy(*keys).orderBy(F.col("count").desc(), "text")
+    ranked = counted.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= _FREQUENT)
+    frequent = ranked.groupBy(*keys).agg(
+        F.array_sort(F.collect_list(F.struct("rank", F.col("text").alias("value"), "count"))).alias("frequent")
+    )
+    total = figures.where("attribute IS NULL").select(F.col("all").alias("total"))
+    return (
+        figures.where("attribute IS NOT NULL")
+        .join(frequent, keys)
+        .crossJoin(total)
+        .select(
+            *keys,
+            "events",
+            (F.col("events") / F.col("total")).alias("presence"),
+            "distinct",
+            "quantiles",
+            F.transform(
+                "frequent", lambda each: F.struct(each.value.alias("value"), each["count"].alias("count"))
+            ).alias("frequent"),
+        )
+        .orderBy(*keys)
+    )
+
+
+@dataclass(frozen=True)
+class ValuesTask:
+    """Hands over every value of every event: as text, and as a number if it has an order that numbers have.
+
+    A row without an attribute counts the events.
+    """
+
+    attributes: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield _rows("", None, pa.nulls(1, pa.float64()), pa.nulls(1, pa.string()), [False], len(batch))
+            seen: dict[tuple[str, Kind], npt.NDArray[np.bool_]] = {}
+            for column in event_columns(pa.Table.from_batches([batch]).select(self.attributes)):
+                there = seen.setdefault((column.attribute, column.kind), np.zeros(len(batch), np.bool_))
+                first = ~there[column.rows]
+                first &= np.append(True, column.rows[1:] != column.rows[:-1])
+                there[column.rows] = True
+                yield _rows(column.attribute, column.kind, *_values(column), first, 0)
+
+
+def _values(column: Column) -> tuple[pa.Array, pa.Array]:
+    """Values as numbers, and as text."""
+    if column.kind is Kind.STRING:
+        values = column.values
+        if isinstance(values, pa.DictionaryArray):
+            values = values.dictionary_decode()
+        return pa.nulls(len(values), pa.float64()), values.cast(pa.string())
+    values = pa.array(column.values)
+    if column.kind is Kind.TIMESTAMP:
+        return values.cast(pa.float64(), safe=False), values.cast(pa.timestamp("us")).cast(pa.string())
+    if column.kind is Kind.BOOLEAN:
+        return pa.nulls(len(values), pa.float64()), values.cast(pa.bool_()).cast(pa.string())
+    return values.cast(pa.float64(), safe=False), values.cast(pa.string())
+
+
+def _rows(
+    attribute: str, kind: Kind | None, numbers: pa.Array, texts: pa.Array, first: Iterable[bool], events: int
+) -> pa.RecordBatch:
+    count = len(numbers)
+    return pa.RecordBatch.from_pydict(
+        {
+            "attribute": pa.array([attribute or None] * count, pa.string()),
+            "kind": pa.array([None if kind is None else kind.value] * count, pa.string()),
+            "number": numbers,
+            "text": texts,
+            "first": pa.array(first, pa.bool_()),
+            "events": pa.array([events] * count, pa.int64()),
+        }
+    )

@@ -1,0 +1,50 @@
+"""What is in an index: its subscriptions as a DataFrame again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tamis.spark.frames import type_of
+from tamis.spark.manifest import IndexFolder, Segment
+from tamis.spark.segment_files import ID, living_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def subscriptions(spark: SparkSession, path: str | os.PathLike[str], version: int | None = None) -> DataFrame:
+    """The ids of all subscriptions of an index, with the columns that it carries.
+
+    Raises
+    ------
+    IndexFolderError
+    """
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    folder = IndexFolder(path)
+    manifest = folder.manifest(version)
+    fields = [StructField(ID, StringType() if manifest.id_type == "string" else LongType())]
+    fields += [StructField(name, type_of(text)) for name, text in manifest.columns.items()]
+    segments = tuple(manifest.segments)
+    numbers = spark.range(0, len(segments), 1, max(1, len(segments)))
+    return numbers.mapInArrow(ContentsTask(str(folder.path), segments, tuple(manifest.columns)), StructType(fields))
+
+
+@dataclass(frozen=True)
+class ContentsTask:
+    """Reads the segments whose numbers it is given."""
+
+    path: str
+    segments: tuple[Segment, ...]
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        folder = IndexFolder(self.path)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from living_columns(folder, self.segments[number], [ID, *self.columns]).to_batches(1 << 16)

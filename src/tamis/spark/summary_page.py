@@ -1,0 +1,133 @@
+"""What a pipeline did, as a page: figures, the subscriptions with the most matches, and the attributes of the events."""
+
+from __future__ import annotations
+
+import itertools
+from html import escape
+from typing import Any, NamedTuple
+
+_STYLE = """
+:root { color-scheme: light dark; }
+:root { --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --bar: #c2571a; --cool: #2a72c8; --page: #fff; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --soft: #9aa4b0; --line: #3d444d; --bar: #f0883e; --cool: #58a6ff; --page: #0d1117; }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: 1rem; padding: 0; }
+.figures div { border-top: 2px solid var(--line); padding-top: .4rem; }
+.figures b { display: block; font-size: 1.5rem; font-variant-numeric: tabular-nums; } .figures span { color: var(--soft); }
+table { border-collapse: collapse; width: 100%; } th { text-align: left; color: var(--soft); font-weight: 500; }
+td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: middle; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } .wide { width: 40%; }
+td.values { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
+rect.bar { fill: var(--bar); } rect.cool { fill: var(--cool); } .none { color: var(--soft); }
+"""
+
+
+class Summary(NamedTuple):
+    """What a pipeline did.
+
+    Attributes
+    ----------
+    figures : dict
+        Names and numbers.
+    most : list
+        The subscriptions with the most matches, and how many.
+    sizes : list
+        How many subscriptions have matches of some number of digits.
+    attributes : list
+        The rows of `statistics`.
+    """
+
+    figures: dict[str, Any]
+    most: list[tuple[str, int]]
+    sizes: list[tuple[str, int]]
+    attributes: list[dict[str, Any]]
+
+
+def summary_page(summary: Summary) -> str:
+    """The page as HTML that needs nothing else."""
+    figures = "".join(
+        f"<div><b>{_number(value)}</b><span>{escape(name)}</span></div>" for name, value in summary.figures.items()
+    )
+    sections = [
+        "<h1>Matches</h1>",
+        f'<div class="figures">{figures}</div>',
+        "<h2>Matches per subscription</h2>",
+        _bars("matches", "subscriptions", summary.sizes, "cool"),
+        "<h2>Subscriptions with the most matches</h2>",
+        _bars("subscription", "matches", summary.most, "bar"),
+        "<h2>Attributes of the events</h2>",
+        _attributes(summary.attributes),
+    ]
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Tamis: matches</title>'
+    body = "\n".join(sections)
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body>\n</html>\n'
+
+
+def _bars(name: str, value: str, rows: list[tuple[str, int]], style: str) -> str:
+    """A table with a bar for each row."""
+    if not rows:
+        return '<p class="none">There are none.</p>'
+    most = max(count for _, count in rows) or 1
+    lines = "".join(
+        f'<tr><td>{escape(label)}</td><td class="number">{count:,}</td><td class="wide">{_bar(count / most, style)}</td></tr>'
+        for label, count in rows
+    )
+    return f"<table><tr><th>{escape(name)}</th><th>{escape(value)}</th><th></th></tr>{lines}</table>"
+
+
+def _bar(share: float, style: str) -> str:
+    return (
+        '<svg width="100%" height="12" role="img" preserveAspectRatio="none" viewBox="0 0 100 12">'
+        f'<rect class="{style}" width="{max(100 * share, 0.5 if share else 0):.2f}" height="12"/></svg>'
+    )
+
+
+def _attributes(rows: list[dict[str, Any]]) -> str:
+    heads = ["attribute", "kind", "present", "", "distinct, about", "spread", "frequent"]
+    lines = "".join(
+        f"<tr><td>{escape(row['attribute'])}</td><td>{escape(row['kind'])}</td>"
+        f'<td class="number">{row["presence"]:.1%}</td><td style="width: 8%">{_bar(row["presence"], "cool")}</td>'
+        f'<td class="number">{row["distinct"]:,}</td><td>{_histogram(row["quantiles"])}</td>'
+        f'<td class="values">{_frequent(row["frequent"])}</td></tr>'
+        for row in rows
+    )
+    return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{lines}</table>"
+
+
+_BINS = 24
+
+
+def _histogram(quantiles: list[float] | None) -> str:
+    """How values are spread from the lowest to the highest: between two quantiles lie equally many."""
+    if not quantiles or quantiles[-1] <= quantiles[0]:
+        return ""
+    low, high = quantiles[0], quantiles[-1]
+    width = (high - low) / _BINS
+    bins = [0.0] * _BINS
+    for start, end in itertools.pairwise(quantiles):
+        first, last = (min(int((bound - low) / width), _BINS - 1) for bound in (start, end))
+        for place in range(first, last + 1):
+            inside = min(end, low + (place + 1) * width) - max(start, low + place * width)
+            bins[place] += inside / (end - start) if end > start else 1 / (last - first + 1)
+    most = max(bins)
+    bars = "".join(
+        f'<rect class="bar" x="{place * 5}" y="{24 - 24 * value / most:.1f}" width="4" height="{24 * value / most:.1f}"/>'
+        for place, value in enumerate(bins)
+    )
+    title = f"from {_number(low)} to {_number(high)}"
+    return f'<svg width="{5 * _BINS}" height="24" role="img"><title>{title}</title>{bars}</svg>'
+
+
+_SHOWN = 5
+
+
+def _frequent(values: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{escape(str(each['value'])[:40])}&nbsp;({each['count']:,})" for each in values[:_SHOWN])
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

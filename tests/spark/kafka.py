@@ -1,0 +1,71 @@
+"""A real Kafka of one node, in KRaft mode, from jars that Spark's package resolution fetches."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+BROKER = "org.apache.kafka:kafka_2.13"
+
+
+@contextmanager
+def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
+    """Start a broker, whose address is given; it is killed in the end."""
+    folder.mkdir(parents=True)
+    broker, controller = _free_port(), _free_port()
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{broker}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(folder / "logs"),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "auto.create.topics.enable": "true",
+        "num.partitions": "2",
+    }
+    config = folder / "server.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")), "-Xmx512m", "-cp", os.pathsep.join(map(str, jars))]
+    cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "a")
+    formatted = [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config)]
+    subprocess.run(formatted, check=True, capture_output=True)
+    with open(folder / "broker.log", "w") as log:
+        process = subprocess.Popen([*java, "kafka.Kafka", str(config)], stdout=log, stderr=subprocess.STDOUT)
+        try:
+            _wait_for(broker, process)
+            yield f"127.0.0.1:{broker}"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        assert process.poll() is None, "the broker has ended"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the broker does not listen")
