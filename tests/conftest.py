@@ -49,12 +49,33 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the `spark` fixture, so that one xdist worker runs it and one JVM serves it."""
+    """Mark what uses the `spark` fixture, so that one xdist worker runs it and one JVM serves it.
+
+    Tests of one index go to one worker too: each worker has a cache of its own, and compiling takes longer than most tests.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif item.path.parent.name == "index":
+            item.add_marker(pytest.mark.xdist_group(_family(item)))
+
+
+_FAMILIES = {
+    **dict.fromkeys(["propagation", "static_clustering", "dynamic_clustering"], "fabret"),
+    **dict.fromkeys(["ps_tree_alone", "pst_bloom", "pst_hash"], "ps_tree"),
+    **dict.fromkeys(["cluster_index", "interval_index", "hybrid_index", "segment_tree", "interval_tree"], "tatbul"),
+    **dict.fromkeys(["op_index_cnf", "operator_lists"], "op_index"),
+}
+"""Indexes and files of tests -> whose kernels they share."""
+
+
+def _family(item: pytest.Item) -> str:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    index = parameters.get("name", item.path.stem.removeprefix("test_"))
+    plain = str(index).replace("-", "_")
+    return _FAMILIES.get(plain, plain)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import (
     CapabilityError,
+    ConflictError,
     DuplicateIdError,
     EventError,
     ExpressionError,
@@ -27,7 +28,6 @@ from tamis.errors import (
     NestingError,
     OptionError,
     ParseError,
-    PublishConflictError,
     ReentryError,
     SchemaError,
     SnapshotError,
@@ -74,6 +74,7 @@ _LAZY = {
 
 __all__ = [
     "CapabilityError",
+    "ConflictError",
     "DuplicateIdError",
     "EventError",
     "Explanation",
@@ -91,7 +92,6 @@ __all__ = [
     "NestingError",
     "OptionError",
     "ParseError",
-    "PublishConflictError",
     "ReentryError",
     "Schema",
     "SchemaError",

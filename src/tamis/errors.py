@@ -15,9 +15,9 @@
     │   └── SnapshotError                  a snapshot cannot be read or written
     ├── WorkloadError (ValueError)         a workload cannot be generated from these parameters
     ├── JavaNotFoundError (OSError)        there is no Java that Spark could run on
-    ├── IndexFolderError (ValueError)      an index on disk that Spark jobs share is not there, or cannot be read
-    ├── PublishConflictError (RuntimeError)  another has published the version of an index that was to be
     ├── FrameError (ValueError)            a DataFrame has not the columns that are needed
+    ├── IndexFolderError (ValueError)      an index that Spark jobs share is not there, or cannot be read
+    ├── ConflictError (RuntimeError)       two changed an index at the same time, and the other was first
     ├── DuplicateIdError (KeyError)        a subscription with this id is there already
     ├── UnknownIdError (KeyError)          no subscription has this id
     ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
@@ -174,7 +174,7 @@ class IndexFolderError(TamisError, ValueError):
     """The folder of an index that Spark jobs share is not there, or damaged, or has not the version that is asked for."""
 
 
-class PublishConflictError(TamisError, RuntimeError):
+class ConflictError(TamisError, RuntimeError):
     """Two changed an index at the same time, and the other was first; nothing of this change took effect."""
 
     def __init__(self, path: object, version: int) -> None:

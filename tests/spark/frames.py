@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import tamis
+from tamis.encoding.predicate_table import read_predicates
+from tamis.language.expression import Expression
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -28,6 +30,14 @@ def expected(subscriptions: pa.Table, events: pa.Table, ids: list[Any]) -> Pairs
     matcher.add_table(subscriptions)
     found = matcher.match_batch(events).to_pylist()
     return {(ids[match["event"]], match["subscription"]) for match in found}
+
+
+def expressions_of(subscriptions: pa.Table) -> list[Expression]:
+    """The expressions of a table of subscriptions."""
+    if "expression" in subscriptions.column_names:
+        return [tamis.parse(text) for text in subscriptions["expression"].to_pylist()]
+    rows = read_predicates(subscriptions["predicates"])
+    return [rows.expression(row) for row in range(len(subscriptions))]
 
 
 def frame(spark: SparkSession, rows: list[dict[str, Any]], schema: str) -> DataFrame:

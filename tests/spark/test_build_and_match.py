@@ -11,10 +11,12 @@ import pytest
 
 import tamis
 import tamis.spark
+from tamis.language.printer import to_sql
 from tamis.workload import generate, preset
 from tests.differential.attributes import event_table
-from tests.differential.comparison import random_batch
-from tests.spark.frames import expected, frame, pairs
+from tests.differential.comparison import ask, random_batch
+from tests.differential.engines import Spark
+from tests.spark.frames import expressions_of, frame, pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -214,19 +216,28 @@ def test_every_kind_of_value_and_operator(spark: SparkSession, tmp_path: Path, s
     report = tamis.spark.build(spark.createDataFrame(subscriptions), tmp_path, shards=2, events=events)
     assert report.rejected == 0
     found = tamis.spark.match(events.repartition(3), tmp_path, "event id", attributes=table.column_names)
-    truth = expected(subscriptions, table, list(range(60)))
+    truths = ask(Spark(spark), batch).truths  # Spark's own
+    truth = {(row, number) for number, each in enumerate(truths) for row, true in enumerate(each) if true}
     assert len(truth) > 500
     assert pairs(found.collect()) == truth
 
 
 @pytest.mark.parametrize("shape", ["dense", "sparse", "zipf", "range", "ads", "alerts", "detection"])
 def test_every_workload(spark: SparkSession, tmp_path: Path, shape: str) -> None:
-    workload = generate(preset(shape, subscriptions=400))
-    subscriptions, events = workload.subscriptions(), workload.events(50)
-    frame_of_events = spark.createDataFrame(events.append_column("event id", pa.array(range(len(events)))))
+    changes = {"dimensions": 60} if shape in ("sparse", "zipf") else {}
+    workload = generate(preset(shape, subscriptions=80, **changes))
+    subscriptions = workload.subscriptions()
+    # What Spark's own SQL says, of a table with a column for each attribute.
+    engine = Spark(spark)
+    rows = pa.array(range(30))
+    engine.load(workload.events(30, wide=True).append_column("row", rows))
+    truths = engine.truths([to_sql(expression, "spark") for expression in expressions_of(subscriptions)])
+    truth = {(row, number) for number, each in enumerate(truths) for row, true in enumerate(each) if true}
+    assert truth
     tamis.spark.build(spark.createDataFrame(subscriptions), tmp_path, shards=2)
-    found = tamis.spark.match(frame_of_events, tmp_path, "event id")
-    assert pairs(found.collect()) == expected(subscriptions, events, list(range(len(events))))
+    for wide in (True, False):
+        events = spark.createDataFrame(workload.events(30, wide=wide).append_column("event id", rows))
+        assert pairs(tamis.spark.match(events, tmp_path, "event id").collect()) == truth, f"wide: {wide}"
 
 
 def test_what_is_wrong_with_frames_is_said_at_once(

@@ -21,6 +21,9 @@ from pyspark.sql import SparkSession
 import pyarrow as pa
 import tamis, tamis.spark
 from tamis.workload import generate, preset
+from tests.differential.attributes import event_table
+from tests.differential.comparison import ask, random_batch
+from tests.differential.engines import Spark
 from tests.spark.frames import expected
 
 folder, address = Path(sys.argv[1]), sys.argv[2]
@@ -43,6 +46,16 @@ found = tamis.spark.match(frame, folder / "index", "event").collect()
 plain = {(row[0], row[1]) for row in found} == truth and len(found) == len(truth)
 grouped = tamis.spark.match(frame, folder / "index", "event", memory=1).collect()
 grouped = {(row[0], row[1]) for row in grouped} == truth and len(grouped) == len(truth)
+
+# Every kind of value and operator, beside Spark's own SQL on the same cluster.
+batch = random_batch(7, expressions=60, events=40)
+truths = ask(Spark(spark), batch).truths
+own = {(row, number) for number, each in enumerate(truths) for row, true in enumerate(each) if true}
+kinds = event_table(batch.events)
+texts = pa.table({"id": pa.array(range(60)), "expression": list(map(str, batch.expressions))})
+every = spark.createDataFrame(kinds.append_column("event id", pa.array(range(40)))).repartition(2)
+sql = tamis.spark.match(every, spark.createDataFrame(texts), "event id", attributes=kinds.column_names).collect()
+sql = {(row[0], row[1]) for row in sql} == own and len(sql) == len(own) > 100
 
 go, begun = folder / "go", folder / "begun"
 begun.mkdir()
@@ -74,7 +87,7 @@ threading.Thread(target=kill, daemon=True).start()
 held_back = frame.repartition(8).mapInArrow(held, frame.schema)
 after = tamis.spark.match(held_back, folder / "index", "event").collect()
 survived = {(row[0], row[1]) for row in after} == truth and len(after) == len(truth)
-print(json.dumps({"plain": plain, "grouped": grouped, "killed": len(killed), "survived": survived}))
+print(json.dumps({"plain": plain, "grouped": grouped, "sql": sql, "killed": len(killed), "survived": survived}))
 '''
 
 
@@ -86,4 +99,10 @@ def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == {"plain": True, "grouped": True, "killed": 1, "survived": True}
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "plain": True,
+        "grouped": True,
+        "sql": True,
+        "killed": 1,
+        "survived": True,
+    }

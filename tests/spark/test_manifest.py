@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import IndexFolderError, PublishConflictError, TamisError
+from tamis.errors import ConflictError, IndexFolderError, TamisError
 from tamis.spark.manifest import IndexFolder, Manifest, Segment, local_path
 from tamis.spark.matching import grouped
 
@@ -53,7 +53,7 @@ def test_figures_and_files(folder: IndexFolder) -> None:
 
 def test_only_one_publishes_a_number(folder: IndexFolder) -> None:
     folder.publish(manifest())
-    with pytest.raises(PublishConflictError, match=r"another process published version 1 .* nothing was changed"):
+    with pytest.raises(ConflictError, match=r"another process published version 1 .* nothing was changed"):
         folder.publish(replace(manifest(), form="predicates"))
     assert folder.manifest() == manifest()
     assert [path.name for path in (folder.path / "versions").iterdir()] == ["000000000001.json"]

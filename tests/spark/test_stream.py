@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 import tamis
 import tamis.spark
+from tamis.spark.manifest import IndexFolder
 from tests.spark.frames import Pairs, frame, pairs
 
 if TYPE_CHECKING:
@@ -184,6 +186,16 @@ def wait_for(happens: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.01)
 
 
+def test_a_new_query_does_not_take_the_batches_of_another_for_its_own(spark: SparkSession, folder: Path) -> None:
+    put(folder, "one", [(1, 3)])
+    run(spark, folder)
+    shutil.rmtree(folder / "checkpoint")
+    put(folder, "two", [(2, 4)])
+    with pytest.raises(Exception, match="was written by a query with another checkpoint"):
+        run(spark, folder)
+    assert delivered(spark, folder) == {(1, "s3")}
+
+
 def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
     source = folder / "changes"
     source.mkdir()
@@ -203,9 +215,11 @@ def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
     os.unlink(folder / "changes-checkpoint" / "commits" / "0")
     os.unlink(folder / "changes-checkpoint" / "commits" / ".0.crc")
     carry_out()
-    from tamis.spark.manifest import IndexFolder
-
     assert IndexFolder(folder / "index").versions() == [1, 2]
+    # With a new checkpoint, the numbers of batches begin anew, and are not those of before.
+    shutil.rmtree(folder / "changes-checkpoint")
+    carry_out()
+    assert IndexFolder(folder / "index").versions() == [1, 2, 3]
 
 
 def test_wrong_calls(spark: SparkSession, folder: Path) -> None:

@@ -93,7 +93,7 @@ def build(
 
     Raises
     ------
-    FrameError, OptionError, SchemaError, IndexFolderError, PublishConflictError
+    FrameError, OptionError, SchemaError, IndexFolderError, ConflictError
     """
     given = subscription_frame(subscriptions)
     declared = None if schema is None else Schema.of(schema).to_dict()

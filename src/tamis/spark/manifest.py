@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from tamis.errors import IndexFolderError, PublishConflictError
+from tamis.errors import ConflictError, IndexFolderError
 
 FORMAT = "tamis-index"
 FORMAT_VERSION = 1
@@ -213,7 +213,7 @@ class IndexFolder:
 
         Raises
         ------
-        PublishConflictError
+        ConflictError
             When another has published that number.
         """
         target = self._manifest_path(manifest.version)
@@ -225,7 +225,7 @@ class IndexFolder:
         try:
             os.link(part, target)  # Fails if it is there, where a rename would replace it.
         except FileExistsError:
-            raise PublishConflictError(self.path, manifest.version) from None
+            raise ConflictError(self.path, manifest.version) from None
         finally:
             part.unlink()
         folder = os.open(target.parent, os.O_RDONLY)

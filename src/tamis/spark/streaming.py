@@ -98,7 +98,8 @@ def match_stream(
     }
     records = local_path(checkpoint) / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
-    sink = ParquetFolders(str(local_path(output))) if output is not None else deliver
+    query = _query_id(local_path(checkpoint))
+    sink = ParquetFolders(str(local_path(output)), query) if output is not None else deliver
     assert sink is not None
     writer = events.writeStream.foreachBatch(BatchMatcher(str(folder.path), str(records), options, sink))
     writer = writer.option("checkpointLocation", str(local_path(checkpoint)))
@@ -128,9 +129,9 @@ def update_stream(
         raise FrameError("changes are no stream. Hint: tamis.spark.update takes other DataFrames")
     folder = IndexFolder(index)
     folder.manifest()
-    place = str(local_path(checkpoint))
-    writer = changes.writeStream.foreachBatch(BatchUpdater(str(folder.path), place, order))
-    writer = writer.option("checkpointLocation", place)
+    place = local_path(checkpoint)
+    writer = changes.writeStream.foreachBatch(BatchUpdater(str(folder.path), _query_id(place), order))
+    writer = writer.option("checkpointLocation", str(place))
     if trigger is not None:
         writer = writer.trigger(**trigger)
     if name is not None:
@@ -138,13 +139,23 @@ def update_stream(
     return writer.start()
 
 
-_RECORDS = "tamis-batches"
+_RECORDS, _QUERY = "tamis-batches", "tamis-query"
 
 
 def batch_records(checkpoint: str | os.PathLike[str]) -> list[BatchRecord]:
     """Which version each micro-batch of a query was matched with, in order; what had begun counts too."""
     files = sorted((local_path(checkpoint) / _RECORDS).glob("*.json"))
     return [BatchRecord(**json.loads(file.read_text())) for file in files]
+
+
+def _query_id(checkpoint: Path) -> str:
+    """What tells the query of a checkpoint from all others: numbers of batches mean something only together with it."""
+    path = checkpoint / _QUERY
+    if not path.exists():
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        with replacing(str(path)) as stream:
+            stream.write(new_name().encode())
+    return path.read_text()
 
 
 @dataclass(frozen=True)
@@ -188,18 +199,39 @@ class BatchUpdater:
 
 @dataclass(frozen=True)
 class ParquetFolders:
-    """Writes each batch to a folder of its own, which is there as a whole or not at all."""
+    """Writes each batch to a folder of its own, which is there as a whole or not at all.
+
+    Raises
+    ------
+    OptionError
+        When the folder has the batches of another query.
+    """
 
     path: str
+    query: str
 
     def __call__(self, matches: DataFrame, batch: int) -> None:
         folder = Path(self.path)
         target = folder / f"batch={batch}"
         if target.exists():
+            self._check_own(target)
             return  # It was delivered, and Spark was stopped before it had noted that.
         folder.mkdir(parents=True, exist_ok=True)
         for part in folder.glob(f".batch={batch}.*"):
             shutil.rmtree(part, ignore_errors=True)
         part = folder / f".batch={batch}.{new_name()}"
         matches.write.parquet(str(part))
+        (part / _QUERY_MARK).write_text(self.query)
         os.rename(part, target)
+
+    def _check_own(self, target: Path) -> None:
+        mark = target / _QUERY_MARK
+        if not mark.exists() or mark.read_text() != self.query:
+            raise OptionError(
+                f"{target} is there, and was written by a query with another checkpoint: these events would be lost. "
+                "Hint: another folder for `output`, or the checkpoint of that query"
+            )
+
+
+# Spark does not read files whose names begin so.
+_QUERY_MARK = "_tamis_query"

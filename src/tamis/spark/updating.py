@@ -101,7 +101,7 @@ def update(
 
     Raises
     ------
-    FrameError, OptionError, IndexFolderError, PublishConflictError
+    FrameError, OptionError, IndexFolderError, ConflictError
     """
     if (source is None) != (batch is None):
         raise OptionError("`source` and `batch` go together: which stream, and which of its batches")

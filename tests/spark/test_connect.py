@@ -1,0 +1,79 @@
+"""The same through Spark Connect, where the session is in another process than Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.markdown import ROOT
+
+PROGRAM = """
+import json, os, sys
+from pathlib import Path
+from tamis.spark import ensure_java
+ensure_java()
+os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
+from pyspark.sql import SparkSession
+import tamis.spark
+folder = Path(sys.argv[1])
+spark = (
+    SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
+    .getOrCreate()
+)
+rows = [(f"s{number}", f"a = {number}", float(number)) for number in range(10)] + [("wrong", "a =", 0.0)]
+frame = spark.createDataFrame(rows, "id string, expression string, weight double")
+report = tamis.spark.build(frame, folder / "index", shards=2, events=spark.range(50).withColumnRenamed("id", "a"))
+events = spark.createDataFrame([(1, 3), (2, 4), (3, 99)], "id int, a int")
+
+def pairs(found):
+    return sorted([row[0], row[1]] for row in found.collect())
+
+said = {
+    "type": type(frame).__module__,
+    "report": [report.subscriptions, report.rejected, [row.id for row in report.rejections.collect()]],
+    "pairs": pairs(tamis.spark.match(events, folder / "index")),
+    "grouped": pairs(tamis.spark.match(events, folder / "index", k=1, memory=1)),
+    "counts": pairs(tamis.spark.match(events, folder / "index", counts=True)),
+    "frame": pairs(tamis.spark.match(events, frame.where("id <> 'wrong'"))),
+}
+change = spark.createDataFrame([("removed", "s3")], "change string, id string")
+said["version"] = tamis.spark.update(folder / "index", change).version
+(folder / "events").mkdir()
+(folder / "events" / "one.json").write_text('{"id": 1, "a": 3}\\n{"id": 2, "a": 4}\\n')
+stream = spark.readStream.schema("id int, a int").json(str(folder / "events"))
+query = tamis.spark.match_stream(
+    stream, folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches", trigger={"availableNow": True}
+)
+query.awaitTermination()
+said["stream"] = pairs(spark.read.parquet(str(folder / "matches")).select("id", "subscription"))
+said["batches"] = [[record.batch, record.version] for record in tamis.spark.batch_records(folder / "checkpoint")]
+print("said", json.dumps(said))
+"""
+
+
+@pytest.mark.spark
+def test_spark_connect(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert json.loads(done.stdout.rpartition("said ")[2]) == {
+        "type": "pyspark.sql.connect.dataframe",
+        "report": [10, 1, ["wrong"]],
+        "pairs": [[1, "s3"], [2, "s4"]],
+        "grouped": [[1, "s3"], [2, "s4"]],
+        "counts": [["s3", 1], ["s4", 1]],
+        "frame": [[1, "s3"], [2, "s4"]],
+        "version": 2,
+        "stream": [[2, "s4"]],
+        "batches": [[0, 2]],
+    }
