@@ -2,7 +2,7 @@
 
     python examples/spark_matching.py FOLDER
 
-A shop has 50,000 wishes of its customers, a day of offers to match with them, and customers who change their minds.
+A shop has 5,000 wishes of its customers, a day of offers to match with them, and customers who change their minds.
 """
 
 # %% A session. On a cluster you have one; `start_session` also finds a Java where there is none.
@@ -19,7 +19,7 @@ spark = tamis.spark.start_session("local[2]", {"spark.sql.shuffle.partitions": "
 # %% Wishes, as a table of SQL conditions. One of them is wrong, as in every table of conditions that people write.
 number = F.col("id")
 genre = F.element_at(F.array(*map(F.lit, ["crime", "maps", "poetry", "travel"])), (number % 4 + 1).cast("int"))
-wishes = spark.range(50_000).select(
+wishes = spark.range(5_000).select(
     F.concat(F.lit("customer-"), number).alias("id"),
     F.concat(
         F.lit("price < "), 5 + number % 60, F.lit(" AND genre = '"), genre, F.lit("' AND stars >= "), 1 + number % 5
@@ -35,7 +35,7 @@ print(f"version {report.version}: {report.subscriptions:,} wishes, {report.rejec
 report.rejections.select("id", "reason").show(truncate=60)
 
 # %% Offers, and who wants them.
-offers = spark.range(2_000).select(
+offers = spark.range(500).select(
     number,
     (number % 67).cast("double").alias("price"),
     F.element_at(F.array(*map(F.lit, ["crime", "maps", "poetry", "travel"])), (number % 4 + 1).cast("int")).alias(

@@ -58,8 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
-        elif item.path.parent.name == "index":
-            item.add_marker(pytest.mark.xdist_group(_family(item)))
+        elif family := _family(item):
+            item.add_marker(pytest.mark.xdist_group(family))
 
 
 _FAMILIES = {
@@ -71,9 +71,16 @@ _FAMILIES = {
 """Indexes and files of tests -> whose kernels they share."""
 
 
-def _family(item: pytest.Item) -> str:
+def _family(item: pytest.Item) -> str | None:
+    """Whose kernels a test of an index needs, or of the page about one; None for other tests."""
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    index = parameters.get("name", item.path.stem.removeprefix("test_"))
+    page = getattr(parameters.get("page"), "path", None)
+    if page is not None and page.parent.name == "indexes":
+        index = page.stem
+    elif item.path.parent.name == "index":
+        index = parameters.get("name", item.path.stem.removeprefix("test_"))
+    else:
+        return None
     plain = str(index).replace("-", "_")
     return _FAMILIES.get(plain, plain)
 

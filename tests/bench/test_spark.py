@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 def test_plans_and_growth(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    small = bench.Bench(spark, tmp_path / "plans", 300, 40, planted=True)
+    small = bench.Bench(spark, tmp_path / "plans", 300, 20, planted=True, dimensions=35)
     result: dict[str, Any] = {
         "subscriptions": 300,
-        "events": 40,
+        "events": 20,
         "framework_seconds": bench.framework_only(small),
         "plans": bench.measure_plans(small),
-        "growth": [bench.measure_growth(spark, tmp_path / "growth", 500, 40)],
+        "growth": [bench.measure_growth(spark, tmp_path / "growth", 500, 20)],
     }
     assert [row["plan"] for row in result["plans"]] == ["nested loop", "explode and count", "Python", "DuckDB", "Tamis"]
     printed = capsys.readouterr().out
     for row in result["plans"]:
         assert spark_page.plan_line(row) in printed
-        assert row["events"] == 40
-        assert row["matches"] >= 40
+        assert row["events"] == 20
+        assert row["matches"] >= 20
     assert spark_page.growth_line(result["growth"][0]) in printed
     tables = spark_page.to_tables(result)
-    assert "| Tamis | 40 |" in tables
+    assert "| Tamis | 20 |" in tables
     assert "### Growth" in tables
     ElementTree.fromstring(spark_page.to_chart(result))
 

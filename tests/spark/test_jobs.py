@@ -74,6 +74,8 @@ def test_the_subscriptions_of_an_index(spark: SparkSession, tmp_path: Path) -> N
     there = tamis.spark.subscriptions(spark, tmp_path)
     assert sorted(map(tuple, there.collect())) == [("s1", "t1"), ("s3", "t3"), ("s4", "t4"), ("s5", "t5")]
     assert tamis.spark.subscriptions(spark, tmp_path, version=1).count() == 5
+    assert [row.id for row in tamis.spark.rejections(spark, tmp_path, version=1).collect()] == ["s0"]
+    assert tamis.spark.rejections(spark, tmp_path).collect() == []
 
 
 @pytest.fixture

@@ -37,6 +37,6 @@ def test_the_example(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "version 1: 50,000 wishes, 1 rejected" in done.stdout
+    assert "version 1: 5,000 wishes, 1 rejected" in done.stdout
     assert "version 2: 1 added, 1 removed" in done.stdout
     assert "batch 0 was matched with version 2" in done.stdout

@@ -157,8 +157,6 @@ def test_what_was_delivered_is_not_again(spark: SparkSession, folder: Path) -> N
 def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkSession, folder: Path) -> None:
     for number in range(8):
         put(folder, f"part-{number}", [(10 * number + value, value) for value in range(10)])
-        # Files are read one a batch, in the order of their times.
-        os.utime(folder / "events" / f"part-{number}.json", (1_700_000_000 + number,) * 2)
     started = [sys.executable, "-c", PROGRAM, str(folder)]
     with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as first:
         wait_for(lambda: (folder / "matches" / "batch=2").exists() or first.poll() is not None)
@@ -170,16 +168,19 @@ def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkS
     done = subprocess.run(started, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     records = tamis.spark.batch_records(folder / "checkpoint")
-    assert [record.batch for record in records] == list(range(8))
-    versions = [record.version for record in records]
-    assert versions == sorted(versions)
-    assert set(versions) == {1, 2}
+    assert [record.batch for record in records] == list(range(len(records)))
+    versions = {record.batch: record.version for record in records}
+    assert list(versions.values()) == sorted(versions.values())
+    assert set(versions.values()) == {1, 2}
+    # Where Spark was killed, it may put two files into one batch afterwards.
+    found = spark.read.parquet(str(folder / "matches")).collect()
+    version_of = {row.id // 10: versions[row.batch] for row in found}
     everything = {(10 * part + value, f"s{value}") for part in range(8) for value in range(10)}
-    later = {(10 * part + 9, "s9") for part in range(8) if versions[part] == 2}
+    later = {(10 * part + 9, "s9") for part in range(8) if version_of[part] == 2}
     assert delivered(spark, folder) == everything - later
 
 
-def wait_for(happens: Callable[[], bool], seconds: float = 120) -> None:
+def wait_for(happens: Callable[[], bool], seconds: float = 300) -> None:
     ends = time.monotonic() + seconds
     while not happens():
         assert time.monotonic() < ends, "it did not happen"
@@ -199,7 +200,7 @@ def test_a_new_query_does_not_take_the_batches_of_another_for_its_own(spark: Spa
 def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
     source = folder / "changes"
     source.mkdir()
-    rows = [("added", "new", "a = 50"), ("removed", "s1", None)]
+    rows = [("added", "new", "a = 50"), ("removed", "s1", None), ("added", "wrong", "a =")]
     spark.createDataFrame(rows, CHANGES).coalesce(1).write.mode("append").json(str(source))
 
     def carry_out() -> None:
@@ -210,6 +211,7 @@ def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
         query.awaitTermination()
 
     carry_out()
+    assert [row.id for row in tamis.spark.rejections(spark, folder / "index").collect()] == ["wrong"]
     events = spark.createDataFrame([(1, 50), (2, 1)], "id int, a int")
     assert pairs(tamis.spark.match(events, folder / "index").collect()) == {(1, "new")}
     os.unlink(folder / "changes-checkpoint" / "commits" / "0")

@@ -28,7 +28,7 @@ from tamis.bench.timing import machine, versions
 from tamis.encoding.predicate_table import read_predicates
 from tamis.language.expression import Predicate
 from tamis.language.operators import Operator
-from tamis.workload import WorkloadConfig, generate, preset
+from tamis.workload import generate, preset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,11 +43,17 @@ class Bench:
     """One workload in files, as everybody gets it."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, subscriptions: int, events: int, *, planted: bool = False
+        self,
+        spark: SparkSession,
+        folder: Path,
+        subscriptions: int,
+        events: int,
+        *,
+        planted: bool = False,
+        **changes: Any,
     ) -> None:
         self.spark, self.folder = spark, folder
-        self.config = preset(SHAPE, subscriptions=subscriptions)
-        assert isinstance(self.config, WorkloadConfig)
+        self.config = preset(SHAPE, subscriptions=subscriptions, **changes)
         self.events = events
         tamis_spark.generate_subscriptions(spark, self.config).write.parquet(self.path("subscriptions"))
         made = tamis_spark.generate_events(spark, self.config, events, wide=True, other=not planted)

@@ -48,11 +48,11 @@ def pipeline(
     master: str | None,
     conf: tuple[str, ...],
 ) -> None:
-    """Match the raw files EVENTS with the SUBSCRIPTIONS, and write everything to the folder OUTPUT.
+    """Match raw files on Spark, and write a page about it.
 
-    Both are files or folders of Parquet, JSON lines or CSV; this runs on Spark (pip install 'tamis[spark]'). OUTPUT gets the
-    index, the matches, how many each subscription has, statistics of the events' attributes, what was rejected, and a page
-    about it, summary.html.
+    EVENTS are matched with SUBSCRIPTIONS, and everything goes to the folder OUTPUT. Both are files or folders of Parquet, JSON
+    lines or CSV. OUTPUT gets the index, the matches, how many each subscription has, statistics of the events' attributes, what
+    was rejected, and a page about it, summary.html. It needs Spark (pip install 'tamis[spark]').
 
     \b
     Examples:

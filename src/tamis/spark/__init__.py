@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tamis.spark.attribute_statistics import statistics
     from tamis.spark.building import BuildReport, build
-    from tamis.spark.contents import subscriptions
+    from tamis.spark.contents import rejections, subscriptions
     from tamis.spark.java import ensure_java
     from tamis.spark.matching import match
     from tamis.spark.pipeline import run_pipeline
@@ -38,6 +38,7 @@ _LAZY = {
     "generate_subscriptions": "workloads",
     "match": "matching",
     "match_stream": "streaming",
+    "rejections": "contents",
     "run_pipeline": "pipeline",
     "start_session": "session",
     "statistics": "attribute_statistics",
@@ -58,6 +59,7 @@ __all__ = [
     "generate_subscriptions",
     "match",
     "match_stream",
+    "rejections",
     "run_pipeline",
     "start_session",
     "statistics",

@@ -111,6 +111,7 @@ def build(
     segments: list[tuple[Segment, ...]] = [()] * buckets
     for report in reports:
         segments[report["bucket"]] = tuple(Segment(**each) for each in report["segments"])
+    names = tuple(report["rejected_name"] for report in reports if report["rejected_name"] is not None)
     published = folder.publish(
         Manifest(
             version=next_version(folder),
@@ -121,10 +122,11 @@ def build(
             buckets=tuple(segments),
             schema=declared,
             sample=sample,
+            rejected=names,
         )
     )
     rejected = sum(report["rejected"] for report in reports)
-    rejections = rejected_frame(spark, folder, given.frame.schema, [report["rejected_name"] for report in reports])
+    rejections = rejected_frame(spark, folder, given.frame.schema, names)
     return BuildReport(published.version, published.subscriptions, buckets, rejected, rejections)
 
 
@@ -168,14 +170,12 @@ def run(frame: DataFrame, task: Any) -> list[dict[str, Any]]:
     return [json.loads(row.report) for row in map_in_arrow(frame, task, "report string").collect()]
 
 
-def rejected_frame(
-    spark: SparkSession, folder: IndexFolder, schema: StructType, names: Iterable[str | None]
-) -> DataFrame:
+def rejected_frame(spark: SparkSession, folder: IndexFolder, schema: StructType, names: Iterable[str]) -> DataFrame:
     """Rows that tasks wrote as rejected."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     written = StructType([*schema.fields, StructField(REASON, StringType())])
-    paths = [(folder / f"{REJECTED}/{name}.parquet").as_uri() for name in names if name is not None]
+    paths = [(folder / f"{REJECTED}/{name}.parquet").as_uri() for name in names]
     return spark.read.schema(written).parquet(*paths) if paths else spark.createDataFrame([], written)
 
 

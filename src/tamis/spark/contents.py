@@ -1,4 +1,4 @@
-"""What is in an index: its subscriptions as a DataFrame again."""
+"""What is in an index, and what is not: its subscriptions as a DataFrame again, and what was rejected."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tamis.spark.building import REASON
 from tamis.spark.frames import type_of
-from tamis.spark.manifest import IndexFolder, Segment
+from tamis.spark.manifest import REJECTED, IndexFolder, Segment
 from tamis.spark.segment_files import ID, living_columns
 
 if TYPE_CHECKING:
@@ -33,6 +34,24 @@ def subscriptions(spark: SparkSession, path: str | os.PathLike[str], version: in
     segments = tuple(manifest.segments)
     numbers = spark.range(0, len(segments), 1, max(1, len(segments)))
     return numbers.mapInArrow(ContentsTask(str(folder.path), segments, tuple(manifest.columns)), StructType(fields))
+
+
+def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int | None = None) -> DataFrame:
+    """The rows that were rejected when a version of an index was made, with the `reason`: subscriptions, or changes.
+
+    Raises
+    ------
+    IndexFolderError
+    """
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    folder = IndexFolder(path)
+    manifest = folder.manifest(version)
+    names = [(folder / f"{REJECTED}/{name}.parquet").as_uri() for name in manifest.rejected]
+    if names:
+        return spark.read.parquet(*names)
+    id_type = StringType() if manifest.id_type == "string" else LongType()
+    return spark.createDataFrame([], StructType([StructField(ID, id_type), StructField(REASON, StringType())]))
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,8 @@ class Manifest:
         By the hash of the id; within a bucket the newest last.
     applied : dict
         Stream of changes -> the last of its batches that is in this version.
+    rejected : tuple of str
+        The files with what was rejected when this version was made.
     """
 
     version: int
@@ -99,6 +101,7 @@ class Manifest:
     schema: dict[str, Any] | None = None
     sample: str | None = None
     applied: dict[str, int] = field(default_factory=dict)
+    rejected: tuple[str, ...] = ()
 
     @property
     def segments(self) -> list[Segment]:
@@ -120,8 +123,10 @@ class Manifest:
     @property
     def files(self) -> set[str]:
         """All files that belong to this version, below the index's folder."""
-        sample = set() if self.sample is None else {f"{SAMPLES}/{self.sample}.arrow"}
-        return sample.union(*(segment.files for bucket in self.buckets for segment in bucket))
+        others = [f"{REJECTED}/{name}.parquet" for name in self.rejected]
+        if self.sample is not None:
+            others.append(f"{SAMPLES}/{self.sample}.arrow")
+        return set(others).union(*(segment.files for bucket in self.buckets for segment in bucket))
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}, indent=1) + "\n"
@@ -147,7 +152,7 @@ class Manifest:
             )
         try:
             buckets = tuple(tuple(Segment(**segment) for segment in bucket) for bucket in given.pop("buckets"))
-            return cls(buckets=buckets, **given)
+            return cls(buckets=buckets, rejected=tuple(given.pop("rejected")), **given)
         except (TypeError, KeyError):
             raise IndexFolderError(f"{path} is damaged") from None
 

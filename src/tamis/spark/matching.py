@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, 
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
 _EVENT = "__tamis_event"
 """Tells events apart whose ids may be the same."""
@@ -88,86 +89,134 @@ def match(
     from pyspark.sql import DataFrame
 
     folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
-    moment = int(datetime.now(UTC).timestamp() * 1_000_000)
-    manifest = folder.manifest(version)
-    return matched(
-        events,
-        folder,
-        manifest,
-        event_id=event_id,
-        attributes=attributes,
-        keep=keep,
-        carry=carry,
-        k=k,
-        counts=counts,
-        time=time,
-        memory=memory,
-        moment=moment,
-    )
+    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts)
+    return matched(events, folder, folder.manifest(version), options, moment_now())
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """How events are matched, as `match` and `match_stream` are told."""
+
+    event_id: str
+    attributes: tuple[str, ...] | None
+    keep: tuple[str, ...]
+    carry: tuple[str, ...]
+    k: int | None
+    time: str | None
+    memory: int
+    counts: bool
+
+    @staticmethod
+    def of(
+        event_id: str,
+        attributes: Iterable[str] | None,
+        keep: Iterable[str],
+        carry: Iterable[str],
+        k: int | None,
+        time: str | None,
+        memory: int | None,
+        *,
+        counts: bool = False,
+    ) -> MatchOptions:
+        """The options, if they go together.
+
+        Raises
+        ------
+        OptionError
+        """
+        kept = _listed(keep, "keep")
+        if counts and kept:
+            raise OptionError(
+                "columns of events to keep have no meaning with counts. Hint: carry those of subscriptions"
+            )
+        return MatchOptions(
+            event_id=event_id,
+            attributes=None if attributes is None else _listed(attributes, "attributes"),
+            keep=kept,
+            carry=_listed(carry, "carry"),
+            k=None if k is None else plain_limit(k),
+            time=time,
+            memory=_half_of_memory() if memory is None else memory,
+            counts=counts,
+        )
+
+
+def moment_now() -> int:
+    """In microseconds since 1970."""
+    return int(datetime.now(UTC).timestamp() * 1_000_000)
 
 
 def matched(
-    events: DataFrame,
-    folder: IndexFolder,
-    manifest: Manifest,
-    *,
-    event_id: str,
-    attributes: Iterable[str] | None,
-    keep: Iterable[str],
-    carry: Iterable[str],
-    k: int | None,
-    counts: bool,
-    time: str | None,
-    memory: int | None,
-    moment: int,
+    events: DataFrame, folder: IndexFolder, manifest: Manifest, options: MatchOptions, moment: int
 ) -> DataFrame:
-    """The same with a version that was read, at a moment in microseconds."""
-    from pyspark.sql import functions as F  # noqa: N812
-    from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+    """Match events with one version of an index, at a moment in microseconds.
 
-    schema = events.schema
-    asked = event_attributes(events, event_id, attributes)
-    kept, carried = _listed(keep, "keep"), _listed(carry, "carry")
-    _check_columns(schema.names, kept, manifest, carried, time)
-    if counts and kept:
-        raise OptionError("columns of events to keep have no meaning with counts. Hint: carry those of subscriptions")
-    groups = grouped(manifest.segments, _half_of_memory() if memory is None else memory) or ((),)
-    subscription = StructField(SUBSCRIPTION, _id_type(manifest.id_type))
-    fields = [subscription, StructField(MATCHES, LongType())] if counts else [schema[event_id], subscription]
-    fields += [schema[name] for name in kept]
-    fields += [StructField(name, type_of(manifest.columns[name])) for name in carried]
-    result = [field.name for field in fields]
-    _check_names(result)
-    needed = list(dict.fromkeys([event_id, *asked, *kept, *([] if time is None else [time])]))
+    Raises
+    ------
+    FrameError, OptionError
+    """
+    attributes = tuple(event_attributes(events, options.event_id, options.attributes))
+    _check_columns(events.columns, manifest, options)
+    groups = grouped(manifest.segments, options.memory) or ((),)
+    if len(groups) > 1 and options.counts and options.k is not None:
+        raise OptionError(
+            "counts of the k heaviest need an index that is mapped as a whole. Hint: a larger `memory`, or count the pairs"
+        )
+    times = () if options.time is None else (options.time,)
+    needed = dict.fromkeys([options.event_id, *attributes, *options.keep, *times])
     frame = events.select(*(quoted(name) for name in needed))
-    ranked = k is not None and len(groups) > 1 and not counts
     if len(groups) > 1:
-        if counts and k is not None:
-            raise OptionError(
-                "counts of the k heaviest need an index that is mapped as a whole. Hint: a larger `memory`, or count the pairs"
-            )
         frame = _spread(frame, groups)
-    if ranked:
-        kept.append(_EVENT)
-        fields[len(kept) + 1 : len(kept) + 1] = [StructField(_EVENT, LongType())]
-        fields.append(StructField(RANKED_WEIGHT, DoubleType()))
-    task = (CountTask if counts else MatchTask)(
+    ranked = len(groups) > 1 and options.k is not None
+    keep = (*options.keep, _EVENT) if ranked else options.keep
+    carry = (*options.carry, RANKED_WEIGHT) if ranked else options.carry
+    schema = _result(frame.schema, manifest, options, keep, carry)
+    task = (CountTask if options.counts else MatchTask)(
         path=str(folder.path),
         groups=groups,
-        event_id=event_id,
-        attributes=tuple(asked),
-        keep=tuple(kept),
-        carry=(*carried, RANKED_WEIGHT) if ranked else tuple(carried),
-        k=None if k is None else plain_limit(k),
-        time=time,
+        event_id=options.event_id,
+        attributes=attributes,
+        keep=keep,
+        carry=carry,
+        k=options.k,
+        time=options.time,
         moment=moment,
-        names=tuple(field.name for field in fields),
+        names=tuple(schema.names),
     )
-    found = map_in_arrow(frame, task, StructType([StructField(field.name, field.dataType) for field in fields]))
-    if counts:
-        sums = [F.sum(MATCHES).alias(MATCHES), *(F.first(quoted(name)).alias(name) for name in carried)]
-        return found.groupBy(SUBSCRIPTION).agg(*sums)
-    return _heaviest(found, plain_limit(k)).select(*map(quoted, result)) if ranked and k is not None else found
+    found = map_in_arrow(frame, task, schema)
+    if options.counts:
+        return _summed(found, options.carry)
+    return _heaviest(found, options.k) if ranked and options.k is not None else found
+
+
+def _result(
+    events: StructType, manifest: Manifest, options: MatchOptions, keep: Iterable[str], carry: Iterable[str]
+) -> StructType:
+    """The columns that tasks hand over."""
+    from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+    id_type = StringType() if manifest.id_type == "string" else LongType()
+    fields: list[tuple[str, DataType]] = [(SUBSCRIPTION, id_type)]
+    if options.counts:
+        fields.append((MATCHES, LongType()))
+    else:
+        fields.insert(0, (options.event_id, events[options.event_id].dataType))
+    fields += [(name, events[name].dataType) for name in keep]
+    stored = {name: type_of(text) for name, text in manifest.columns.items()}
+    fields += [(name, DoubleType() if name == RANKED_WEIGHT else stored[name]) for name in carry]
+    names = [name for name, _ in fields]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FrameError(f"the result would have two columns {twice[0]!r}. Hint: rename that of the events")
+    return StructType([StructField(name, kind) for name, kind in fields])
+
+
+def _summed(found: DataFrame, carried: Sequence[str]) -> DataFrame:
+    """The counts of all tasks together."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    others = [F.first(quoted(name)).alias(name) for name in carried]
+    return found.groupBy(SUBSCRIPTION).agg(F.sum(MATCHES).alias(MATCHES), *others)
 
 
 def _spread(frame: DataFrame, groups: tuple[tuple[Segment, ...], ...]) -> DataFrame:
@@ -207,7 +256,8 @@ def _heaviest(found: DataFrame, k: int) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     order = Window.partitionBy(_EVENT).orderBy(F.col(RANKED_WEIGHT).desc(), F.col(SUBSCRIPTION))
-    return found.withColumn(_KEY, F.row_number().over(order)).where(F.col(_KEY) <= k)
+    ranked = found.withColumn(_KEY, F.row_number().over(order)).where(F.col(_KEY) <= k)
+    return ranked.drop(_KEY, _EVENT, RANKED_WEIGHT)
 
 
 def _built_once(subscriptions: DataFrame) -> str:
@@ -228,32 +278,20 @@ def _half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def _listed(names: Iterable[str], what: str) -> list[str]:
+def _listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     if isinstance(names, str):
         raise OptionError(f"`{what}` is a list of columns. Hint: {what}=[{names!r}]")
-    return list(names)
+    return tuple(names)
 
 
-def _check_columns(there: list[str], kept: list[str], manifest: Manifest, carried: list[str], time: str | None) -> None:
-    for name in [*kept, *([] if time is None else [time])]:
+def _check_columns(there: list[str], manifest: Manifest, options: MatchOptions) -> None:
+    for name in [*options.keep, *([] if options.time is None else [options.time])]:
         if name not in there:
             raise FrameError(f"events have no column {name!r}; they have: {', '.join(there)}")
-    for name in carried:
+    for name in options.carry:
         if name not in manifest.columns:
             known = ", ".join(manifest.columns) or "none"
             raise FrameError(f"subscriptions of the index have no column {name!r} to carry; they have: {known}")
-
-
-def _check_names(names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise FrameError(f"the result would have two columns {twice[0]!r}. Hint: rename that of the events")
-
-
-def _id_type(name: str) -> DataType:
-    from pyspark.sql.types import LongType, StringType
-
-    return StringType() if name == "string" else LongType()
 
 
 def grouped(segments: Sequence[Segment], memory: int) -> tuple[tuple[Segment, ...], ...]:

@@ -12,14 +12,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import FrameError, OptionError
 from tamis.spark.frames import event_attributes
 from tamis.spark.manifest import IndexFolder, local_path, new_name
-from tamis.spark.matching import matched
+from tamis.spark.matching import MatchOptions, matched, moment_now
 from tamis.spark.updating import update
 from tamis.storage.replacing import replacing
 
@@ -87,27 +86,14 @@ def match_stream(
         raise FrameError("events are no stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
     folder.manifest()  # What is wrong with it is said now.
-    options = {
-        "event_id": event_id,
-        "attributes": event_attributes(events, event_id, attributes),
-        "keep": list(keep),
-        "carry": list(carry),
-        "k": k,
-        "time": time,
-        "memory": memory,
-    }
+    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory)
+    event_attributes(events, event_id, options.attributes)  # And so with the events.
     records = local_path(checkpoint) / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
     query = _query_id(local_path(checkpoint))
     sink = ParquetFolders(str(local_path(output)), query) if output is not None else deliver
     assert sink is not None
-    writer = events.writeStream.foreachBatch(BatchMatcher(str(folder.path), str(records), options, sink))
-    writer = writer.option("checkpointLocation", str(local_path(checkpoint)))
-    if trigger is not None:
-        writer = writer.trigger(**trigger)
-    if name is not None:
-        writer = writer.queryName(name)
-    return writer.start()
+    return _started(events, BatchMatcher(str(folder.path), str(records), options, sink), checkpoint, trigger, name)
 
 
 def update_stream(
@@ -129,9 +115,19 @@ def update_stream(
         raise FrameError("changes are no stream. Hint: tamis.spark.update takes other DataFrames")
     folder = IndexFolder(index)
     folder.manifest()
-    place = local_path(checkpoint)
-    writer = changes.writeStream.foreachBatch(BatchUpdater(str(folder.path), _query_id(place), order))
-    writer = writer.option("checkpointLocation", str(place))
+    updater = BatchUpdater(str(folder.path), _query_id(local_path(checkpoint)), order)
+    return _started(changes, updater, checkpoint, trigger, name)
+
+
+def _started(
+    stream: DataFrame,
+    carry_out: Deliver,
+    checkpoint: str | os.PathLike[str],
+    trigger: dict[str, Any] | None,
+    name: str | None,
+) -> StreamingQuery:
+    """Start a query that carries something out with every micro-batch."""
+    writer = stream.writeStream.foreachBatch(carry_out).option("checkpointLocation", str(local_path(checkpoint)))
     if trigger is not None:
         writer = writer.trigger(**trigger)
     if name is not None:
@@ -164,21 +160,21 @@ class BatchMatcher:
 
     path: str
     records: str
-    options: dict[str, Any]
-    deliver: Any
+    options: MatchOptions
+    deliver: Deliver
 
     def __call__(self, events: DataFrame, batch: int) -> None:
         folder = IndexFolder(self.path)
         record = self._recorded(folder, batch)
         manifest = folder.manifest(record.version)
-        self.deliver(matched(events, folder, manifest, counts=False, moment=record.moment, **self.options), batch)
+        self.deliver(matched(events, folder, manifest, self.options, record.moment), batch)
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
         """What this batch is matched with: as when it began, if it has begun before."""
         path = Path(self.records, f"{batch:012}.json")
         if path.exists():
             return BatchRecord(**json.loads(path.read_text()))
-        record = BatchRecord(batch, folder.versions()[-1], int(datetime.now(UTC).timestamp() * 1_000_000))
+        record = BatchRecord(batch, folder.versions()[-1], moment_now())
         with replacing(str(path)) as stream:
             stream.write(json.dumps(record._asdict()).encode())
         return record

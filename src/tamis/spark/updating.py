@@ -117,12 +117,13 @@ def update(
     for report in reports:
         buckets[report["bucket"]] = tuple(Segment(**segment) for segment in report["segments"])
     version = manifest.version
+    names = tuple(report["rejected_name"] for report in reports if report["rejected_name"] is not None)
     applied = manifest.applied if source is None or batch is None else {**manifest.applied, source: batch}
     if tuple(buckets) != manifest.buckets or applied != manifest.applied:
         version += 1
-        folder.publish(replace(manifest, version=version, published=now(), buckets=tuple(buckets), applied=applied))
+        after = replace(manifest, buckets=tuple(buckets), applied=applied, rejected=names)
+        folder.publish(replace(after, version=version, published=now()))
     sums = {name: sum(report[name] for report in reports) for name in ("added", "replaced", "removed", "rejected")}
-    names = [report["rejected_name"] for report in reports]
     return UpdateReport(version, **sums, rejections=rejected_frame(spark, folder, given.frame.schema, names))
 
 
