@@ -412,3 +412,32 @@ def test_names_are_cut_at_the_middle_key() -> None:
     assert f"    [{names[0]}, {names[-1]}] []" in drawn(tree)
     assert f"        [{names[0]}, {(names[0] + names[-1]) // 2}] [0, 1]" in drawn(tree)
     agrees(tree, clauses, [{A: [(name, name)], B: [(number, number)]} for number, name in enumerate(names)])
+
+
+@pytest.mark.parametrize("far", ["9e307", "1.797e308", "1e300", "-1e300"])
+def test_numbers_that_are_very_far_apart(far: str) -> None:
+    matcher = tamis.Matcher(index="be-tree")
+    expressions = {f"a{number}": f"x = {number} AND z = {number}" for number in range(8)}
+    matcher.add_many(expressions, expressions.values())
+    assert matcher.match({"x": 3, "z": 3}) == ["a3"]
+    for number in range(12):
+        more = {f"b{number}": f"x >= {far}", f"c{number}": f"x = {far}", f"d{number}": f"x > {number}"}
+        for name, condition in more.items():
+            expressions[name] = f"{condition} AND y = {number}"
+            matcher.add(name, expressions[name])
+    for x in (0.5, 3, float(far), 2 * 10.0**17):
+        event = {"x": x, "y": 4, "z": 3}
+        wanted = [name for name, text in expressions.items() if tamis.evaluate(tamis.parse(text), event)]
+        assert sorted(matcher.match(event)) == sorted(wanted)
+
+
+@pytest.mark.parametrize("far", [1e300, 1.7e308, -1e300, 2.0**60])
+@pytest.mark.parametrize("step", [1, 0.25])
+def test_one_that_is_far_away_does_not_make_a_chain(far: float, step: float) -> None:
+    matcher = tamis.Matcher(index="be-tree")
+    values = [*(step * number for number in range(40)), far]
+    matcher.add_many(range(len(values)), [f"x = {value!r}" for value in values])
+    assert [matcher.match({"x": value}) for value in values] == [[number] for number in range(len(values))]
+    index = matcher._store.index  # type: ignore[attr-defined]
+    index.check()
+    assert index.stats()["nodes"] < 200

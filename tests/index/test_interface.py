@@ -105,3 +105,22 @@ def test_the_engine_is_what_auto_means() -> None:
 )
 def test_several_keys_in_one_dimension(events: list[Event], several: bool) -> None:
     assert has_several(batch_of(events)) is several
+
+
+@pytest.mark.parametrize(
+    ("index", "options", "message"),
+    [
+        ("be-tree", {"domain_lo": 2**70}, "a whole number of at most 9,007,199,254,740,992"),
+        ("be-tree", {"domain_lo": 5, "domain_hi": 4}, "'domain_lo', 5, is above 'domain_hi', 4"),
+        ("be-tree", {"min_size": 2**40}, "a whole number of at most 1,048,576"),
+        ("pst-bloom", {"most_leaves": 2**70}, "a whole number of at most 2,147,483,647"),
+        ("k-index", {"max_values": 2**70}, "a whole number of at most"),
+        ("k-index", {"domain": (0, 2**70)}, "two whole numbers, the lower one first"),
+        ("hybrid-index", {"min_cluster_size": 2**70}, "a whole number of at most"),
+        ("counting", {"method": "key", "lowest": 10, "highest": 5}, "'lowest', 10, is above 'highest', 5"),
+        ("counting", {"method": "tree", "highest": 20_000_000}, "the SIFT methods enumerate at most 1,000,000 values"),
+    ],
+)
+def test_numbers_that_are_too_large_are_refused(index: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(tamis.OptionError, match=re.escape(message)):
+        tamis.Matcher(index=index, options=options)

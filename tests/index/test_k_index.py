@@ -351,3 +351,13 @@ def test_options() -> None:
         [0, 1, 3],
         [2],
     ]
+
+
+def test_it_is_right_after_a_subscription_was_refused() -> None:
+    matcher = tamis.Matcher(index="k-index")
+    matcher.add(1, "x = 1")
+    assert matcher.match({"x": 1}) == [1]
+    with pytest.raises(tamis.CapabilityError):
+        matcher.add(2, "x > 1.5")
+    matcher._store.index.check()  # type: ignore[attr-defined]
+    assert matcher.match({"x": 1}) == [1]

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from tamis.bench.markdown import table
 from tamis.bench.svg import Group, bars, number_text
 
-DESCRIPTION = """The indexes of the papers beside a scan, each built and measured in a process of its own; that answers are the
-scan's is checked. Times are microseconds per event, the best of several passes, from encoded events to conjunctions. *Planted*
-events are those that 1,000 subscriptions each were derived from, *other* events are drawn alike. *Times a scan* is the scan's
-time, taken by turns in the same process, through that of the index: above 1 the index is faster. *Again* is what a planted event
-takes when it has just been matched, so that all it needs is in the caches: what is less than *planted* was waiting for memory.
-*Candidates* are conjunctions looked at, *nodes* the nodes, lists or tables visited, per planted event as *matches* are. *Bytes*
-are those of the index alone, per conjunction."""
+DESCRIPTION = """The indexes of the papers beside a scan, each built and measured in a process of its own, perhaps on another
+day than the others, but on one machine and with one version; that answers are the scan's is checked. Times are microseconds
+per event, the best of several passes, from encoded events to conjunctions. *Planted* events are those that 1,000 subscriptions
+each were derived from, *other* events are drawn alike. *Times a scan* is the scan's time, taken by turns in the same process,
+through that of the index: above 1 the index is faster. *Again* is what a planted event takes when it has just been matched, so
+that all it needs is in the caches: what is less than *planted* was waiting for memory. *Candidates* are conjunctions looked
+at, *nodes* the nodes, lists or tables visited, per planted event as *matches* are. *Bytes* are those of the index alone, per
+conjunction."""
 
 _KINDS = ("planted", "other")
 _SCAN = "scan"
@@ -165,23 +166,36 @@ def orderings_table(measured: list[Measured]) -> str:
         "events. The papers measured other machines, sizes and implementations."
     )
     failed = [(ordering, first, second) for ordering, first, second in compared if not _holds(first, second)]
-    return "\n\n".join([note, table(heads, lines), *_explained(failed)])
+    return "\n\n".join([note, table(heads, lines), *_explained(failed, measured)])
 
 
-def _explained(failed: list[tuple[Ordering, Measured, Measured]]) -> Iterator[str]:
+def _ahead(ordering: Ordering, first: Measured, measured: list[Measured]) -> list[Measured]:
+    """All that ought to be behind an index, and are not."""
+    there = [each for each in _others(ordering, measured, first.shape) if each.size == first.size]
+    return sorted((each for each in there if not _holds(first, each)), key=_speed, reverse=True)
+
+
+def _others(ordering: Ordering, measured: list[Measured], shape: str) -> list[Measured]:
+    """Those that an ordering says are behind, on one shape."""
+    return [
+        each
+        for each in measured
+        if each.shape == shape
+        and each.name not in (_SCAN, ordering.ahead)
+        and (ordering.behind is None or each.name in ordering.behind)
+    ]
+
+
+def _explained(failed: list[tuple[Ordering, Measured, Measured]], measured: list[Measured]) -> Iterator[str]:
     """Why orderings do not hold: what each of the two looks at, and what is known of the reasons."""
     if not failed:
         return
     lines = [
-        [
-            each.shape,
-            f"`{each.name}`",
-            *(number_text(each.kinds["planted"][name]) for name in _EVIDENCE),
-        ]
-        for _, *pair in failed
-        for each in pair
+        [each.shape, f"`{each.name}`", *(number_text(each.kinds["planted"][name]) for name in _EVIDENCE)]
+        for ordering, first, _ in failed
+        for each in [first, *_ahead(ordering, first, measured)]
     ]
-    yield "What the two look at where an ordering does not hold, per planted event:"
+    yield "What they look at where an ordering does not hold, it and all that are ahead of it, per planted event:"
     heads = ["shape", "index", "microseconds", "again", "matches", "candidates", "predicates", "nodes"]
     yield table(heads, {tuple(line): line for line in lines}.values())
     for claim in dict.fromkeys(ordering.claim for ordering, _, _ in failed):
@@ -194,12 +208,12 @@ REASONS = {
     "PSTHash first on Zipf": """Only `ps-tree` is ahead, which the paper does not measure: the lists of PSTBloom, without
 signatures. Where one selective predicate leaves few candidates, as here, a second one has little to save; but PSTHash looks
 up every pair of the spaces that an event meets, and finds a subscription in a cell of two spaces. *Again* tells what of its time
-that is: three quarters were waiting for memory. Of the indexes that the paper compares, PSTHash is the first.""",
+that is: three quarters were waiting for memory. PSTBloom, with the same lists as `ps-tree`, takes about as long as PSTHash.""",
     "PSTBloom first on sparse": """With 30,000 dimensions the access predicate alone leaves hardly more candidates than there
 are matches, so signatures have nothing to filter; what they cost is the difference to `ps-tree`, which has the same lists and
 no signatures. A signature belongs to a leaf of another dimension, so asking it is a read somewhere else in memory for every
 candidate. What it is to spare, fetching the candidate's predicates, is cheap here: they lie in one record, which is fetched
-ahead.""",
+ahead. PSTHash and OpIndex have few candidates too, and ask nothing first; Propagation has many, and tests them by columns.""",
     "BE-Tree ahead of Propagation": """BE-Tree looks at fewer candidates on dense and sparse, as its paper says, but it pays with
 nodes: every node, directory and list is a place of its own in memory, reached through the one before. Propagation reads the
 columns of its clusters from beginning to end, which the processor foresees, and tests bits of a vector that stays in the
@@ -223,14 +237,10 @@ def _speed(measured: Measured) -> float:
 def _compared(ordering: Ordering, measured: list[Measured]) -> Iterator[tuple[Measured, Measured]]:
     """The index that is said to be ahead and the best of the others, on each shape at the largest size that both have."""
     for shape in ordering.shapes:
-        there = [each for each in measured if each.shape == shape and each.name != _SCAN]
-        others = [
-            each
-            for each in there
-            if each.name != ordering.ahead and (ordering.behind is None or each.name in ordering.behind)
-        ]
+        others = _others(ordering, measured, shape)
         sizes = {each.size for each in others}
-        for first in _largest([each for each in there if each.name == ordering.ahead and each.size in sizes]):
+        own = [each for each in measured if each.shape == shape and each.name == ordering.ahead and each.size in sizes]
+        for first in _largest(own):
             yield first, max((each for each in others if each.size == first.size), key=_speed)
 
 

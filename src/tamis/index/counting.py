@@ -53,6 +53,8 @@ _DEAD = -1
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
 _CHUNK = 1 << 14
 """So many conjunctions are entered at once: the hash table has room for all their predicates then, of which most are known."""
+_MOST_VALUES = 1_000_000
+"""SIFT's methods have a list for each value of each attribute; more would take minutes, and gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,16 @@ class CountingOptions(Options):
     """For the SIFT methods: values below this lowest whole number of the domain count as it."""
     highest: int = option(999)
     """For the SIFT methods: values above this highest whole number of the domain count as it."""
+
+    def problem(self) -> str:
+        if self.lowest > self.highest:
+            return f"'lowest', {self.lowest}, is above 'highest', {self.highest}"
+        if self.method != "counting" and self.highest - self.lowest >= _MOST_VALUES:
+            return (
+                f"the SIFT methods enumerate at most {_MOST_VALUES:,} values, and from {self.lowest} to {self.highest} there are "
+                f"{self.highest - self.lowest + 1:,}"
+            )
+        return ""
 
 
 class Counting(Index):

@@ -8,6 +8,11 @@ from typing import Any, TypeVar
 
 from tamis.errors import OptionError, did_you_mean, shortened
 
+MOST = 2**31 - 1
+"""What numbers are bounded by, unless an option says otherwise."""
+WIDEST = 2**53
+"""The bounds of domains: up to here every whole number is a double."""
+
 T = TypeVar("T")
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -16,15 +21,16 @@ def option(
     default: T,
     *,
     least: float | None = None,
+    most: float = MOST,
     choices: tuple[str, ...] = (),
     nothing: bool = False,
     pair: bool = False,
 ) -> T:
-    """An option with a default of its type; `least` is the lowest number that it may be, `nothing` allows None.
+    """An option with a default of its type; `least` and `most` bound the numbers that it may be, `nothing` allows None.
 
     With `pair` it is two whole numbers, of which the second is not below the first.
     """
-    metadata = {"least": least, "choices": choices, "nothing": nothing, "pair": pair}
+    metadata = {"least": least, "most": most, "choices": choices, "nothing": nothing, "pair": pair}
     made: T = field(default=default, metadata=metadata)
     return made
 
@@ -54,10 +60,26 @@ class Options:
             wrong = _wrong(value, known[key].default, **metadata)
             if wrong:
                 raise OptionError(f"the option {key!r} of the index {name!r} is {wrong}, not {shortened(value)}")
-        return cls(**given)
+        made = cls(**given)
+        problem = made.problem()
+        if problem:
+            raise OptionError(f"the options of the index {name!r} do not go together: {problem}")
+        return made
+
+    def problem(self) -> str:
+        """What is wrong with several options together; nothing if they are right."""
+        return ""
 
 
-def _wrong(value: Any, default: Any, least: float | None, choices: tuple[str, ...], nothing: bool, pair: bool) -> str:
+def _wrong(
+    value: Any,
+    default: Any,
+    least: float | None,
+    most: float,
+    choices: tuple[str, ...],
+    nothing: bool,
+    pair: bool,
+) -> str:
     """What a value ought to be that is wrong; nothing if it is right."""
     or_nothing = " or None" if nothing else ""
     if nothing and value is None:
@@ -66,11 +88,12 @@ def _wrong(value: Any, default: Any, least: float | None, choices: tuple[str, ..
         return "" if value in choices else "one of " + ", ".join(repr(choice) for choice in choices) + or_nothing
     if pair:
         right = isinstance(value, tuple | list) and len(value) == 2 and all(type(each) is int for each in value)
-        return "" if right and value[0] <= value[1] else f"two whole numbers, the lower one first{or_nothing}"
+        right = right and -WIDEST <= value[0] <= value[1] <= WIDEST
+        return "" if right else f"two whole numbers, the lower one first{or_nothing}"
     if isinstance(default, bool):
         return "" if isinstance(value, bool) else "True or False"
     what = "a number" if isinstance(default, float) else "a whole number"
     right = isinstance(value, int | float if isinstance(default, float) else int) and not isinstance(value, bool)
-    if least is None:
-        return "" if right else what + or_nothing
-    return "" if right and value >= least else f"{what} of at least {least}{or_nothing}"
+    if not right or (least is not None and value < least):
+        return what + (f" of at least {least}" if least is not None else "") + or_nothing
+    return "" if abs(value) <= most else f"{what} of at most {most:,}{or_nothing}"

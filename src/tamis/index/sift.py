@@ -70,7 +70,7 @@ class SiftIndex(StaticIndex):
 
     def __init__(self, table: ConjunctionTable, kind_of: KindOf, lowest: int, highest: int) -> None:
         super().__init__(table, None, kind_of)
-        self._domain = (lowest, max(lowest, highest))
+        self._domain = (lowest, highest)
         self._names = self._numbers = np.zeros(0, np.bool_)
         self._build(self._rows)
 

@@ -10,7 +10,8 @@ dimension has named are such strays, the domain is made to reach twice as far as
 to be sorted anew, so that it must not happen often.
 
 The paper's domains are discrete and finite, so that a bucket is cut in the middle of its values. Keys of numbers are the codes
-of doubles, of which half lie between -1 and 1: the middle must be that of the values, not of their codes.
+of doubles, of which half lie between -1 and 1: the middle must be that of the values, not of their codes, unless these are
+very far apart.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ _UNKNOWN, _INTEGER, _NUMBER, _NAME = -1, 0, 1, 2
 _KINDS = {KeyKind.INTEGER: _INTEGER, KeyKind.NUMBER: _NUMBER, KeyKind.NAME: _NAME}
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _FARTHEST = 2.0**62
+_WIDEST = 2.0**53
+_FARTHEST_OCTAVES = 128 << 52
+"""Ends that are further apart are cut in the middle of their codes, which is that of their exponents: halving values would take a
+thousand steps from the largest numbers down to those that people use."""
 CELLS = 16
 """Of the histogram that `loss="histogram"` estimates by."""
 
@@ -185,19 +190,21 @@ def _width(kind: int, lo: int, hi: int) -> Any:
 @inlined
 def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
     """The key at which to cut the bucket from lo to hi, lo < hi, in halves: the highest of the lower half."""
-    if kind == _NUMBER:
-        low, high = value_of(kind, lo), value_of(kind, hi)
-        cut = low / 2 + high / 2
-        if np.isfinite(cut):
-            return min(max(_key_of(np.floor(cut) if whole else cut), lo), hi - 1)
-    return (lo >> 1) + (hi >> 1) + (lo & hi & 1)
+    between = (lo >> 1) + (hi >> 1) + (lo & hi & 1)
+    if kind != _NUMBER:
+        return between
+    low, high = value_of(kind, lo), value_of(kind, hi)
+    cut = low / 2 + high / 2
+    if high - low > _WIDEST or ((lo > 0 or hi < 0) and hi - lo > _FARTHEST_OCTAVES):
+        cut = value_of(kind, between)
+    return min(max(_key_of(np.floor(cut) if whole else cut), lo), hi - 1)
 
 
 @inlined
 def behind(kind: int, whole: int, cut: int, hi: int) -> Any:
     """Where the upper half begins."""
     if kind == _NUMBER and whole:
-        return min(_key_of(value_of(kind, cut) + 1.0), hi)
+        return min(max(_key_of(value_of(kind, cut) + 1.0), cut + 1), hi)  # above 2**53, one more may be the same
     return cut + 1
 
 

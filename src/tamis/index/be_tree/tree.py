@@ -35,13 +35,16 @@ from tamis.index.be_tree.nodes import (
 from tamis.index.be_tree.removal import AWAY, WAITING, delete_rows, uproot
 from tamis.index.collecting import collect
 from tamis.index.interface import Index, Matches, Numbers
-from tamis.index.options import Options, option
+from tamis.index.options import WIDEST, Options, option
 from tamis.index.pair_map import PairArrays
 from tamis.index.records import RecordArrays, Records
 
 _FEWEST_PENDING = 64
 _MERGED = 64
 """Entries for which there is room before a deletion, so that l-nodes can be merged."""
+
+
+_LARGEST_NODE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ class BETreeOptions(Options):
         The lowest and highest value of every attribute that has numbers; what predicates name, otherwise.
     """
 
-    max_cap: int = option(5, least=1)
-    min_size: int = option(3, least=1)
+    max_cap: int = option(5, least=1, most=_LARGEST_NODE)
+    min_size: int = option(3, least=1, most=_LARGEST_NODE)
     loss: str = option("optimistic", choices=("optimistic", "histogram"))
     batch: bool = option(True)
     recycling: bool = option(True)
@@ -82,8 +85,13 @@ class BETreeOptions(Options):
     gamma: float = option(1.0, least=0)
     alpha_s: float = option(1.0, least=0)
     alpha_c: float = option(1.0, least=0)
-    domain_lo: int | None = option(None, nothing=True)
-    domain_hi: int | None = option(None, nothing=True)
+    domain_lo: int | None = option(None, most=WIDEST, nothing=True)
+    domain_hi: int | None = option(None, most=WIDEST, nothing=True)
+
+    def problem(self) -> str:
+        if self.domain_lo is not None and self.domain_hi is not None and self.domain_lo > self.domain_hi:
+            return f"'domain_lo', {self.domain_lo}, is above 'domain_hi', {self.domain_hi}"
+        return ""
 
 
 class BETree(Index):

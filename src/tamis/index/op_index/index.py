@@ -27,6 +27,9 @@ Departures from the paper:
 - LIKE 'x%' is an interval of string labels, `>=` and `<=`, not a trie; LIKE '%x%' and RLIKE are `=` of the number of a pattern
   that was found. The trie and lists for other operators work on strings, which an index never sees: see `operator_lists`.
 - Lists are walked operator by operator and in that attribute by attribute; Algorithm 2 has these loops the other way round.
+- Of attributes that are equally frequent, the pivot is the one whose number is lowest, which is the one that some subscription
+  named first; the paper's example takes the first that the subscription itself names. Conjunctions are sorted by attribute
+  before an index sees them.
 - Frequencies in subscriptions are those when a subscription is inserted. Pivots stay until the index is built anew.
 """
 

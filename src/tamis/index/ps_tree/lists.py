@@ -19,7 +19,8 @@ the lists of exactly the leaves that its access predicate covers; a cut is there
 Departures from the paper: the paper has no index of this kind, it is PSTBloom without signatures. Events are counted by
 `observe`, not while they are matched, and newly cut leaves count those of the past anew instead of copying a
 counter. An access predicate that covers more than `most_leaves` leaves is not inserted into its tree. A batch that is larger
-than the index is inserted with all else that is there: all cuts first, then the lists.
+than the index is inserted with all else that is there: all cuts first, then the lists. Without events of before, the narrower of
+two ranges comes first: ranges of numbers are as wide as there are doubles in them, not as their ends are apart.
 """
 
 from __future__ import annotations
