@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.spark.building import REASON
-from tamis.spark.frames import type_of
+from tamis.spark.frames import id_type_of, type_of
 from tamis.spark.manifest import REJECTED, IndexFolder, Segment
 from tamis.spark.segment_files import ID, living_columns
 
@@ -25,11 +25,11 @@ def subscriptions(spark: SparkSession, path: str | os.PathLike[str], version: in
     ------
     IndexFolderError
     """
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
+    from pyspark.sql.types import StructField, StructType
 
     folder = IndexFolder(path)
     manifest = folder.manifest(version)
-    fields = [StructField(ID, StringType() if manifest.id_type == "string" else LongType())]
+    fields = [StructField(ID, id_type_of(manifest.id_type))]
     fields += [StructField(name, type_of(text)) for name, text in manifest.columns.items()]
     segments = tuple(manifest.segments)
     numbers = spark.range(0, len(segments), 1, max(1, len(segments)))
@@ -43,15 +43,15 @@ def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int |
     ------
     IndexFolderError
     """
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
+    from pyspark.sql.types import StringType, StructField, StructType
 
     folder = IndexFolder(path)
     manifest = folder.manifest(version)
     names = [(folder / f"{REJECTED}/{name}.parquet").as_uri() for name in manifest.rejected]
     if names:
         return spark.read.parquet(*names)
-    id_type = StringType() if manifest.id_type == "string" else LongType()
-    return spark.createDataFrame([], StructType([StructField(ID, id_type), StructField(REASON, StringType())]))
+    fields = [StructField(ID, id_type_of(manifest.id_type)), StructField(REASON, StringType())]
+    return spark.createDataFrame([], StructType(fields))
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,13 @@ def _arrow_type(schema: StructType, name: str) -> pa.DataType:
         raise FrameError(f"Spark cannot hand over the column {name!r}, {kind.simpleString()}, as Arrow") from None
 
 
+def id_type_of(name: str) -> DataType:
+    """The type of ids that a manifest names."""
+    from pyspark.sql.types import LongType, StringType
+
+    return StringType() if name == "string" else LongType()
+
+
 def type_of(text: str) -> DataType:
     """A type of Spark that a manifest has as JSON."""
     from pyspark.sql.types import StructType

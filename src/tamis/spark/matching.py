@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tamis.errors import FrameError, OptionError
 from tamis.matcher.options import plain_limit
 from tamis.spark.building import build
-from tamis.spark.frames import event_attributes, map_in_arrow, quoted, type_of
+from tamis.spark.frames import event_attributes, id_type_of, map_in_arrow, quoted, type_of
 from tamis.spark.manifest import IndexFolder, Manifest, Segment
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 
@@ -193,10 +193,9 @@ def _result(
     events: StructType, manifest: Manifest, options: MatchOptions, keep: Iterable[str], carry: Iterable[str]
 ) -> StructType:
     """The columns that tasks hand over."""
-    from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+    from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
-    id_type = StringType() if manifest.id_type == "string" else LongType()
-    fields: list[tuple[str, DataType]] = [(SUBSCRIPTION, id_type)]
+    fields: list[tuple[str, DataType]] = [(SUBSCRIPTION, id_type_of(manifest.id_type))]
     if options.counts:
         fields.append((MATCHES, LongType()))
     else:
