@@ -11,10 +11,10 @@ import pytest
 import tamis
 from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.leaf import Leaf, Mode
+from tamis.index.history import History, by_selectivity
 from tamis.index.interface import Index
 from tamis.index.ps_tree.bloom import BloomOptions, PSTBloom
 from tamis.index.ps_tree.hashed import HashOptions, PSTHash
-from tamis.index.ps_tree.history import History, by_selectivity
 from tamis.index.ps_tree.lists import ListOptions, PSTreeLists
 from tests.index.naive import Event, RandomKeys, batch_of, matching, rows_of
 

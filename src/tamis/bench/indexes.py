@@ -107,9 +107,9 @@ class Bench:
         store = matcher._store
         assert isinstance(store, IndexStore)
         self._store = store
-        self.scan = store.index
         self.rows = np.flatnonzero(store.owners.view().owners > 0).astype(np.int32)
         self.dimensions = len(store.dimensions)
+        self.scan, _ = self.built("scan")
 
     def events(self, kind: str, count: int, repeats: int = 1) -> EventBatch:
         table = events_of(self._workload, kind, count)
@@ -120,7 +120,7 @@ class Bench:
         index_name, options = CONTENDERS[name]
         kind = find_index(index_name)
         assert kind is not None
-        index = kind(self._store.table, kind.options_type.read(options, index_name), self._store._kind_of)
+        index = kind(self._store.table, kind.options_type.read(options, index_name), self._store.index.kind_of)
         # Half of either kind, and none of those that are timed.
         for each in _KINDS:
             batch = self.events(each, _OBSERVED)

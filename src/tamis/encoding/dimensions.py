@@ -413,6 +413,13 @@ class Dimensions:
         """The dimension, if there is one."""
         return self._by_name.get((attribute, facet))
 
+    def __getstate__(self) -> pa.Table:
+        return self.state()
+
+    def __setstate__(self, state: pa.Table) -> None:
+        vars(self).update(vars(Dimensions()))
+        self.restore(state)
+
     def state(self) -> pa.Table:
         """All dimensions with what they know of constants, a row each."""
         states = [dimension.state() for dimension in self._all]

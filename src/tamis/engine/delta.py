@@ -21,6 +21,7 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import UP
 from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1
 from tamis.encoding.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
@@ -40,12 +41,13 @@ from tamis.engine.owners import (
 )
 from tamis.engine.room import DeltaRoom
 from tamis.engine.rows import Rows, concatenated_programs
-from tamis.index.scan import ANY, choose_first
 
 _ROWS = 64
 """So many rows have room at first; there is always room for as many predicates each as `_EACH`."""
 _EACH = 8
 _APPENDED, _NO_ROOM, _NOT_PLAIN = 0, 1, 2
+_ANY = -2
+_SOME = int(Mode.SOME)
 
 
 class Firsts(NamedTuple):
@@ -166,7 +168,7 @@ class Delta:
         owners.slot[first:last], owners.several[first:last] = rows.slot, rows.several
         owners.program[first:last] = program
         owners.sole[first:last] = np.where((program == ACCEPT) & ~rows.several, rows.slot, ~numbers)
-        choose_first(columns.table, numbers, *columns.firsts)
+        _choose_first(columns.table, numbers, *columns.firsts)
         self.number = last
 
     def add_plain(self, row: PlainRow, slot: int) -> bool:
@@ -195,6 +197,23 @@ class Delta:
 
     def view(self) -> DeltaView:
         return DeltaView(self.columns, self.number)
+
+
+@lean_kernel
+def _choose_first(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: Any) -> None:
+    """Note the narrowest predicate of each conjunction."""
+    predicates = table.predicates
+    for c in conjunctions:
+        narrowest = np.inf
+        dimension[c], lo[c], hi[c] = _ANY, KEY_MIN, KEY_MAX
+        for p in range(table.start[c], table.start[c + 1]):
+            if predicates.mode[p] == _SOME:
+                low = predicates.lo[predicates.start[p]]
+                high = predicates.hi[predicates.start[p + 1] - 1]
+                width = np.float64(high) - np.float64(low)
+                if width < narrowest:
+                    narrowest = width
+                    dimension[c], lo[c], hi[c] = predicates.dimension[p], low, high
 
 
 @brief_kernel
@@ -227,7 +246,7 @@ def _append(given: Any, row: int, words: Any, count: int, length: int, scratch: 
     start[row + 1] = place + kept
     table = Conjunctions(start, Predicates(p_dimension, p_mode, p_start, p_lo, p_hi))
     scratch[0, 0] = row
-    choose_first(table, scratch[0, :1], *_unpacked_firsts(given))
+    _choose_first(table, scratch[0, :1], *_unpacked_firsts(given))
     sole[row], slots[row], program[row], several[row] = slot, slot, ACCEPT, False
     return _APPENDED
 
@@ -290,7 +309,7 @@ def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, coun
             # Without branches but for the few rows that pass: they cannot be foretold, and took four times as long.
             d = dimension[UP(row)]
             at = UP(max(d, 0))
-            if (d == ANY) | ((lo[UP(row)] <= highest[at]) & (lowest[at] <= hi[UP(row)])):
+            if (d == _ANY) | ((lo[UP(row)] <= highest[at]) & (lowest[at] <= hi[UP(row)])):
                 work[1] += 1
                 if conjunction_holds(row, start, predicates, batch, event_scratch):
                     found[UP(filled)] = row

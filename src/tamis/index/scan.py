@@ -1,15 +1,18 @@
 """`scan`: every conjunction is looked at for every event, up to the first predicate that fails.
 
 It is the baseline of all five papers (SCAN) and the yardstick of the other indexes. What makes it a fair one is the order: the
-narrowest predicate of each conjunction is tested first, and its bounds lie in columns of their own, which are read
-from front to back; only survivors are looked up in the table.
+predicates of a conjunction are tested with the most selective first, and the bounds of that one lie in columns of their own,
+which are read from front to back; only survivors are looked up in the table. What is selective, events of the past say that
+`observe` has seen before the conjunction was inserted, without any, operators and how wide they are (see `history`).
 
     conjunction   0     1       2      3
-    dimension     7     DEAD    12     ANY       of the narrowest predicate; ANY: nothing to test first
+    dimension     7     DEAD    12     ANY       of the most selective predicate; ANY: nothing to test first
     lo            10            MIN    MIN       its lowest and highest key: necessary, not sufficient,
     hi            10            99     MAX       where it has several intervals
 
-Invariant: a row is DEAD unless it was inserted and not deleted.
+    order         1 0 2    4 3    5    7 6 8     the predicates of the table, within each conjunction the most selective first
+
+Invariants: a row is DEAD unless it was inserted and not deleted; the order of a row that is not has each of its predicates.
 """
 
 from __future__ import annotations
@@ -19,16 +22,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import EventBatch, count_holding, load, unload
+from tamis.encoding.events import EventBatch, holds, load, unload
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
+from tamis.encoding.runs import run_indices
+from tamis.index.history import History, by_selectivity
 from tamis.index.interface import Counters, Index, Matches
 
 _DEAD = -1
-ANY = -2
-"""The dimension of the narrowest predicate where there is nothing to test first."""
+_ANY = -2
 _SOME = int(Mode.SOME)
 _LOWEST_ROOM = 1024
 
@@ -41,12 +45,14 @@ class Scan(Index):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.history = History()
         self._clear()
 
     def _clear(self) -> None:
         self._dimension = GrowingArray(np.int32)
         self._lo = GrowingArray(np.int64)
         self._hi = GrowingArray(np.int64)
+        self._order = GrowingArray(np.int32)
         self._count = 0
 
     def insert(self, conjunctions: npt.NDArray[np.int32]) -> None:
@@ -55,14 +61,24 @@ class Scan(Index):
             self._dimension.grow(missing, fill=_DEAD)
             self._lo.grow(missing, fill=KEY_MIN)
             self._hi.grow(missing, fill=KEY_MAX)
-        choose_first(self.table.view(), conjunctions, self._dimension.view(), self._lo.view(), self._hi.view())
+        table = self.table.view()
+        self._order.grow(max(0, len(table.predicates.dimension) - len(self._order)))
+        chosen, start = by_selectivity(table, conjunctions, self.history)
+        self._order.view()[run_indices(table.start[conjunctions], np.diff(start))] = chosen
+        _choose_first(table, conjunctions, self._order.view(), self._firsts())
         self._count += len(conjunctions)
+
+    def _firsts(self) -> tuple[npt.NDArray[Any], ...]:
+        return self._dimension.view(), self._lo.view(), self._hi.view()
 
     def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
         self._dimension.view()[conjunctions] = _DEAD
         self._count -= len(conjunctions)
         if self._count == 0:
             self._clear()
+
+    def observe(self, batch: EventBatch, dimensions: int) -> None:
+        self.history.observe(batch)
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         events: list[npt.NDArray[np.int64]] = []
@@ -72,7 +88,8 @@ class Scan(Index):
         while event < len(batch.start) - 1:
             event_part, found_part = np.empty(room, np.int64), np.empty(room, np.int32)
             event, conjunction, filled = _scan(
-                (self._dimension.view(), self._lo.view(), self._hi.view()),
+                self._firsts(),
+                self._order.view(),
                 self.table.view(),
                 batch,
                 dimensions,
@@ -89,32 +106,35 @@ class Scan(Index):
         )
 
     def stats(self) -> dict[str, Any]:
-        columns = (self._dimension, self._lo, self._hi)
+        columns = (self._dimension, self._lo, self._hi, self._order, self.history)
         return {"conjunctions": self._count, "bytes": sum(column.nbytes for column in columns)}
 
     def check(self) -> None:
-        assert np.count_nonzero(self._dimension.view() != _DEAD) == self._count
+        live = np.flatnonzero(self._dimension.view() != _DEAD)
+        assert len(live) == self._count
+        start, order = self.table.view().start, self._order.view()
+        assert all(set(order[start[c] : start[c + 1]]) == set(range(start[c], start[c + 1])) for c in live)
 
 
 @lean_kernel
-def choose_first(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: Any) -> None:
-    """Note the narrowest predicate of each conjunction."""
+def _choose_first(table: Any, conjunctions: Any, order: Any, firsts: Any) -> None:
+    """Note of each conjunction the first predicate, in order of selectivity, that says which values there may be."""
+    dimension, lo, hi = firsts
     predicates = table.predicates
     for c in conjunctions:
-        narrowest = np.inf
-        dimension[c], lo[c], hi[c] = ANY, KEY_MIN, KEY_MAX
-        for p in range(table.start[c], table.start[c + 1]):
+        dimension[c], lo[c], hi[c] = _ANY, KEY_MIN, KEY_MAX
+        for i in range(table.start[c], table.start[c + 1]):
+            p = order[i]
             if predicates.mode[p] == _SOME:
-                low = predicates.lo[predicates.start[p]]
-                high = predicates.hi[predicates.start[p + 1] - 1]
-                width = np.float64(high) - np.float64(low)
-                if width < narrowest:
-                    narrowest = width
-                    dimension[c], lo[c], hi[c] = predicates.dimension[p], low, high
+                dimension[c] = predicates.dimension[p]
+                lo[c], hi[c] = predicates.lo[predicates.start[p]], predicates.hi[predicates.start[p + 1] - 1]
+                break
 
 
 @kernel
-def _scan(firsts: Any, table: Any, batch: Any, dimensions: int, place: Any, out: Any) -> tuple[int, int, int]:
+def _scan(
+    firsts: Any, order: Any, table: Any, batch: Any, dimensions: int, place: Any, out: Any
+) -> tuple[int, int, int]:
     """Scan from a place, an event and a conjunction, until the room in the output is used up; returns where it stopped."""
     dimension, lo, hi = firsts
     event, c = place
@@ -139,12 +159,16 @@ def _scan(firsts: Any, table: Any, batch: Any, dimensions: int, place: Any, out:
                 tested += 1
                 matched = lo[c] <= highest[d] and lowest[d] <= hi[c]
             else:
-                matched = d == ANY
+                matched = d == _ANY
             if matched:
-                begin, end = conjunction_start[c], conjunction_start[c + 1]
-                held = count_holding(begin, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
-                tested += min(held + 1, end - begin)
-                if held == end - begin:
+                for i in range(conjunction_start[c], conjunction_start[c + 1]):
+                    p = order[i]
+                    d = p_dimension[p]
+                    tested += 1
+                    if not holds(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], v_lo, v_hi, first[d], count[d]):
+                        matched = False
+                        break
+                if matched:
                     events[filled] = event
                     found[filled] = c
                     filled += 1

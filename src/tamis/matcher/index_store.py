@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,17 +100,13 @@ class IndexStore(Store[Clauses]):
 
     def _new_index(self) -> Index:
         """An empty index over the table, which knows of the events of late."""
-        index = self._index_type(self.table, self._options, self._kind_of, self._name_of)
+        # Functions of the dimensions alone, not of the store, whose locks cannot be pickled.
+        kind_of, name_of = partial(_kind_of, self.dimensions), partial(_name_of, self.dimensions)
+        index = self._index_type(self.table, self._options, kind_of, name_of)
         sample = self.sample.encoded(self.dimensions, self._moves)
         if sample is not None:
             index.observe(sample, len(self.dimensions))
         return index
-
-    def _kind_of(self, dimension: int) -> KeyKind:
-        return self.dimensions[dimension].key_kind
-
-    def _name_of(self, dimension: int) -> str:
-        return f"attribute {self.dimensions[dimension].attribute!r}"
 
     @property
     def nbytes(self) -> int:
@@ -353,6 +350,14 @@ class IndexStore(Store[Clauses]):
             "verified": self.work.verified,
             "mismatched": self.work.mismatched,
         }
+
+
+def _kind_of(dimensions: Dimensions, dimension: int) -> KeyKind:
+    return dimensions[dimension].key_kind
+
+
+def _name_of(dimensions: Dimensions, dimension: int) -> str:
+    return f"attribute {dimensions[dimension].attribute!r}"
 
 
 def _plain_clauses(numbers: npt.NDArray[np.int32], each: int, count: int) -> Clauses:

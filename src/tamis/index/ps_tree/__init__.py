@@ -7,7 +7,6 @@ PVLDB 12(3), 2018.
     nodes       inner nodes and leaves in flat arrays; Partition, MatchPair, merging (section 4)
     tree        `PSTree`, one tree for itself
     forest      one tree for each dimension, its cuts looked up by key
-    history     events of the past, and how selective a predicate is (section 3.3)
     verifying   candidates against one event, a block at a time
     lists       subscription lists of leaves: the index `ps-tree`
     signatures  Bloom filters of leaves

@@ -26,11 +26,11 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import UP
 from tamis.encoding.predicates import Predicates
+from tamis.index.history import History, count_between
 from tamis.index.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
 from tamis.index.ps_tree import nodes
 from tamis.index.ps_tree.checking import chain_of, check_all
 from tamis.index.ps_tree.elements import INT64_ELEMENTS, write_elements
-from tamis.index.ps_tree.history import History, count_between
 from tamis.index.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LEAVES, Ints, Longs, TreeArrays
 
 _NONE = int(Mode.NONE)

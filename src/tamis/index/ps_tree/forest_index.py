@@ -10,9 +10,9 @@ import numpy as np
 from tamis.encoding.events import EventBatch
 from tamis.encoding.growing import GrowingArray
 from tamis.index.collecting import Kernel, collect
+from tamis.index.history import History
 from tamis.index.interface import Index, Matches, Numbers
 from tamis.index.ps_tree.forest import Forest
-from tamis.index.ps_tree.history import History
 from tamis.index.ps_tree.nodes import Longs
 from tamis.index.ps_tree.verifying import Scratch, scratch_for
 

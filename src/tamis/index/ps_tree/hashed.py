@@ -43,13 +43,13 @@ from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.runs import run_indices
 from tamis.errors import OptionError
+from tamis.index.history import by_selectivity
 from tamis.index.interface import Counters, Matches, Numbers
 from tamis.index.options import Options, option
 from tamis.index.ps_tree.bloom import BloomOptions, PSTBloom
 from tamis.index.ps_tree.cells import Cells
 from tamis.index.ps_tree.forest import Forest, Log
 from tamis.index.ps_tree.forest_index import PAPER, ForestIndex
-from tamis.index.ps_tree.history import by_selectivity
 from tamis.index.ps_tree.meeting import key_scratch, match_cells
 from tamis.index.ps_tree.nodes import Longs
 from tamis.index.records import Records

@@ -38,11 +38,11 @@ from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.runs import run_indices
+from tamis.index.history import by_selectivity
 from tamis.index.interface import Matches, Numbers
 from tamis.index.options import Options, option
 from tamis.index.ps_tree.forest import Forest, Log
 from tamis.index.ps_tree.forest_index import PAPER, ForestIndex
-from tamis.index.ps_tree.history import by_selectivity
 from tamis.index.ps_tree.matching import match_lists
 from tamis.index.ps_tree.nodes import NONE, Longs
 from tamis.index.ps_tree.signatures import Signatures

@@ -51,6 +51,10 @@ class History:
     def __len__(self) -> int:
         return len(self._key)
 
+    @property
+    def nbytes(self) -> int:
+        return self._dimension.nbytes + self._key.nbytes + sum(array.nbytes for array in self._arrays)
+
     def view(self) -> HistoryArrays:
         return self._arrays
 
