@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +161,16 @@ def test_wrong_subscriptions_are_handed_back_with_reasons(spark: SparkSession, t
     assert pairs(found.collect()) == {(1, "bob")}
 
 
+@pytest.mark.parametrize("name", ["my index", "my[1]index", "100%é#x?{a}"])
+def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    report = tamis.spark.build(frame(spark, [{"id": "a", "expression": "a = 1"}, {"id": "b", "expression": "("}], SCHEMA),
+                               (tmp_path / name).as_uri(), shards=1)  # fmt: skip
+    assert [row.id for row in report.rejections.collect()] == ["b"]
+    assert [row.id for row in tamis.spark.rejections(spark, tmp_path / name).collect()] == ["b"]
+    found = tamis.spark.match(spark.createDataFrame([(1, 1)], "id int, a int"), tmp_path / name)
+    assert pairs(found.collect()) == {(1, "a")}
+
+
 def test_nothing_but_wrong_subscriptions_is_an_empty_index(spark: SparkSession, tmp_path: Path) -> None:
     report = tamis.spark.build(frame(spark, [{"id": "a", "expression": "("}], SCHEMA), tmp_path)
     assert (report.subscriptions, report.rejected) == (0, 1)
@@ -205,6 +216,35 @@ def test_statistics_of_events_of_before_plan_the_subscriptions(spark: SparkSessi
     tamis.spark.build(frame(spark, subscriptions, schema), tmp_path, events=before, attributes=["a", "b"])
     (segment,) = tmp_path.glob("segments/*.tamis")
     assert "b = " in str(tamis.load(segment).plan(1))
+
+
+def test_a_file_that_is_damaged_or_gone_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    tamis.spark.build(frame(spark, BOOKS, SCHEMA), tmp_path, shards=1)
+    (columns,) = (tmp_path / "segments").glob("*.arrow")
+    whole = columns.read_bytes()
+    events = spark.createDataFrame([(1, 12)], "id int, price int")
+    columns.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(Exception, match=rf"{columns.name} is damaged"):
+        tamis.spark.match(events, tmp_path).collect()
+    columns.unlink()
+    with pytest.raises(Exception, match=rf"does not see .*{columns.name}"):
+        tamis.spark.match(events, tmp_path).collect()
+
+
+@pytest.mark.parametrize("kind", ["timestamp_ntz", "date"])
+def test_validity_without_a_zone_is_utc(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        rows = spark.createDataFrame([("s", "a = 1")], "id string, expression string")
+        rows = rows.selectExpr("*", f"CAST('2026-01-01' AS {kind}) AS valid_from")
+        tamis.spark.build(rows, tmp_path, shards=1)
+        events = spark.createDataFrame([(0, 1, "2025-12-31T23:59:59Z"), (1, 1, "2026-01-01T00:00:00Z")],
+                                       "id int, a int, at string")  # fmt: skip
+        events = events.selectExpr("id", "a", "CAST(at AS timestamp) AS at")
+        assert pairs(tamis.spark.match(events, tmp_path, time="at", attributes=["a"]).collect()) == {(1, "s")}
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(zone))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -265,4 +305,7 @@ def test_what_is_wrong_with_frames_is_said_at_once(
     numbers = spark.createDataFrame([(1.5, "a = 1")], "id double, expression string")
     refused("strings or whole numbers, not double", lambda: build(numbers, tmp_path))
     refused("s3://x/y: an index is memory-mapped", lambda: build(frame(spark, BOOKS, SCHEMA), "s3://x/y"))
+    for name in ("Reason", "change"):
+        taken = frame(spark, BOOKS, SCHEMA).withColumnRenamed("tag", name)
+        refused(f"a column is called '{name}', and", partial(build, taken, tmp_path))
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ def manifest(version: int = 1) -> Manifest:
         published="2026-11-16T10:00:00+00:00",
         id_type="string",
         form="expression",
+        form_type="string",
         columns={"tag": '"string"'},
         buckets=(segments, ()),
         sample="events",
@@ -78,6 +80,24 @@ def test_what_is_not_there_is_said(folder: IndexFolder, tmp_path: Path) -> None:
     ],
 )
 def test_damaged_and_foreign_manifests_are_refused(folder: IndexFolder, text: str, message: str) -> None:
+    (folder / "versions/000000000001.json").write_text(text)
+    with pytest.raises(IndexFolderError, match=message):
+        folder.manifest()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"columns": None}, "columns is None"),
+        ({"columns": {"tag": 3}}, "is no string"),
+        ({"id_type": "double"}, "id_type is 'double'"),
+        ({"version": 7}, "says that it is version 7"),
+        ({"format_version": 0}, "no manifest"),
+        ({"buckets": [[{"name": "a", "rows": "many", "bytes": 1}]]}, "rows is 'many'"),
+    ],
+)
+def test_what_a_manifest_says_must_make_sense(folder: IndexFolder, changed: dict[str, Any], message: str) -> None:
+    text = json.dumps(json.loads(manifest().to_json()) | changed)
     (folder / "versions/000000000001.json").write_text(text)
     with pytest.raises(IndexFolderError, match=message):
         folder.manifest()

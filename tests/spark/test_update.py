@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from tests.spark.frames import frame, pairs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 SCHEMA = "change string, id string, expression string, weight double, tag string"
 
 
@@ -99,6 +101,77 @@ def test_the_last_change_of_an_id_counts(spark: SparkSession, index: Path) -> No
     report = tamis.spark.update(index, given, order="at")
     assert (report.replaced, report.rejected) == (1, 1)
     assert wanted(spark, index, {"a": 101}) == {"s1"}
+
+
+def test_what_was_when_must_be_known(spark: SparkSession, index: Path) -> None:
+    given = spark.createDataFrame(
+        [("added", "n", "a = 1", None), ("removed", "s1", None, 1)],
+        "change string, id string, expression string, at int",
+    )
+    report = tamis.spark.update(index, given, order="at")
+    assert (report.added, report.removed, report.rejected) == (0, 1, 1)
+    assert [(row.id, row.at, row.reason) for row in report.rejections.collect()] == [("n", None, "at is null")]
+    rows = [("added", "s2", "a = 100", 1.0, "b"), ("added", "s2", "a = 100", 2.0, "a")]
+    given = spark.createDataFrame(rows, "change string, id string, expression string, weight double, tag string")
+    assert tamis.spark.update(index, given, order="weight").replaced == 1  # A column that means something else as well.
+    assert tamis.spark.update(index, given, order="tag").replaced == 1
+    with pytest.raises(tamis.FrameError, match="'when'"):
+        tamis.spark.update(index, given, order="when")
+
+
+def test_adding_and_removing_one_id_at_once(spark: SparkSession, index: Path) -> None:
+    both = [{"change": "added", "id": "x", "expression": "a = 1"}, {"change": "removed", "id": "x"}]
+    report = tamis.spark.update(index, changes(spark, both))
+    assert report[:5] == (2, 1, 0, 0, 1)
+    assert [row.reason for row in report.rejections.collect()] == ["no subscription has this id"]
+    report = tamis.spark.update(index, changes(spark, both), source="stream", batch=1)
+    assert report[1:5] == (0, 0, 0, 2)
+    assert all("Hint: `order`" in row.reason for row in report.rejections.collect())
+
+
+def test_building_anew_does_not_undo_what_was_published_meanwhile(spark: SparkSession, index: Path) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    path = str(index)
+
+    def meanwhile(text: str) -> str:
+        folder = IndexFolder(path)
+        if folder.versions() == [1, 2]:
+            folder.publish(replace(folder.manifest(), version=3))
+        return text
+
+    given = changes(spark, [{"change": "added", "id": "new", "expression": "a = 1"}])
+    tamis.spark.update(index, given, source="stream", batch=3)
+
+    rows = frame(spark, [{"id": "a", "expression": "a = 1"}], "id string, expression string")
+    with pytest.raises(tamis.ConflictError):
+        tamis.spark.build(rows.withColumn("expression", F.udf(meanwhile, "string")("expression")), index, shards=1)
+    report = tamis.spark.build(rows, index, shards=1)
+    assert report.version == 4
+    assert IndexFolder(index).manifest().applied == {"stream": 3}, "what a stream has done is not done again"
+
+
+def test_sessions_that_are_set_otherwise(spark: SparkSession, tmp_path: Path) -> None:
+    schema = "id string, predicates array<struct<attribute: string, operator: string, values: array<{}>>>, at timestamp"
+
+    def rows(change: list[str], name: str, kind: str) -> DataFrame:
+        given = spark.createDataFrame([(name, [("a", "=", [1])], None)], schema.format(kind))
+        given = given.selectExpr("*", "timestamp'2026-01-01 00:00:00Z' AS valid_from", "current_timestamp() AS seen")
+        return given.selectExpr(*(f"'{word}' AS change" for word in change), "*")
+
+    kept = {name: spark.conf.get(name) for name in ("spark.sql.session.timeZone", _LARGE)}
+    tamis.spark.build(rows([], "first", "bigint"), tmp_path, shards=1)
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        spark.conf.set(_LARGE, "true")
+        report = tamis.spark.update(tmp_path, rows(["added"], "second", "int"))
+    finally:
+        for name, value in kept.items():
+            spark.conf.set(name, str(value))
+    assert (report.added, len(IndexFolder(tmp_path).manifest().segments)) == (1, 1), "merged with what was there"
+    assert wanted(spark, tmp_path, {"a": 1}) == {"first", "second"}
+    with pytest.raises(tamis.FrameError, match=r"that of the changes array<struct<.*values:array<string>>>"):
+        tamis.spark.update(tmp_path, rows(["added"], "third", "string"))
 
 
 def test_a_batch_of_a_stream_is_carried_out_once(spark: SparkSession, index: Path) -> None:

@@ -11,23 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from tamis.encoding.columns import combined
 from tamis.errors import OptionError, shortened
 from tamis.language.schema import Schema
 from tamis.spark.frames import BUCKET, event_attributes, map_in_arrow, quoted, subscription_frame
-from tamis.spark.manifest import REJECTED, SAMPLES, IndexFolder, Manifest, Segment, new_name
-from tamis.spark.segment_files import ID, read_sample, write_arrow, write_segment
-from tamis.storage.replacing import replacing
+from tamis.spark.manifest import SAMPLES, IndexFolder, Manifest, Segment, new_name
+from tamis.spark.rejected import Rejections, rejected_frame
+from tamis.spark.segment_files import ID, read_sample, stored, write_arrow, write_segment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
-REASON = "reason"
-"""The column of rejected rows that says what is wrong."""
+    from pyspark.sql import DataFrame
 
 _PER_SHARD = 1_000_000
 _MOST_SHARDS = 10_000
@@ -98,6 +92,9 @@ def build(
     given = subscription_frame(subscriptions)
     declared = None if schema is None else Schema.of(schema).to_dict()
     folder = IndexFolder(path)
+    before = (
+        folder.manifest() if folder.versions() else None
+    )  # Whoever publishes another meanwhile was not reckoned with.
     spark = subscriptions.sparkSession
     sampled = None if events is None else _sampled(events, attributes, seed)
     buckets = _buckets(given.frame, shards)
@@ -114,25 +111,22 @@ def build(
     names = tuple(report["rejected_name"] for report in reports if report["rejected_name"] is not None)
     published = folder.publish(
         Manifest(
-            version=next_version(folder),
+            version=1 if before is None else before.version + 1,
             published=now(),
             id_type=given.id_type,
             form=given.form,
+            form_type=given.frame.schema[given.form].dataType.simpleString(),
             columns={field.name: json.dumps(field.dataType.jsonValue()) for field in given.carried},
             buckets=tuple(segments),
             schema=declared,
             sample=sample,
+            applied={} if before is None else before.applied,
             rejected=names,
         )
     )
     rejected = sum(report["rejected"] for report in reports)
     rejections = rejected_frame(spark, folder, given.frame.schema, names)
     return BuildReport(published.version, published.subscriptions, buckets, rejected, rejections)
-
-
-def next_version(folder: IndexFolder) -> int:
-    """The number of the version to publish."""
-    return max(folder.versions(), default=0) + 1
 
 
 def now() -> str:
@@ -168,15 +162,6 @@ def dealt(frame: DataFrame, buckets: int) -> DataFrame:
 def run(frame: DataFrame, task: Any) -> list[dict[str, Any]]:
     """Have executors carry out a task that reports in JSON; the reports."""
     return [json.loads(row.report) for row in map_in_arrow(frame, task, "report string").collect()]
-
-
-def rejected_frame(spark: SparkSession, folder: IndexFolder, schema: StructType, names: Iterable[str]) -> DataFrame:
-    """Rows that tasks wrote as rejected."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    written = StructType([*schema.fields, StructField(REASON, StringType())])
-    paths = [(folder / f"{REJECTED}/{name}.parquet").as_uri() for name in names]
-    return spark.read.schema(written).parquet(*paths) if paths else spark.createDataFrame([], written)
 
 
 @dataclass(frozen=True)
@@ -215,61 +200,8 @@ def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table
         return
     table = pa.Table.from_batches(everything)
     everything.clear()
+    table = stored(table)
     numbers = combined(table[BUCKET]).to_numpy()
     table = table.drop_columns([BUCKET])
     for bucket in np.unique(numbers).tolist():
         yield bucket, table.filter(pa.array(numbers == bucket)) if (numbers != bucket).any() else table
-
-
-class Rejections:
-    """The rows of a bucket that are not taken in, with the reasons."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        self._rows = rows
-        self._wrong: dict[int, str] = {}
-        self._parts: list[pa.Table] = []
-
-    def __len__(self) -> int:
-        return len(self._wrong) + sum(len(part) for part in self._parts)
-
-    def reject(self, rows: Iterable[int], reason: str) -> None:
-        """Reject some of the rows that were given, unless they are rejected already."""
-        for row in rows:
-            self._wrong.setdefault(row, reason)
-
-    def reject_wrong_ids(self) -> None:
-        """Reject rows without an id, and all that share one: which of them was meant, nobody can tell."""
-        ids = combined(self._rows[ID])
-        self.reject(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)).tolist(), "id is null")
-        places = pc.rank(ids, tiebreaker="min").to_numpy()
-        _, inverse, counts = np.unique(places, return_inverse=True, return_counts=True)
-        for row in np.flatnonzero(counts[inverse] > 1).tolist():
-            self.reject([row], f"the id {ids[row].as_py()!r} is that of {counts[inverse[row]]} rows")
-
-    def left(self) -> pa.Table:
-        """The rows that are not rejected."""
-        if not self._wrong:
-            return self._rows
-        left = np.ones(len(self._rows), np.bool_)
-        left[list(self._wrong)] = False
-        return self._rows.filter(pa.array(left))
-
-    def add(self, rows: pa.Table, refused: list[tuple[int, str]]) -> None:
-        """Reject rows of another table with the same columns."""
-        if refused:
-            self._parts.append(_with_reasons(rows, dict(refused)))
-
-    def write(self, folder: IndexFolder) -> str | None:
-        """Write what was rejected, if anything; the name of the file."""
-        parts = [_with_reasons(self._rows, self._wrong), *self._parts] if self._wrong else self._parts
-        if not parts:
-            return None
-        name = new_name()
-        with replacing(str(folder / f"{REJECTED}/{name}.parquet")) as stream:
-            pq.write_table(pa.concat_tables(parts), stream)
-        return name
-
-
-def _with_reasons(rows: pa.Table, wrong: dict[int, str]) -> pa.Table:
-    taken = rows.take(pa.array(list(wrong), pa.int64()))
-    return taken.append_column(REASON, pa.array(list(wrong.values()), pa.string()))

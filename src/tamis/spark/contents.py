@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.spark.building import REASON
 from tamis.spark.frames import id_type_of, type_of
-from tamis.spark.manifest import REJECTED, IndexFolder, Segment
+from tamis.spark.manifest import IndexFolder, Segment
+from tamis.spark.rejected import rejected_frame, rejected_schema
 from tamis.spark.segment_files import ID, living_columns
 
 if TYPE_CHECKING:
@@ -43,15 +43,13 @@ def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int |
     ------
     IndexFolderError
     """
-    from pyspark.sql.types import StringType, StructField, StructType
+    from pyspark.sql.types import StructField, StructType
 
     folder = IndexFolder(path)
     manifest = folder.manifest(version)
-    names = [(folder / f"{REJECTED}/{name}.parquet").as_uri() for name in manifest.rejected]
-    if names:
-        return spark.read.parquet(*names)
-    fields = [StructField(ID, id_type_of(manifest.id_type)), StructField(REASON, StringType())]
-    return spark.createDataFrame([], StructType(fields))
+    names = manifest.rejected
+    schema = rejected_schema(folder, names) if names else StructType([StructField(ID, id_type_of(manifest.id_type))])
+    return rejected_frame(spark, folder, schema, names)
 
 
 @dataclass(frozen=True)

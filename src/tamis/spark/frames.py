@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,9 +23,13 @@ FORMS = ("expression", "predicates")
 BUCKET = "__tamis_bucket"
 CHANGE = "change"
 ADDED, REMOVED = "added", "removed"
+REASON = "reason"
+"""The column of rejected rows that says what is wrong."""
 
-_MEANT = (ID, *FORMS, WEIGHT, VALID_FROM, VALID_UNTIL, CHANGE)
+MEANT = (ID, *FORMS, WEIGHT, VALID_FROM, VALID_UNTIL)
 """Columns that are not carried along."""
+_OURS = {CHANGE: "changes have one of this name that says what they are", REASON: "rejected rows get one of this name"}
+"""Names that no column may have which is carried along, and why."""
 
 
 class SubscriptionFrame(NamedTuple):
@@ -47,6 +52,9 @@ def subscription_frame(frame: DataFrame, also: Sequence[str] = ()) -> Subscripti
     """
     schema = frame.schema
     check_unique(schema)
+    for name in schema.names:
+        if name.lower() in _OURS and name not in also:
+            raise FrameError(f"a column is called {name!r}, and {_OURS[name.lower()]}. Hint: rename or drop it")
     forms = [name for name in FORMS if name in schema.names]
     missing = [name for name in (ID, *also) if name not in schema.names]
     if missing or len(forms) != 1:
@@ -59,24 +67,35 @@ def subscription_frame(frame: DataFrame, also: Sequence[str] = ()) -> Subscripti
     id_type = _id_type(schema[ID].dataType)
     if form == "expression" and schema[form].dataType.simpleString() != "string":
         raise FrameError(f"the column 'expression' is SQL text, not {schema[form].dataType.simpleString()}")
-    carried = [field for field in schema.fields if field.name not in (*_MEANT, *also)]
-    columns = [_column(ID).cast(id_type).alias(ID), _column(form)]
-    columns += [_cast(schema, name, kind) for name, kind in _TYPES.items() if name in schema.names]
+    carried = [field for field in schema.fields if field.name not in (*MEANT, *also)]
+    columns = [_column(ID).cast(id_type).alias(ID), _widened(schema, form)]
+    columns += [_number(schema, name) for name in (WEIGHT,) if name in schema.names]
+    columns += [_moment(schema, name) for name in (VALID_FROM, VALID_UNTIL) if name in schema.names]
     columns += [_column(name) for name in also]
     columns += [_column(field.name) for field in carried]
     return SubscriptionFrame(frame.select(*columns), form, id_type, carried)
 
 
-_TYPES = {WEIGHT: "double", VALID_FROM: "timestamp", VALID_UNTIL: "timestamp"}
-
-
-def _cast(schema: StructType, name: str, kind: str) -> Column:
+def _widened(schema: StructType, name: str) -> Column:
+    """A column whose numbers have one type, whatever width they came in, so that changes fit to what was built."""
     given = schema[name].dataType.simpleString()
-    if kind == "timestamp" and not given.startswith(("timestamp", "date")):
-        raise FrameError(f"the column {name!r} is a timestamp, not {given}")
-    if kind == "double" and given in ("string", "boolean", "binary"):
+    wide = re.sub(r"\b(tinyint|smallint|int)\b", "bigint", re.sub(r"\bfloat\b", "double", given))
+    return _column(name) if wide == given else _column(name).cast(wide).alias(name)
+
+
+def _number(schema: StructType, name: str) -> Column:
+    given = schema[name].dataType.simpleString()
+    if given in ("string", "boolean", "binary"):
         raise FrameError(f"the column {name!r} is a number, not {given}")
-    return _column(name).cast(kind).alias(name)
+    return _column(name).cast("double").alias(name)
+
+
+def _moment(schema: StructType, name: str) -> Column:
+    """A column of times as it is: Spark would take dates and times without a zone for those of the session, and they are UTC."""
+    given = schema[name].dataType.simpleString()
+    if not given.startswith(("timestamp", "date")):
+        raise FrameError(f"the column {name!r} is a timestamp, not {given}")
+    return _column(name)
 
 
 def _column(name: str) -> Column:

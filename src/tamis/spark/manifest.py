@@ -78,6 +78,8 @@ class Manifest:
         ``string`` or ``bigint``, as Spark calls them.
     form : str
         The column that subscriptions are given in: ``expression`` or ``predicates``.
+    form_type : str
+        Its type, as Spark writes it.
     columns : dict
         The columns that are carried along: name -> type as Spark writes it.
     schema : dict or None
@@ -96,6 +98,7 @@ class Manifest:
     published: str
     id_type: str
     form: str
+    form_type: str
     columns: dict[str, str]
     buckets: tuple[tuple[Segment, ...], ...]
     schema: dict[str, Any] | None = None
@@ -144,7 +147,7 @@ class Manifest:
             name, number = given.pop("format"), given.pop("format_version")
         except (ValueError, KeyError, TypeError, AttributeError):
             raise IndexFolderError(f"{path} is damaged, or no manifest of an index") from None
-        if name != FORMAT or not isinstance(number, int):
+        if name != FORMAT or not isinstance(number, int) or number < 1:
             raise IndexFolderError(f"{path} is no manifest of an index")
         if number > FORMAT_VERSION:
             raise IndexFolderError(
@@ -152,9 +155,42 @@ class Manifest:
             )
         try:
             buckets = tuple(tuple(Segment(**segment) for segment in bucket) for bucket in given.pop("buckets"))
-            return cls(buckets=buckets, rejected=tuple(given.pop("rejected")), **given)
+            manifest = cls(buckets=buckets, rejected=tuple(given.pop("rejected")), **given)
         except (TypeError, KeyError):
             raise IndexFolderError(f"{path} is damaged") from None
+        problem = _problem(manifest)
+        if problem is not None:
+            raise IndexFolderError(f"{path} is damaged: {problem}")
+        return manifest
+
+
+def _problem(manifest: Manifest) -> str | None:
+    """What is wrong with what a manifest says; None if nothing is."""
+    for each in (manifest, *(segment for bucket in manifest.buckets for segment in bucket)):
+        for name, kinds in _KINDS[type(each)].items():
+            value = getattr(each, name)
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                return f"{name} is {value!r}"
+    if manifest.id_type not in ("string", "bigint"):
+        return f"id_type is {manifest.id_type!r}"
+    if not all(isinstance(name, str) for name in (*manifest.columns.values(), *manifest.rejected)):
+        return "a type, or the name of a file, is no string"
+    return None
+
+
+_TEXT_OR_NONE = (str, type(None))
+_KINDS: dict[type, dict[str, Any]] = {
+    Segment: {"name": str, "rows": int, "bytes": int, "removed": int, "removed_name": _TEXT_OR_NONE},
+    Manifest: {
+        "version": int,
+        "published": str,
+        "form_type": str,
+        "columns": dict,
+        "schema": (dict, type(None)),
+        "sample": _TEXT_OR_NONE,
+        "applied": dict,
+    },
+}
 
 
 class IndexFolder:
@@ -193,12 +229,15 @@ class IndexFolder:
         number = there[-1] if version is None else version
         path = self._manifest_path(number)
         try:
-            return Manifest.from_json(path.read_text(encoding="utf-8"), str(path))
+            manifest = Manifest.from_json(path.read_text(encoding="utf-8"), str(path))
         except FileNotFoundError:
             raise IndexFolderError(
                 f"the index {self.path} has no version {number}; it has: {', '.join(map(str, there))}. "
                 "Hint: old versions are collected after a while, see tamis.spark.collect_garbage"
             ) from None
+        if manifest.version != number:
+            raise IndexFolderError(f"{path} is damaged: it says that it is version {manifest.version}")
+        return manifest
 
     def make(self) -> None:
         """Make the folders that files go to.

@@ -97,9 +97,56 @@ def write_arrow(path: Path, table: pa.Table) -> None:
 
 
 def map_arrow(path: Path) -> pa.Table:
-    """A table that stays on disk until parts of it are read."""
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
+    """A table that stays on disk until parts of it are read.
+
+    Raises
+    ------
+    IndexFolderError
+        When it is not there, or damaged.
+    """
+    try:
+        with pa.memory_map(str(path)) as source:
+            return pa.ipc.open_file(source).read_all()
+    except FileNotFoundError:
+        raise IndexFolderError(_not_seen(path)) from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise IndexFolderError(f"{path} is damaged: {error}") from None
+
+
+def _not_seen(path: Path) -> str:
+    return (
+        f"{os.uname().nodename} does not see {path}. Hint: the folder of an index has to be one that the driver and all "
+        "executors see; or the version that is read was collected, see collect_garbage"
+    )
+
+
+def stored(rows: pa.Table) -> pa.Table:
+    """Rows as they are stored, whatever the session was set to that they come from: times of validity are UTC unless they have a
+    zone, all others with a zone are stored in UTC, and strings have one type."""
+    fields = []
+    for field in rows.schema:
+        kind = _MOMENT if field.name in (VALID_FROM, VALID_UNTIL) else _stored_type(field.type)
+        fields.append(pa.field(field.name, kind))
+    return rows.cast(pa.schema(fields))
+
+
+_MOMENT = pa.timestamp("us", "UTC")
+
+
+def _stored_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind):
+        return pa.binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_stored_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_stored_type(kind.key_type), _stored_type(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(_stored_type(kind.value_type)))
+    return kind
 
 
 def write_removed(folder: IndexFolder, rows: Rows) -> str:
@@ -199,11 +246,9 @@ def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
     key = (folder.path, segment.name, segment.removed_name)
     opened = _open.get(key)
     if opened is None:
-        if not (folder / f"{SEGMENTS}/{segment.name}.tamis").exists():
-            raise IndexFolderError(
-                f"{os.uname().nodename} does not see the segment {segment.name} of the index {folder.path}. Hint: the folder has "
-                "to be one that the driver and all executors see; or the version that is read was collected, see collect_garbage"
-            )
+        path = folder / f"{SEGMENTS}/{segment.name}.tamis"
+        if not path.exists():
+            raise IndexFolderError(_not_seen(path))
         _warm_up()
         opened = _open[key] = OpenSegment(folder, segment)
         while len(_open) > _MOST_OPEN:

@@ -20,17 +20,10 @@ import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
 from tamis.errors import FrameError, OptionError
-from tamis.spark.building import (
-    Rejections,
-    by_bucket,
-    dealt,
-    now,
-    rejected_frame,
-    reported,
-    run,
-)
-from tamis.spark.frames import ADDED, CHANGE, FORMS, REMOVED, SubscriptionFrame, subscription_frame, type_of
+from tamis.spark.building import by_bucket, dealt, now, reported, run
+from tamis.spark.frames import ADDED, CHANGE, FORMS, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
 from tamis.spark.manifest import SEGMENTS, IndexFolder, Manifest, Segment, without_rows
+from tamis.spark.rejected import Rejections, rejected_frame
 from tamis.spark.segment_files import (
     ID,
     WEIGHT,
@@ -95,7 +88,7 @@ def update(
         is. What is removed needs the id only.
     order : str, optional
         A column that says which change of an id is the last one: only that counts. Without it, two additions with one id are
-        rejected.
+        rejected; and of a stream, where nobody can tell which was first, an addition and a removal.
     source, batch : str and int, optional
         A name for the stream that changes come from, and the number of this batch: what was carried out is not again.
 
@@ -111,7 +104,7 @@ def update(
     spark = changes.sparkSession
     if source is not None and batch is not None and manifest.applied.get(source, -1) >= batch:
         return UpdateReport(manifest.version, 0, 0, 0, 0, rejected_frame(spark, folder, given.frame.schema, []))
-    task = UpdateTask(str(folder.path), manifest, order)
+    task = UpdateTask(str(folder.path), manifest, order, source is not None)
     reports = run(dealt(given.frame, len(manifest.buckets)), task)
     buckets = list(manifest.buckets)
     for report in reports:
@@ -132,14 +125,20 @@ def _changes_frame(changes: DataFrame, manifest: Manifest, order: str | None) ->
     from pyspark.sql import functions as F  # noqa: N812
 
     if not set(FORMS) & set(changes.columns):
-        changes = changes.withColumn(manifest.form, F.lit(None).cast("string"))
-    given = subscription_frame(changes, [CHANGE] if order is None else [CHANGE, order])
+        changes = changes.withColumn(manifest.form, F.lit(None).cast(manifest.form_type))
+    given = subscription_frame(changes, _apart(manifest, order))
     if given.form != manifest.form:
         raise FrameError(
             f"the subscriptions of the index are in the column {manifest.form!r}, those of the changes in {given.form!r}"
         )
     if given.id_type != manifest.id_type:
         raise FrameError(f"the ids of the index are {manifest.id_type}, those of the changes {given.id_type}")
+    form_type = given.frame.schema[given.form].dataType.simpleString()
+    if form_type != manifest.form_type:
+        raise FrameError(
+            f"the column {given.form!r} of the index is {manifest.form_type}, that of the changes {form_type}. "
+            "Hint: cast it, or build the index from SQL text, which compares with values of all kinds"
+        )
     types = {field.name: field.dataType for field in given.carried}
     for name, kind in types.items():
         if name not in manifest.columns:
@@ -153,6 +152,11 @@ def _changes_frame(changes: DataFrame, manifest: Manifest, order: str | None) ->
     return given._replace(frame=given.frame.select("*", *nothing))
 
 
+def _apart(manifest: Manifest, order: str | None) -> list[str]:
+    """The columns that changes have and subscriptions do not."""
+    return [CHANGE] if order is None or order in MEANT or order in manifest.columns else [CHANGE, order]
+
+
 @dataclass(frozen=True)
 class UpdateTask:
     """Carries out the changes of each bucket that it is given."""
@@ -160,11 +164,12 @@ class UpdateTask:
     path: str
     manifest: Manifest
     order: str | None
+    is_stream: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, changes in by_bucket(batches):
             bucket = Bucket(IndexFolder(self.path), self.manifest, self.manifest.buckets[number])
-            yield reported(bucket=number, **bucket.changed(changes, self.order))
+            yield reported(bucket=number, **bucket.changed(changes, self.order, self.is_stream))
 
 
 class Bucket:
@@ -175,27 +180,25 @@ class Bucket:
         self._manifest = manifest
         self._segments = segments
 
-    def changed(self, changes: pa.Table, order: str | None) -> dict[str, Any]:
+    def changed(self, changes: pa.Table, order: str | None, is_stream: bool) -> dict[str, Any]:
         """Carry out changes: the segments from then on, and how many changes there were of each kind."""
         if order is not None:
             changes = _last_changes(changes, order)
         rejections = Rejections(changes)
-        _reject_unclear(rejections, changes)
+        _reject_unclear(rejections, changes, order, is_stream)
         clear = rejections.left()
         is_added = pc.equal(clear[CHANGE], ADDED)
         added = clear.filter(is_added).sort_by(ID)
-        fresh, refused = self._written(added.drop_columns([CHANGE] if order is None else [CHANGE, order]))
+        fresh, refused = self._written(added.drop_columns(_apart(self._manifest, order)))
         rejections.add(added, refused)
         if refused:
             added = added.take(pa.array(np.setdiff1d(np.arange(len(added)), [row for row, _ in refused])))
+        removed = clear.filter(pc.invert(is_added))
+        rejections.add(removed, [(row, "no subscription has this id") for row in self._unknown(removed)])
         # Whoever comes anew is not removed as well, and whose new form is wrong keeps the old one.
-        named = pc.is_in(clear[ID], combined(clear.filter(is_added)[ID]))
-        removed = clear.filter(pc.and_(pc.invert(is_added), pc.invert(named)))
+        removed = removed.filter(pc.invert(pc.is_in(removed[ID], combined(clear.filter(is_added)[ID]))))
         found = [self._found(segment, added) for segment in self._segments]
         gone = [self._found(segment, removed) for segment in self._segments]
-        known = pa.concat_arrays([removed[ID].combine_chunks().slice(0, 0), *(ids for _, ids in gone)])
-        unknown = np.flatnonzero(pc.invert(pc.is_in(combined(removed[ID]), known)).to_numpy(zero_copy_only=False))
-        rejections.add(removed, [(row, "no subscription has this id") for row in unknown.tolist()])
         left = [
             self._without(segment, np.concatenate([rows, more]))
             for segment, (rows, _), (more, _) in zip(self._segments, found, gone, strict=True)
@@ -216,6 +219,13 @@ class Bucket:
         manifest = self._manifest
         sample = read_sample(self._folder, manifest.sample)
         return write_segment(self._folder, rows, manifest.form, manifest.schema, sample)
+
+    def _unknown(self, changes: pa.Table) -> list[int]:
+        """The rows of changes whose ids no subscription has."""
+        ids = combined(changes[ID])
+        known = pa.concat_arrays([ids.slice(0, 0), *(self._found(segment, changes)[1] for segment in self._segments)])
+        unknown: list[int] = np.flatnonzero(pc.invert(pc.is_in(ids, known)).to_numpy(zero_copy_only=False)).tolist()
+        return unknown
 
     def _found(self, segment: Segment, changes: pa.Table) -> tuple[Rows, pa.Array]:
         """The living rows of a segment whose ids are those of some changes, and these ids."""
@@ -259,30 +269,37 @@ class Bucket:
 
 
 def _last_changes(changes: pa.Table, order: str) -> pa.Table:
-    """The last change of each id; several, if they are last together."""
+    """The last change of each id; several, if they are last together; and those of which nobody knows when they were."""
     ids, places = changes[ID].to_pylist(), changes[order].to_pylist()
     last: dict[Any, Any] = {}
     for identifier, place in zip(ids, places, strict=True):
         if place is not None and (identifier not in last or place > last[identifier]):
             last[identifier] = place
     return changes.filter(
-        pa.array([place == last.get(each) for each, place in zip(ids, places, strict=True)], pa.bool_())
+        pa.array([place in (None, last.get(each)) for each, place in zip(ids, places, strict=True)], pa.bool_())
     )
 
 
-def _reject_unclear(rejections: Rejections, changes: pa.Table) -> None:
-    """Reject what names no change or no id, and additions with one id of which nobody can tell which is meant."""
-    rows_of: dict[Any, list[int]] = {}
+def _reject_unclear(rejections: Rejections, changes: pa.Table, order: str | None, is_stream: bool) -> None:
+    """Reject what names no change, no id or no place in the order, and changes of one id of which nobody can tell which is meant:
+    additions, and where changes come one after another, additions and removals."""
+    if order is not None:
+        rejections.reject(np.flatnonzero(pc.is_null(combined(changes[order]))).tolist(), f"{order} is null")
+    added: dict[Any, list[int]] = {}
+    removed: dict[Any, list[int]] = {}
     for row, (identifier, word) in enumerate(zip(changes[ID].to_pylist(), changes[CHANGE].to_pylist(), strict=True)):
         if identifier is None:
             rejections.reject([row], "id is null")
-        elif word == ADDED:
-            rows_of.setdefault(identifier, []).append(row)
-        elif word != REMOVED:
+        elif word in (ADDED, REMOVED):
+            (added if word == ADDED else removed).setdefault(identifier, []).append(row)
+        else:
             rejections.reject([row], f"the change is {ADDED!r} or {REMOVED!r}, not {word!r}")
-    for identifier, rows in rows_of.items():
+    for identifier, rows in added.items():
         if len(rows) > 1:
             rejections.reject(rows, f"the id {identifier!r} is added {len(rows)} times")
+        elif is_stream and identifier in removed:
+            reason = f"the id {identifier!r} is added and removed at once. Hint: `order` names a column that tells which is last"
+            rejections.reject(rows + removed[identifier], reason)
 
 
 def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(days=1)) -> int:
