@@ -20,6 +20,7 @@
     ├── ConflictError (RuntimeError)       two changed an index at the same time, and the other was first
     ├── DuplicateIdError (KeyError)        a subscription with this id is there already
     ├── UnknownIdError (KeyError)          no subscription has this id
+    ├── UnknownPredicateError (KeyError)   a tree of predicates has no such predicate, or leaf
     ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
     ├── UnknownIndexError (ValueError)     the registry has no index of this name
     ├── CapabilityError (ValueError)       the index cannot do what is asked of it
@@ -202,6 +203,10 @@ class UnknownIdError(TamisError, KeyError):
     def __init__(self, identifier: object) -> None:
         self.identifier = identifier
         super().__init__(f"no subscription {shortened(identifier)}")
+
+
+class UnknownPredicateError(TamisError, KeyError):
+    """A tree of predicates has no such predicate, or no such leaf."""
 
 
 class IdTypeError(TamisError, TypeError):

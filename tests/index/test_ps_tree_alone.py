@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tamis.errors import EventError, ExpressionError, OptionError, UnknownPredicateError
 from tamis.index.ps_tree.elements import INT64_ELEMENTS, Kind, elements_of, write_elements
 from tamis.index.ps_tree.nodes import LIVE_LEAVES, LIVE_NODES
 from tamis.index.ps_tree.tree import OPERATORS, PSTree
@@ -173,15 +174,89 @@ def test_a_string_that_others_begin_with() -> None:
     tree.check()
 
 
-def test_deleting_what_is_not_there() -> None:
+def test_deleting_what_is_not_there_changes_nothing() -> None:
     tree = PSTree(Kind.BYTE)
     tree.insert("between", 0, 9)
-    with pytest.raises(KeyError):
-        tree.delete("=", 3)
-    with pytest.raises(KeyError):
-        tree.delete(">=", 10)
-    with pytest.raises(ValueError, match="no operator"):
-        tree.insert("like", 3)
+    tree.insert(">=", 5)
+    before = tree.spaces()
+    for predicate in (("=", 3), (">=", 10), ("between", 5, 9), ("<", 0), ("<=", 127), ("in", 0, 9)):
+        with pytest.raises(UnknownPredicateError, match="no predicate"):
+            tree.delete(*predicate)
+        assert tree.spaces() == before
+        tree.check()
+    tree.delete(">=", 5)
+    with pytest.raises(KeyError, match="no predicate >= 5 is in the tree"):
+        tree.delete(">=", 5)
+    assert texts(tree) == ["[-128,0)", "[0,9]", "(9,127]"]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "message"),
+    [
+        (("like", 3), "no operator 'like'; there are: =, !=, <"),
+        (("in",), "'in' takes one value or more, and there are 0"),
+        (("not in",), "'not in' takes one value or more, and there are 0"),
+        (("=",), "'=' takes one value, and there are 0"),
+        (("<", 1, 2), "'<' takes one value, and there are 2"),
+        (("between", 1), "'between' takes two values, and there are 1"),
+        (("=", "a"), "'a' is no value of a tree of kind BYTE, which has whole numbers from -128 to 127"),
+        (("=", 2.5), "2.5 is no value of a tree of kind BYTE"),
+        (("=", True), "True is no value"),
+        (("=", None), "None is no value"),
+        (("in", 3, "a"), "'a' is no value"),
+    ],
+)
+def test_predicates_that_are_none(predicate: tuple[Any, ...], message: str) -> None:
+    tree = PSTree(Kind.BYTE)
+    tree.insert("=", 3)
+    for call in (tree.insert, tree.delete, tree.covered, tree.matching_events):
+        with pytest.raises(ExpressionError, match=message):
+            call(*predicate)
+    assert len(texts(tree)) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Kind.BYTE, "a"),
+        (Kind.INT32, None),
+        (Kind.INT64, 2.0),
+        (Kind.FLOAT64, float("nan")),
+        (Kind.FLOAT64, 10**400),
+        (Kind.FLOAT64, "1"),
+        (Kind.STRING, 5),
+    ],
+)
+def test_events_of_another_kind(kind: Kind, value: Any) -> None:
+    with pytest.raises(EventError, match=f"is no value of a tree of kind {kind.name}"):
+        PSTree(kind).match(value)
+
+
+def test_the_domain_of_a_tree() -> None:
+    tree = PSTree(Kind.BYTE, domain=(1, 100))
+    assert tree.insert("<", 120) == [tree.match(100)], "predicates may reach beyond"
+    for value in (0, 101, 261):
+        with pytest.raises(EventError, match=f"{value} is outside the domain of the tree, from 1 to 100"):
+            tree.match(value)
+    for kind, beyond in ((Kind.BYTE, 261), (Kind.BYTE, -129), (Kind.INT32, 2**31), (Kind.INT64, -(2**63) - 1)):
+        with pytest.raises(EventError, match=f"{beyond} is outside the domain of the tree, from -"):
+            PSTree(kind).match(beyond)
+    for domain in ((1, 300), (5, 1), (None, 4)):
+        with pytest.raises(OptionError, match="domain"):
+            PSTree(Kind.BYTE, domain=domain)
+    assert texts(PSTree(Kind.STRING, domain=("a", "m"))) == ["['a',m]"]
+
+
+def test_leaves_and_cuts_that_are_not_there() -> None:
+    tree = PSTree(Kind.BYTE)
+    tree.insert("=", 3)
+    with pytest.raises(UnknownPredicateError, match="no predicate of the tree cuts where >= 50 begins or ends"):
+        tree.covered(">=", 50)
+    (gone,) = tree.insert("=", 9)
+    tree.delete("=", 9)
+    for leaf in (gone, -1, 77):
+        with pytest.raises(KeyError, match=f"the tree has no leaf {leaf}"):
+            tree.space(leaf)
 
 
 TRUE: dict[str, Callable[..., bool]] = {

@@ -12,6 +12,7 @@ Order of values is order of their elements, one after another; `-` is 0 and `+` 
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import double_code
+from tamis.errors import shortened
 
 INT64_ELEMENTS = 17
 
@@ -37,6 +39,36 @@ class Kind(Enum):
     def bits(self) -> int:
         """How many bits a value has; 0 for strings."""
         return abs(self.value)
+
+    @property
+    def domain(self) -> tuple[Any, Any]:
+        """The lowest and the highest value; strings have no highest, which is None."""
+        if self is Kind.STRING:
+            return "", None
+        if self is Kind.FLOAT64:
+            return -math.inf, math.inf
+        return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
+
+    def wrong_type(self, value: Any) -> str:
+        """What is wrong with a value that has another type, and what would be right; nothing if it has this one."""
+        if self is Kind.STRING:
+            fits, right = isinstance(value, str), "strings"
+        elif self is Kind.FLOAT64:
+            fits, right = _is_float(value), "floats that are numbers"
+        else:
+            fits = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            right = "whole numbers from {} to {}".format(*self.domain)
+        return "" if fits else f"{shortened(value)} is no value of a tree of kind {self.name}, which has {right}"
+
+
+def _is_float(value: Any) -> bool:
+    """Whether a value is a number that a double can have, or is near to."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:
+        return False
 
 
 def elements_of(value: Any, kind: Kind) -> npt.NDArray[np.int32]:

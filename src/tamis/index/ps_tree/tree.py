@@ -6,9 +6,11 @@ operators, one predicate at a time.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple, TypeAlias
 
 from tamis.encoding.kernel import lean_kernel
+from tamis.errors import EventError, ExpressionError, KindError, OptionError, UnknownPredicateError, shortened
 from tamis.index.ps_tree import nodes
 from tamis.index.ps_tree.checking import chain_of, check_all
 from tamis.index.ps_tree.elements import Kind, code_of, elements_of
@@ -51,11 +53,13 @@ class PSTree:
 
     def __init__(self, kind: Kind, domain: tuple[Any, Any] | None = None) -> None:
         self.kind = kind
-        self.lowest, self.highest = _domain(kind) if domain is None else domain
+        self.lowest, self.highest = kind.domain if domain is None else _checked_domain(kind, domain)
         self._arrays = nodes.empty_trees()
         self.root = _plant(self._arrays)
         self._cuts: dict[Any, tuple[int, Cut]] = {}
         """Where a cut is, by its place -> its node, and the form in which it was made first."""
+        self._inserted: Counter[Any] = Counter()
+        """The places of a predicate's ranges -> how many such predicates there are."""
 
     @property
     def nbytes(self) -> int:
@@ -78,6 +82,7 @@ class PSTree:
                     self._partition(cut)
         covered = self._covered(ranges)
         self._arrays.leaves.predicates[covered] += 1
+        self._inserted[self._places(ranges)] += 1
         return covered
 
     def delete(self, operator: str, *values: Any) -> None:
@@ -85,24 +90,39 @@ class PSTree:
 
         Raises
         ------
-        KeyError
-            If there is no such predicate.
+        UnknownPredicateError
+            If there is no such predicate; nothing has changed then.
         """
         ranges = self._ranges(operator, values)
-        cuts = [cut for each in ranges for cut in each if cut is not None]
-        covered = [] if any(self._place(cut) not in self._cuts for cut in cuts) else self._covered(ranges)
-        if (not covered and ranges) or any(self._arrays.leaves.predicates[leaf] == 0 for leaf in covered):
-            raise KeyError((operator, *values))
-        self._arrays.leaves.predicates[covered] -= 1
-        for cut in cuts:
+        places = self._places(ranges)
+        if places not in self._inserted:
+            raise UnknownPredicateError(
+                f"no predicate {_shown(operator, values)} is in the tree. Hint: delete what was inserted, once for each insertion"
+            )
+        self._inserted[places] -= 1
+        if self._inserted[places] == 0:
+            del self._inserted[places]
+        self._arrays.leaves.predicates[self._covered(ranges)] -= 1
+        for cut in (cut for each in ranges for cut in each if cut is not None):
             node, (value, side) = self._cuts[self._place(cut)]
             elements = elements_of(value, self.kind)
             if _let_go(self._arrays, self.root, node, side, elements):
                 del self._cuts[self._place(cut)]
 
     def covered(self, operator: str, *values: Any) -> list[int]:
-        """The leaves that a predicate covers whose cuts are there."""
-        return self._covered(self._ranges(operator, values))
+        """The leaves that a predicate covers whose cuts are there.
+
+        Raises
+        ------
+        UnknownPredicateError
+            If they are not there: no predicate that was inserted begins or ends where this one does.
+        """
+        ranges = self._ranges(operator, values)
+        if any(cut is not None and self._place(cut) not in self._cuts for each in ranges for cut in each):
+            raise UnknownPredicateError(
+                f"no predicate of the tree cuts where {_shown(operator, values)} begins or ends. Hint: insert it first"
+            )
+        return self._covered(ranges)
 
     def matching_events(self, operator: str, *values: Any) -> int:
         """How many events of the past match a predicate whose cuts are there: its selectivity (3.3)."""
@@ -121,10 +141,21 @@ class PSTree:
         value, side = cut
         return (value, side) if self.kind is Kind.STRING else code_of(value, self.kind) + side
 
+    def _places(self, ranges: list[Range]) -> Any:
+        """Equal for predicates that make the same cuts and cover the same leaves."""
+        return tuple(tuple(None if cut is None else self._place(cut) for cut in each) for each in ranges)
+
     def _ranges(self, operator: str, values: tuple[Any, ...]) -> list[Range]:
-        """What a predicate covers, ascending."""
-        if operator not in OPERATORS:
-            raise ValueError(f"no operator {operator!r}; there are: {', '.join(OPERATORS)}")
+        """What a predicate covers, ascending.
+
+        Raises
+        ------
+        ExpressionError
+            If there is no such operator, or not with so many values.
+        KindError
+            If a value is not of the tree's kind.
+        """
+        self._refuse(operator, values)
         first, last = (values[0], BEFORE), (values[-1], AFTER)
         points: list[Range] = [((value, BEFORE), (value, AFTER)) for value in sorted(set(values))]
         if operator in ("=", "in"):
@@ -142,6 +173,19 @@ class PSTree:
             }
             ranges = [by_operator[operator]]
         return [bounded for each in ranges if (bounded := self._bounded(*each)) is not None]
+
+    def _refuse(self, operator: str, values: tuple[Any, ...]) -> None:
+        """Raise an ExpressionError if this is no predicate on values of the tree's kind."""
+        if operator not in OPERATORS:
+            raise ExpressionError(f"no operator {shortened(operator)}; there are: {', '.join(OPERATORS)}")
+        several = operator in ("in", "not in")
+        needed = 2 if operator == "between" else 1
+        if len(values) < needed or (len(values) > needed and not several):
+            right = "one value or more" if several else ("one value", "two values")[needed - 1]
+            raise ExpressionError(f"{operator!r} takes {right}, and there are {len(values)}")
+        for value in values:
+            if wrong := self.kind.wrong_type(value):
+                raise KindError(wrong)
 
     def _bounded(self, lower: Cut | None, upper: Cut | None) -> Range | None:
         """A range without cuts at the ends of the domain; None if it has no value."""
@@ -176,7 +220,19 @@ class PSTree:
     # -- events
 
     def match(self, value: Any, *, count: bool = False) -> int:
-        """MatchPair (Alg. 3): the leaf of a value; `count` adds it to the events of the past."""
+        """MatchPair (Alg. 3): the leaf of a value; `count` adds it to the events of the past.
+
+        Raises
+        ------
+        EventError
+            If the value is not of the tree's kind and domain.
+        """
+        if wrong := self.kind.wrong_type(value):
+            raise EventError(wrong)
+        if value < self.lowest or (self.highest is not None and value > self.highest):
+            raise EventError(
+                f"{shortened(value)} is outside the domain of the tree, from {self.lowest!r} to {self.highest!r}"
+            )
         leaf = int(_match_pair(self._arrays, self.root, elements_of(value, self.kind)))
         self._arrays.leaves.events[leaf] += count
         return leaf
@@ -184,7 +240,18 @@ class PSTree:
     # -- what it looks like
 
     def space(self, leaf: int) -> Space:
-        """A leaf as it is shown."""
+        """A leaf as it is shown.
+
+        Raises
+        ------
+        UnknownPredicateError
+            If there is no such leaf.
+        """
+        if leaf not in chain_of(self._arrays, self.root):
+            raise UnknownPredicateError(f"the tree has no leaf {shortened(leaf)}")
+        return self._space(leaf)
+
+    def _space(self, leaf: int) -> Space:
         leaves = self._arrays.leaves
         after = int(leaves.next[leaf])
         text = self._begin(leaf) + "," + ("..." if self.highest is None else f"{self.highest}]")
@@ -205,7 +272,7 @@ class PSTree:
 
     def spaces(self) -> list[Space]:
         """All leaves, ascending."""
-        return [self.space(leaf) for leaf in chain_of(self._arrays, self.root)]
+        return [self._space(leaf) for leaf in chain_of(self._arrays, self.root)]
 
     def check(self) -> None:
         """Raise an AssertionError if an invariant does not hold."""
@@ -213,12 +280,23 @@ class PSTree:
         assert len(chain_of(self._arrays, self.root)) == 1 + len(self._cuts)
 
 
-def _domain(kind: Kind) -> tuple[Any, Any]:
-    if kind is Kind.STRING:
-        return "", None
-    if kind is Kind.FLOAT64:
-        return float("-inf"), float("inf")
-    return -(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1
+def _checked_domain(kind: Kind, domain: tuple[Any, Any]) -> tuple[Any, Any]:
+    """A domain of a tree, if it is one."""
+    lowest, highest = domain
+    for value in (lowest,) if highest is None and kind is Kind.STRING else domain:
+        if wrong := kind.wrong_type(value):
+            raise OptionError(f"the domain of a tree: {wrong}")
+    first, last = kind.domain
+    if lowest < first or (highest is not None and lowest > highest) or (last is not None and highest > last):
+        raise OptionError(
+            f"the domain of a tree of kind {kind.name} begins and ends within {first!r} to {last!r}; it is not "
+            f"from {shortened(lowest)} to {shortened(highest)}"
+        )
+    return lowest, highest
+
+
+def _shown(operator: str, values: tuple[Any, ...]) -> str:
+    return f"{operator} {', '.join(shortened(value) for value in values)}"
 
 
 @lean_kernel
