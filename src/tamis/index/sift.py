@@ -188,7 +188,7 @@ class KeyMethod(SiftIndex):
         return collect(batch, partial(match_keys, index, seen, self.table.view(), batch, values, scratch))
 
     def _figures(self) -> dict[str, Any]:
-        arrays = (self._start, self._lists, self._always, self._found)
+        arrays = (self._start, self._lists, self._always, self._seen, self._found)
         return {
             "bytes": self._pairs.nbytes + sum(array.nbytes for array in arrays),
             "terms": len(self._pairs),
@@ -254,7 +254,7 @@ class TreeMethod(SiftIndex):
         return collect(batch, partial(match_tree, index, stack, seen, self.table.view(), batch, values, scratch))
 
     def _figures(self) -> dict[str, Any]:
-        arrays = (self._start, self._profiles, self._always, self._found)
+        arrays = (self._start, self._profiles, self._always, self._seen, self._found)
         return {
             "bytes": self._pairs.nbytes + self._edges.nbytes + sum(array.nbytes for array in arrays),
             "terms": len(self._pairs),

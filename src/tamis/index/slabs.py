@@ -49,7 +49,7 @@ class Slabs:
 
     @property
     def nbytes(self) -> int:
-        return self._begin.nbytes + self._size.nbytes + self._room.nbytes + self._data.nbytes
+        return self._begin.nbytes + self._size.nbytes + self._room.nbytes + self._data.nbytes + self._end.nbytes
 
     def view(self) -> SlabArrays:
         return SlabArrays(self._begin.view(), self._size.view(), self._room.view(), self._data, self._end)

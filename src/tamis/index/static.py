@@ -49,7 +49,9 @@ class StaticIndex(Index):
 
     def stats(self) -> dict[str, Any]:
         self.build()
-        return {"conjunctions": len(self._rows), "static": True, "builds": self._builds, **self._figures()}
+        figures = self._figures()
+        figures["bytes"] += self._rows.nbytes
+        return {"conjunctions": len(self._rows), "static": True, "builds": self._builds, **figures}
 
     def check(self) -> None:
         self.build()
@@ -65,7 +67,7 @@ class StaticIndex(Index):
 
     @abstractmethod
     def _figures(self) -> dict[str, Any]:
-        """Its figures, `bytes` at least."""
+        """Its figures, at least `bytes`: those of all arrays but `_rows`."""
 
     def _check(self) -> None:
         """Raise an AssertionError if an invariant does not hold."""

@@ -152,7 +152,7 @@ class StaticClustering(StaticIndex):
 
     def _figures(self) -> dict[str, Any]:
         return {
-            "bytes": self._core.nbytes + self._statistics.nbytes + self._tables.nbytes + self._rows.nbytes,
+            "bytes": self._core.nbytes + self._statistics.nbytes + self._tables.nbytes,
             **self._core.figures(),
             **self._core.tables(),
             "matching_cost": self._cost,

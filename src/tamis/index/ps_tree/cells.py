@@ -64,10 +64,6 @@ class Cells:
     def __len__(self) -> int:
         return len(self._table)
 
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in (self._table, self._leaf, self._lists, self._of_leaf, self._filter))
-
     def view(self) -> CellArrays:
         return CellArrays(self._table.view(), self._lists.view(), self._of_leaf.view(), self._filter)
 

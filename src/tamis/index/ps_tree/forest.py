@@ -85,11 +85,6 @@ class Forest:
         """Leaves have numbers below this."""
         return int(self._trees.state[USED_LEAVES])
 
-    @property
-    def nbytes(self) -> int:
-        flat = sum(array.nbytes for array in self._flat)
-        return nodes.nbytes_of(self._trees) + self._roots.nbytes + self._cuts.nbytes + flat
-
     def view(self) -> ForestArrays:
         return ForestArrays(self._trees, self._roots.view(), self._cuts.view())
 

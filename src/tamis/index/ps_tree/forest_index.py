@@ -15,6 +15,7 @@ from tamis.index.interface import Index, Matches, Numbers
 from tamis.index.ps_tree.forest import Forest
 from tamis.index.ps_tree.nodes import Longs
 from tamis.index.ps_tree.verifying import Scratch, scratch_for
+from tamis.index.size import held_bytes
 
 _FEWEST_ENTRIES = 1 << 16
 
@@ -61,6 +62,7 @@ class ForestIndex(Index):
             return
         self._count -= len(conjunctions)
         if self._count == 0:
+            self._scratch = None
             self._clear()
         else:
             self._delete(conjunctions)
@@ -80,6 +82,9 @@ class ForestIndex(Index):
         found = collect(batch, kernel, 1.25 * self._usual * events)
         self._usual = len(found.event) / max(events, 1)
         return found
+
+    def stats(self) -> dict[str, Any]:
+        return {"conjunctions": self._count, "bytes": held_bytes(self, self.table)}
 
     def _check_counters(self, inserted: Longs) -> None:
         """Whether every leaf counts those of these predicates, which were inserted, that cover it."""

@@ -226,15 +226,12 @@ class PSTHash(ForestIndex):
     # -- about it
 
     def stats(self) -> dict[str, Any]:
-        columns: tuple[Any, ...] = (self.forest, self.cells, self._records, self._role, self._live, self._in_small)
-        small = self.small.stats()
         return {
-            "conjunctions": self._count,
-            "bytes": sum(column.nbytes for column in columns) + small["bytes"],
+            **super().stats(),
             "leaves": self.forest.leaves,
             "cells": len(self.cells),
             "entries": self.cells.entries,
-            "small": small["conjunctions"],
+            "small": len(self.small),
         }
 
     def check(self) -> None:

@@ -223,15 +223,10 @@ class PSTreeLists(ForestIndex):
 
     # -- about it
 
-    @property
-    def _columns(self) -> tuple[Any, ...]:
-        return self.forest, self.signatures, self._lists, self._records, self._role, self._signed, self._live
-
     def stats(self) -> dict[str, Any]:
         sizes = self._lists.view().size // 2
         return {
-            "conjunctions": self._count,
-            "bytes": sum(column.nbytes for column in self._columns),
+            **super().stats(),
             "leaves": self.forest.leaves,
             "entries": self._entries,
             "everywhere": int(sizes[_EVERYWHERE]) if len(sizes) > _EVERYWHERE else 0,

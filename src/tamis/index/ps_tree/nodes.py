@@ -114,10 +114,6 @@ def _grown(columns: Any, used: int, more: int) -> Any:
     return grown
 
 
-def nbytes_of(arrays: TreeArrays) -> int:
-    return sum(column.nbytes for column in (*arrays.nodes, *arrays.leaves))
-
-
 @inlined
 def has_room(arrays: Any, nodes: int, leaves: int) -> bool:
     """Whether so many nodes and leaves can be made; those that are free are not counted."""

@@ -62,10 +62,6 @@ class PSTree:
         """The places of a predicate's ranges -> how many such predicates there are."""
 
     @property
-    def nbytes(self) -> int:
-        return nodes.nbytes_of(self._arrays)
-
-    @property
     def arrays(self) -> TreeArrays:
         return self._arrays
 
