@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import EventBatch
+from tamis.encoding.events import EventBatch, count_holding
+from tamis.encoding.kernel import inlined
 from tamis.index.interface import Counters, Matches
 
 CANDIDATES, PREDICATES, NODES = 0, 1, 2
@@ -40,3 +42,21 @@ def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
     found = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     counters = Counters(*work.tolist())
     return Matches(np.repeat(np.arange(events, dtype=np.int64), counts), found, counters)
+
+
+@inlined
+def note_event(event: int, matched: int, candidates: int, predicates: int, nodes: int, counts: Any, work: Any) -> None:
+    """Write what a kernel has found out about one event."""
+    counts[event] = matched
+    work[CANDIDATES] += candidates
+    work[PREDICATES] += predicates
+    work[NODES] += nodes
+
+
+@inlined
+def is_true(c: int, table: Any, lo: Any, hi: Any, first: Any, values: Any) -> tuple[bool, int]:
+    """Whether a conjunction of the table is true of an event that is loaded, and how many predicates were evaluated for that."""
+    start, (dimension, mode, intervals, lows, highs) = table
+    begin, end = start[c], start[c + 1]
+    held = count_holding(begin, end, dimension, mode, intervals, lows, highs, lo, hi, first, values)
+    return held == end - begin, min(held + 1, end - begin)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import count_holding, load, unload
+from tamis.encoding.events import load, unload
 from tamis.encoding.kernel import inlined, kernel
 from tamis.encoding.keys import KEY_MAX
 from tamis.encoding.numbers import I64, UP
 from tamis.encoding.sorting import sort_unique
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
+from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, is_true
 from tamis.index.enumeration import is_exact, last_cell
 from tamis.index.pair_map import FREE, slot_of
 from tamis.index.posting import place_of
@@ -122,11 +122,9 @@ def _looked_at(always: Any, table: Any, batch: Any, event: Any, out: Any, filled
 
 @inlined
 def _is_true(table: Any, c: int, batch: Any, event: Any, tally: Any) -> Any:
-    start, (dimension, mode, intervals, lo, hi) = table
-    begin, end = start[c], start[c + 1]
-    true = count_holding(begin, end, dimension, mode, intervals, lo, hi, batch.lo, batch.hi, event.first, event.held)
-    tally[PREDICATES] += min(true + 1, end - begin)
-    return true == end - begin
+    true, evaluated = is_true(c, table, batch.lo, batch.hi, event.first, event.held)
+    tally[PREDICATES] += evaluated
+    return true
 
 
 @inlined

@@ -42,13 +42,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
-from tamis.encoding.events import EventBatch, count_holding, holds
+from tamis.encoding.events import EventBatch, holds
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.numbers import UP
 from tamis.encoding.predicates import Predicates, taken
 from tamis.encoding.runs import run_indices
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, collect
+from tamis.index.collecting import collect, is_true, note_event
 from tamis.index.interface import Matches, Numbers
 from tamis.index.options import Options, option
 from tamis.index.records import event_scratch, load_event, unload_event
@@ -311,9 +311,6 @@ def _follow(
 ) -> int:
     """Follow the edges that are true of each event from one on, and `*`."""
     attribute, star, edges, tests, child, rows = tree
-    _, t_mode, t_start, t_lo, t_hi = distinct
-    row_start, predicates = table
-    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
     start, dimension, lo, hi = batch
     key, first, values, stack = scratch
     filled = 0
@@ -333,51 +330,93 @@ def _follow(
                 d = attribute[UP(node)]
                 begin, end = edges[UP(node)], edges[UP(node + 1)]
                 if d == LEAF:
-                    for i in range(tests[begin], child[begin]):
-                        c = rows[i]
-                        candidates += 1
-                        if equality_only:
-                            size = row_start[c + 1] - row_start[c]
-                            held = count_holding(
-                                row_start[c], row_start[c + 1], p_dimension, p_mode, p_start, p_lo, p_hi,
-                                lo, hi, first, values,
-                            )  # fmt: skip
-                            tested += min(held + 1, size)
-                            if held < size:
-                                continue
-                        if filled < len(out):
-                            out[filled] = c
-                        filled += 1
+                    candidates += child[begin] - tests[begin]
+                    filled, more = _report(
+                        rows, tests[begin], child[begin], equality_only, table, lo, hi, first, values, out, filled
+                    )
+                    tested += more
                     break
                 if equality_only and plain:
                     if values[UP(d)]:
                         tested += 1
-                        edge = _equal_edge(begin, end, tests, t_lo, key[UP(d)])
+                        edge = _equal_edge(begin, end, tests, distinct.lo, key[UP(d)])
                         if edge < end:
                             stack[height] = child[edge]
                             height += 1
                 else:
-                    for edge in range(begin, end):
-                        t = tests[UP(edge)]
-                        at, after = t_start[UP(t)], t_start[UP(t + 1)]
-                        tested += 1
-                        if values[UP(d)] == 0 and t_mode[UP(t)] != _ABSENT:
-                            break  # Nor is any behind it true.
-                        if plain and t_mode[UP(t)] == _SOME and after - at == 1:
-                            true = t_lo[UP(at)] <= key[UP(d)] <= t_hi[UP(at)]
-                        else:
-                            true = holds(t_mode[t], t_lo, t_hi, at, after, lo, hi, first[d], values[d])
-                        if true:
-                            stack[height] = child[edge]
-                            height += 1
+                    height, more = _push_true(
+                        begin, end, tests, child, distinct, d, plain, key, lo, hi, first, values, stack, height
+                    )
+                    tested += more
                 if not star[UP(node)]:
                     break
                 node += 1
         unload_event(start[e], start[e + 1], dimension, key, values)
         if filled > len(out):
             return e
-        counts[e] = filled - before
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += tested
-        work[NODES] += nodes
+        note_event(e, filled - before, candidates, tested, nodes, counts, work)
     return len(start) - 1
+
+
+@inlined
+def _report(
+    rows: Any,
+    begin: int,
+    end: int,
+    evaluate: bool,
+    table: Any,
+    lo: Any,
+    hi: Any,
+    first: Any,
+    values: Any,
+    out: Any,
+    filled: int,
+) -> tuple[int, int]:
+    """Write the rows of a leaf, or of them those that are true; how much is filled, if it fits, and how much was tested."""
+    tested = 0
+    for i in range(begin, end):
+        if evaluate:
+            true, more = is_true(rows[i], table, lo, hi, first, values)
+            tested += more
+            if not true:
+                continue
+        if filled < len(out):
+            out[filled] = rows[i]
+        filled += 1
+    return filled, tested
+
+
+@inlined
+def _push_true(
+    begin: int,
+    end: int,
+    tests: Any,
+    child: Any,
+    distinct: Any,
+    d: int,
+    plain: bool,
+    key: Any,
+    lo: Any,
+    hi: Any,
+    first: Any,
+    values: Any,
+    stack: Any,
+    height: int,
+) -> tuple[int, int]:
+    """Push where those edges of a node lead that are true of the event; how high the stack is then, and how many were tested."""
+    _, mode, start, lows, highs = distinct
+    tested = 0
+    for edge in range(begin, end):
+        t = tests[UP(edge)]
+        at, after = start[UP(t)], start[UP(t + 1)]
+        tested += 1
+        if values[UP(d)] == 0 and mode[UP(t)] != _ABSENT:
+            break  # Nor is any behind it true.
+        if plain and mode[UP(t)] == _SOME and after - at == 1:
+            true = lows[UP(at)] <= key[UP(d)] <= highs[UP(at)]
+        else:
+            true = holds(mode[t], lows, highs, at, after, lo, hi, first[d], values[d])
+        if true:
+            stack[height] = child[edge]
+            height += 1
+    return height, tested

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.encoding.events import count_holding, load, unload
+from tamis.encoding.events import load, unload
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, UP
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
+from tamis.index.collecting import is_true, note_event
 from tamis.index.pair_map import FREE, slot_of
 
 # Kinds of predicates: those before PRESENT have a bound, and an order for each dimension.
@@ -55,7 +55,6 @@ def match_by_hits(
     pairs, lists, orders, bound = index
     begin, size, _room, data, _end = lists
     need, hits, visited = counters
-    c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
     v_start, v_dimension, v_lo, v_hi = batch
     first, count = scratch
     filled = 0
@@ -91,10 +90,9 @@ def match_by_hits(
                 if had < need[UP(c)] or need[UP(c)] == 0:
                     continue
                 if not plain:
-                    one, last = c_start[c], c_start[c + 1]
-                    held = count_holding(one, last, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
-                    predicates += min(held + 1, last - one)
-                    if held < last - one:
+                    true, tested = is_true(c, table, v_lo, v_hi, first, count)
+                    predicates += tested
+                    if not true:
                         continue
                 if filled < len(out):
                     out[filled] = c
@@ -102,10 +100,7 @@ def match_by_hits(
         unload(v_start, v_dimension, e, count)
         if filled > len(out):
             return e
-        counts[e] = filled - before
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += predicates
-        work[NODES] += nodes
+        note_event(e, filled - before, candidates, predicates, nodes, counts, work)
     return len(v_start) - 1
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.encoding.events import count_holding, load, unload
+from tamis.encoding.events import load, unload
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import UP
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
+from tamis.index.collecting import is_true, note_event
 from tamis.index.pair_map import FREE, slot_of
 
 ROOT = 0
@@ -41,7 +41,7 @@ def match_keys(
 ) -> int:
     (firsts, seconds, numbers, _count), start, lists, always = index
     seen, found = seen
-    v_start, v_dimension, v_lo, v_hi = batch
+    v_start, v_dimension, _, _ = batch
     first, count = scratch
     filled = 0
     for e in range(event, len(v_start) - 1):
@@ -52,15 +52,9 @@ def match_keys(
             if number != FREE:
                 nodes += 1
                 candidates = _look(lists, start[number], start[number + 1], seen, found, candidates)
-        matched, evaluated = _evaluate(found, candidates, seen, table, v_lo, v_hi, first, count, out, filled)
-        unload(v_start, v_dimension, e, count)
-        if filled + matched > len(out):
+        filled = _evaluate(e, found, candidates, nodes, seen, table, batch, scratch, counts, out, filled, work)
+        if filled < 0:
             return e
-        filled += matched
-        counts[e] = matched
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += evaluated
-        work[NODES] += nodes
     return len(v_start) - 1
 
 
@@ -72,7 +66,7 @@ def match_tree(
     (firsts, seconds, numbers, _count), (e_firsts, e_seconds, e_values, _e_count), start, profiles, always = index
     stack, terms = stacks
     seen, found = seen
-    v_start, v_dimension, v_lo, v_hi = batch
+    v_start, v_dimension, _, _ = batch
     first, count = scratch
     filled = 0
     for e in range(event, len(v_start) - 1):
@@ -97,42 +91,42 @@ def match_tree(
                 if child != FREE and not repeated:
                     stack[height] = child
                     height += 1
-        matched, evaluated = _evaluate(found, candidates, seen, table, v_lo, v_hi, first, count, out, filled)
-        unload(v_start, v_dimension, e, count)
-        if filled + matched > len(out):
+        filled = _evaluate(e, found, candidates, nodes, seen, table, batch, scratch, counts, out, filled, work)
+        if filled < 0:
             return e
-        filled += matched
-        counts[e] = matched
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += evaluated
-        work[NODES] += nodes
     return len(v_start) - 1
 
 
 @inlined
 def _evaluate(
+    event: int,
     found: Any,
     candidates: int,
+    nodes: int,
     seen: Any,
     table: Any,
-    v_lo: Any,
-    v_hi: Any,
-    first: Any,
-    count: Any,
+    batch: Any,
+    scratch: Any,
+    counts: Any,
     out: Any,
     filled: int,
-) -> tuple[int, int]:
-    """Evaluate those that may match, and forget that they were seen; how many do, and how many predicates that took."""
-    c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
-    matched, evaluated = 0, 0
+    work: Any,
+) -> int:
+    """Evaluate those that may match an event, and forget them and the event; how much is filled then, -1 if there is no room."""
+    v_start, v_dimension, v_lo, v_hi = batch
+    first, count = scratch
+    before, evaluated = filled, 0
     for i in range(candidates):
         c = found[i]
         seen[c] = False
-        begin, end = c_start[c], c_start[c + 1]
-        held = count_holding(begin, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
-        evaluated += min(held + 1, end - begin)
-        if held == end - begin:
-            if filled + matched < len(out):
-                out[filled + matched] = c
-            matched += 1
-    return matched, evaluated
+        true, tested = is_true(c, table, v_lo, v_hi, first, count)
+        evaluated += tested
+        if true:
+            if filled < len(out):
+                out[filled] = c
+            filled += 1
+    unload(v_start, v_dimension, event, count)
+    if filled > len(out):
+        return -1
+    note_event(event, filled - before, candidates, evaluated, nodes, counts, work)
+    return filled

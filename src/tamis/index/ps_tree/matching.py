@@ -7,7 +7,7 @@ from typing import Any
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.keys import KEY_MIN
 from tamis.encoding.numbers import UP
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
+from tamis.index.collecting import note_event
 from tamis.index.ps_tree.forest import leaf_of_key
 from tamis.index.ps_tree.nodes import NONE
 from tamis.index.ps_tree.signatures import hash_of, is_in
@@ -43,10 +43,7 @@ def match_lists(
         begin, end = v_start[event], v_start[event + 1]
         plain = load_event(begin, end, v_dimension, v_lo, v_hi, key, first, values)
         stamp[0] += 1
-        many = _lists_met(
-            begin, end, v_dimension, v_lo, v_hi, plain, first, forest, flat, sizes, leaf_of, met, leaf_seen, stamp[0],
-            elements,
-        )  # fmt: skip
+        many = _lists_met(event, batch, plain, first, forest, flat, sizes, leaf_of, met, leaf_seen, stamp[0], elements)
         kept, looked, tested = filled, 0, 0
         place = 0, 0, 0
         while filled >= 0 and (place[0] < many or place[1] < place[2]):
@@ -68,21 +65,15 @@ def match_lists(
         unload_event(begin, end, v_dimension, key, values)
         if filled < 0:
             break
-        counts[event] = filled - kept
-        work[CANDIDATES] += looked
-        work[PREDICATES] += tested
-        work[NODES] += many
+        note_event(event, filled - kept, looked, tested, many, counts, work)
         event += 1
     return event
 
 
 @inlined
 def _lists_met(
-    begin: int,
-    end: int,
-    v_dimension: Any,
-    v_lo: Any,
-    v_hi: Any,
+    event: int,
+    batch: Any,
     plain: bool,
     first: Any,
     forest: Any,
@@ -95,12 +86,12 @@ def _lists_met(
     elements: Any,
 ) -> int:
     """Note the lists that an event meets: that of every event, those of wide predicates, those of leaves; how many."""
-    leaves = forest.trees.leaves
+    leaves, (v_start, v_dimension, v_lo, v_hi) = forest.trees.leaves, batch
     many = 0
     if len(sizes) > 1 and sizes[1] > 0:
         met[0] = 1
         many = 1
-    for v in range(begin, end):
+    for v in range(v_start[event], v_start[event + 1]):
         d = v_dimension[v]
         wide = 2 * d + 3
         if first[d] == v and wide < len(sizes) and sizes[wide] > 0:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import UP
 from tamis.encoding.prefetch import prefetch
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
+from tamis.index.collecting import note_event
 from tamis.index.pair_map import FREE, home_of, mixed_of, slot_from
 from tamis.index.ps_tree.cells import ENTRY, may_have, pair_key
 from tamis.index.ps_tree.forest import leaf_of_key
@@ -65,9 +65,8 @@ def match_cells(
         plain = load_event(begin, end, v_dimension, v_lo, v_hi, key, first, values)
         stamp[0] += 1
         many = _leaves_met(
-            begin, end, v_dimension, v_lo, v_hi, plain, forest, flat, cell_counts, met, met_dimension, leaf_seen,
-            stamp[0], elements,
-        )  # fmt: skip
+            event, batch, plain, forest, flat, cell_counts, met, met_dimension, leaf_seen, stamp[0], elements
+        )
         every = _is_too_many(n, many, len(live))
         kept, looked, tested, visited = filled, 0, 0, 0
         chosen = 0, 1, 2
@@ -99,21 +98,15 @@ def match_cells(
         unload_event(begin, end, v_dimension, key, values)
         if filled < 0:
             break
-        counts[event] = filled - kept
-        work[CANDIDATES] += looked
-        work[PREDICATES] += tested
-        work[NODES] += visited
+        note_event(event, filled - kept, looked, tested, visited, counts, work)
         event += 1
     return event
 
 
 @inlined
 def _leaves_met(
-    begin: int,
-    end: int,
-    v_dimension: Any,
-    v_lo: Any,
-    v_hi: Any,
+    event: int,
+    batch: Any,
     plain: bool,
     forest: Any,
     flat: Any,
@@ -125,9 +118,9 @@ def _leaves_met(
     elements: Any,
 ) -> int:
     """Note the leaves that an event meets and that have cells; how many."""
-    leaves = forest.trees.leaves
+    leaves, (v_start, v_dimension, v_lo, v_hi) = forest.trees.leaves, batch
     many = 0
-    for v in range(begin, end):
+    for v in range(v_start[event], v_start[event + 1]):
         d = v_dimension[v]
         leaf = leaf_of_key(forest, flat[0], flat[1], flat[2], d, v_lo[v], elements)
         while leaf != NONE and (plain or leaves.lo[leaf] <= v_hi[v]):

@@ -27,10 +27,11 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from tamis.encoding.events import EventBatch, count_holding, load, unload
+from tamis.encoding.events import EventBatch, load, unload
 from tamis.encoding.kernel import kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
+from tamis.index.collecting import is_true
 from tamis.index.interface import Counters, Matches, Numbers
 from tamis.index.static import StaticIndex
 from tamis.index.tatbul.profiles import Intervals, Profiles, profiles_of
@@ -195,7 +196,7 @@ def _listed(lists: Any) -> list[list[int]]:
 @kernel
 def _verify(table: Any, batch: Any, dimensions: int, counts: Any, chosen: Any, evaluate: Any, kept: Any) -> int:
     """Which conjunctions that are left of events match: evaluated, or without a missing attribute; returns how much was."""
-    c_start, (p_dimension, p_mode, p_start, p_lo, p_hi) = table
+    c_start, (p_dimension, p_mode, _, _, _) = table
     v_start, v_dimension, v_lo, v_hi = batch
     first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
     at, evaluated = 0, 0
@@ -204,14 +205,12 @@ def _verify(table: Any, batch: Any, dimensions: int, counts: Any, chosen: Any, e
             continue
         load(v_start, v_dimension, e, first, count)
         for i in range(at, at + counts[e]):
-            begin, end = c_start[chosen[i]], c_start[chosen[i] + 1]
             if evaluate[e]:
-                held = count_holding(begin, end, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi, first, count)
-                evaluated += min(held + 1, end - begin)
-                kept[i] = held == end - begin
+                kept[i], tested = is_true(chosen[i], table, v_lo, v_hi, first, count)
+                evaluated += tested
             else:
                 kept[i] = True
-                for p in range(begin, end):
+                for p in range(c_start[chosen[i]], c_start[chosen[i] + 1]):
                     if p_mode[p] != _ABSENT and count[p_dimension[p]] == 0:
                         kept[i] = False
                         break
