@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tamis.encoding.conjunctions import ConjunctionTable
+from tamis.encoding.kernel import COMPILED
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.index.fabret.dynamic_clustering import DynamicClustering, DynamicClusteringOptions
+from tamis.index.fabret.propagation import Propagation
 from tests.index.naive import RandomKeys, batch_of, matching, rows_of
 
 pytestmark = pytest.mark.kernels
@@ -129,6 +131,35 @@ def test_receivers_of_a_redistribution_are_redistributed_too() -> None:
     # The power of all pairs and of the triple is the same; once one has its table the others follow as long as it pays.
     assert sum(count for schema, count in stats["tables"].items() if len(schema) > 1) == 240
     assert max(len(schema) for schema in stats["tables"]) == 3
+
+
+@pytest.mark.skipif(not COMPILED, reason="it takes thousands of subscriptions, too many for plain Python")
+def test_a_workload_like_the_papers_first_one() -> None:
+    """W0: 32 attributes, each with 35 values; subscriptions have equalities on two that are fixed, and other predicates."""
+    chance = random.Random(0)
+    clauses = [
+        [
+            *(equal(d, chance.randrange(35)) for d in (A, B)),
+            *(Leaf(d, Mode.SOME, ((-1 - n, chance.randrange(35)),)) for d in sorted(chance.sample(range(2, 32), 3))),
+        ]
+        for n in range(3500)
+    ]
+    subscriptions = Subscriptions(clauses)
+    # Each of the 70 clusters has n / 70 subscriptions: BM = n / 70 / 35 is above 1 for 2,450 and more.
+    assert subscriptions.insert(0, 1500)["tables_created"] == 0
+    stats = subscriptions.insert(1500, 3500)
+    assert stats["tables_created"] == 1
+    assert stats["tables"][A, B] > 3000
+    events = [{d: [(v, v)] for d in range(32) for v in [chance.randrange(35)]} for _ in range(50)]
+    alone = Propagation(subscriptions.table)
+    alone.insert(subscriptions.numbers)
+    looked = [index.match(batch_of(events), 32).counters.candidates for index in (subscriptions.index, alone)]
+    assert looked[0] < looked[1] / 5
+    kept = subscriptions.delete(0, 3450)
+    assert kept["tables"][A, B] > 40
+    gone = subscriptions.delete(3450, 3497)
+    assert gone["tables_dropped"] == 1
+    assert all(len(schema) == 1 for schema in gone["tables"])
 
 
 @pytest.mark.parametrize("seed", range(5))

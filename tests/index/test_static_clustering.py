@@ -9,7 +9,10 @@ import pytest
 
 from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.leaf import Leaf, Mode
+from tamis.index.fabret.greedy import Candidates
+from tamis.index.fabret.schemas import Equalities
 from tamis.index.fabret.static_clustering import StaticClustering, StaticClusteringOptions
+from tamis.index.fabret.statistics import EventStatistics
 from tests.index.naive import RandomKeys, batch_of, matching, rows_of
 
 pytestmark = pytest.mark.kernels
@@ -120,6 +123,21 @@ def test_events_say_what_is_selective() -> None:
         index.observe(batch_of([{frequent: [(n % 4, n % 4)]} for n in range(99)] + [{seldom: [(1, 1)]}]), 4)
         index.insert(table.intern(rows_of(clauses)))
         assert populations(index) == {(seldom,): 16}
+
+
+def test_of_many_equalities_not_all_groups_are_considered() -> None:
+    """There are more than four million groups of at most six of 40 attributes."""
+    equalities = Equalities(
+        np.array([0, 40, 80], np.int64),
+        np.arange(80, dtype=np.int32),
+        np.tile(np.arange(40, dtype=np.int32), 2),
+        np.full(80, 0.5),
+    )
+    candidates = Candidates(equalities, np.array([40, 40], np.int64), EventStatistics())
+    candidates.find_groups(6, lambda schema: 0.0)
+    assert 6000 < len(candidates.nodes()) <= 8192
+    index = index_of([[equal(d, n * d % 3) for d in range(40)] for n in range(1, 30)], max_schema=6, retrieve_cost=0)
+    index.check()
 
 
 @pytest.mark.parametrize("seed", range(6))

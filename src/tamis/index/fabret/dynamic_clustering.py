@@ -28,7 +28,7 @@ Departures from the paper
 - A cluster that was redistributed once is not gone through again while it grows: who has come since is in the best place.
 - A potential table to which fewer than `min_benefit` subscriptions would move is not created, and not before its power
   has doubled: the power, which leaves out the nu of the new access predicates, has promised too much.
-- Groups have at most `max_schema` attributes.
+- Groups have at most `max_schema` attributes, and a subscription has at most 8,192 of them (`considered` in `schemas`).
 - Events change the clustering with the next insertion or deletion, when all clusters are looked at.
 """
 

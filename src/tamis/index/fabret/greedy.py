@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tamis.encoding.kernel import inlined, kernel, lean_kernel
 from tamis.encoding.numbers import I64, U64, UP
 from tamis.encoding.runs import grouped
-from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, advance, child
+from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, advance, child, considered
 from tamis.index.fabret.statistics import EventStatistics
 from tamis.index.fabret.two_phase import Schema
 
@@ -30,8 +30,6 @@ ENTRY_BYTES = 112
 """An access predicate in its table, and a cluster of it."""
 COLUMN_BYTES = 4
 """Ks: one predicate of one subscription, or its id."""
-_MOST_EQUALITIES = 32
-"""Of a subscription with more, groups of the first so many are considered."""
 _CLOSE = 1e-9
 """Costs that differ by less are equal."""
 
@@ -93,16 +91,17 @@ class Candidates:
         for schema in self.single_attributes():
             self.groups.add(schema)
         self._alive = np.ones(len(self.groups), np.bool_)
+        counting = considered(most)
         for level in range(2, most + 1):
             bound = np.zeros(len(self.groups))
             done = 0
             while True:
                 view = self.groups.view()
                 bound = np.append(bound, np.zeros(len(view.parent) - len(bound)))
-                done = _extend(view, self._equalities, self._current, self._alive, level, bound, done)
+                done = _extend(view, self._equalities, self._current, self._alive, level, counting, bound, done)
                 if done == len(self._sizes):
                     break
-                attributes = min(int(np.diff(self._equalities.start)[done]), _MOST_EQUALITIES)
+                attributes = min(int(np.diff(self._equalities.start)[done]), counting)
                 self.groups.reserve(max(len(self.groups), math.comb(attributes, level)))
             before = len(self._alive)
             worth = [bound[node] > cost_of_table(self.groups.schema(node)) for node in range(before, len(self.groups))]
@@ -153,14 +152,16 @@ def _begin(equalities: Any, sizes: Any, current: Any, width: Any) -> None:
 
 
 @kernel
-def _extend(groups: Any, equalities: Any, current: Any, alive: Any, level: int, bound: Any, done: int) -> int:
+def _extend(
+    groups: Any, equalities: Any, current: Any, alive: Any, level: int, counting: int, bound: Any, done: int
+) -> int:
     """Add the groups of one more attribute, and sum up what their subscriptions cost; the subscription there is no room for."""
     firsts, seconds, values, pairs = groups.map
     _, parent, of_node, depths, nodes = groups
     start, _, dimension, _ = equalities
     places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
     for s in range(done, len(start) - 1):
-        end = min(start[s + 1], start[s] + _MOST_EQUALITIES)
+        end = min(start[s + 1], start[s] + counting)
         wanted = 1
         for i in range(level):
             wanted = wanted * (end - start[s] - i) // (i + 1)

@@ -21,14 +21,12 @@ import numpy.typing as npt
 
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import inlined, kernel, lean_kernel
-from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, child
+from tamis.index.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, child, considered
 from tamis.index.fabret.two_phase import Schema, TwoPhase
 from tamis.index.interface import Numbers
 
 _NOTHING = 1e-6
 """Powers below this are what rounding has left."""
-_MOST_EQUALITIES = 32
-"""Of a subscription with more, groups of the first so many are considered."""
 
 
 class PotentialTables:
@@ -67,7 +65,7 @@ class PotentialTables:
         chosen = clusters.access[clusters.cluster_of[conjunctions]]
         of_id = core.predicates.bits.view().exemplar
         dimension = core.table.view().predicates.dimension
-        done = 0
+        counting, done = considered(most), 0
         while True:
             self._cover_groups()
             done = _add_power(
@@ -79,12 +77,13 @@ class PotentialTables:
                 dimension,
                 amounts,
                 most,
+                counting,
                 self.power,
                 done,
             )
             if done == len(conjunctions):
                 break
-            attributes = min(int(np.diff(equalities.start)[done]), _MOST_EQUALITIES)
+            attributes = min(int(np.diff(equalities.start)[done]), counting)
             self.groups.reserve(max(len(self.groups), _subsets(attributes, most)))
 
     def strongest(self, least: float) -> int:
@@ -183,6 +182,7 @@ def _add_power(
     of_p: Any,
     amounts: Any,
     most: int,
+    counting: int,
     power: Any,
     done: int,
 ) -> int:
@@ -194,7 +194,7 @@ def _add_power(
     places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
     path[0] = ROOT
     for s in range(done, len(start) - 1):
-        end = min(start[s + 1], start[s] + _MOST_EQUALITIES)
+        end = min(start[s + 1], start[s] + counting)
         wanted = _subsets(end - start[s], most)
         if 2 * (pairs[0] + wanted) > len(values) or nodes[0] + wanted > len(parent):
             return s

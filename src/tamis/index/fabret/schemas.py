@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,22 @@ ROOT = 0
 _LOWEST = 16
 DEEPEST = 8
 """Schemas have at most so many attributes."""
+_MOST_EQUALITIES = 32
+_MOST_GROUPS = 8192
+
+
+def considered(most: int) -> int:
+    """How many equalities of a subscription, the first ones, count where schemas of at most so many attributes are looked for.
+
+    They have no more than 8,192 such schemas: 32 have 41,448 of at most four attributes, and more than a million of six.
+
+    >>> considered(2), considered(3), considered(4), considered(6)
+    (32, 32, 21, 14)
+    """
+    count = _MOST_EQUALITIES
+    while sum(math.comb(count, size) for size in range(1, most + 1)) > _MOST_GROUPS:
+        count -= 1
+    return count
 
 
 class SchemaArrays(NamedTuple):

@@ -23,7 +23,8 @@ Invariant: the access predicate of a subscription is the one of least cost among
 
 Departures from the paper
 - The groups considered have at most `max_schema` attributes; the paper has all that occur, of which there may be as many as
-  subsets of the attributes.
+  subsets of the attributes. Of a subscription with many equalities, groups of the first ones are considered, 8,192 at the
+  most (`considered` in `schemas`).
 - The benefit of a group, per byte, is computed anew when it comes first, not at every step. Adding tables can only make the
   benefit smaller, but also the bytes, so that the choice may differ from that of the paper's greedy (in one of eight small
   random cases, by some percent of the cost).
