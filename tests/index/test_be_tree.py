@@ -142,6 +142,39 @@ def test_the_example_of_the_introduction() -> None:
     assert matcher.match({**item, "ranking": 5}) == []
 
 
+GENRE, ERA, PRICE, RANKING, FORMAT = range(5)
+SHOPPER = [
+    some(GENRE, 7),
+    Leaf(ERA, Mode.SOME, ((0, 0), (2, 2))),
+    some(PRICE, 2, 5),
+    some(RANKING, MIN, 3),
+    Leaf(FORMAT, Mode.NONE, ((1, 1),)),
+]
+"""The same with keys, over values from 0 to 7."""
+
+
+def test_where_the_example_of_the_introduction_is() -> None:
+    assert drawn(tree_of([SHOPPER])) == ["root [0]"], "a root that does not overflow is one l-node"
+    clauses = [SHOPPER, [some(PRICE, 0, 7)], [some(PRICE, 4)], [some(PRICE, 1)]]
+    tree = tree_of(clauses, max_cap=3, min_size=2, domain_lo=0, domain_hi=7)
+    # The price is the most frequent attribute, and 2 to 5 lies in neither half of its domain.
+    assert drawn(tree) == ["root []", "  p-node 2", "    [0, 7] [0, 1]", "        [0, 3] [3]", "        [4, 7] [2]"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "bucket"),
+    [(GENRE, "[7, 7]"), (ERA, "[0, 3]"), (PRICE, "[0, 7]"), (RANKING, "[0, 3]"), (FORMAT, "[0, 7]")],
+)
+def test_the_intervals_of_the_example_of_the_introduction(attribute: int, bucket: str) -> None:
+    """Table 1: `=` v to v, IN from the least to the greatest, BETWEEN, `<` from the lowest on, NOT IN everything."""
+    clauses = [SHOPPER, *([some(attribute, value)] for value in range(8))]
+    tree = tree_of(clauses, one_by_one=False, max_cap=1, min_size=2, domain_lo=0, domain_hi=7)
+    lines = [line.strip() for line in drawn(tree)]
+    assert lines[1] == f"p-node {attribute}"
+    (place,) = (line for line in lines if line.endswith(("[0]", "[0, 8]")))
+    assert place.startswith(bucket)
+
+
 def test_all_known_beforehand_is_partitioned_together() -> None:
     tree = tree_of(PAPER, one_by_one=False, **SMALL)
     # The a of S1, S4, S7, S8, S9 is the most frequent, then d, then b below a; c alone is not frequent enough.
