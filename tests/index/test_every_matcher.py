@@ -92,11 +92,15 @@ REFUSED = {"k-index": {"alerts", "detection", "wide-dense", "wide-range", "wide-
 SEVERAL = {"detection"}
 """Workloads in whose events one value may have several patterns, which not every index can match."""
 
+SIZES = {"alerts": (300, 150), "detection": (40, 6)}
+"""Workload -> how many subscriptions and events, where others are needed to find matches, or to evaluate in a moment."""
+
 
 @cache
 def work(workload: str) -> tuple[pa.Table, list[tuple[pa.Table, set[tuple[int, int]]]]]:
     """The subscriptions of a workload, and two batches of events with what the evaluator says of them."""
-    changes: dict[str, Any] = {"subscriptions": 300, "events": 12, "other_events": 6}
+    subscriptions, events = SIZES.get(workload, (300, 12))
+    changes: dict[str, Any] = {"subscriptions": subscriptions, "events": events, "other_events": events // 2}
     if PRESETS[workload].style == "be-gen":
         changes["match_probability"] = 0.02
     made = generate(preset(workload, **changes))
