@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
-from tamis.encoding.columns import combined
 from tamis.errors import OptionError, shortened
 from tamis.language.schema import Schema
-from tamis.spark.frames import BUCKET, event_attributes, map_in_arrow, quoted, subscription_frame
-from tamis.spark.manifest import SAMPLES, IndexFolder, Manifest, Segment, new_name
-from tamis.spark.rejected import Rejections, rejected_frame
-from tamis.spark.segment_files import ID, read_sample, stored, write_arrow, write_segment
+from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
+from tamis.spark.frames import event_attributes, quoted, subscription_frame
+from tamis.spark.manifest import SAMPLES, IndexFolder, Manifest, new_name
+from tamis.spark.rejected_rows import Rejections, rejected_frame
+from tamis.spark.segment_files import ID, read_sample, write_arrow, write_segment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,18 +96,14 @@ def build(
     )  # Whoever publishes another meanwhile was not reckoned with.
     spark = subscriptions.sparkSession
     sampled = None if events is None else _sampled(events, attributes, seed)
-    buckets = _buckets(given.frame, shards)
+    shards = _shards(given.frame, shards)
     folder.make()
     sample = None
     if sampled is not None and len(sampled):
         sample = new_name()
         write_arrow(folder / f"{SAMPLES}/{sample}.arrow", sampled)
     task = BuildTask(str(folder.path), given.form, declared, sample)
-    reports = run(dealt(given.frame, buckets), task)
-    segments: list[tuple[Segment, ...]] = [()] * buckets
-    for report in reports:
-        segments[report["bucket"]] = tuple(Segment(**each) for each in report["segments"])
-    names = tuple(report["rejected_name"] for report in reports if report["rejected_name"] is not None)
+    job = run_in_buckets(given.frame, task, [()] * shards)
     published = folder.publish(
         Manifest(
             version=1 if before is None else before.version + 1,
@@ -117,16 +112,15 @@ def build(
             form=given.form,
             form_type=given.frame.schema[given.form].dataType.simpleString(),
             columns={field.name: json.dumps(field.dataType.jsonValue()) for field in given.carried},
-            buckets=tuple(segments),
+            buckets=job.buckets,
             schema=declared,
             sample=sample,
             applied={} if before is None else before.applied,
-            rejected=names,
+            rejected=job.rejected_names,
         )
     )
-    rejected = sum(report["rejected"] for report in reports)
-    rejections = rejected_frame(spark, folder, given.frame.schema, names)
-    return BuildReport(published.version, published.subscriptions, buckets, rejected, rejections)
+    rejections = rejected_frame(spark, folder, given.frame.schema, job.rejected_names)
+    return BuildReport(published.version, published.subscriptions, shards, job.rejected, rejections)
 
 
 def now() -> str:
@@ -142,26 +136,12 @@ def _sampled(events: DataFrame, attributes: Iterable[str] | None, seed: int) -> 
     return frame.orderBy(F.rand(seed)).limit(_SAMPLED).toArrow()
 
 
-def _buckets(frame: DataFrame, shards: int | str) -> int:
+def _shards(frame: DataFrame, shards: int | str) -> int:
     if shards == "auto":
         return max(1, -(-frame.count() // _PER_SHARD))
     if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= _MOST_SHARDS:
         raise OptionError(f"shards are 'auto' or a number from 1 to {_MOST_SHARDS:,}, not {shortened(shards)}")
     return shards
-
-
-def dealt(frame: DataFrame, buckets: int) -> DataFrame:
-    """Rows with the number of their bucket, all of a bucket in one partition."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    # Spark puts a row into the partition that is this very number, so that each task has one bucket; nothing relies on it.
-    numbered = frame.withColumn(BUCKET, F.pmod(F.hash(F.col(ID)), F.lit(buckets)))
-    return numbered.repartition(buckets, F.col(ID))
-
-
-def run(frame: DataFrame, task: Any) -> list[dict[str, Any]]:
-    """Have executors carry out a task that reports in JSON; the reports."""
-    return [json.loads(row.report) for row in map_in_arrow(frame, task, "report string").collect()]
 
 
 @dataclass(frozen=True)
@@ -181,27 +161,11 @@ class BuildTask:
             rows = rejections.left().sort_by(ID)  # Of subscriptions that weigh the same, the lower id comes first.
             written = write_segment(folder, rows, self.form, self.schema, read_sample(folder, self.sample))
             rejections.add(rows, written.refused)
-            yield reported(
+            segment = written.segment
+            yield BucketReport(
                 bucket=bucket,
-                segments=[] if written.segment is None else [asdict(written.segment)],
+                segments=() if segment is None else (segment,),
                 rejected=len(rejections),
                 rejected_name=rejections.write(folder),
-            )
-
-
-def reported(**report: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"report": [json.dumps(report)]})
-
-
-def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    """All rows of a partition, bucket by bucket."""
-    everything = list(batches)
-    if not everything:
-        return
-    table = pa.Table.from_batches(everything)
-    everything.clear()
-    table = stored(table)
-    numbers = combined(table[BUCKET]).to_numpy()
-    table = table.drop_columns([BUCKET])
-    for bucket in np.unique(numbers).tolist():
-        yield bucket, table.filter(pa.array(numbers == bucket)) if (numbers != bucket).any() else table
+                added=0 if segment is None else segment.rows,
+            ).to_batch()

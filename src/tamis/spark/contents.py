@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.spark.frames import id_type_of, type_of
 from tamis.spark.manifest import IndexFolder, Segment
-from tamis.spark.rejected import rejected_frame, rejected_schema
+from tamis.spark.rejected_rows import rejected_frame, rejected_schema
 from tamis.spark.segment_files import ID, living_columns
 
 if TYPE_CHECKING:

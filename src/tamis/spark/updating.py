@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
 from tamis.errors import FrameError, OptionError
-from tamis.spark.building import by_bucket, dealt, now, reported, run
+from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
+from tamis.spark.building import now
 from tamis.spark.frames import ADDED, CHANGE, FORMS, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
 from tamis.spark.manifest import SEGMENTS, IndexFolder, Manifest, Segment, without_rows
-from tamis.spark.rejected import Rejections, rejected_frame
+from tamis.spark.rejected_rows import Rejections, rejected_frame
 from tamis.spark.segment_files import (
     ID,
     WEIGHT,
@@ -105,19 +106,15 @@ def update(
     if source is not None and batch is not None and manifest.applied.get(source, -1) >= batch:
         return UpdateReport(manifest.version, 0, 0, 0, 0, rejected_frame(spark, folder, given.frame.schema, []))
     task = UpdateTask(str(folder.path), manifest, order, source is not None)
-    reports = run(dealt(given.frame, len(manifest.buckets)), task)
-    buckets = list(manifest.buckets)
-    for report in reports:
-        buckets[report["bucket"]] = tuple(Segment(**segment) for segment in report["segments"])
+    job = run_in_buckets(given.frame, task, manifest.buckets)
     version = manifest.version
-    names = tuple(report["rejected_name"] for report in reports if report["rejected_name"] is not None)
     applied = manifest.applied if source is None or batch is None else {**manifest.applied, source: batch}
-    if tuple(buckets) != manifest.buckets or applied != manifest.applied:
+    if job.buckets != manifest.buckets or applied != manifest.applied:
         version += 1
-        after = replace(manifest, buckets=tuple(buckets), applied=applied, rejected=names)
+        after = replace(manifest, buckets=job.buckets, applied=applied, rejected=job.rejected_names)
         folder.publish(replace(after, version=version, published=now()))
-    sums = {name: sum(report[name] for report in reports) for name in ("added", "replaced", "removed", "rejected")}
-    return UpdateReport(version, **sums, rejections=rejected_frame(spark, folder, given.frame.schema, names))
+    rejections = rejected_frame(spark, folder, given.frame.schema, job.rejected_names)
+    return UpdateReport(version, job.added, job.replaced, job.removed, job.rejected, rejections)
 
 
 def _changes_frame(changes: DataFrame, manifest: Manifest, order: str | None) -> SubscriptionFrame:
@@ -168,21 +165,25 @@ class UpdateTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, changes in by_bucket(batches):
-            bucket = Bucket(IndexFolder(self.path), self.manifest, self.manifest.buckets[number])
-            yield reported(bucket=number, **bucket.changed(changes, self.order, self.is_stream))
+            bucket = Bucket(IndexFolder(self.path), self.manifest, number)
+            yield bucket.changed(changes, self.order, self.is_stream).to_batch()
 
 
 class Bucket:
     """The segments of a bucket, and what becomes of them."""
 
-    def __init__(self, folder: IndexFolder, manifest: Manifest, segments: tuple[Segment, ...]) -> None:
+    def __init__(self, folder: IndexFolder, manifest: Manifest, number: int) -> None:
         self._folder = folder
         self._manifest = manifest
-        self._segments = segments
+        self._number = number
+        self._segments = manifest.buckets[number]
 
-    def changed(self, changes: pa.Table, order: str | None, is_stream: bool) -> dict[str, Any]:
-        """Carry out changes: the segments from then on, and how many changes there were of each kind."""
+    def changed(self, changes: pa.Table, order: str | None, is_stream: bool) -> BucketReport:
+        """Carry out changes."""
+        came = combined(changes[ID]).slice(0, 0)
         if order is not None:
+            # Who came and went within these changes was there: where batches of a stream begin makes no difference.
+            came = combined(changes.filter(pc.equal(changes[CHANGE], ADDED))[ID])
             changes = _last_changes(changes, order)
         rejections = Rejections(changes)
         _reject_unclear(rejections, changes, order, is_stream)
@@ -194,7 +195,7 @@ class Bucket:
         if refused:
             added = added.take(pa.array(np.setdiff1d(np.arange(len(added)), [row for row, _ in refused])))
         removed = clear.filter(pc.invert(is_added))
-        rejections.add(removed, [(row, "no subscription has this id") for row in self._unknown(removed)])
+        rejections.add(removed, [(row, "no subscription has this id") for row in self._unknown(removed, came)])
         # Whoever comes anew is not removed as well, and whose new form is wrong keeps the old one.
         removed = removed.filter(pc.invert(pc.is_in(removed[ID], combined(clear.filter(is_added)[ID]))))
         found = [self._found(segment, added) for segment in self._segments]
@@ -204,14 +205,15 @@ class Bucket:
             for segment, (rows, _), (more, _) in zip(self._segments, found, gone, strict=True)
         ]
         replaced = sum(len(rows) for rows, _ in found)
-        return {
-            "segments": [asdict(segment) for segment in self._merged(left, fresh)],
-            "added": len(added) - replaced,
-            "replaced": replaced,
-            "removed": sum(len(rows) for rows, _ in gone),
-            "rejected": len(rejections),
-            "rejected_name": rejections.write(self._folder),
-        }
+        return BucketReport(
+            bucket=self._number,
+            segments=tuple(self._merged(left, fresh)),
+            rejected=len(rejections),
+            rejected_name=rejections.write(self._folder),
+            added=len(added) - replaced,
+            replaced=replaced,
+            removed=sum(len(rows) for rows, _ in gone),
+        )
 
     def _written(self, rows: pa.Table) -> tuple[Segment | None, list[tuple[int, str]]]:
         if not len(rows):
@@ -220,12 +222,12 @@ class Bucket:
         sample = read_sample(self._folder, manifest.sample)
         return write_segment(self._folder, rows, manifest.form, manifest.schema, sample)
 
-    def _unknown(self, changes: pa.Table) -> list[int]:
-        """The rows of changes whose ids no subscription has."""
-        ids = combined(changes[ID])
-        known = pa.concat_arrays([ids.slice(0, 0), *(self._found(segment, changes)[1] for segment in self._segments)])
-        unknown: list[int] = np.flatnonzero(pc.invert(pc.is_in(ids, known)).to_numpy(zero_copy_only=False)).tolist()
-        return unknown
+    def _unknown(self, changes: pa.Table, came: pa.Array) -> list[int]:
+        """The rows of changes whose ids no subscription has, nor are among those that came."""
+        known = pa.concat_arrays([came, *(self._found(segment, changes)[1] for segment in self._segments)])
+        unknown = pc.invert(pc.is_in(combined(changes[ID]), known))
+        rows: list[int] = np.flatnonzero(unknown.to_numpy(zero_copy_only=False)).tolist()
+        return rows
 
     def _found(self, segment: Segment, changes: pa.Table) -> tuple[Rows, pa.Array]:
         """The living rows of a segment whose ids are those of some changes, and these ids."""
