@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import tamis
 import tamis.spark
 from tamis.cli.main import main
+from tamis.spark.raw_files import read_raw
 from tamis.workload import EVENT_BLOCK, generate, preset
 from tests.spark.frames import frame
 
@@ -102,7 +103,8 @@ def test_the_pipeline(spark: SparkSession, raw: Path) -> None:
     counts = spark.read.parquet(str(out / "counts"))
     assert {tuple(row) for row in counts.collect()} == {("r1", 20, "ann"), ("r2", 9, "bob"), ("r4", 0, "dan")}
     assert [row.id for row in spark.read.parquet(str(out / "rejected")).collect()] == ["r3"]
-    assert [row.line for row in spark.read.parquet(str(out / "bad_events")).collect()] == ["{broken"]
+    (bad,) = spark.read.parquet(str(out / "bad_events")).collect()
+    assert (Path(bad.file).name, bad.line, bad.reason) == ("events.jsonl", "{broken", "it is no JSON object")
     figures = json.loads((out / "summary.json").read_text())
     assert figures == summary.figures
     wanted = {
@@ -110,7 +112,8 @@ def test_the_pipeline(spark: SparkSession, raw: Path) -> None:
         "events": 30,
         "matches": 29,
         "rejected subscriptions": 1,
-        "bad events": 1,
+        "bad lines of events": 1,
+        "bad lines of subscriptions": 0,
         "subscriptions without a match": 1,
     }
     assert {name: figures[name] for name in wanted} == wanted
@@ -138,6 +141,87 @@ def test_what_the_pipeline_cannot_read(spark: SparkSession, raw: Path) -> None:
         event_format="xml",
     )
     refused("events have no column 'uuid'", raw / "rules.csv", raw / "events.jsonl", event_id="uuid")
+
+
+def test_broken_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
+    lines = {
+        "1,2.5,x,2026-01-01": "",
+        '2,3,"y, ""z""",2026-01-02': "",
+        "7,,,": "",
+        "3,4": "it has not 4 fields as the first line: id, price, shop, day",
+        "4,5,x,2026-01-03,extra": "it has not 4 fields as the first line: id, price, shop, day",
+        '5,6,"open,2026-01-01': "a quote is not closed in its line",
+        '6,7,x,"open': "a quote is not closed in its line",
+    }
+    folder = tmp_path / "events"
+    folder.mkdir()
+    (folder / "first.csv").write_text("\ufeffid,price,shop,day\n" + "\n".join(list(lines)[:4]) + "\n\n")
+    (folder / "second.csv").write_text("id,price,shop,day\r\n" + "\r\n".join(list(lines)[4:]))
+    (folder / "empty.csv").touch()
+    read = read_raw(spark, folder)
+    day = date(2026, 1, 1)
+    assert read.rows.dtypes == [("id", "bigint"), ("price", "double"), ("shop", "string"), ("day", "date")]
+    rows = {tuple(row) for row in read.rows.collect()}
+    assert rows == {(1, 2.5, "x", day), (2, 3.0, 'y, "z"', day + timedelta(1)), (7, None, None, None)}
+    assert read.bad is not None
+    bad = read.bad.collect()
+    assert {row.line: row.reason for row in bad} == {line: reason for line, reason in lines.items() if reason}
+    assert {Path(row.file).name for row in bad} == {"first.csv", "second.csv"}
+
+
+def test_text_among_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """Without a schema the column is text, and this is told; with one the line is bad."""
+    rules, out = tmp_path / "rules.csv", tmp_path / "out"
+    rules.write_text("id,expression\nr1,price < 20\nr2,\"price > 1\nr3,shop = 'x'\n")
+    events = tmp_path / "events.csv"
+    events.write_text("id,price\n1,2.5\n2,cheap\n3,1e1\n")
+    summary = tamis.spark.run_pipeline(spark, rules, events, out)
+    assert [note.partition(":")[0] for note in summary.notes] == [
+        "Of 3 values of 'price', 2 are written like numbers and the others are not"
+    ]
+    assert summary.notes[0].partition(":")[0].replace("'", "&#x27;") in (out / "summary.html").read_text()
+    assert (summary.figures["matches"], summary.figures["bad lines of subscriptions"]) == (0, 1)
+    assert [row.line for row in spark.read.parquet(str(out / "bad_subscriptions")).collect()] == ['r2,"price > 1']
+    declared = read_raw(spark, events, schema="id long, price double")
+    assert {tuple(row) for row in declared.rows.collect()} == {(1, 2.5), (3, 10.0)}
+    assert declared.bad is not None
+    assert [(row.line, row.reason) for row in declared.bad.collect()] == [("2,cheap", "price is double, not cheap")]
+    lines = tmp_path / "events.jsonl"
+    lines.write_text('{"id": 1, "price": 2}\n{"id": 2, "price": "cheap"}\n7\n')
+    declared = read_raw(spark, lines, schema="id long, price double")
+    assert [tuple(row) for row in declared.rows.collect()] == [(1, 2.0)]
+    assert declared.bad is not None
+    assert {row.line for row in declared.bad.collect()} == {'{"id": 2, "price": "cheap"}', "7"}
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        ({"a.csv": ""}, {}, r"a\.csv: is empty\. Hint: a first line with the names of the columns"),
+        ({"a.jsonl": ""}, {}, r"a\.jsonl: is empty\. Hint: a JSON object in every line"),
+        ({"a.jsonl": "{broken\n"}, {}, r"a\.jsonl: no line of it is JSON"),
+        ({"a.parquet": "PAR1 and no more"}, {}, r"a\.parquet: is no Parquet file, or is cut off"),
+        ({"a.csv": "id,id\n1,2\n"}, {}, r"a\.csv:1: two columns have one name: 'id,id'"),
+        ({"a.csv": "id,\n1,2\n"}, {}, r"a\.csv:1: a column has no name"),
+        ({"a.csv": "id,a\n"}, {"schema": "id long, b long"}, "its columns are id, a, those of the schema id, b"),
+        ({"a.csv": "id,a\n"}, {"schema": "id lung"}, "the schema 'id lung' cannot be read"),
+        ({"a.csv.gz": "id,a\n"}, {"form": "csv"}, r"a\.csv\.gz: cannot be read"),
+        ({"a.csv": "id\n", "b.jsonl": "{}\n"}, {}, r"several formats \(.*b\.jsonl is json"),
+        ({"a.csv": "id\n", "notes.txt": "hm\n"}, {}, r"several formats \(notes\.txt is nothing that we know"),
+        ({"a.csv": "id,a\n", "b.csv": "a,id\n"}, {}, r"b\.csv:1: its first line, 'a,id', has not the names"),
+        ({"a.csv": "id\n", "b.jsonl": "{}\n"}, {"form": "csv"}, r"b\.jsonl:1: its first line, '{}', has not the names"),
+        ({"a/.hidden": "x"}, {"form": "json"}, "has no files with anything in them"),
+    ],
+)
+def test_files_that_cannot_be_read(
+    spark: SparkSession, tmp_path: Path, files: dict[str, str], options: dict[str, Any], message: str
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    only = tmp_path / next(iter(files))
+    with pytest.raises((tamis.FileError, tamis.OptionError), match=message):
+        read_raw(spark, only if len(files) == 1 and only.is_file() and only.name[0] != "." else tmp_path, **options)
 
 
 @pytest.mark.spark

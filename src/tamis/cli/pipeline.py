@@ -28,6 +28,9 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
 @click.option("--shards", type=click.IntRange(min=1), help="Files of the index; one per million, if not given.")
 @click.option("--subscription-format", type=click.Choice(["parquet", "json", "csv"]), help="If names do not tell.")
 @click.option("--event-format", type=click.Choice(["parquet", "json", "csv"]), help="If names do not tell.")
+@click.option(
+    "--event-schema", help="Columns of events and types, such as 'id long, price double'; others are bad lines."
+)
 @click.option("--overwrite", is_flag=True, help="Delete what an earlier run wrote to OUTPUT.")
 @click.option("--master", help="The cluster; this machine, if Spark is not told otherwise.")
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")
@@ -44,6 +47,7 @@ def pipeline(
     shards: int | None,
     subscription_format: str | None,
     event_format: str | None,
+    event_schema: str | None,
     overwrite: bool,
     master: str | None,
     conf: tuple[str, ...],
@@ -52,7 +56,8 @@ def pipeline(
 
     EVENTS are matched with SUBSCRIPTIONS, and everything goes to the folder OUTPUT. Both are files or folders of Parquet, JSON
     lines or CSV. OUTPUT gets the index, the matches, how many each subscription has, statistics of the events' attributes, what
-    was rejected, and a page about it, summary.html. It needs Spark (pip install 'tamis[spark]').
+    was rejected, lines that cannot be read (bad_subscriptions, bad_events), and a page about it, summary.html. It needs Spark
+    (pip install 'tamis[spark]').
 
     \b
     Examples:
@@ -61,12 +66,17 @@ def pipeline(
     """
     settings = _pairs(conf)
     try:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
         from tamis.spark.pipeline import run_pipeline
+        from tamis.spark.raw_files import first_line
         from tamis.spark.session import start_session
 
         spark = start_session(master, settings)
     except ImportError as error:
         raise click.ClickException(f"Spark is not installed ({error.name}). Hint: pip install 'tamis[spark]'") from None
+    spark.sparkContext.setLogLevel("FATAL")  # Whatever fails is told once, below, and without the stack of Java.
     try:
         summary = run_pipeline(
             spark,
@@ -82,10 +92,15 @@ def pipeline(
             shards="auto" if shards is None else shards,
             subscription_format=subscription_format,
             event_format=event_format,
+            event_schema=event_schema,
             overwrite=overwrite,
         )
+    except (PySparkException, Py4JJavaError) as error:
+        raise click.ClickException(f"Spark has failed: {first_line(error)}") from None
     finally:
         spark.stop()
     for name, value in summary.figures.items():
         click.echo(f"{name:>30}  {value:,}")
+    for note in summary.notes:
+        click.echo(note, err=True)
     click.echo(f"{'page':>30}  {output}/summary.html")

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import FileError, OptionError
+from tamis.errors import FileError
 from tamis.spark.attribute_statistics import statistics
 from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
 from tamis.spark.manifest import local_path
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
 from tamis.spark.matching import match
+from tamis.spark.raw_files import RawRows, mixed_columns, read_raw
 from tamis.spark.segment_files import ID
 from tamis.spark.summary_page import Summary, summary_page
 from tamis.storage.replacing import replacing
@@ -24,10 +25,17 @@ from tamis.storage.replacing import replacing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS = ("parquet", "json", "csv")
-_ENDINGS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
-_OURS = ("index", "matches", "counts", "statistics", "rejected", "bad_events", "summary.html", "summary.json")
-_CORRUPT = "__tamis_corrupt"
+_OURS = (
+    "index",
+    "matches",
+    "counts",
+    "statistics",
+    "rejected",
+    "bad_subscriptions",
+    "bad_events",
+    "summary.html",
+    "summary.json",
+)
 _SHOWN = 20
 
 
@@ -46,6 +54,7 @@ def run_pipeline(
     shards: int | str = "auto",
     subscription_format: str | None = None,
     event_format: str | None = None,
+    event_schema: str | None = None,
     overwrite: bool = False,
 ) -> Summary:
     """Match all events of raw files with all subscriptions of others.
@@ -58,13 +67,16 @@ def run_pipeline(
         `match` take.
     output : path
         A new folder. It gets the index, the matches, how many each subscription has, statistics of the events, what was
-        rejected, all as Parquet, and a page about all of it, `summary.html`.
+        rejected, lines that cannot be read, all as Parquet, and a page about all of it, `summary.html`.
     event_id, attributes, keep, carry, k, time_column : optional
         As in `match`, where the last is called `time`.
     shards : int or "auto"
         As in `build`.
     subscription_format, event_format : str, optional
         ``parquet``, ``json`` or ``csv``, if names of files do not tell.
+    event_schema : str, optional
+        Columns of events and their types, as Spark writes them: ``id long, price double``. Then a line with another value is
+        bad; by default one text among numbers makes a column text.
     overwrite : bool
         Whether what an earlier run wrote to `output` is deleted.
 
@@ -74,16 +86,12 @@ def run_pipeline(
     """
     begun = time.perf_counter()
     folder = _emptied(local_path(output), overwrite)
-    given = _read(spark, subscriptions, subscription_format)
-    read = _read(spark, events, event_format)
-    bad = 0
-    if _CORRUPT in read.columns:
-        read = read.cache()  # Spark does not tell bad lines from others if nothing else is asked for.
-        wrong = read.where(f"{_CORRUPT} IS NOT NULL").select(_CORRUPT).withColumnRenamed(_CORRUPT, "line")
-        wrong.write.parquet(str(folder / "bad_events"))
-        bad = spark.read.parquet(str(folder / "bad_events")).count()
-        read = read.where(f"{_CORRUPT} IS NULL").drop(_CORRUPT)
-    built = build(given, folder / "index", shards, events=read, attributes=attributes)
+    given = read_raw(spark, subscriptions, subscription_format)
+    bad_subscriptions = _written_bad(spark, given, folder / "bad_subscriptions")
+    raw = read_raw(spark, events, event_format, event_schema)
+    bad = _written_bad(spark, raw, folder / "bad_events")
+    read = raw.rows
+    built = build(given.rows, folder / "index", shards, events=read, attributes=attributes)
     if built.rejected:
         built.rejections.write.parquet(str(folder / "rejected"))
     matched = time.perf_counter()
@@ -95,7 +103,15 @@ def run_pipeline(
     seconds = time.perf_counter() - matched
     _counts(spark, folder, pairs).write.parquet(str(folder / "counts"))
     statistics(read, attributes).coalesce(1).write.parquet(str(folder / "statistics"))
-    summary = _summary(spark, folder, read.count(), pairs.count(), built.rejected, bad, seconds, begun)
+    figures = {
+        "events": read.count(),
+        "matches": pairs.count(),
+        "rejected subscriptions": built.rejected,
+        "bad lines of subscriptions": bad_subscriptions,
+        "bad lines of events": bad,
+        "seconds to match": round(seconds, 2),
+    }
+    summary = _summary(spark, folder, figures, _notes(raw), begun)
     with replacing(str(folder / "summary.json")) as stream:
         stream.write(json.dumps(summary.figures, indent=1).encode())
     with replacing(str(folder / "summary.html")) as stream:
@@ -114,16 +130,25 @@ def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
     return joined.select(SUBSCRIPTION, MATCHES, *(F.col(f"`{name}`") for name in others))
 
 
-def _summary(
-    spark: SparkSession,
-    folder: Path,
-    events: int,
-    pairs: int,
-    rejected: int,
-    bad: int,
-    match_seconds: float,
-    begun: float,
-) -> Summary:
+def _written_bad(spark: SparkSession, raw: RawRows, place: Path) -> int:
+    """Write lines that cannot be read, if there are any; how many."""
+    if raw.bad is None or raw.bad.isEmpty():
+        return 0
+    raw.bad.write.parquet(str(place))
+    return spark.read.parquet(str(place)).count()
+
+
+def _notes(raw: RawRows) -> list[str]:
+    """What is worth a look: a column that should perhaps be numbers."""
+    mixed = mixed_columns(raw.rows) if raw.guessed else {}
+    return [
+        f"Of {count:,} values of {name!r}, {like:,} are written like numbers and the others are not: all are taken as text, "
+        f"which no number equals. Hint: a schema of events, with {name} as double, has the others reported"
+        for name, (like, count) in mixed.items()
+    ]
+
+
+def _summary(spark: SparkSession, folder: Path, given: dict[str, Any], notes: list[str], begun: float) -> Summary:
     from pyspark.sql import functions as F  # noqa: N812
 
     counts = spark.read.parquet(str(folder / "counts"))
@@ -135,12 +160,8 @@ def _summary(
     found = spark.read.parquet(str(folder / "statistics")).orderBy("attribute", "kind").collect()
     figures: dict[str, Any] = {
         "subscriptions": counts.count(),
-        "events": events,
-        "matches": pairs,
         "subscriptions without a match": counts.where(F.col(MATCHES) == 0).count(),
-        "rejected subscriptions": rejected,
-        "bad events": bad,
-        "seconds to match": round(match_seconds, 2),
+        **given,
         "seconds in all": round(time.perf_counter() - begun, 2),
     }
     return Summary(
@@ -151,6 +172,7 @@ def _summary(
             for digits, none, count in sorted(sizes, key=lambda s: (not s[1], s[0]))
         ],
         [row.asDict(recursive=True) for row in found],
+        notes,
     )
 
 
@@ -170,27 +192,3 @@ def _emptied(folder: Path, overwrite: bool) -> Path:
     except OSError as error:
         raise FileError(f"cannot be written: {error.strerror}", path=str(folder)) from None
     return folder
-
-
-def _read(spark: SparkSession, path: str | os.PathLike[str], given: str | None) -> DataFrame:
-    place = local_path(path)
-    if not place.exists():
-        raise FileError("is not there", path=str(place))
-    kind = _format(place) if given is None else given
-    if kind not in FORMATS:
-        raise OptionError(f"the format is one of {', '.join(FORMATS)}, not {kind!r}")
-    if kind == "parquet":
-        return spark.read.parquet(str(place))
-    if kind == "json":
-        return spark.read.option("columnNameOfCorruptRecord", _CORRUPT).json(str(place))
-    # A line with too many or too few fields would lose some of them in silence.
-    return spark.read.csv(str(place), header=True, inferSchema=True, mode="FAILFAST")
-
-
-def _format(path: Path) -> str:
-    files = [path] if path.is_file() else sorted(path.rglob("*"))
-    found = {_ENDINGS[file.suffix.lower()] for file in files if file.suffix.lower() in _ENDINGS}
-    if len(found) != 1:
-        what = "several formats" if found else "no format that we know"
-        raise FileError(f"names of files tell {what}. Hint: say which: {', '.join(FORMATS)}", path=str(path))
-    return found.pop()

@@ -22,6 +22,7 @@ table { border-collapse: collapse; width: 100%; } th { text-align: left; color: 
 td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: middle; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } .wide { width: 40%; }
 td.values { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
+.note { border-left: 3px solid var(--bar); padding-left: .8rem; }
 rect.bar { fill: var(--bar); } rect.cool { fill: var(--cool); } .none { color: var(--soft); }
 """
 
@@ -39,12 +40,15 @@ class Summary(NamedTuple):
         How many subscriptions have matches of some number of digits.
     attributes : list
         The rows of `statistics`.
+    notes : list of str
+        What is worth a look.
     """
 
     figures: dict[str, Any]
     most: list[tuple[str, int]]
     sizes: list[tuple[str, int]]
     attributes: list[dict[str, Any]]
+    notes: list[str]
 
 
 def summary_page(summary: Summary) -> str:
@@ -55,6 +59,7 @@ def summary_page(summary: Summary) -> str:
     sections = [
         "<h1>Matches</h1>",
         f'<div class="figures">{figures}</div>',
+        *(f'<p class="note">{escape(note)}</p>' for note in summary.notes),
         "<h2>Matches per subscription</h2>",
         _bars("matches", "subscriptions", summary.sizes, "cool"),
         "<h2>Subscriptions with the most matches</h2>",

@@ -1,0 +1,282 @@
+"""Raw files as DataFrames, and beside them the lines that cannot be read, with the file and the reason: none is lost.
+
+Parquet     as it is
+JSON        a line each; a line that is no JSON object is bad
+CSV         a line each, below a first line of names that all files share; a line with too few or too many fields, or with a
+            quote that is not closed, is bad. A column gets the type that all its good lines have
+
+Where a schema is given, a line with a value of another type is bad too. Spark by itself would fail with a stack trace, or have
+one bad line turn a column of numbers into text, or set what it cannot read to null.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from tamis.errors import FileError, OptionError, shortened
+from tamis.spark.frames import quoted
+from tamis.spark.manifest import local_path
+from tamis.spark.rejected_rows import REASON
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+FORMATS = ("parquet", "json", "csv")
+FILE, LINE = "file", "line"
+"""Columns of bad lines."""
+
+_ENDINGS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
+_FIELDS, _BROKEN = "__tamis_fields", "__tamis_broken"
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_DATE = r"^\d{4}-\d{2}-\d{2}"
+
+
+class RawRows(NamedTuple):
+    """What is in raw files.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        What can be read.
+    bad : DataFrame or None
+        The other lines: `file`, `line` and `reason`; None if there are none.
+    guessed : bool
+        Whether types of columns were found out from text.
+    """
+
+    rows: DataFrame
+    bad: DataFrame | None
+    guessed: bool
+
+
+def read_raw(
+    spark: SparkSession, path: str | os.PathLike[str], form: str | None = None, schema: str | None = None
+) -> RawRows:
+    """Read a file or a folder.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : path
+    form : str, optional
+        One of `FORMATS`, if names of files do not tell.
+    schema : str, optional
+        Columns and types as Spark writes them: ``id long, price double``. They are found out by default.
+
+    Raises
+    ------
+    FileError, OptionError
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    place = local_path(path)
+    if not place.exists():
+        raise FileError("is not there", path=str(place))
+    kind = _format(place) if form is None else form
+    if kind not in FORMATS:
+        raise OptionError(f"the format is one of {', '.join(FORMATS)}, not {shortened(kind)}")
+    declared = None if schema is None else _declared(schema)
+    files = _files(place)
+    if not any(file.stat().st_size for file in files):
+        what = "is empty" if place.is_file() else "has no files with anything in them"
+        raise FileError(f"{what}. Hint: {_HINTS[kind]}", path=str(place))
+    try:
+        if kind == "parquet":
+            _check_parquet(files)
+            reader = spark.read if declared is None else spark.read.schema(declared)
+            return RawRows(reader.parquet(str(place)), None, guessed=False)
+        if kind == "json":
+            return _json(spark, place, declared)
+        return _csv(spark, place, _header(files), declared)
+    except (PySparkException, Py4JJavaError) as error:
+        raise FileError(f"Spark cannot read it as {kind}: {first_line(error)}", path=str(place)) from None
+
+
+def _check_parquet(files: list[Path]) -> None:
+    """Spark would log a stack of Java for each file that is none."""
+    for file in files:
+        with open(file, "rb") as stream:
+            starts = stream.read(len(_MAGIC)) == _MAGIC
+            stream.seek(-min(len(_MAGIC), file.stat().st_size), os.SEEK_END)
+            if file.stat().st_size and not (starts and stream.read() == _MAGIC):
+                raise FileError("is no Parquet file, or is cut off", path=str(file))
+
+
+_MAGIC = b"PAR1"
+
+
+def first_line(error: Exception) -> str:
+    """What an error of Spark says, without the stack of Java."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    # Py4J tells first which call it was, then `: class: message`.
+    second = lines[1] if len(lines) > 1 else ""
+    told = second.removeprefix(": ").partition(": ")[2] if second.startswith(": ") else ""
+    return shortened(told or lines[0], quoted=False, most=400)
+
+
+_HINTS = {
+    "parquet": "a file of Parquet has its schema in it, also where it has no rows",
+    "json": "a JSON object in every line",
+    "csv": "a first line with the names of the columns, then a line for each row",
+}
+
+
+def _files(place: Path) -> list[Path]:
+    """The files that Spark reads: not those that are hidden."""
+    if place.is_file():
+        return [place]
+    found = [file for file in sorted(place.rglob("*")) if file.is_file()]
+    return [file for file in found if not any(p.startswith((".", "_")) for p in file.relative_to(place).parts)]
+
+
+def _format(place: Path) -> str:
+    of_file = {file: _ENDINGS.get(file.suffix.lower()) for file in _files(place)}
+    found = {kind: file.name for file, kind in reversed(of_file.items())}
+    if len(found) == 1 and None not in found:
+        return str(next(iter(found)))
+    told = ", ".join(f"{name} is {kind or 'nothing that we know'}" for kind, name in found.items())
+    several = f"several formats ({told})" if len(found) > 1 else "no format that we know"
+    raise FileError(
+        f"names of files tell {several}. Hint: a folder for each, or say which: {', '.join(FORMATS)}", path=str(place)
+    )
+
+
+def _declared(schema: str) -> StructType:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        declared = StructType.fromDDL(schema)
+    except PySparkException as error:
+        raise OptionError(
+            f"the schema {shortened(schema)} cannot be read: {first_line(error)}. Hint: 'id long, price double'"
+        ) from None
+    if not isinstance(declared, StructType):
+        raise OptionError(f"the schema {shortened(schema)} names no columns. Hint: 'id long, price double'")
+    return declared
+
+
+def _json(spark: SparkSession, place: Path, declared: StructType | None) -> RawRows:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    reader = spark.read.option("columnNameOfCorruptRecord", _BROKEN)
+    if declared is not None:
+        reader = reader.schema(f"{declared.toDDL()}, {_BROKEN} string")
+    read = reader.json(str(place))
+    if read.columns == [_BROKEN]:
+        raise FileError(f"no line of it is JSON. Hint: {_HINTS['json']}", path=str(place))
+    if _BROKEN not in read.columns:
+        return RawRows(read, None, guessed=declared is None)
+    # Spark does not tell bad lines from others if nothing else is asked for, unless they are kept.
+    read = read.select("*", F.col("_metadata.file_path").alias(FILE + _BROKEN)).cache()
+    wanted = "it is no JSON object" if declared is None else f"it is no JSON object of {declared.toDDL()}"
+    bad = read.where(f"{_BROKEN} IS NOT NULL").select(
+        F.col(FILE + _BROKEN).alias(FILE), F.col(_BROKEN).alias(LINE), F.lit(wanted).alias(REASON)
+    )
+    return RawRows(read.where(f"{_BROKEN} IS NULL").drop(_BROKEN, FILE + _BROKEN), bad, guessed=declared is None)
+
+
+def _header(files: list[Path]) -> str:
+    """The first line of all files, which must be the same: Spark would take columns by their places."""
+    lines = {file: _first_line(file) for file in files if file.stat().st_size}
+    first, header = next(iter(lines.items()))
+    for file, line in lines.items():
+        if line != header:
+            raise FileError(
+                f"its first line, {shortened(line)}, has not the names of columns that {first.name} has, {shortened(header)}. "
+                "Hint: a folder has files with the same columns in the same order, and nothing else",
+                path=str(file),
+                line=1,
+            )
+    names = next(csv.reader([header]))
+    wrong = "a column has no name" if "" in names else "two columns have one name" if len({*names}) < len(names) else ""
+    if wrong:
+        raise FileError(f"{wrong}: {shortened(header)}. Hint: {_HINTS['csv']}", path=str(first), line=1)
+    return header
+
+
+def _first_line(file: Path) -> str:
+    try:
+        with pa.input_stream(str(file), compression="detect") as stream:
+            start = stream.read(1 << 20)
+    except OSError as error:
+        raise FileError(f"cannot be read: {error}", path=str(file)) from None
+    return bytes(start).split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _csv(spark: SparkSession, place: Path, header: str, declared: StructType | None) -> RawRows:
+    """Lines as text first: only then are they all there, whatever is wrong with them."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = next(csv.reader([header]))
+    if declared is not None and declared.names != names:
+        raise FileError(
+            f"its columns are {', '.join(names)}, those of the schema {', '.join(declared.names)}", path=str(place)
+        )
+    text = spark.read.text(str(place))
+    # Where files were put together, there are several such lines.
+    lines = text.where((F.ltrim("value") != "") & (F.regexp_replace("value", "^\ufeff", "") != header))
+    strings = ", ".join(f"{quoted(name)} string" for name in [*names, _BROKEN])
+    parsed = F.from_csv("value", strings, {"columnNameOfCorruptRecord": _BROKEN, "escape": '"'})
+    read = lines.select(F.col("_metadata.file_path").alias(FILE), F.col("value").alias(LINE), parsed.alias(_FIELDS))
+    field = {name: F.col(f"{_FIELDS}.{quoted(name)}") for name in names}
+    is_open = F.length(F.regexp_replace(LINE, '[^"]', "")) % 2 == 1
+    reason = F.when(is_open, F.lit("a quote is not closed in its line")).when(
+        F.col(f"{_FIELDS}.{_BROKEN}").isNotNull(),
+        F.lit(f"it has not {len(names)} fields as the first line: {', '.join(names)}"),
+    )
+    if declared is not None:
+        for name in names:
+            reason = reason.when(
+                field[name].isNotNull() & field[name].try_cast(declared[name].dataType).isNull(),
+                F.concat(F.lit(f"{name} is {declared[name].dataType.simpleString()}, not "), field[name]),
+            )
+    read = read.withColumn(REASON, reason).cache()
+    good = read.where(F.col(REASON).isNull())
+    types = (
+        {name: kind.dataType for name, kind in zip(names, declared, strict=True)} if declared else _types(good, field)
+    )
+    rows = good.select(*(field[name].try_cast(types[name]).alias(name) for name in names))
+    return RawRows(rows, read.where(F.col(REASON).isNotNull()).select(FILE, LINE, REASON), guessed=declared is None)
+
+
+def _types(good: DataFrame, field: dict[str, Column]) -> dict[str, DataType | str]:
+    """The narrowest type of each column that all its values have."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # Casts alone would take '1d' for a number and '2026' for a moment.
+    shapes = {"bigint": r"^\s*[+-]?\d+\s*$", "double": _NUMBER, "boolean": r"(?i)^(true|false)$", "date": f"{_DATE}$"}
+    shapes["timestamp"] = _DATE
+    counts = [
+        F.count(F.when(text.rlike(shape), text.try_cast(kind))).alias(f"{place} {kind}")
+        for place, text in enumerate(field.values())
+        for kind, shape in shapes.items()
+    ]
+    totals = [F.count(text).alias(f"{place}") for place, text in enumerate(field.values())]
+    (row,) = good.agg(*totals, *counts).collect()
+    return {
+        name: next((kind for kind in shapes if row[f"{place}"] == row[f"{place} {kind}"] > 0), "string")
+        for place, name in enumerate(field)
+    }
+
+
+def mixed_columns(rows: DataFrame) -> dict[str, tuple[int, int]]:
+    """Columns of text of which most values, not all, are written like numbers: how many of how many."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import StringType
+
+    names = [field.name for field in rows.schema.fields if isinstance(field.dataType, StringType)]
+    if not names:
+        return {}
+    columns = [F.col(quoted(name)) for name in names]
+    numbers = [F.count(F.when(column.rlike(_NUMBER), 1)) for column in columns]
+    (row,) = rows.agg(*numbers, *map(F.count, columns)).collect()
+    found = {name: (row[place], row[place + len(names)]) for place, name in enumerate(names)}
+    return {name: (like, all_) for name, (like, all_) in found.items() if all_ / 2 < like < all_}
