@@ -155,7 +155,6 @@ def _summary(spark: SparkSession, folder: Path, given: dict[str, Any], notes: li
     by_size = counts.groupBy(
         F.length(F.col(MATCHES).cast("string")).alias("digits"), (F.col(MATCHES) == 0).alias("none")
     )
-    sizes = [(row.digits, row.none, row["count"]) for row in by_size.count().orderBy("digits", "none").collect()]
     most = counts.orderBy(F.col(MATCHES).desc(), SUBSCRIPTION).limit(_SHOWN).collect()
     found = spark.read.parquet(str(folder / "statistics")).orderBy("attribute", "kind").collect()
     figures: dict[str, Any] = {
@@ -167,13 +166,18 @@ def _summary(spark: SparkSession, folder: Path, given: dict[str, Any], notes: li
     return Summary(
         figures,
         [(str(row[SUBSCRIPTION]), row[MATCHES]) for row in most],
-        [
-            ("none" if none else _range(digits), count)
-            for digits, none, count in sorted(sizes, key=lambda s: (not s[1], s[0]))
-        ],
+        _sizes({0 if row.none else row.digits: row["count"] for row in by_size.count().collect()}),
         [row.asDict(recursive=True) for row in found],
         notes,
     )
+
+
+def _sizes(by_digits: dict[int, int]) -> list[tuple[str, int]]:
+    """How many subscriptions have matches of some number of digits, 0 digits being no match; without gaps."""
+    return [
+        (_range(digits) if digits else "none", by_digits.get(digits, 0))
+        for digits in range(min(by_digits, default=0), max(by_digits, default=-1) + 1)
+    ]
 
 
 def _range(digits: int) -> str:

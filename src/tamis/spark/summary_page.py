@@ -6,6 +6,8 @@ import itertools
 from html import escape
 from typing import Any, NamedTuple
 
+import numpy as np
+
 _STYLE = """
 :root { color-scheme: light dark; }
 :root { --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --bar: #c2571a; --cool: #2a72c8; --page: #fff; }
@@ -15,13 +17,21 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: 1rem; padding: 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 1rem; padding: 0; }
 .figures div { border-top: 2px solid var(--line); padding-top: .4rem; }
 .figures b { display: block; font-size: 1.5rem; font-variant-numeric: tabular-nums; } .figures span { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; color: var(--soft); font-weight: 500; }
 td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: middle; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } .wide { width: 40%; }
-td.values { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
+.number { text-align: right; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; } .wide { width: 40%; }
+.name { overflow-wrap: anywhere; } .present { width: 8%; } small { display: flex; justify-content: space-between; gap: .5rem; }
+td.values, small { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; } small { font-size: .75rem; width: 120px; }
+@media (max-width: 45rem) {
+  .attributes tr:first-child { display: none; } .attributes td { border: 0; padding: .1rem .6rem .1rem 0; text-align: left; }
+  .attributes tr { display: grid; grid-template-columns: 3fr 2fr 3fr; border-bottom: 1px solid var(--line); padding: .5rem 0; }
+  .attributes .name { font-weight: 600; } .attributes .present { width: auto; } .attributes .values { grid-column: 1 / -1; }
+  .attributes td[data-label]::before { content: attr(data-label) " "; color: var(--soft); }
+  .attributes .spread { grid-column: 1 / -1; } .attributes td:empty { display: none; }
+}
 .note { border-left: 3px solid var(--bar); padding-left: .8rem; }
 rect.bar { fill: var(--bar); } rect.cool { fill: var(--cool); } .none { color: var(--soft); }
 """
@@ -78,35 +88,43 @@ def _bars(name: str, value: str, rows: list[tuple[str, int]], style: str) -> str
         return '<p class="none">There are none.</p>'
     most = max(count for _, count in rows) or 1
     lines = "".join(
-        f'<tr><td>{escape(label)}</td><td class="number">{count:,}</td><td class="wide">{_bar(count / most, style)}</td></tr>'
+        f'<tr><td class="name">{escape(label)}</td><td class="number">{count:,}</td>'
+        f'<td class="wide">{_bar(count / most, style)}</td></tr>'
         for label, count in rows
     )
-    return f"<table><tr><th>{escape(name)}</th><th>{escape(value)}</th><th></th></tr>{lines}</table>"
+    head = f'<th>{escape(name)}</th><th class="number">{escape(value)}</th><th></th>'
+    return f"<table><tr>{head}</tr>{lines}</table>"
 
 
 def _bar(share: float, style: str) -> str:
     return (
-        '<svg width="100%" height="12" role="img" preserveAspectRatio="none" viewBox="0 0 100 12">'
+        '<svg width="100%" height="12" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 100 12">'
         f'<rect class="{style}" width="{max(100 * share, 0.5 if share else 0):.2f}" height="12"/></svg>'
     )
 
 
 def _attributes(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return '<p class="none">There are none.</p>'
     heads = ["attribute", "kind", "present", "", "distinct, about", "spread", "frequent"]
+    numbers = ("present", "distinct, about")
+    head = "".join(f'<th class="number">{each}</th>' if each in numbers else f"<th>{each}</th>" for each in heads)
     lines = "".join(
-        f"<tr><td>{escape(row['attribute'])}</td><td>{escape(row['kind'])}</td>"
-        f'<td class="number">{row["presence"]:.1%}</td><td style="width: 8%">{_bar(row["presence"], "cool")}</td>'
-        f'<td class="number">{row["distinct"]:,}</td><td>{_histogram(row["quantiles"])}</td>'
+        f'<tr><td class="name">{escape(row["attribute"])}</td><td>{escape(row["kind"])}</td>'
+        f'<td class="number" data-label="present">{row["presence"]:.1%}</td>'
+        f'<td class="present">{_bar(row["presence"], "cool")}</td>'
+        f'<td class="number" data-label="distinct">{row["distinct"]:,}</td>'
+        f'<td class="spread">{_histogram(row["quantiles"], row["kind"])}</td>'
         f'<td class="values">{_frequent(row["frequent"])}</td></tr>'
         for row in rows
     )
-    return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{lines}</table>"
+    return f'<table class="attributes"><tr>{head}</tr>{lines}</table>'
 
 
 _BINS = 24
 
 
-def _histogram(quantiles: list[float] | None) -> str:
+def _histogram(quantiles: list[float] | None, kind: str) -> str:
     """How values are spread from the lowest to the highest: between two quantiles lie equally many."""
     if not quantiles or quantiles[-1] <= quantiles[0]:
         return ""
@@ -123,8 +141,15 @@ def _histogram(quantiles: list[float] | None) -> str:
         f'<rect class="bar" x="{place * 5}" y="{24 - 24 * value / most:.1f}" width="4" height="{24 * value / most:.1f}"/>'
         for place, value in enumerate(bins)
     )
-    title = f"from {_number(low)} to {_number(high)}"
-    return f'<svg width="{5 * _BINS}" height="24" role="img"><title>{title}</title>{bars}</svg>'
+    ends = f"<small><span>{_end(low, kind)}</span><span>{_end(high, kind)}</span></small>"
+    return f'<svg width="{5 * _BINS}" height="24" aria-hidden="true">{bars}</svg>{ends}'
+
+
+def _end(value: float, kind: str) -> str:
+    """Where a histogram begins or ends; of moments the day."""
+    if kind == "timestamp":
+        return str(np.datetime64(int(value), "us").astype("datetime64[D]"))
+    return _number(value)
 
 
 _SHOWN = 5
