@@ -39,6 +39,7 @@ bench-loading: .venv/core.stamp  ## Measure how fast subscriptions are taken in;
 bench-engine: .venv/dev.stamp  ## Measure how fast events are matched; renew docs/benchmarks.md
 	$(BIN)/python -m tamis.bench.engine --json docs/results/engine.json $(BENCH)
 	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+	$(BIN)/python -m tamis.bench.cluster_plan docs/results docs/spark.md
 
 # Hours for all of them at a million; BENCH='--shapes dense --sizes 100000' measures less.
 bench-indexes: .venv/core.stamp  ## Measure the indexes of the papers beside a scan; renew docs/benchmarks.md
@@ -48,6 +49,7 @@ bench-indexes: .venv/core.stamp  ## Measure the indexes of the papers beside a s
 bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; renew docs/benchmarks.md
 	$(BIN)/python -m tamis.bench.spark --json docs/results/spark.json $(BENCH)
 	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+	$(BIN)/python -m tamis.bench.cluster_plan docs/results docs/spark.md
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis
 
