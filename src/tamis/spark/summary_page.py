@@ -23,8 +23,10 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; color: var(--soft); font-weight: 500; }
 td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: middle; }
 .number { text-align: right; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; } .wide { width: 40%; }
-.name { overflow-wrap: anywhere; } .present { width: 8%; } small { display: flex; justify-content: space-between; gap: .5rem; }
-td.values, small { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; } small { font-size: .75rem; width: 120px; }
+.name { overflow-wrap: anywhere; min-width: 8rem; } .present { width: 8%; }
+td.values { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
+small { display: flex; justify-content: space-between; gap: .5rem; width: 144px; }
+small { color: var(--soft); font-size: .75rem; white-space: nowrap; }
 @media (max-width: 45rem) {
   .attributes tr:first-child { display: none; } .attributes td { border: 0; padding: .1rem .6rem .1rem 0; text-align: left; }
   .attributes tr { display: grid; grid-template-columns: 3fr 2fr 3fr; border-bottom: 1px solid var(--line); padding: .5rem 0; }
@@ -121,7 +123,7 @@ def _attributes(rows: list[dict[str, Any]]) -> str:
     return f'<table class="attributes"><tr>{head}</tr>{lines}</table>'
 
 
-_BINS = 24
+_BINS, _STEP = 24, 6
 
 
 def _histogram(quantiles: list[float] | None, kind: str) -> str:
@@ -137,12 +139,13 @@ def _histogram(quantiles: list[float] | None, kind: str) -> str:
             inside = min(end, low + (place + 1) * width) - max(start, low + place * width)
             bins[place] += inside / (end - start) if end > start else 1 / (last - first + 1)
     most = max(bins)
+    heights = [24 * value / most for value in bins]
     bars = "".join(
-        f'<rect class="bar" x="{place * 5}" y="{24 - 24 * value / most:.1f}" width="4" height="{24 * value / most:.1f}"/>'
-        for place, value in enumerate(bins)
+        f'<rect class="bar" x="{place * _STEP}" y="{24 - height:.1f}" width="{_STEP - 1}" height="{height:.1f}"/>'
+        for place, height in enumerate(heights)
     )
     ends = f"<small><span>{_end(low, kind)}</span><span>{_end(high, kind)}</span></small>"
-    return f'<svg width="{5 * _BINS}" height="24" aria-hidden="true">{bars}</svg>{ends}'
+    return f'<svg width="{_STEP * _BINS}" height="24" aria-hidden="true">{bars}</svg>{ends}'
 
 
 def _end(value: float, kind: str) -> str:
