@@ -96,10 +96,12 @@ def test_the_last_change_of_an_id_counts(spark: SparkSession, index: Path) -> No
         (2, "removed", "s1", None),
         (5, "removed", "x", None),
         (4, "added", "x", "a = 101"),
+        (6, "removed", "nobody", None),
     ]
     given = spark.createDataFrame(rows, "at int, change string, id string, expression string")
     report = tamis.spark.update(index, given, order="at")
-    assert (report.replaced, report.rejected) == (1, 1)
+    assert (report.replaced, report.removed) == (1, 0)
+    assert [row.id for row in report.rejections.collect()] == ["nobody"]  # x came and went
     assert wanted(spark, index, {"a": 101}) == {"s1"}
 
 
