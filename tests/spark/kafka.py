@@ -1,4 +1,4 @@
-"""A real Kafka of one node, in KRaft mode, from jars that Spark's package resolution fetches."""
+"""A real Kafka of one node, in KRaft mode, from jars that Spark's package resolution fetches from Maven."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-BROKER = "org.apache.kafka:kafka_2.13"
+BROKER = "org.apache.kafka:kafka_2.13:3.9.2,org.slf4j:slf4j-simple:1.7.36"
 
 
 @contextmanager
@@ -41,11 +41,12 @@ def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
     java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")), "-Xmx512m", "-cp", os.pathsep.join(map(str, jars))]
     cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "a")
     formatted = [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config)]
-    subprocess.run(formatted, check=True, capture_output=True)
-    with open(folder / "broker.log", "w") as log:
+    done = subprocess.run(formatted, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with open(folder / "broker.log", "w+") as log:
         process = subprocess.Popen([*java, "kafka.Kafka", str(config)], stdout=log, stderr=subprocess.STDOUT)
         try:
-            _wait_for(broker, process)
+            _wait_for(broker, process, folder / "broker.log")
             yield f"127.0.0.1:{broker}"
         finally:
             process.kill()
@@ -59,13 +60,14 @@ def _free_port() -> int:
         return port
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 120) -> None:
+    """Wait until the broker takes connections, which it does when it has found its controller."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        assert process.poll() is None, "the broker has ended"
+        assert process.poll() is None, f"the broker has ended: {log.read_text()[-4000:]}"
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
             return
         except OSError:
             time.sleep(0.1)
-    raise AssertionError("the broker does not listen")
+    raise AssertionError(f"the broker does not listen: {log.read_text()[-4000:]}")

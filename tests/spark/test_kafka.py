@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -15,12 +17,7 @@ from tamis.spark.java import ensure_java
 from tests.markdown import ROOT
 from tests.spark.kafka import BROKER, CONNECTOR, kafka
 
-FETCH = """
-import sys
-from tamis.spark import start_session
-start_session("local[1]", {"spark.jars.packages": sys.argv[1], "spark.jars.ivy": sys.argv[2], "spark.ui.enabled": "false"}).stop()
-"""
-
+FOLDER = os.environ.get("TAMIS_KAFKA")
 PRODUCE = """
 import json, sys
 from tamis.spark import start_session
@@ -32,53 +29,111 @@ frame.coalesce(1).write.format("kafka").option("kafka.bootstrap.servers", broker
 
 CONSUME = """
 import json, sys
-from tamis.spark import start_session
-spark = start_session("local[1]", {"spark.jars": sys.argv[2], "spark.ui.enabled": "false"})
-reader = spark.read.format("kafka").option("kafka.bootstrap.servers", sys.argv[1]).option("subscribe", "matches")
-rows = reader.load().selectExpr("cast(value AS string) AS value").collect()
-print("found", json.dumps([json.loads(row.value) for row in rows]))
+import tamis.spark
+brokers, jars, index = sys.argv[1:]
+spark = tamis.spark.start_session("local[1]", {"spark.jars": jars, "spark.ui.enabled": "false"})
+found = {}
+for topic in ("matches", "rejected"):
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", brokers).option("subscribe", topic)
+    rows = reader.load().selectExpr("cast(value AS string) AS value").collect()
+    found[topic] = [json.loads(row.value) for row in rows]
+found["subscriptions"] = [row.id for row in tamis.spark.subscriptions(spark, index).collect()]
+found["refused"] = [row.id for row in tamis.spark.rejections(spark, index).collect()]
+print("found", json.dumps(found))
 """
 
 
-@pytest.mark.spark
-@pytest.mark.skipif(not os.environ.get("TAMIS_KAFKA"), reason="needs jars from Maven: `make test-kafka` fetches them")
-def test_from_topics_to_a_topic(tmp_path: Path) -> None:
-    ensure_java()
+def run(program: list[str], given: str = "") -> str:
+    """What a program prints; nothing that it has started is left behind."""
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    with subprocess.Popen(
+        program, cwd=ROOT, env=environment, text=True, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            printed, said = process.communicate(given, timeout=600)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    assert process.returncode == 0, said[-6000:]
+    return printed
 
-    def run(program: list[str], given: str = "") -> str:
-        done = subprocess.run(
-            program, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, check=False, timeout=300
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return done.stdout
 
-    ivy = Path(os.environ["TAMIS_KAFKA"])
-    packages = f"{CONNECTOR}:{pyspark.__version__},{BROKER}:3.9.1"
-    run([sys.executable, "-c", FETCH, packages, str(ivy)])
-    jars = sorted((ivy / "jars").glob("*.jar"))
+def fetched(packages: str, folder: Path, tmp_path: Path) -> list[Path]:
+    """The jars of packages, from Maven if they are not there yet.
+
+    The connector has to be of Spark's own version: that of 4.0.0 lacks classes in Spark 4.3.0.
+    """
+    stamp = folder / packages.replace(":", "-").replace(",", "+")
+    if not stamp.exists():
+        nothing = tmp_path / "nothing.py"
+        nothing.touch()
+        try:
+            run([SUBMIT, "--conf", f"spark.jars.ivy={folder}", "--packages", packages, str(nothing)])
+        except AssertionError as error:
+            raise AssertionError(
+                f"Maven has not got {packages}. Hint: another Spark, make test-kafka SPARK=4.0.0"
+            ) from error
+        stamp.touch()
+    return sorted((folder / "jars").glob("*.jar"))
+
+
+SUBMIT = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+
+CHANGES: list[dict[str, Any]] = [
+    {"change": "added", "id": "ann", "expression": "price < 20"},
+    {"change": "added", "id": "bob", "expression": "price < 2"},
+    {"change": "added", "id": "bob", "expression": "genre = 'crime'"},
+    {"change": "added", "id": "cid", "expression": "price > 0"},
+    {"change": "removed", "id": "cid"},
+    {"change": "added", "id": "dan", "expression": "price <"},
+]
+EVENTS: list[dict[str, Any]] = [
+    {"id": 1, "price": 12.5, "genre": "crime"},
+    {"id": 2, "price": 40.0, "genre": "crime"},
+    {"id": 3},
+]
+BROKEN = [
+    ("subscriptions", "eve", '{"change": "added", "id": "eve", "expre'),
+    ("subscriptions", "", '{"change": "added", "expression": "price < 9"}'),
+    ("events", "4", "{broken"),
+    ("events", "5", '{"id": 5, "price": "cheap", "genre": "crime"}'),
+    ("events", "6", '{"price": 1.5, "genre": "crime"}'),
+]
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(FOLDER is None, reason="needs jars from Maven: `make test-kafka` fetches them")
+def test_from_topics_to_topics(tmp_path: Path) -> None:
+    ensure_java()
+    assert FOLDER is not None
+    version = pyspark.__version__
+    jars = fetched(f"{CONNECTOR}:{version}", Path(FOLDER, f"connector-{version}"), tmp_path)
     listed = ",".join(map(str, jars))
-    with kafka(jars, tmp_path / "kafka") as brokers:
-        changes: list[dict[str, str]] = [
-            {"change": "added", "id": "ann", "expression": "price < 20"},
-            {"change": "added", "id": "bob", "expression": "price < 2"},
-            {"change": "added", "id": "bob", "expression": "genre = 'crime'"},
-            {"change": "added", "id": "cid", "expression": "price > 0"},
-            {"change": "removed", "id": "cid"},
-        ]
-        events: list[dict[str, object]] = [
-            {"id": 1, "price": 12.5, "genre": "crime"},
-            {"id": 2, "price": 40.0, "genre": "crime"},
-            {"id": 3},
-        ]
-        records = [("subscriptions", change["id"], json.dumps(change)) for change in changes]
-        records += [("events", str(event["id"]), json.dumps(event)) for event in events]
-        run([sys.executable, "-c", PRODUCE, brokers, listed], json.dumps(records))
-        submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]", "--jars", listed]
-        example = [str(ROOT / "examples" / "kafka_matching.py"), brokers, str(tmp_path / "work"), "--once"]
-        run([*submit, *example])
-        # A second run has nothing new to read, and sends nothing again.
-        run([*submit, *example])
-        printed = run([sys.executable, "-c", CONSUME, brokers, listed])
+    # Spark's resolution leaves out what Spark has itself.
+    scala = sorted(Path(pyspark.__file__).parent.glob("jars/scala-library-*.jar"))
+    work = tmp_path / "work"
+    with kafka([*fetched(BROKER, Path(FOLDER, "broker"), tmp_path), *scala], tmp_path / "kafka") as brokers:
+        records = [("subscriptions", change["id"], json.dumps(change)) for change in CHANGES]
+        records += [("events", str(event["id"]), json.dumps(event)) for event in EVENTS]
+        # What is broken comes first: it does not stop the others.
+        run([sys.executable, "-c", PRODUCE, brokers, listed], json.dumps(BROKEN + records))
+        example = [str(ROOT / "examples" / "kafka_matching.py"), brokers, str(work), "--once"]
+        # The second run has nothing new to read, and sends nothing again.
+        for _ in range(2):
+            run([SUBMIT, "--master", "local[2]", "--jars", listed, *example])
+        printed = run([sys.executable, "-c", CONSUME, brokers, listed, str(work / "index")])
     found = json.loads(printed.rpartition("found ")[2])
-    assert sorted((match["id"], match["subscription"]) for match in found) == [(1, "ann"), (1, "bob"), (2, "bob")]
+    assert sorted((match["id"], match["subscription"]) for match in found["matches"]) == [
+        (1, "ann"),
+        (1, "bob"),
+        (2, "bob"),
+    ]
+    assert sorted(found["subscriptions"]) == ["ann", "bob"]
+    assert found["refused"] == ["dan"]
+    told = {(record["topic"], record["value"]): record["reason"] for record in found["rejected"]}
+    assert len(found["rejected"]) == len(BROKEN)
+    assert set(told) == {(topic, value) for topic, _, value in BROKEN}
+    for topic, key, value in BROKEN:
+        without_id = key in ("", "6")
+        assert told[topic, value].startswith("there is no id" if without_id else "it is no JSON with "), value
