@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import FileError, OptionError, shortened
-from tamis.spark.frames import quoted
+from tamis.spark.frames import REASON, quoted
 from tamis.spark.manifest import local_path
-from tamis.spark.rejected_rows import REASON
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
