@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.conjunctions import conjunctions_taken
 from tamis.encoding.events import EventBatch
 from tamis.engine.engine import Engine
-from tamis.engine.rows import conjunctions_taken, nbytes
+from tamis.engine.rows import nbytes
 from tamis.index.interface import Counters, Index, Matches
 from tests.engine.naive import rows_of_table
 

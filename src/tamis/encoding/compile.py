@@ -8,6 +8,8 @@ intersected as well.
 
 *Clauses* are the DNF while that is small. A tree whose DNF would explode gets clauses that are necessary, not sufficient;
 it is then kept as a `tree` for `programs` to verify what the clauses let through.
+
+*Factors* are for those who can match a conjunction of disjunctions as it is: such a tree is not multiplied out for them.
 """
 
 from __future__ import annotations
@@ -36,17 +38,22 @@ OnRelabel = Callable[[int, Relabelling], None]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression in keys: it can match only events that satisfy some clause, and all those if there is no tree."""
+    """An expression in keys: it can match only events that satisfy some clause, and all those if there is no tree.
+
+    If it has factors, it has no clauses: it matches the events of which some leaf of every factor is true.
+    """
 
     clauses: tuple[Clause, ...]
     tree: Expression | None = None
+    factors: tuple[Clause, ...] = ()
 
 
 class Compiler:
     """Compiles expressions over one set of dimensions, adding to them what is new.
 
     Dimensions change only inside of `changing`, and not for long. When labels of a dimension must move, `on_relabel` is called:
-    it carries that out, and lets all keys of the dimension that are stored anywhere follow.
+    it carries that out, and lets all keys of the dimension that are stored anywhere follow. With `factors`, conjunctions of
+    disjunctions are left as they are.
     """
 
     def __init__(
@@ -55,18 +62,20 @@ class Compiler:
         on_relabel: OnRelabel,
         scalars: Container[str] = (),
         changing: Callable[[], AbstractContextManager[None]] = nullcontext,
+        factors: bool = False,
     ) -> None:
         self._dimensions = dimensions
         self._on_relabel = on_relabel
         self._scalars = scalars
         self._changing = changing
+        self._factors = factors
 
     def compile(self, expression: Expression) -> Compiled:
         return self.compile_many([expression])[0]
 
     def compile_many(self, expressions: Iterable[Expression]) -> list[Compiled]:
         """Compile expressions together: their constants are added first, so that no label moves halfway."""
-        return [_compiled(tree) for tree in self.trees(expressions)]
+        return [_compiled(tree, _factors(tree) if self._factors else ()) for tree in self.trees(expressions)]
 
     def trees(self, expressions: Iterable[Expression]) -> list[Expression]:
         """Expressions in keys that are not multiplied out: And and Or over leaves, or a constant."""
@@ -200,9 +209,26 @@ class Compiler:
         return self.is_scalar(dimension.attribute) and dimension.facet not in _SET_FACETS
 
 
-def _compiled(tree: Expression) -> Compiled:
+def _compiled(tree: Expression, factors: tuple[Clause, ...]) -> Compiled:
+    if factors:
+        return Compiled((), None, factors)
     clauses, exact = _clauses(tree)
     return Compiled(tuple(dict.fromkeys(clauses)), None if exact else tree)
+
+
+def _factors(tree: Expression) -> tuple[Clause, ...]:
+    """The disjunctions whose conjunction a tree is; nothing if it is another tree, or needs no multiplying out.
+
+    Nor if all are long: whoever matches factors files an expression under every leaf of the shortest.
+    """
+    if not isinstance(tree, And):
+        return ()
+    factors = [tuple(each.operands) if isinstance(each, Or) else (each,) for each in tree.operands]
+    leaves = [tuple(each for each in factor if isinstance(each, Leaf)) for factor in factors]
+    sizes = [len(factor) for factor in leaves]
+    if sizes != [len(factor) for factor in factors] or max(sizes) == 1 or min(sizes) > MAX_CLAUSES:
+        return ()
+    return tuple(leaves)
 
 
 _SET_FACETS = frozenset({Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.REGEX, Facet.LOWER_REGEX})

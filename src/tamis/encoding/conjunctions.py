@@ -11,7 +11,8 @@ An index reads this table and is told which conjunctions to insert and delete; i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -70,11 +71,17 @@ class ConjunctionTable:
         _hash(self.view(), self._hashes.view())
         self._slots = _filled_slots(len(self._slots), self._hashes.view())
 
+    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, npt.NDArray[np.int32]]:
+        """Some rows in a table of their own, after their predicates were changed in place; and their numbers there."""
+        rows = conjunctions_taken(self.view(), kept)
+        change(rows.predicates)
+        table = type(self)()
+        return table, table.intern(rows)
+
     def _append(self, added: Conjunctions, hashes: npt.NDArray[np.uint64], fresh: npt.NDArray[np.int32]) -> None:
-        counts = np.diff(added.start)[fresh]
-        chosen = run_indices(added.start[fresh], counts)
-        self._start.extend(np.cumsum(counts) + len(self._predicates))
-        self._predicates.extend(taken(added.predicates, chosen))
+        rows = conjunctions_taken(added, fresh)
+        self._start.extend(rows.start[1:] + len(self._predicates))
+        self._predicates.extend(rows.predicates)
         self._hashes.extend(hashes[fresh])
 
     def _reserve(self, count: int) -> None:
@@ -84,6 +91,13 @@ class ConjunctionTable:
             capacity *= 2
         if capacity > len(self._slots):
             self._slots = _filled_slots(capacity, self._hashes.view())
+
+
+def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjunctions:
+    """Some rows of a table, in the order of their choice."""
+    counts = np.diff(table.start)[rows]
+    predicates = taken(table.predicates, run_indices(table.start[rows], counts))
+    return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
 
 
 def _filled_slots(capacity: int, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:

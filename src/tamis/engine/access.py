@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.encoding.conjunctions import Conjunctions
+from tamis.encoding.conjunctions import Conjunctions, conjunctions_taken
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.runs import run_indices
 from tamis.engine.body import HAS_RUNS, SIDES, Body
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, code_predicates, fill_mask, has_space
 from tamis.engine.forecast import Forecast, reaches
 from tamis.engine.plan import ALWAYS, LOWER, POINTS, PRESENCE, UPPER, Plan, plan_rows
-from tamis.engine.rows import conjunctions_taken
 from tamis.engine.scale import Scales
 from tamis.engine.second import choose_second
 

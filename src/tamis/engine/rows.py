@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions, equal_conjunctions, hash_conjunctions
+from tamis.encoding.conjunctions import Conjunctions, conjunctions_taken, equal_conjunctions, hash_conjunctions
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicates import Predicates, relabelled, taken
 from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
-from tamis.encoding.runs import run_indices
 from tamis.engine.owners import Owners
 
 
@@ -74,12 +73,6 @@ def nbytes(arrays: Any) -> int:
     if isinstance(arrays, int):
         return 0
     return int(arrays.nbytes) if isinstance(arrays, np.ndarray) else sum(nbytes(part) for part in arrays)
-
-
-def conjunctions_taken(table: Conjunctions, chosen: npt.NDArray[Any]) -> Conjunctions:
-    counts = np.diff(table.start)[chosen]
-    predicates = taken(table.predicates, run_indices(table.start[:-1][chosen], counts))
-    return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
 
 
 def concatenated(parts: Sequence[Rows]) -> Rows:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions
+from tamis.encoding.conjunctions import Conjunctions, conjunctions_taken
 from tamis.encoding.events import EventBatch
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.encoding.runs import run_indices
@@ -20,7 +20,7 @@ from tamis.engine.lease import Lease
 from tamis.engine.owners import Owners, numbering_of, packed_owners, slot_numbers
 from tamis.engine.records import MOST_ROWS
 from tamis.engine.room import Rooms
-from tamis.engine.rows import Rows, conjunctions_taken, distinct, nbytes, without_idle_programs
+from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
 from tamis.engine.scale import MOST_SPACES
 
 

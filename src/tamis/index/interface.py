@@ -115,6 +115,13 @@ class Index(ABC):
     capabilities: Capabilities = Capabilities()
     """What it can do; options may take away from what its class says."""
     options_type: ClassVar[type[Options]] = Options
+    table_type: ClassVar[type[ConjunctionTable]] = ConjunctionTable
+    """The table that it reads: a `ClauseTable` if it takes conjunctions of disjunctions."""
+
+    @classmethod
+    def variant(cls, options: Options) -> type[Index]:
+        """The class of an index with these options: one that has several kinds tells them apart here."""
+        return cls
 
     def __init__(
         self,

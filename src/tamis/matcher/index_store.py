@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.compile import Compiler
-from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
+from tamis.encoding.clause_table import ClauseTable, FactorRows
+from tamis.encoding.compile import Clause, Compiled, Compiler
+from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.event_table import encode_table
 from tamis.encoding.events import EncodedEvents, encode_flat, encode_plain
@@ -26,7 +27,7 @@ from tamis.encoding.keys import KeyKind
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicate_encoding import encode_rows
 from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
-from tamis.encoding.predicates import Predicates, ends_by_dimension, predicates_of, taken
+from tamis.encoding.predicates import Predicates, ends_by_dimension, predicates_of
 from tamis.encoding.programs import ProgramTable
 from tamis.encoding.runs import run_indices
 from tamis.engine.sample import Sample
@@ -75,7 +76,7 @@ class IndexStore(Store[Clauses]):
 
     def __init__(self, index_type: type[Index], options: Options, scalars: Container[str]) -> None:
         super().__init__()
-        self._index_type = index_type
+        self._index_type = index_type.variant(options)
         self._options = options
         self._scalars = scalars
         self.sample = Sample()
@@ -88,15 +89,20 @@ class IndexStore(Store[Clauses]):
         self.ids = Ids()
         self.sources = Sources()
         self.dimensions = Dimensions()
-        self.table = ConjunctionTable()
+        self.table = self._index_type.table_type()
         self.programs = ProgramTable()
         self.owners = Owners()
-        self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
+        self.compiler = self._new_compiler()
         self.index = self._new_index()
         self.conjunctions = 0
         self._pending: list[Expression] = []
         self._slots = 0
         self._weights = GrowingArray(np.float64)
+
+    def _new_compiler(self) -> Compiler:
+        """A compiler over the dimensions, which leaves to the table what that can hold."""
+        factors = isinstance(self.table, ClauseTable)
+        return Compiler(self.dimensions, self._relabel, self._scalars, factors=factors)
 
     def _new_index(self) -> Index:
         """An empty index over the table, which knows of the events of late."""
@@ -145,16 +151,27 @@ class IndexStore(Store[Clauses]):
 
     def _compile_each(self, expressions: Sequence[Expression]) -> Clauses:
         compiled = self.compiler.compile_many(expressions)
-        clauses = [clause for each in compiled for clause in each.clauses]
-        start = np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64))
-        numbers = self._interned(Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause)))
-        counts = np.array([len(each.clauses) for each in compiled], np.int32)
+        numbers = self._interned_clauses(compiled)
+        counts = np.array([1 if each.factors else len(each.clauses) for each in compiled], np.int32)
         programs = [NO_PROGRAM if each.tree is None else self.programs.add(each.tree) for each in compiled]
         return Clauses(numbers, counts, np.array(programs, np.int64))
 
+    def _interned_clauses(self, compiled: Sequence[Compiled]) -> npt.NDArray[np.int32]:
+        """The numbers of all clauses in the table, one for an expression with factors."""
+        table = self.table
+        if isinstance(table, ClauseTable):
+            rows = [row for each in compiled for row in ([each.factors] if each.factors else map(_alone, each.clauses))]
+            return self._taken(table.intern_factors(FactorRows.of(rows)))
+        clauses = [clause for each in compiled for clause in each.clauses]
+        start = np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64))
+        return self._interned(Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause)))
+
     def _interned(self, conjunctions: Conjunctions) -> npt.NDArray[np.int32]:
         """The numbers of conjunctions in the table, all of which the index can hold."""
-        numbers = self.table.intern(conjunctions)
+        return self._taken(self.table.intern(conjunctions))
+
+    def _taken(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The same numbers, unless the index refuses one of them."""
         self.index.refuse(numbers)
         return numbers
 
@@ -222,14 +239,9 @@ class IndexStore(Store[Clauses]):
         live = np.sort(self.ids.slots())
         chosen = run_indices(edges.first_edge[live], edges.edges[live].astype(np.int64))
         kept, numbers = np.unique(edges.clause[chosen], return_inverse=True)
-        old = self.table.view()
-        counts = np.diff(old.start)[kept]
-        predicates = taken(old.predicates, run_indices(old.start[kept], counts))
         programs = edges.program[live]
         self.programs, moved = self.programs.taken(np.unique(programs[programs != NO_PROGRAM]).tolist())
-        self._sweep_dimensions(predicates)
-        self.table = ConjunctionTable()
-        order = self.table.intern(Conjunctions(np.append(0, np.cumsum(counts)), predicates))
+        self.table, order = self.table.swept(kept, self._sweep_dimensions)
         self.owners = Owners()
         moved_programs = np.array([moved.get(program, NO_PROGRAM) for program in programs.tolist()], np.int64)
         born = self.owners.add(order[numbers], edges.edges[live], moved_programs, len(self.table))
@@ -238,7 +250,7 @@ class IndexStore(Store[Clauses]):
         weights, self._weights = self._weights.view()[live], GrowingArray(np.float64)
         self._weights.extend(weights)
         self._slots = len(live)
-        self.compiler = Compiler(self.dimensions, self._relabel, self._scalars)
+        self.compiler = self._new_compiler()
         self.index = self._new_index()
         self.index.insert(born)
 
@@ -358,6 +370,11 @@ def _kind_of(dimensions: Dimensions, dimension: int) -> KeyKind:
 
 def _name_of(dimensions: Dimensions, dimension: int) -> str:
     return f"attribute {dimensions[dimension].attribute!r}"
+
+
+def _alone(clause: Clause) -> list[Clause]:
+    """A conjunction of leaves as factors of one leaf each."""
+    return [(leaf,) for leaf in clause]
 
 
 def _plain_clauses(numbers: npt.NDArray[np.int32], each: int, count: int) -> Clauses:
