@@ -66,7 +66,7 @@ _FAMILIES = {
     **dict.fromkeys(["propagation", "static_clustering", "dynamic_clustering"], "fabret"),
     **dict.fromkeys(["ps_tree_alone", "pst_bloom", "pst_hash"], "ps_tree"),
     **dict.fromkeys(["cluster_index", "interval_index", "hybrid_index", "segment_tree", "interval_tree"], "tatbul"),
-    **dict.fromkeys(["op_index_cnf", "operator_lists"], "op_index"),
+    **dict.fromkeys(["op_index,_cnf", "op_index_cnf", "operator_lists"], "op_index"),
 }
 """Indexes and files of tests -> whose kernels they share."""
 
@@ -81,7 +81,7 @@ def _family(item: pytest.Item) -> str | None:
         index = parameters.get("name", item.path.stem.removeprefix("test_"))
     else:
         return None
-    plain = str(index).replace("-", "_")
+    plain = str(index).replace("-", "_").replace(" ", "_")
     return _FAMILIES.get(plain, plain)
 
 

@@ -8,22 +8,26 @@ import random
 import numpy as np
 import pytest
 
-from tamis.encoding.conjunctions import ConjunctionTable
 from tamis.encoding.events import EventBatch
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.index.interface import Index, Matches
+from tamis.index.op_index.cnf import CnfOpIndex
 from tamis.index.registry import all_indexes
 from tamis.index.size import held_bytes
 from tamis.index.tatbul.matching import ProfileIndex
 from tests.index.engine_index import EngineDeltas, EngineSegments
 from tests.index.naive import RandomKeys, batch_of, matching, rows_of
 
-INDEXES: dict[str, type[Index]] = {**all_indexes(), **{index.name: index for index in (EngineDeltas, EngineSegments)}}
+INDEXES: dict[str, type[Index]] = {
+    **all_indexes(),
+    **{index.name: index for index in (EngineDeltas, EngineSegments)},
+    "op-index, cnf": CnfOpIndex,
+}
 pytestmark = pytest.mark.parametrize("name", sorted(INDEXES))
 
 
 def built(name: str, clauses: list[list[Leaf]]) -> Index:
-    table = ConjunctionTable()
+    table = INDEXES[name].table_type()
     numbers = table.intern(rows_of(clauses))
     assert numbers.tolist() == list(range(len(clauses)))
     index = INDEXES[name](table)
@@ -57,7 +61,7 @@ def test_finds_what_is_true_and_nothing_else(name: str, seed: int) -> None:
 def test_inserting_and_deleting_between_matches(name: str, seed: int) -> None:
     keys, chance = RandomKeys(seed), random.Random(seed)
     clauses = keys.clauses(60)
-    table = ConjunctionTable()
+    table = INDEXES[name].table_type()
     table.intern(rows_of(clauses))
     index = INDEXES[name](table)
     live: set[int] = set()
@@ -87,7 +91,7 @@ def test_the_order_of_insertion_does_not_matter(name: str, seed: int) -> None:
     events = [keys.event(several=False, intervals=False) for _ in range(15)]
     expected = matching(dict(enumerate(clauses)), events)
     for _ in range(3):
-        table = ConjunctionTable()
+        table = INDEXES[name].table_type()
         order = table.intern(rows_of(clauses)).tolist()
         chance.shuffle(order)
         index = INDEXES[name](table)
@@ -117,7 +121,7 @@ def test_deleting_everything_returns_the_memory(name: str) -> None:
     keys = RandomKeys(5)
     clauses = keys.clauses(300)
     events = batch_of([keys.event(several=False, intervals=False) for _ in range(20)])
-    table = ConjunctionTable()
+    table = INDEXES[name].table_type()
     numbers = table.intern(rows_of(clauses))
     index = INDEXES[name](table)
     empty = index.stats()["bytes"]
@@ -190,7 +194,7 @@ def test_more_matches_than_fit_in_a_first_guess(name: str) -> None:
 
 
 def test_nothing_to_do(name: str) -> None:
-    empty = INDEXES[name](ConjunctionTable())
+    empty = INDEXES[name](INDEXES[name].table_type())
     none = EventBatch(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert pairs(empty.match(none, 0)) == set()
     assert pairs(empty.match(batch_of([{}, {0: [(1, 1)]}]), 1)) == set()

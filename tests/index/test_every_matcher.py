@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.index.interface import Capabilities
 from tamis.index.registry import all_indexes
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
@@ -18,7 +19,12 @@ from tamis.workload import PRESETS, generate, preset
 from tests.random_cases import RandomCases
 from tests.workload.satisfaction import event_dicts, plain
 
-pytestmark = pytest.mark.parametrize("name", sorted(all_indexes()))
+VARIANTS: dict[str, dict[str, Any]] = {
+    **{name: {"index": name} for name in all_indexes()},
+    "op-index, cnf": {"index": "op-index", "options": {"cnf": True}},
+}
+"""What every matcher is made with."""
+pytestmark = pytest.mark.parametrize("name", sorted(VARIANTS))
 
 SUBSCRIPTIONS = 100
 
@@ -44,7 +50,7 @@ def matched(matcher: tamis.Matcher, event: dict[str, Any]) -> list[Any] | None:
 @pytest.mark.parametrize("seed", range(4))
 def test_matches_what_the_evaluator_says(name: str, seed: int) -> None:
     cases = RandomCases(seed)
-    matcher = tamis.Matcher(index=name)
+    matcher = tamis.Matcher(**VARIANTS[name])
     expressions = [cases.expression() for _ in range(SUBSCRIPTIONS)]
     taken = {number: each for number, each in enumerate(expressions) if added(matcher, number, each)}
     assert len(taken) >= SUBSCRIPTIONS // 5
@@ -60,13 +66,16 @@ def test_matches_what_the_evaluator_says(name: str, seed: int) -> None:
 
 def all_of(name: str) -> bool:
     """Whether an index can match every event."""
-    capabilities = all_indexes()[name].capabilities
-    return capabilities.several_values and capabilities.interval_values
+    return capabilities(name).several_values and capabilities(name).interval_values
+
+
+def capabilities(name: str) -> Capabilities:
+    return tamis.indexes()[VARIANTS[name]["index"]]
 
 
 def test_while_subscriptions_come_and_go(name: str) -> None:
     cases, chance = RandomCases(50), random.Random(50)
-    matcher = tamis.Matcher(index=name)
+    matcher = tamis.Matcher(**VARIANTS[name])
     live: dict[int, Expression] = {}
     for step in range(120):
         if live and chance.random() < 0.4:
@@ -135,7 +144,7 @@ def text_of(predicate: dict[str, Any]) -> str:
 def test_the_workloads_of_the_papers(name: str, workload: str) -> None:
     subscriptions, batches = work(workload)
     assert any(expected for _, expected in batches)
-    matcher = tamis.Matcher(index=name)
+    matcher = tamis.Matcher(**VARIANTS[name])
     if workload in REFUSED.get(name, ()):
         with pytest.raises(tamis.CapabilityError, match="enumerates the whole numbers"):
             matcher.add_table(subscriptions)
@@ -143,7 +152,7 @@ def test_the_workloads_of_the_papers(name: str, workload: str) -> None:
         return
     matcher.add_table(subscriptions)
     for events, expected in batches:
-        if workload in SEVERAL and not all_indexes()[name].capabilities.several_values:
+        if workload in SEVERAL and not capabilities(name).several_values:
             with pytest.raises(tamis.CapabilityError, match="several"):
                 matcher.match_batch(events)
         else:

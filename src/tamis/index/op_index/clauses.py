@@ -1,131 +1,99 @@
-"""Subscriptions in conjunctive normal form, and their clauses as entries of operator lists.
+"""Conjunctions of disjunctions as clauses of entries of operator lists.
 
     (E BETWEEN 3 AND 9 | D = 5)        becomes        (E >= 3 | D = 5) (E <= 9 | D = 5)
 
 A predicate is clauses of entries, see `entries`, so a disjunction of predicates is a disjunction of conjunctions, which is
-multiplied out: one clause for every choice of a clause of each predicate.
+multiplied out: one clause for every choice of a clause of each predicate. A disjunction that would become too much, or that has
+IS NULL, which has no entries, is left out, and its row must be verified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import product
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.clause_table import FactorRows
 from tamis.encoding.conjunctions import Conjunctions
-from tamis.encoding.kernel import lean_kernel
-from tamis.encoding.leaf import Leaf
-from tamis.encoding.predicates import Predicates, predicates_of
-from tamis.errors import CapabilityError
-from tamis.index.interface import Numbers
+from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.index.op_index.entries import Entries, entries_of
-from tamis.language.expression import And, Constant, Expression
 
 MOST_CLAUSES = 4096
-"""More clauses than this, after distributing, no subscription may have."""
-_TOO_MANY = f"a subscription has more than {MOST_CLAUSES} clauses when it is in conjunctive normal form"
-
-
-class CnfRows(NamedTuple):
-    """Subscriptions: s has clauses `start[s]` to `start[s + 1]`, clause k has predicates `clause[k]` to `clause[k + 1]`."""
-
-    start: npt.NDArray[np.int64]
-    clause: npt.NDArray[np.int64]
-    predicates: Predicates
-
-    @classmethod
-    def of(cls, subscriptions: Sequence[Sequence[Sequence[Leaf]]]) -> CnfRows:
-        """Subscriptions that are lists of clauses, which are lists of predicates."""
-        clauses = [clause for subscription in subscriptions for clause in subscription]
-        return cls(
-            np.append(0, np.cumsum([len(subscription) for subscription in subscriptions], dtype=np.int64)),
-            np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64)),
-            predicates_of(leaf for clause in clauses for leaf in clause),
-        )
-
-    @classmethod
-    def of_trees(cls, trees: Iterable[Expression]) -> CnfRows:
-        """Expressions as `Compiler.trees` gives them, each multiplied out."""
-        return cls.of([_multiplied(tree) for tree in trees])
-
-    @classmethod
-    def of_conjunctions(cls, table: Conjunctions) -> CnfRows:
-        """Conjunctions: every predicate is a clause, IN one of several equalities."""
-        return cls(table.start, np.arange(len(table.predicates.dimension) + 1), table.predicates)
+"""More clauses than this no row gets, ..."""
+MOST_ENTRIES = 1 << 16
+"""... nor a disjunction that is multiplied out more entries."""
 
 
 class Distributed(NamedTuple):
-    """Clauses of entries: those of the i-th subscription are `start[i]` to `start[i + 1]`, grouped by their bits."""
+    """Clauses of entries: those of the i-th row are `start[i]` to `start[i + 1]`, grouped by their bits.
+
+    The row has `bits` clauses; `verified` says that they are not all of it.
+    """
 
     start: npt.NDArray[np.int64]
     bits: npt.NDArray[np.int32]
     verified: npt.NDArray[np.bool_]
-    entry: npt.NDArray[np.int64]
+    operator: npt.NDArray[np.uint8]
+    attribute: npt.NDArray[np.int32]
+    operand: npt.NDArray[np.int64]
     bit: npt.NDArray[np.int32]
-    entries: Entries
 
 
-def distributed(rows: CnfRows, chosen: Numbers) -> Distributed:
-    """The clauses of some subscriptions with every interval distributed over its disjunction."""
-    count = len(rows.predicates.dimension)
-    each = Conjunctions(np.arange(count + 1), rows.predicates)
-    entries = entries_of(each, np.arange(count, dtype=np.int32))
-    start = np.zeros(len(chosen) + 1, np.int64)
-    bits, verified = np.zeros(len(chosen), np.int32), np.zeros(len(chosen), np.bool_)
-    made: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = np.empty(0, np.int64), np.empty(0, np.int32)
-    _distribute(rows.start, rows.clause, chosen, entries, (start, bits, verified), made, False)
-    if (bits > MOST_CLAUSES).any():
-        raise CapabilityError(_TOO_MANY)
-    made = np.empty(int(start[-1]), np.int64), np.empty(int(start[-1]), np.int32)
-    _distribute(rows.start, rows.clause, chosen, entries, (start, bits, verified), made, True)
-    return Distributed(start, bits, verified, *made, entries)
-
-
-def _multiplied(tree: Expression) -> list[list[Leaf]]:
-    """The clauses of a tree of leaves: none if it is TRUE, an empty one if it is FALSE."""
-    if isinstance(tree, Leaf):
-        return [[tree]]
-    if isinstance(tree, Constant):
-        return [] if tree.value else [[]]
-    parts = [_multiplied(operand) for operand in tree.operands]
-    if isinstance(tree, And):
-        return [clause for clauses in parts for clause in clauses]
-    if prod(map(len, parts)) > MOST_CLAUSES:
-        raise CapabilityError(_TOO_MANY)
-    return [list(dict.fromkeys(leaf for clause in chosen for leaf in clause)) for chosen in product(*parts)]
+def distributed(rows: FactorRows) -> Distributed:
+    """The clauses of rows, every interval distributed over its disjunction."""
+    predicates = rows.clauses.predicates
+    count = len(predicates.dimension)
+    entries = entries_of(Conjunctions(np.arange(count + 1), predicates), np.arange(count, dtype=np.int32))
+    start = np.zeros(len(rows.start), np.int64)
+    bits, verified = np.zeros(len(start) - 1, np.int32), np.zeros(len(start) - 1, np.bool_)
+    source, bit = np.empty(0, np.int64), np.empty(0, np.int32)
+    _distribute(rows.start, rows.clauses.start, entries, start, bits, verified, source, bit, False)
+    source, bit = np.empty(int(start[-1]), np.int64), np.empty(int(start[-1]), np.int32)
+    _distribute(rows.start, rows.clauses.start, entries, start, bits, verified, source, bit, True)
+    columns: Entries = entries
+    return Distributed(
+        start, bits, verified, columns.operator[source], columns.attribute[source], columns.operand[source], bit
+    )
 
 
 @lean_kernel
-def _distribute(start: Any, clause: Any, chosen: Any, entries: Any, rows: Any, made: Any, write: bool) -> None:
-    """Count the entries and clauses of every subscription, or write them."""
-    e_start, e_clauses, e_verified, _, _, _, e_clause = entries
-    row_start, row_bits, row_verified = rows
-    sources, bits = made
+def _distribute(
+    rows: Any, clauses: Any, entries: Any, start: Any, bits: Any, verified: Any, source: Any, bit: Any, write: bool
+) -> None:
+    """Count the entries and clauses of every row, or write them: where each entry comes from, and its bit."""
     at = 0
-    for i in range(len(chosen)):
-        row_start[i] = at
-        bit = 0
-        for k in range(start[chosen[i]], start[chosen[i] + 1]):
-            combinations = 1
-            for p in range(clause[k], clause[k + 1]):
-                combinations = min(combinations * (0 if e_verified[p] else max(e_clauses[p], 1)), MOST_CLAUSES + 1)
-            row_verified[i] |= combinations == 0
-            if bit + combinations > MOST_CLAUSES:
-                bit = MOST_CLAUSES + 1
-                break
+    for i in range(len(rows) - 1):
+        start[i] = at
+        used = 0
+        for k in range(rows[i], rows[i + 1]):
+            combinations = _combinations(entries, clauses[k], clauses[k + 1])
+            if combinations == 0 or used + combinations > MOST_CLAUSES:
+                verified[i] = True
+                continue
             for combination in range(combinations):
                 rest = combination
-                for p in range(clause[k], clause[k + 1]):
-                    digit, rest = rest % max(e_clauses[p], 1), rest // max(e_clauses[p], 1)
-                    for e in range(e_start[p], e_start[p + 1]):
-                        if e_clause[e] == digit:
+                for p in range(clauses[k], clauses[k + 1]):
+                    digit, rest = rest % entries.clauses[p], rest // entries.clauses[p]
+                    for e in range(entries.start[p], entries.start[p + 1]):
+                        if entries.clause[e] == digit:
                             if write:
-                                sources[at], bits[at] = e, bit + combination
+                                source[at], bit[at] = e, used + combination
                             at += 1
-            bit += combinations
-        row_bits[i] = bit
-    row_start[len(chosen)] = at
+            used += combinations
+        bits[i] = used
+    start[len(rows) - 1] = at
+
+
+@inlined
+def _combinations(entries: Any, begin: int, end: int) -> int:
+    """How many clauses a disjunction of predicates becomes; 0 if it has no entries for one of them, or too many."""
+    combinations = 1
+    for p in range(begin, end):
+        if entries.verified[p]:
+            return 0
+        combinations = min(combinations * entries.clauses[p], MOST_CLAUSES + 1)
+    made = 0
+    for p in range(begin, end):
+        made += (entries.start[p + 1] - entries.start[p]) * combinations // entries.clauses[p]
+    return 0 if combinations > 1 and made > MOST_ENTRIES else combinations

@@ -1,7 +1,8 @@
 """`op-index`: subscriptions by pivot attribute, their predicates by operator, matched by counting down.
 
 D. Zhang, C.-Y. Chan, K.-L. Tan: An Efficient Publish/Subscribe Index for E-Commerce Databases. PVLDB 7(8), 2014: sections
-4 (structure), 5 (matching); of section 6, CNF is in `cnf`, operators on strings in `operator_lists`.
+4 (structure), 5 (matching); of section 6, CNF is in `cnf`, which the option `cnf` asks for, operators on strings are in
+`operator_lists`.
 
 *Level 1.* Every subscription has one pivot attribute, of its attributes the one that is least frequent in events. An event can
 only match subscriptions whose pivot it has. *Level 2.* The predicates of all subscriptions with pivot A are in lists L(A, op),
@@ -37,11 +38,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import lean_kernel
@@ -50,14 +52,18 @@ from tamis.index.collecting import collect
 from tamis.index.interface import Index, Matches, Numbers
 from tamis.index.op_index.entries import OPERATORS, entries_of
 from tamis.index.op_index.lists import NO_LIST, PredicateLists, shape_of
-from tamis.index.op_index.matching import DEAD, CounterArrays, match_events
+from tamis.index.op_index.matching import DEAD, GONE, CounterArrays, match_events, scratch_for
 from tamis.index.op_index.probes import probes_for
 from tamis.index.op_index.runs import GrowingRuns
 from tamis.index.options import Options, option
 
-_GONE, _REST = -1, -2
+REST = -2
+"""The pivot of a subscription that has none; that of one that is not in the index is GONE."""
 _ABSENT = int(Mode.ABSENT)
 _FEWEST_DEAD = 64
+
+ListEntries = dict[tuple[int, int], list[tuple[int, int, int]]]
+"""By pivot and operator: attribute, operand and pointer of every entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ class OpIndexOptions(Options):
     signatures: bool = option(True)
     pivot: str = option("events", choices=("events", "subscriptions"))
     sort: str = option("once", choices=("once", "always"))
+    cnf: bool = option(False)
 
 
 class OpIndex(Index):
@@ -80,6 +87,17 @@ class OpIndex(Index):
         "Zhang, Chan, Tan: An Efficient Publish/Subscribe Index for E-Commerce Databases. PVLDB 2014, sections 4 to 6"
     )
     options_type = OpIndexOptions
+    _pointer_type: ClassVar[npt.DTypeLike] = np.int32
+    _v_types: ClassVar[tuple[npt.DTypeLike, ...]] = (np.int32, np.int32, np.bool_)
+    """The columns of V: initial value, conjunction, whether it must be verified."""
+
+    @classmethod
+    def variant(cls, options: Options) -> type[Index]:
+        if isinstance(options, OpIndexOptions) and options.cnf:
+            from tamis.index.op_index.cnf import CnfOpIndex  # which is built on this one
+
+            return CnfOpIndex
+        return cls
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -91,10 +109,10 @@ class OpIndex(Index):
         chosen: OpIndexOptions = self.options
         # Without a directory, a list is one segment, which is searched as a whole.
         shape = shape_of(chosen.segments, chosen.signature_bits) if chosen.signatures else shape_of(1, 0)
-        self.lists = PredicateLists(shape, always=chosen.sort == "always")
+        self.lists = PredicateLists(shape, chosen.sort == "always", self._pointer_type)
         self._asked = GrowingArray(np.int64)
         self._v_number = GrowingArray(np.int32)
-        self._v = GrowingRuns(np.int32, np.int32, np.bool_)
+        self._v = GrowingRuns(*self._v_types)
         self._pivot = GrowingArray(np.int32)
         self._place = GrowingArray(np.int32)
         self._rest = GrowingArray(np.int32)
@@ -107,22 +125,23 @@ class OpIndex(Index):
         """Algorithm 1, for all of them at once."""
         if len(conjunctions) == 0:
             return
-        table = self.table.view()
-        ends = table.start[conjunctions + 1]
-        ends = ends[ends > table.start[conjunctions]]
+        table, rows = self._predicates(conjunctions)
+        ends = table.start[rows + 1]
+        ends = ends[ends > table.start[rows]]
         # The predicates of a conjunction are in the order of their dimensions.
         dimensions = int(table.predicates.dimension[ends - 1].max(initial=-1)) + 1
         _lengthen(self._asked, dimensions, 0)
         _lengthen(self._v_number, dimensions, NO_LIST)
-        _lengthen(self._pivot, len(self.table), _GONE)
+        _lengthen(self._pivot, len(self.table), GONE)
         _lengthen(self._place, len(self.table), 0)
-        _count_attributes(table, conjunctions, self._asked.view(), 1)
-        pivot = np.empty(len(conjunctions), np.int32)
-        _choose_pivots(table, conjunctions, self._frequencies(dimensions), pivot)
-        self._pivot.view()[conjunctions] = pivot
-        self._rest.extend(conjunctions[pivot == _REST])
-        self._enter(conjunctions[pivot != _REST], pivot[pivot != _REST])
+        _count_attributes(table, rows, self._asked.view(), 1)
+        self._enter(conjunctions, self._frequencies(dimensions))
+        self._rest.extend(conjunctions[self._pivot.view()[conjunctions] == REST])
         self._count += len(conjunctions)
+
+    def _predicates(self, conjunctions: Numbers) -> tuple[Conjunctions, Numbers]:
+        """A table that has the predicates of conjunctions in the order of their dimensions, and in which rows."""
+        return self.table.view(), conjunctions
 
     def _frequencies(self, dimensions: int) -> npt.NDArray[np.int64]:
         """How frequent attributes are: in events, if there were any and they are to be asked, else in subscriptions."""
@@ -131,17 +150,18 @@ class OpIndex(Index):
         _lengthen(self._seen, dimensions, 0)
         return self._seen.view()
 
-    def _enter(self, rows: Numbers, pivot: npt.NDArray[np.int32]) -> None:
-        """Append counters for rows that have a pivot, and insert their predicates."""
-        entries = entries_of(self.table.view(), rows)
-        pivots, added = np.unique(pivot, return_counts=True)
-        numbers = self._v_number.view()
-        fresh = pivots[numbers[pivots] == NO_LIST]
-        numbers[fresh] = np.arange(len(fresh)) + self._v.add(len(fresh))
-        self._v.reserve(numbers[pivots].astype(np.int64), added)
+    def _enter(self, conjunctions: Numbers, frequency: npt.NDArray[np.int64]) -> None:
+        """Choose pivots, append counters for those that have one, and put their predicates into its lists."""
+        table = self.table.view()
+        pivot = np.empty(len(conjunctions), np.int32)
+        _choose_pivots(table, conjunctions, frequency, pivot)
+        self._pivot.view()[conjunctions] = pivot
+        rows, pivot = conjunctions[pivot != REST], pivot[pivot != REST]
+        entries = entries_of(table, rows)
+        self._make_room(pivot, np.ones(len(pivot), np.int64))
         _append(
             (rows, pivot, entries.clauses, entries.verified),
-            (numbers, self._v.begin, self._v.size, *self._v.columns),
+            (self._v_number.view(), self._v.begin, self._v.size, *self._v.columns),
             self._place.view(),
         )
         counts = np.diff(entries.start)
@@ -153,26 +173,44 @@ class OpIndex(Index):
             np.repeat(self._place.view()[rows], counts),
         )
 
+    def _make_room(self, pivots: npt.NDArray[np.int32], added: npt.NDArray[np.int64]) -> None:
+        """Make room in V: so much more in that of each pivot, which may occur more than once."""
+        distinct, which = np.unique(pivots, return_inverse=True)
+        numbers = self._v_number.view()
+        fresh = distinct[numbers[distinct] == NO_LIST]
+        numbers[fresh] = np.arange(len(fresh)) + self._v.add(len(fresh))
+        needed = np.bincount(which, weights=added, minlength=len(distinct)).astype(np.int64)
+        self._v.reserve(numbers[distinct].astype(np.int64), needed)
+
     def delete(self, conjunctions: Numbers) -> None:
         pivot = self._pivot.view()
-        resting = conjunctions[pivot[conjunctions] == _REST]
+        resting = conjunctions[pivot[conjunctions] == REST]
         if len(resting):
             kept = np.setdiff1d(self._rest.view(), resting)
             self._rest = GrowingArray(np.int32)
             self._rest.extend(kept)
         counted = conjunctions[pivot[conjunctions] >= 0]
-        places = self._v.begin[self._v_number.view()[pivot[counted]]] + self._place.view()[counted]
-        self._v.columns[0][places], self._v.columns[1][places] = DEAD, _GONE
-        _count_attributes(self.table.view(), conjunctions, self._asked.view(), -1)
-        pivot[conjunctions] = _GONE
+        self._kill(counted)
+        table, rows = self._predicates(conjunctions)
+        _count_attributes(table, rows, self._asked.view(), -1)
+        pivot[conjunctions] = GONE
         self._count -= len(conjunctions)
         self._dead += len(counted)
         if self._count == 0:
             self._clear()
         elif self._dead > max(self._count, _FEWEST_DEAD):
-            alive = np.flatnonzero(pivot != _GONE).astype(np.int32)
+            alive = self._alive()
             self._clear()
             self.insert(alive)
+
+    def _kill(self, rows: Numbers) -> None:
+        """Make the counters of conjunctions such that they never end at zero."""
+        places = self._v.begin[self._v_number.view()[self._pivot.view()[rows]]] + self._place.view()[rows]
+        self._v.columns[0][places], self._v.columns[1][places] = DEAD, GONE
+
+    def _alive(self) -> Numbers:
+        """The conjunctions that are in the index."""
+        return np.flatnonzero(self._pivot.view() != GONE).astype(np.int32)
 
     def observe(self, batch: EventBatch, dimensions: int) -> None:
         _lengthen(self._seen, dimensions, 0)
@@ -182,34 +220,36 @@ class OpIndex(Index):
     # -- matching
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        longest = int(self._v.size.max(initial=0))
-        left, zeros = np.empty((2, longest), np.int32)
-        first, count = np.zeros((2, dimensions), np.int64)
+        counters = CounterArrays(self._v_number.view(), self._v.begin, self._v.size, *self._v.columns[:3])
         work = partial(
             match_events,
             self.lists.view(),
-            self._counters(),
-            self.table.view(),
+            counters,
+            self._bitmaps(),
+            self._rows(),
             self._rest.view(),
             batch,
             self.lists.shape,
             probes_for(int(np.diff(batch.start).max(initial=0))),
-            (left, zeros, first, count),
+            scratch_for(int(self._v.size.max(initial=0)), counters.initial.dtype, dimensions),
         )
         return collect(batch, work)
 
-    def _counters(self) -> CounterArrays:
-        initial, conjunction, verified = self._v.columns
-        return CounterArrays(self._v_number.view(), self._v.begin, self._v.size, initial, conjunction, verified)
+    def _bitmaps(self) -> Any:
+        """What kernels must know of bitmaps; None if there are only counters."""
+        return None
+
+    def _rows(self) -> Conjunctions:
+        """The predicates of conjunctions, or of the clauses of which they are made."""
+        return self.table.view()
 
     # -- telling
 
     def stats(self) -> dict[str, Any]:
         self.lists.settle()
-        columns = (self._seen, self._asked, self._v_number, self._v, self._pivot, self._place, self._rest)
         return {
             "conjunctions": self._count,
-            "bytes": self.lists.nbytes + sum(column.nbytes for column in columns),
+            "bytes": self.lists.nbytes + sum(column.nbytes for column in self._columns()),
             "pivots": len(self._v),
             "lists": len(self.lists),
             "segments": self.lists.segments,
@@ -218,46 +258,56 @@ class OpIndex(Index):
             "dead": self._dead,
         }
 
+    def _columns(self) -> list[GrowingArray | GrowingRuns]:
+        """All that holds memory, besides the lists."""
+        return [self._seen, self._asked, self._v_number, self._v, self._pivot, self._place, self._rest]
+
     def counters(self, pivot: int) -> dict[int, int]:
         """V of a pivot: the conjunctions that are alive and their sizes, in the order of their places."""
+        rows, sizes = self._v_part(pivot, 1).tolist(), self._v_part(pivot, 0).tolist()
+        return {row: size for row, size in zip(rows, sizes, strict=True) if row != GONE}
+
+    def _v_part(self, pivot: int, column: int) -> npt.NDArray[Any]:
+        """A column of V of a pivot, which is empty if it has none."""
         number = int(self._v_number.view()[pivot]) if pivot < len(self._v_number) else NO_LIST
-        if number == NO_LIST:
-            return {}
-        rows, sizes = self._v.part(number, 1).tolist(), self._v.part(number, 0).tolist()
-        return {row: size for row, size in zip(rows, sizes, strict=True) if row != _GONE}
+        return self._v.columns[column][:0] if number == NO_LIST else self._v.part(number, column)
 
     def check(self) -> None:
         self.lists.check()
         self._v.check()
-        pivot = self._pivot.view()
-        rest = self._rest.view()
-        assert np.unique(rest).tolist() == np.flatnonzero(pivot == _REST).tolist()
+        rest, alive = self._rest.view(), self._alive()
+        assert np.unique(rest).tolist() == np.flatnonzero(self._pivot.view() == REST).tolist()
         assert len(np.unique(rest)) == len(rest)
-        assert np.count_nonzero(pivot != _GONE) == self._count
-        alive = np.flatnonzero(pivot >= 0).astype(np.int32)
-        assert self._dead == int(self._v.size.sum()) - len(alive)
-        entries = entries_of(self.table.view(), alive)
-        expected: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-        for i, row in enumerate(alive.tolist()):
-            number, place = self._v_number.view()[pivot[row]], int(self._place.view()[row])
-            assert [self._v.part(number, column)[place] for column in range(3)] == [
-                entries.clauses[i],
-                row,
-                entries.verified[i],
-            ]
-            for e in range(entries.start[i], entries.start[i + 1]):
-                key = int(pivot[row]), int(entries.operator[e])
-                entry = int(entries.attribute[e]), int(entries.operand[e]), place
-                expected.setdefault(key, []).append(entry)
+        assert len(alive) == self._count
+        table, rows = self._predicates(alive)
         asked = np.zeros_like(self._asked.view())
-        _count_attributes(self.table.view(), np.flatnonzero(pivot != _GONE).astype(np.int32), asked, 1)
+        _count_attributes(table, rows, asked, 1)
         assert (asked == self._asked.view()).all()
-        for dimension, number in enumerate(self._v_number.view().tolist()):
-            dead = set() if number == NO_LIST else set(np.flatnonzero(self._v.part(number, 1) == _GONE).tolist())
+        expected = self._check_v(alive[self._pivot.view()[alive] >= 0])
+        for pivot in range(len(self._v_number)):
+            dead = set(np.flatnonzero(self._v_part(pivot, 1) == GONE).tolist())
             for operator in range(OPERATORS):
-                found = [each for segment in self.lists.content(dimension, operator) for each in segment]
-                living = [each for each in found if each[2] not in dead]
-                assert sorted(living) == sorted(expected.get((dimension, operator), []))
+                found = [each for segment in self.lists.content(pivot, operator) for each in segment]
+                living = [each for each in found if self._in_v(each[2]) not in dead]
+                assert sorted(living) == sorted(expected.get((pivot, operator), []))
+
+    def _in_v(self, pointer: int) -> int:
+        """Where in V an entry points."""
+        return pointer
+
+    def _check_v(self, rows: Numbers) -> ListEntries:
+        """Check V against the rows that have a pivot; returns what the lists must hold of them."""
+        assert self._dead == int(self._v.size.sum()) - len(rows)
+        entries = entries_of(self.table.view(), rows)
+        expected: ListEntries = {}
+        for i, row in enumerate(rows.tolist()):
+            pivot, place = int(self._pivot.view()[row]), int(self._place.view()[row])
+            held = [self._v_part(pivot, column)[place] for column in range(3)]
+            assert held == [entries.clauses[i], row, entries.verified[i]]
+            for e in range(entries.start[i], entries.start[i + 1]):
+                entry = int(entries.attribute[e]), int(entries.operand[e]), place
+                expected.setdefault((pivot, int(entries.operator[e])), []).append(entry)
+        return expected
 
 
 def _lengthen(column: GrowingArray, length: int, fill: int) -> None:
@@ -292,10 +342,10 @@ def _choose_pivots(table: Any, rows: Any, frequency: Any, pivot: Any) -> None:
     """The attribute of each subscription that is least frequent; of several the first."""
     start, predicates = table
     for i in range(len(rows)):
-        pivot[i] = _REST
+        pivot[i] = REST
         for p in range(start[rows[i]], start[rows[i] + 1]):
             d = predicates.dimension[p]
-            if predicates.mode[p] != _ABSENT and (pivot[i] == _REST or frequency[d] < frequency[pivot[i]]):
+            if predicates.mode[p] != _ABSENT and (pivot[i] == REST or frequency[d] < frequency[pivot[i]]):
                 pivot[i] = d
 
 

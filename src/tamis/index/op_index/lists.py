@@ -51,7 +51,7 @@ class ListArrays(NamedTuple):
     begin: npt.NDArray[np.int64]
     attribute: npt.NDArray[np.int32]
     operand: npt.NDArray[np.int64]
-    pointer: npt.NDArray[np.int32]
+    pointer: npt.NDArray[Any]
     directory: npt.NDArray[np.int32]
     signature: npt.NDArray[np.uint64]
 
@@ -59,12 +59,13 @@ class ListArrays(NamedTuple):
 class PredicateLists:
     """All lists of an index."""
 
-    def __init__(self, shape: Shape, always: bool = False) -> None:
+    def __init__(self, shape: Shape, always: bool = False, pointer_type: npt.DTypeLike = np.int32) -> None:
         self.shape = shape
         self._always = always
+        self._pointer_type = pointer_type
         self._number = GrowingArray(np.int32)
         self._operator = GrowingArray(np.uint8)
-        self._runs = GrowingRuns(np.int32, np.int64, np.int32)
+        self._runs = GrowingRuns(np.int32, np.int64, pointer_type)
         self._directory = GrowingArray(np.int32)
         self._signature = GrowingArray(np.uint64)
         self._signature.grow(
@@ -73,7 +74,7 @@ class PredicateLists:
         self._forget_pending()
 
     def _forget_pending(self) -> None:
-        self._pending = [GrowingArray(dtype) for dtype in (np.int32, np.int32, np.int64, np.int32)]
+        self._pending = [GrowingArray(dtype) for dtype in (np.int32, np.int32, np.int64, self._pointer_type)]
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -113,7 +114,7 @@ class PredicateLists:
         operator: npt.NDArray[np.uint8],
         attribute: npt.NDArray[np.int32],
         operand: npt.NDArray[np.int64],
-        pointer: npt.NDArray[np.int32],
+        pointer: npt.NDArray[Any],
     ) -> None:
         """Insert predicates of subscriptions with these pivots, and the places of their counters."""
         if len(pivot) == 0:

@@ -1,4 +1,9 @@
-"""Matching by counting down (Algorithm 2)."""
+"""Matching by counting down (Algorithm 2), and by clearing bits (section 6.1).
+
+Both go through the same lists in the same way. What is kept for a subscription is a counter, or a bitmap if there are
+`BitmapArrays`; where they are None, Numba leaves out what is for bitmaps. What is for counters must compile with bitmaps too,
+though it never runs: `table` is that of the conjunctions, or of the clauses of which `BitmapArrays` say what they belong to.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import count_holding, load, unload
-from tamis.encoding.kernel import lean_kernel, merged
-from tamis.encoding.numbers import UP
+from tamis.encoding.events import count_holding, holds, load, unload
+from tamis.encoding.kernel import inlined, lean_kernel, merged
+from tamis.encoding.numbers import U64, UP
 from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
 from tamis.index.op_index.entries import NE
 from tamis.index.op_index.lists import NO_LIST
@@ -17,56 +22,58 @@ from tamis.index.op_index.probes import ask, lower, operands_between, prepare, s
 
 DEAD = 1 << 30
 """The size of a subscription that was deleted: no event has so many values."""
+GONE = -1
+"""The conjunction of a counter or bitmap whose subscription was deleted."""
+NOTHING = -1
 
 
 class CounterArrays(NamedTuple):
-    """V as kernels read it; `number` is by pivot."""
+    """V as kernels read it; `number` is by pivot. `initial` are counters, or words of bitmaps."""
 
     number: npt.NDArray[np.int32]
     begin: npt.NDArray[np.int64]
     size: npt.NDArray[np.int64]
-    initial: npt.NDArray[np.int32]
+    initial: npt.NDArray[Any]
     conjunction: npt.NDArray[np.int32]
     verified: npt.NDArray[np.bool_]
 
 
-@merged
-def _scan(
-    operator: int,
-    v: int,
-    d: int,
-    lo: int,
-    hi: int,
-    least: Any,
-    most: Any,
-    first: int,
-    last: int,
-    attributes: Any,
-    operands: Any,
-    pointers: Any,
-    left: Any,
-    zeros: Any,
-    zero: int,
-) -> tuple[int, int]:
-    """Lower the counters of the entries of a segment that are true of a value; how many are zero now, and were looked at."""
-    low, high = operands_between(operator, lo, hi, least[v], most[v])
-    first = lower(attributes, operands, first, last, d, low)
-    i = first
-    while i < last and attributes[UP(i)] == d and operands[UP(i)] <= high:
-        if operator != NE or not lo <= operands[UP(i)] <= hi:
-            counter = pointers[UP(i)]
-            left[UP(counter)] -= 1
-            if left[UP(counter)] == 0:
-                zeros[UP(zero)] = counter
-                zero += 1
-        i += 1
-    return zero, i - first
+class BitmapArrays(NamedTuple):
+    """What bitmaps need besides.
+
+    The subscription of a word in V has `words` words there from `first` on. The pivots of a conjunction are in `pivots`, from
+    `place` on; conjunction c is the clauses ``clause[start[c]]`` to ``clause[start[c + 1] - 1]``.
+    """
+
+    first: npt.NDArray[np.int32]
+    words: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int32]
+    pivots: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    clause: npt.NDArray[np.int32]
+
+
+class Scratch(NamedTuple):
+    """What matching writes: of a pivot, V and which of it are zero; of an event, where its values lie and the work it was."""
+
+    left: npt.NDArray[Any]
+    zeros: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int64]
+    held: npt.NDArray[np.int64]
+    tally: npt.NDArray[np.int64]
+
+
+def scratch_for(longest: int, dtype: npt.DTypeLike, dimensions: int) -> Scratch:
+    """Room for so many counters of a pivot."""
+    first, held = np.zeros((2, dimensions), np.int64)
+    return Scratch(np.empty(longest, dtype), np.empty(longest, np.int32), first, held, np.zeros(3, np.int64))
 
 
 @lean_kernel
 def match_events(
     lists: Any,
     counters: Any,
+    bitmaps: Any,
     table: Any,
     rest: Any,
     batch: Any,
@@ -79,75 +86,206 @@ def match_events(
     work: Any,
 ) -> int:
     """Algorithm 2, for every event from one on."""
-    l_number, l_begin, attributes, operands, pointers, directory, signature = lists
-    v_number, v_begin, v_size, initial, conjunction, verified = counters
-    row_start, predicates = table
-    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
     start, dimension, lo, hi = batch
     segments, bits, words = shape
-    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits = probes
-    left, zeros, first, count = scratch
+    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, _ = probes
     filled = 0
     for e in range(event, len(start) - 1):
         before = filled
-        candidates, tested, nodes = len(rest), 0, 0
         begin, end = start[e], start[e + 1]
-        load(start, dimension, e, first, count)
+        load(start, dimension, e, scratch.first, scratch.held)
         plain = prepare(
             begin, end, dimension, lo, hi, segments, bits, words, leads, least, most, segment, equal_word, equal_mask,
             attribute_word, attribute_mask,
         )  # fmt: skip
+        scratch.tally[:] = 0
+        scratch.tally[CANDIDATES] = len(rest)
         for c in rest:
-            size = row_start[c + 1] - row_start[c]
-            held = count_holding(
-                row_start[c], row_start[c + 1], p_dimension, p_mode, p_start, p_lo, p_hi, lo, hi, first, count
-            )
-            tested += min(held + 1, size)
-            if held == size:
-                if filled < len(out):
-                    out[filled] = c
-                filled += 1
+            if _is_true(c, table, bitmaps, batch, scratch):
+                filled = _write(out, filled, c)
         for a in range(begin, end):
             pivot = dimension[a]
-            if not leads[a - begin] or pivot >= len(v_number) or v_number[pivot] == NO_LIST:
-                continue
-            base, size = v_begin[v_number[pivot]], v_size[v_number[pivot]]
-            for i in range(size):
-                left[i] = initial[base + i]
-            zero = 0
-            asked = ask(
-                pivot, end - begin, l_number, signature, segments * words, leads, equal_word, equal_mask,
-                attribute_word, attribute_mask, hits,
-            )  # fmt: skip
-            for h in range(asked):
-                v, operator, from_, to = segment_of(hits[h], pivot, l_number, l_begin, directory, segments, segment)
-                if from_ < to:
-                    nodes += 1
-                    zero, looked = _scan(
-                        operator, v, dimension[begin + v], lo[begin + v], hi[begin + v], least, most, from_, to,
-                        attributes, operands, pointers, left, zeros, zero,
-                    )  # fmt: skip
-                    tested += looked
-            for i in range(size):
-                candidates += left[i] != initial[base + i] and initial[base + i] < DEAD
-            for i in range(zero):
-                c = conjunction[base + zeros[i]]
-                if not plain or verified[base + zeros[i]]:
-                    size_of = row_start[c + 1] - row_start[c]
-                    held = count_holding(
-                        row_start[c], row_start[c + 1], p_dimension, p_mode, p_start, p_lo, p_hi, lo, hi, first, count
-                    )
-                    tested += min(held + 1, size_of)
-                    if held < size_of:
-                        continue
-                if filled < len(out):
-                    out[filled] = c
-                filled += 1
-        unload(start, dimension, e, count)
+            if leads[a - begin] and pivot < len(counters.number) and counters.number[pivot] != NO_LIST:
+                zero = _count_down(pivot, begin, end, lists, counters, bitmaps, batch, shape, probes, scratch)
+                base = counters.begin[counters.number[pivot]]
+                for i in range(zero):
+                    c = _ended(scratch.zeros[i], base, pivot, counters, bitmaps, scratch)
+                    if c != NOTHING and (
+                        (plain and not counters.verified[base + scratch.zeros[i]])
+                        or _is_true(c, table, bitmaps, batch, scratch)
+                    ):
+                        filled = _write(out, filled, c)
+        unload(start, dimension, e, scratch.held)
         if filled > len(out):
             return e
         counts[e] = filled - before
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += tested
-        work[NODES] += nodes
+        for i in range(len(work)):
+            work[i] += scratch.tally[i]
     return len(start) - 1
+
+
+@inlined
+def _write(out: Any, filled: int, c: int) -> int:
+    """Write a conjunction if there is room, and count it in any case."""
+    if filled < len(out):
+        out[filled] = c
+    return filled + 1
+
+
+@merged
+def _count_down(
+    pivot: int,
+    begin: int,
+    end: int,
+    lists: Any,
+    counters: Any,
+    bitmaps: Any,
+    batch: Any,
+    shape: Any,
+    probes: Any,
+    scratch: Any,
+) -> int:
+    """Go through the lists of a pivot; how many counters or words are zero then."""
+    l_number, l_begin, attributes, operands, pointers, directory, signature = lists
+    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits = probes
+    _, dimension, lo, hi = batch
+    left, zeros, _, _, tally = scratch
+    base, size = counters.begin[counters.number[pivot]], counters.size[counters.number[pivot]]
+    for i in range(size):
+        left[i] = counters.initial[base + i]
+    zero, tested, nodes = 0, 0, 0
+    asked = ask(
+        pivot, end - begin, l_number, signature, shape.segments * shape.words, leads, equal_word, equal_mask,
+        attribute_word, attribute_mask, hits,
+    )  # fmt: skip
+    for h in range(asked):
+        v, operator, from_, to = segment_of(hits[h], pivot, l_number, l_begin, directory, shape.segments, segment)
+        if from_ < to:
+            nodes += 1
+            low, high = operands_between(operator, lo[begin + v], hi[begin + v], least[v], most[v])
+            zero, looked = _scan(
+                operator, dimension[begin + v], lo[begin + v], hi[begin + v], low, high, from_, to,
+                attributes, operands, pointers, left, zeros, zero, bitmaps,
+            )  # fmt: skip
+            tested += looked
+    tally[PREDICATES] += tested
+    tally[NODES] += nodes
+    tally[CANDIDATES] += _lowered(base, size, pivot, counters, bitmaps, scratch)
+    return zero
+
+
+@merged
+def _scan(
+    operator: int,
+    d: int,
+    lo: int,
+    hi: int,
+    low: int,
+    high: int,
+    first: int,
+    last: int,
+    attributes: Any,
+    operands: Any,
+    pointers: Any,
+    left: Any,
+    zeros: Any,
+    zero: int,
+    bitmaps: Any,
+) -> tuple[int, int]:
+    """Count down the entries of a segment that are true of a value; how many are zero now, and were looked at."""
+    first = lower(attributes, operands, first, last, d, low)
+    i = first
+    while i < last and attributes[UP(i)] == d and operands[UP(i)] <= high:
+        if operator != NE or not lo <= operands[UP(i)] <= hi:
+            zero = _lower_one(pointers[UP(i)], left, zeros, zero, bitmaps)
+        i += 1
+    return zero, i - first
+
+
+@inlined
+def _lower_one(pointer: int, left: Any, zeros: Any, zero: int, bitmaps: Any) -> int:
+    """Lower a counter, or clear the bit of a clause in its word; how many have become zero then."""
+    if bitmaps is None:
+        left[UP(pointer)] -= 1
+        if left[UP(pointer)] == 0:
+            zeros[UP(zero)] = pointer
+            zero += 1
+        return zero
+    word, mask = pointer >> 6, U64(1) << U64(pointer & 63)
+    if left[UP(word)] & mask:
+        left[UP(word)] &= ~mask
+        if left[UP(word)] == 0:
+            zeros[UP(zero)] = word
+            zero += 1
+    return zero
+
+
+@inlined
+def _lowered(base: int, size: int, pivot: int, counters: Any, bitmaps: Any, scratch: Any) -> int:
+    """How many subscriptions of a pivot were touched, and under no other pivot that the event has."""
+    initial, left, touched = counters.initial, scratch.left, 0
+    if bitmaps is None:
+        for i in range(size):
+            touched += left[i] != initial[base + i] and initial[base + i] < DEAD
+        return touched
+    i = 0
+    while i < size:
+        some = False
+        for word in range(i, i + bitmaps.words[base + i]):
+            some |= left[word] != initial[base + word]
+        c = counters.conjunction[base + i]
+        touched += some and c != GONE and _is_first(c, pivot, bitmaps, scratch.held)
+        i += bitmaps.words[base + i]
+    return touched
+
+
+@inlined
+def _ended(place: int, base: int, pivot: int, counters: Any, bitmaps: Any, scratch: Any) -> int:
+    """The conjunction of a counter or a word that is zero; NOTHING if it is gone or not done, or found elsewhere."""
+    c: int = counters.conjunction[base + place]
+    if bitmaps is None:
+        return c
+    done = c != GONE and bitmaps.first[base + place] == place  # Of several words, the first speaks for all.
+    for word in range(place, place + bitmaps.words[base + place]):
+        done = done and scratch.left[word] == 0
+    return c if done and _is_first(c, pivot, bitmaps, scratch.held) else NOTHING
+
+
+@inlined
+def _is_first(c: int, pivot: int, bitmaps: Any, held: Any) -> bool:
+    """Whether this is the first of a conjunction's pivots that the event has: under the others it is found as well."""
+    at = bitmaps.place[c]
+    while held[bitmaps.pivots[at]] == 0:
+        at += 1
+    first: bool = bitmaps.pivots[at] == pivot
+    return first
+
+
+@inlined
+def _is_true(c: int, table: Any, bitmaps: Any, batch: Any, scratch: Any) -> bool:
+    """Whether a conjunction is true of the event that was laid out by `load`."""
+    if bitmaps is None:
+        start, (dimension, mode, begin, lo, hi) = table
+        size = start[c + 1] - start[c]
+        held = count_holding(
+            start[c], start[c + 1], dimension, mode, begin, lo, hi, batch.lo, batch.hi, scratch.first, scratch.held
+        )
+        scratch.tally[PREDICATES] += min(held + 1, size)
+        true: bool = held == size
+        return true
+    for k in range(bitmaps.start[c], bitmaps.start[c + 1]):  # noqa: SIM110 - a kernel
+        if not _has_true(bitmaps.clause[k], table, batch, scratch):
+            return False
+    return True
+
+
+@inlined
+def _has_true(clause: int, clauses: Any, batch: Any, scratch: Any) -> bool:
+    """Whether some predicate of a disjunction is true."""
+    start, (dimension, mode, begin, lo, hi) = clauses
+    for p in range(start[clause], start[clause + 1]):
+        scratch.tally[PREDICATES] += 1
+        d = dimension[p]
+        if holds(mode[p], lo, hi, begin[p], begin[p + 1], batch.lo, batch.hi, scratch.first[d], scratch.held[d]):
+            return True
+    return False
