@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 import random
 import re
 from collections.abc import Hashable, Iterable
+from datetime import date, datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tamis
+from tamis.index.op_index.named_index import NamedOpIndex, Predicate
 from tamis.index.op_index.operator_lists import (
     OPERATOR_LISTS,
     CountingList,
-    NamedOpIndex,
     NewItem,
     OperatorList,
-    Predicate,
     PrefixList,
 )
 from tamis.index.op_index.trie import DELIMITER, NOWHERE, Trie
+from tamis.language import expression
+from tamis.language.evaluate import matches as is_true
+from tamis.language.operators import Operator
 
 
 def test_a_trie_finds_all_prefixes() -> None:
@@ -102,6 +109,9 @@ def test_an_index_of_all_operators(seed: int) -> None:
     for number in range(0, 120, 7):
         index.delete(number)
         del subscriptions[number]
+    index.check()
+    index = pickle.loads(pickle.dumps(index))
+    index.check()
     assert len(index) == len(subscriptions)
     for _ in range(40):
         event = {name: text() for name in chance.sample("uvwxyz", 4)}
@@ -148,6 +158,9 @@ class NearList:
     def __init__(self) -> None:
         self.items: dict[tuple[str, int], list[NewItem]] = {}
 
+    def read(self, operand: Any) -> Any:
+        return int(operand)
+
     def insert(self, item: NewItem) -> None:
         self.items.setdefault((item.attribute, item.operand), []).append(item)
 
@@ -185,3 +198,154 @@ def test_operators_can_be_plugged_in() -> None:
     )
     assert sorted(index.match({"size": 41, "name": "abc"}), key=str) == ["S", "T", "U"]
     assert sorted(index.match({"size": 39, "name": "ab"}), key=str) == ["T"]
+
+
+# -- deleting
+
+
+def many(count: int) -> dict[Hashable, list[Predicate]]:
+    operators = sorted(OPERATOR_LISTS)
+    return {
+        number: [Predicate(f"a{number % 7}", operators[number % 8], f"v{number}"), Predicate("b", "!=", number)]
+        for number in range(count)
+    }
+
+
+def test_deleting_returns_the_memory() -> None:
+    index = NamedOpIndex()
+    empty = index.stats()
+    for _ in range(2):
+        index.insert_many({**many(300), "all": []})
+        full = index.stats()
+        assert {name: full[name] for name in ("subscriptions", "entries", "always", "dead")} == {
+            "subscriptions": 301,
+            "entries": 600,
+            "always": 1,
+            "dead": 0,
+        }
+        index.match({"a1": "v1", "b": 1})
+        for number in range(290):
+            index.delete(number)
+            if number % 50 == 0:
+                index.check()
+        index.check()
+        few = index.stats()
+        assert few["dead"] <= 64
+        assert few["entries"] <= 2 * (10 + 64)
+        assert few["bytes"] < full["bytes"] / 2
+        assert set(index.match({"a4": "v298", "a5": "v299", "b": 7})) >= {"all"}
+        for sid in [*range(290, 300), "all"]:
+            index.delete(sid)
+        index.check()
+        assert index.stats() == empty
+        assert index.match({"a1": "v1", "b": 1}) == []
+
+
+def test_frequencies_follow_deletions() -> None:
+    index = NamedOpIndex()
+    index.insert_many({number: [Predicate("a", "=", 1), Predicate("b", "=", 1)] for number in range(3)})
+    index.insert_many({"S": [Predicate("a", "=", 1)]})
+    assert index.frequency == {"a": 4, "b": 3}
+    for number in range(3):
+        index.delete(number)
+    assert index.frequency == {"a": 1}
+
+
+def test_replacing() -> None:
+    index = NamedOpIndex()
+    index.replace("S", [Predicate("a", "=", 1)])
+    index.replace("S", [Predicate("a", "prefix", "x")])
+    index.check()
+    assert index.match({"a": 1}) == []
+    assert index.match({"a": "xy"}) == ["S"]
+    with pytest.raises(tamis.ExpressionError):
+        index.replace("S", [Predicate("a", "=", None)])
+    assert index.match({"a": "xy"}) == ["S"]
+
+
+# -- what is refused
+
+
+def refused(predicate: Predicate) -> str:
+    """What is said of a predicate that is wrong; nothing stays behind of those that come with it."""
+    index = NamedOpIndex()
+    with pytest.raises(tamis.ExpressionError) as told:
+        index.insert_many({"good": [Predicate("a", "=", 1)], "bad": [predicate]})
+    assert len(index) == 0
+    index.check()
+    assert str(told.value).startswith("subscription 'bad': ")
+    return str(told.value)
+
+
+def test_unknown_operators_are_refused() -> None:
+    assert "no operator 'prefixes'; did you mean 'prefix'?" in refused(Predicate("a", "prefixes", "x"))
+    assert "there are: !=, <=, =, >=, contains, prefix, regex, suffix" in refused(Predicate("a", "~", "x"))
+
+
+@pytest.mark.parametrize("operator", sorted(OPERATOR_LISTS))
+@pytest.mark.parametrize("operand", [None, math.nan, math.inf, 2**64, "\ud800", [1], b"x"])
+def test_operands_outside_the_language_are_refused(operator: str, operand: Any) -> None:
+    refused(Predicate("a", operator, operand))
+
+
+def test_operands_of_the_wrong_kind_are_refused() -> None:
+    assert "takes a string, not 5" in refused(Predicate("a", "suffix", 5))
+    assert "booleans have no order" in refused(Predicate("a", "<=", True))
+    assert "cannot read the pattern" in refused(Predicate("a", "regex", "("))
+    assert "an attribute is a string, not 3" in refused(Predicate(3, "=", 1))  # type: ignore[arg-type]
+
+
+def test_ids_that_are_there_or_are_not() -> None:
+    index = NamedOpIndex()
+    index.insert_many({"S": [Predicate("a", "=", 1)]})
+    with pytest.raises(tamis.DuplicateIdError, match="'S' is there already"):
+        index.insert_many({"T": [], "S": [Predicate("a", "=", 2)]})
+    assert "T" not in index
+    with pytest.raises(tamis.UnknownIdError, match="no subscription 'T'"):
+        index.delete("T")
+    index.check()
+    assert index.match({"a": 1}) == ["S"]
+
+
+# -- what events may have
+
+
+def test_missing_values_satisfy_nothing() -> None:
+    index = NamedOpIndex()
+    index.insert_many({operator: [Predicate("a", operator, "5")] for operator in OPERATOR_LISTS})
+    index.insert_many({f"{operator} 5": [Predicate("a", operator, 5)] for operator in ("=", "<=", ">=", "!=")})
+    for missing in (None, math.nan, np.float64("nan"), np.datetime64("NaT")):
+        assert index.match({"a": missing}) == []
+    assert index.match({}) == []
+
+
+LANGUAGE = {"=": Operator.EQ, "<=": Operator.LE, ">=": Operator.GE, "!=": Operator.NE}
+
+
+def test_values_meet_operands_of_their_own_kind() -> None:
+    operands: list[Any] = [1, 1.5, True, "1", date(2026, 1, 1), datetime(2026, 1, 1, 12)]
+    asked = {
+        (operator, repr(operand)): Predicate("a", operator, operand)
+        for operator in LANGUAGE
+        for operand in operands
+        if not (isinstance(operand, bool) and operator in ("<=", ">="))
+    }
+    index = NamedOpIndex()
+    index.insert_many({sid: [predicate] for sid, predicate in asked.items()})
+    index.check()
+    for value in [*operands, 0, False, "", np.int32(1), np.str_("1"), math.inf, date(2026, 1, 2)]:
+        expected = {
+            sid
+            for sid, (name, operator, operand) in asked.items()
+            if is_true(expression.Predicate(name, LANGUAGE[operator], [operand]), {"a": value})
+        }
+        assert set(index.match({"a": value})) == expected, value
+    for strange in ([1], {"x": 1}, object(), b"1", 2 + 3j):
+        assert index.match({"a": strange}) == []
+
+
+def test_half_a_character_is_part_of_nothing() -> None:
+    index = NamedOpIndex()
+    index.insert_many({operator: [Predicate("a", operator, "é")] for operator in ("prefix", "suffix", "contains")})
+    assert index.match({"a": "\ud800"}) == []
+    assert index.match({"a": "\ud800é"}) == ["suffix", "contains"]
