@@ -46,6 +46,8 @@ class NamedOpIndex:
 
     def __init__(self, operators: Mapping[str, Maker] = OPERATOR_LISTS) -> None:
         self._operators = dict(operators)
+        # Empty lists, which say what operands are.
+        self._readers = {operator: maker() for operator, maker in operators.items()}
         self._clear()
 
     def _clear(self) -> None:
@@ -94,9 +96,9 @@ class NamedOpIndex:
         """Predicates with operands as lists have them."""
         read = []
         for attribute, operator, operand in predicates:
-            maker = self._operators.get(operator)
-            if maker is None:
-                known = sorted(self._operators)
+            reader = self._readers.get(operator)
+            if reader is None:
+                known = sorted(self._readers)
                 close = did_you_mean(operator, known)
                 raise ExpressionError(
                     f"no operator {shortened(operator)}{close}; there are: {', '.join(known)}", subscription=sid
@@ -104,7 +106,7 @@ class NamedOpIndex:
             if not isinstance(attribute, str):
                 raise ExpressionError(f"an attribute is a string, not {shortened(attribute)}", subscription=sid)
             try:
-                read.append(Predicate(attribute, operator, maker().read(operand)))
+                read.append(Predicate(attribute, operator, reader.read(operand)))
             except ExpressionError as error:
                 error.subscription = sid
                 raise
@@ -182,7 +184,7 @@ class NamedOpIndex:
 
     def stats(self) -> dict[str, int]:
         """Figures about the index; `bytes` are those of all objects that it holds, operands and ids among them."""
-        held = {name: value for name, value in vars(self).items() if name != "_operators"}
+        held = {name: value for name, value in vars(self).items() if name not in ("_operators", "_readers")}
         return {
             "subscriptions": len(self),
             "bytes": _bytes_of(held),
