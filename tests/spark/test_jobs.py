@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -167,6 +168,25 @@ def test_broken_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
     bad = read.bad.collect()
     assert {row.line: row.reason for row in bad} == {line: reason for line, reason in lines.items() if reason}
     assert {Path(row.file).name for row in bad} == {"first.csv", "second.csv"}
+
+
+def test_names_of_digits_quotes_and_packed_files(spark: SparkSession, tmp_path: Path) -> None:
+    text = 'id,zip,rule\n007,01234,"a = \'C:\\temp\' AND ""my col"" = 1"\n008,12345,x\n'
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(text.encode()))
+    rows = read_raw(spark, tmp_path).rows
+    assert [tuple(row) for row in rows.collect()] == [
+        ("007", "01234", "a = 'C:\\temp' AND \"my col\" = 1"),
+        ("008", "12345", "x"),
+    ]
+    with pytest.raises(tamis.FileError, match="which Spark reads from any address"):
+        read_raw(spark, "s3a://bucket/events/")
+
+
+def test_results_stay_if_a_file_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "summary.html").write_text("earlier")
+    with pytest.raises(tamis.FileError, match="is not there"):
+        tamis.spark.run_pipeline(spark, tmp_path / "none", tmp_path / "none", tmp_path, overwrite=True)
+    assert (tmp_path / "summary.html").read_text() == "earlier"
 
 
 def test_text_among_numbers(spark: SparkSession, tmp_path: Path) -> None:

@@ -66,11 +66,7 @@ def pipeline(
     """
     settings = _pairs(conf)
     try:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
-
         from tamis.spark.pipeline import run_pipeline
-        from tamis.spark.raw_files import first_line
         from tamis.spark.session import start_session
 
         spark = start_session(master, settings)
@@ -95,8 +91,6 @@ def pipeline(
             event_schema=event_schema,
             overwrite=overwrite,
         )
-    except (PySparkException, Py4JJavaError) as error:
-        raise click.ClickException(f"Spark has failed: {first_line(error)}") from None
     finally:
         spark.stop()
     for name, value in summary.figures.items():

@@ -17,7 +17,7 @@ from tamis.spark.contents import subscriptions as subscriptions_of
 from tamis.spark.manifest import local_path
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
 from tamis.spark.matching import match
-from tamis.spark.raw_files import RawRows, mixed_columns, read_raw
+from tamis.spark.raw_files import RawRows, failures_of_spark, mixed_columns, read_raw
 from tamis.spark.segment_files import ID
 from tamis.spark.summary_page import Summary, summary_page
 from tamis.storage.replacing import replacing
@@ -85,38 +85,41 @@ def run_pipeline(
     FileError, FrameError, OptionError, IndexFolderError
     """
     begun = time.perf_counter()
-    folder = _emptied(local_path(output), overwrite)
+    folder = local_path(output)
+    earlier = _earlier(folder, overwrite)
     given = read_raw(spark, subscriptions, subscription_format)
-    bad_subscriptions = _written_bad(spark, given, folder / "bad_subscriptions")
     raw = read_raw(spark, events, event_format, event_schema)
-    bad = _written_bad(spark, raw, folder / "bad_events")
-    read = raw.rows
-    built = build(given.rows, folder / "index", shards, events=read, attributes=attributes)
-    if built.rejected:
-        built.rejections.write.parquet(str(folder / "rejected"))
-    matched = time.perf_counter()
-    found = match(
-        read, folder / "index", event_id, attributes=attributes, keep=keep, carry=carry, k=k, time=time_column
-    )
-    found.write.parquet(str(folder / "matches"))
-    pairs = spark.read.parquet(str(folder / "matches"))
-    seconds = time.perf_counter() - matched
-    _counts(spark, folder, pairs).write.parquet(str(folder / "counts"))
-    statistics(read, attributes).coalesce(1).write.parquet(str(folder / "statistics"))
-    figures = {
-        "events": read.count(),
-        "matches": pairs.count(),
-        "rejected subscriptions": built.rejected,
-        "bad lines of subscriptions": bad_subscriptions,
-        "bad lines of events": bad,
-        "seconds to match": round(seconds, 2),
-    }
-    summary = _summary(spark, folder, figures, _notes(raw), begun)
-    with replacing(str(folder / "summary.json")) as stream:
-        stream.write(json.dumps(summary.figures, indent=1).encode())
-    with replacing(str(folder / "summary.html")) as stream:
-        stream.write(summary_page(summary).encode())
-    return summary
+    _empty(folder, earlier)  # Not before: whoever names a wrong file keeps the results.
+    with failures_of_spark("has failed", folder):
+        bad_subscriptions = _written_bad(spark, given, folder / "bad_subscriptions")
+        bad = _written_bad(spark, raw, folder / "bad_events")
+        read = raw.rows
+        built = build(given.rows, folder / "index", shards, events=read, attributes=attributes)
+        if built.rejected:
+            built.rejections.write.parquet(str(folder / "rejected"))
+        matched = time.perf_counter()
+        found = match(
+            read, folder / "index", event_id, attributes=attributes, keep=keep, carry=carry, k=k, time=time_column
+        )
+        found.write.parquet(str(folder / "matches"))
+        pairs = spark.read.parquet(str(folder / "matches"))
+        seconds = time.perf_counter() - matched
+        _counts(spark, folder, pairs).write.parquet(str(folder / "counts"))
+        statistics(read, attributes).coalesce(1).write.parquet(str(folder / "statistics"))
+        figures = {
+            "events": read.count(),
+            "matches": pairs.count(),
+            "rejected subscriptions": built.rejected,
+            "bad lines of subscriptions": bad_subscriptions,
+            "bad lines of events": bad,
+            "seconds to match": round(seconds, 2),
+        }
+        summary = _summary(spark, folder, figures, _notes(raw), begun)
+        with replacing(str(folder / "summary.json")) as stream:
+            stream.write(json.dumps(summary.figures, indent=1).encode())
+        with replacing(str(folder / "summary.html")) as stream:
+            stream.write(summary_page(summary).encode())
+        return summary
 
 
 def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
@@ -185,14 +188,18 @@ def _range(digits: int) -> str:
     return f"{low:,} to {10 * low - 1:,}"
 
 
-def _emptied(folder: Path, overwrite: bool) -> Path:
+def _earlier(folder: Path, overwrite: bool) -> list[Path]:
+    """What an earlier run has written, if it may be overwritten."""
     there = [folder / name for name in _OURS if (folder / name).exists()]
     if there and not overwrite:
         raise FileError("an earlier run has written to it. Hint: another folder, or overwrite it", path=str(folder))
-    for path in there:
+    return there
+
+
+def _empty(folder: Path, earlier: list[Path]) -> None:
+    for path in earlier:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot be written: {error.strerror}", path=str(folder)) from None
-    return folder

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from tamis.errors import FileError, OptionError, shortened
+from tamis.errors import FileError, IndexFolderError, OptionError, shortened
 from tamis.spark.frames import REASON, quoted
 from tamis.spark.manifest import local_path
 
@@ -32,7 +34,9 @@ FILE, LINE = "file", "line"
 
 _ENDINGS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
 _FIELDS, _BROKEN = "__tamis_fields", "__tamis_broken"
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+# A zero in front tells that it is a name made of digits.
+_WHOLE = r"^\s*[+-]?(0|[1-9]\d*)\s*$"
+_NUMBER = r"^\s*[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$"
 _DATE = r"^\d{4}-\d{2}-\d{2}"
 
 
@@ -72,10 +76,7 @@ def read_raw(
     ------
     FileError, OptionError
     """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    place = local_path(path)
+    place = _local_place(path)
     if not place.exists():
         raise FileError("is not there", path=str(place))
     kind = _format(place) if form is None else form
@@ -86,7 +87,7 @@ def read_raw(
     if not any(file.stat().st_size for file in files):
         what = "is empty" if place.is_file() else "has no files with anything in them"
         raise FileError(f"{what}. Hint: {_HINTS[kind]}", path=str(place))
-    try:
+    with failures_of_spark(f"cannot read it as {kind}", place):
         if kind == "parquet":
             _check_parquet(files)
             reader = spark.read if declared is None else spark.read.schema(declared)
@@ -94,8 +95,29 @@ def read_raw(
         if kind == "json":
             return _json(spark, place, declared)
         return _csv(spark, place, _header(files), declared)
+
+
+@contextmanager
+def failures_of_spark(what: str, place: Path) -> Iterator[None]:
+    """Say what fails in Spark, and with which file or folder, without the stack of Java."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
     except (PySparkException, Py4JJavaError) as error:
-        raise FileError(f"Spark cannot read it as {kind}: {first_line(error)}", path=str(place)) from None
+        raise FileError(f"Spark {what}: {_first_line_of(error)}", path=str(place)) from None
+
+
+def _local_place(path: str | os.PathLike[str]) -> Path:
+    try:
+        return local_path(path)
+    except IndexFolderError:
+        raise FileError(
+            "raw files are a file or a folder that the driver and all executors see. Hint: tamis.spark.build and match take "
+            "DataFrames, which Spark reads from any address",
+            path=os.fspath(path),
+        ) from None
 
 
 def _check_parquet(files: list[Path]) -> None:
@@ -111,7 +133,7 @@ def _check_parquet(files: list[Path]) -> None:
 _MAGIC = b"PAR1"
 
 
-def first_line(error: Exception) -> str:
+def _first_line_of(error: Exception) -> str:
     """What an error of Spark says, without the stack of Java."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     # Py4J tells first which call it was, then `: class: message`.
@@ -136,7 +158,7 @@ def _files(place: Path) -> list[Path]:
 
 
 def _format(place: Path) -> str:
-    of_file = {file: _ENDINGS.get(file.suffix.lower()) for file in _files(place)}
+    of_file = {file: _ENDINGS.get(Path(file.name.lower().removesuffix(".gz")).suffix) for file in _files(place)}
     found = {kind: file.name for file, kind in reversed(of_file.items())}
     if len(found) == 1 and None not in found:
         return str(next(iter(found)))
@@ -155,7 +177,7 @@ def _declared(schema: str) -> StructType:
         declared = StructType.fromDDL(schema)
     except PySparkException as error:
         raise OptionError(
-            f"the schema {shortened(schema)} cannot be read: {first_line(error)}. Hint: 'id long, price double'"
+            f"the schema {shortened(schema)} cannot be read: {_first_line_of(error)}. Hint: 'id long, price double'"
         ) from None
     if not isinstance(declared, StructType):
         raise OptionError(f"the schema {shortened(schema)} names no columns. Hint: 'id long, price double'")
@@ -251,7 +273,7 @@ def _types(good: DataFrame, field: dict[str, Column]) -> dict[str, DataType | st
     from pyspark.sql import functions as F  # noqa: N812
 
     # Casts alone would take '1d' for a number and '2026' for a moment.
-    shapes = {"bigint": r"^\s*[+-]?\d+\s*$", "double": _NUMBER, "boolean": r"(?i)^(true|false)$", "date": f"{_DATE}$"}
+    shapes = {"bigint": _WHOLE, "double": _NUMBER, "boolean": r"(?i)^(true|false)$", "date": f"{_DATE}$"}
     shapes["timestamp"] = _DATE
     counts = [
         F.count(F.when(text.rlike(shape), text.try_cast(kind))).alias(f"{place} {kind}")
