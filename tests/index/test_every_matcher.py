@@ -15,6 +15,7 @@ from tamis.index.registry import all_indexes
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
 from tamis.language.parser import parse
+from tamis.matcher import index_store
 from tamis.workload import PRESETS, generate, preset
 from tests.random_cases import RandomCases
 from tests.workload.satisfaction import event_dicts, plain
@@ -71,6 +72,23 @@ def all_of(name: str) -> bool:
 
 def capabilities(name: str) -> Capabilities:
     return tamis.indexes()[VARIANTS[name]["index"]]
+
+
+def test_memory_shrinks_with_what_is_left(name: str) -> None:
+    """Not only when nothing is left: a store sweeps when more is dead than alive, and not for a few."""
+    subscriptions = generate(preset("dense", subscriptions=3_000)).subscriptions()
+    events = generate(preset("dense", subscriptions=3_000)).other_events(2)
+
+    def held(count: int, removed: int) -> int:
+        matcher = tamis.Matcher(**VARIANTS[name])
+        matcher.add_table(subscriptions.slice(0, count))
+        for identifier in subscriptions["id"].to_pylist()[count - removed : count]:
+            matcher.remove(identifier)
+        matcher.match_batch(events)
+        held: int = matcher.stats()["index_stats"]["bytes"]
+        return held
+
+    assert held(3_000, 2_970) <= 1.5 * held(2 * index_store._FEWEST_TO_SWEEP, 0)
 
 
 def test_while_subscriptions_come_and_go(name: str) -> None:

@@ -49,7 +49,7 @@ _FEWEST_IN_BULK = 32
 # Subscriptions that are added one by one wait for each other up to this many.
 _MOST_PENDING = 4096
 # A sweep costs time in proportion to what is alive: it waits until as much is dead, and not for a few.
-_FEWEST_TO_SWEEP = 1024
+_FEWEST_TO_SWEEP = 256
 
 
 class Clauses(NamedTuple):
