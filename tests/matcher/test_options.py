@@ -101,6 +101,20 @@ def test_part_by_part(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     assert pa.concat_tables(plain.match_iter(tables))["subscription"].to_pylist() == list(range(300))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_no_table_has_too_many_matches(case: Case, threads: int) -> None:
+    expected = [sorted(case.expected(row)) for row in range(len(case.events))]
+    batches = [case.events[:150], [], case.events[150:]]
+    counts = [len(each) for each in expected]
+    for most in (1, max(counts), 10 * max(counts), 1 << 70):
+        parts = list(case.matcher.match_iter(batches, threads=threads, most=most))
+        assert [sorted(each) for each in grouped(pa.concat_tables(parts), len(expected))] == expected
+        for part in parts:
+            assert len(part) <= most or len(set(part["event"].to_pylist())) == 1
+    with pytest.raises(OptionError, match="`most` is how many matches a table may have, 1 or more, not 0"):
+        case.matcher.match_iter(batches, most=0)
+
+
 def test_match_iter_counts_the_rows_of_errors_over_all_batches() -> None:
     matcher = tamis.Matcher(schema={"x": "number"})
     matcher.add(1, "x = 1")

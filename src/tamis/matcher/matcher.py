@@ -24,7 +24,7 @@ from tamis.language.values import is_iterable
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.ids import Id, plain_id
 from tamis.matcher.index_store import IndexStore
-from tamis.matcher.naming import named
+from tamis.matcher.naming import named, named_in_pieces
 from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
 from tamis.matcher.plan import Plan
 from tamis.matcher.reading import arrow_errors, as_table, read_events, rows_counted_from
@@ -235,12 +235,12 @@ class Matcher:
         return named(self._matched(events, threads, k))
 
     def match_iter(
-        self, batches: Iterable[Any], threads: int | None = None, k: int | None = None
+        self, batches: Iterable[Any], threads: int | None = None, k: int | None = None, most: int | None = None
     ) -> Iterator[pa.Table]:
         """The matches of batch after batch, a table each as `match_batch` gives it; rows are counted over all batches.
 
         Batches are taken one by one as results are asked for, and large ones are matched in parts, so memory stays bounded
-        however many events there are.
+        however many events there are. With `most`, a table has no more matches than that, unless a single event has.
 
         Raises
         ------
@@ -249,9 +249,13 @@ class Matcher:
         if not is_iterable(batches) or isinstance(batches, Mapping):
             raise EventError(f"batches are an iterable of tables or lists of events, not {type(batches).__name__}")
         plain_threads(threads, 0)
-        return self._matched_batches(batches, threads, None if k is None else plain_limit(k))
+        limit = None if k is None else plain_limit(k)
+        longest = None if most is None else plain_limit(most, "`most` is how many matches a table may have")
+        return self._matched_batches(batches, threads, limit, longest)
 
-    def _matched_batches(self, batches: Iterable[Any], threads: int | None, k: int | None) -> Iterator[pa.Table]:
+    def _matched_batches(
+        self, batches: Iterable[Any], threads: int | None, k: int | None, most: int | None
+    ) -> Iterator[pa.Table]:
         first = 0
         for batch in batches:
             with rows_counted_from(first):
@@ -260,7 +264,10 @@ class Matcher:
                 part = read.slice(start, _PART) if isinstance(read, pa.Table) else read[start : start + _PART]
                 with rows_counted_from(first):
                     matched = self._matched_events(part, threads, k)
-                yield named(matched, first)
+                if most is None:
+                    yield named(matched, first)
+                else:
+                    yield from named_in_pieces(matched, most, first)
                 first += len(part)
 
     def count_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,21 @@ def named(matched: Matched, first: int = 0) -> pa.Table:
 
     each(name, range(len(matched.parts)), matched.threads if ends[-1] >= _FEWEST_FOR_THREADS else 1)
     return _table(events, names.column(named))
+
+
+def named_in_pieces(matched: Matched, most: int, first: int = 0) -> Iterator[pa.Table]:
+    """The same in tables of at most so many rows, more only where one event has them."""
+    row = first
+    for counts, slots in matched.parts:
+        ends = np.append(0, np.cumsum(counts))
+        start = 0
+        while start < len(counts):
+            full = min(int(ends[start]) + most, int(ends[-1]))
+            end = max(start + 1, int(np.searchsorted(ends, full, "right")) - 1)
+            piece = counts[start:end], slots[ends[start] : ends[end]]
+            yield named(matched._replace(parts=[piece]), row + start)
+            start = end
+        row += len(counts)
 
 
 def _table(events: Any, subscriptions: pa.Array) -> pa.Table:

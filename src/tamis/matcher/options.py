@@ -68,8 +68,8 @@ def weights_of(column: pa.ChunkedArray) -> list[float]:
     return [0.0 if weight is None else weight for weight in column.to_pylist()]
 
 
-def plain_limit(k: object) -> int:
-    """How many matches of each event are wanted.
+def plain_limit(k: object, meaning: str = "k is how many matches of each event are wanted") -> int:
+    """How many matches are wanted.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def plain_limit(k: object) -> int:
     """
     limit = _whole(k)
     if limit is None or limit < 1:
-        raise OptionError(f"k is how many matches of each event are wanted, 1 or more, not {shortened(k)}")
+        raise OptionError(f"{meaning}, 1 or more, not {shortened(k)}")
     return min(limit, INT64_MAX)
 
 
