@@ -7,7 +7,8 @@ another, as `DataFrame.mapInArrow` wants it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
 from tamis.spark.manifest import IndexFolder, Segment
-from tamis.spark.segment_files import ID, OpenSegment, moments_of, open_segment
+from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
 
 SUBSCRIPTION, MATCHES = "subscription", "matches"
 """Columns of results."""
@@ -27,9 +28,18 @@ RANKED_WEIGHT = "__tamis_weight"
 GROUP = "__tamis_group"
 """The column that says which group of segments an event is to meet, where there are several."""
 
-# So many events are matched at a time, and so many rows are handed over: memory stays bounded however many match.
+# Memory stays bounded however many match. So many events are matched at a time; fewer if it is known that they have more pairs
+# than this, which is also how many are named at a time ...
 _EVENTS = 1024
+_PAIRS = 1 << 22
+# ... and always so few that there is room if suddenly every subscription matches, at 4 to 8 bytes a pair. Less would be slow: a
+# call takes one to two milliseconds besides the matching (measured with a list, and with 100 columns).
+_MOST_PAIRS = 1 << 27
 _ROWS = 1 << 18
+"""So many rows are handed over at a time."""
+_BLOCK = 1 << 16
+"""So many events meet one segment after another where these cannot all be open; to open one takes as long as matching some
+thousands."""
 
 Rows = npt.NDArray[np.int64]
 
@@ -79,34 +89,68 @@ class MatchTask:
     """What the columns that are handed over are called."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for events, segments in self._parts(batches):
-            for found in self._found(events, segments):
-                yield from self._named(events, found)
+        for events, found in self._found(batches):
+            yield from self._named(events, found)
 
-    def _parts(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
+    def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Found]]:
+        """All matches: those of some events with some rows of one segment at a time."""
+        parts = PartSizes(learns=self.k is None)
+        for events, segments in self._blocks(batches):
+            found = self._met(events, segments, parts)
+            for each in found if self.k is None else _heaviest_of(found, self.k):
+                yield events, each
+
+    def _blocks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
         """Some events at a time, and the segments that they are to meet."""
+        waiting: dict[int, list[pa.Table]] = defaultdict(list)
         for batch in batches:
-            table = pa.Table.from_batches([batch])
-            if len(self.groups) == 1:
-                parts = [(table, self.groups[0])]
-            else:
-                groups = combined(table[GROUP]).to_numpy()
-                parts = [(table.filter(pa.array(groups == each)), self.groups[each]) for each in np.unique(groups)]
-            for events, segments in parts:
-                for start in range(0, len(events), _EVENTS):
-                    yield events.slice(start, _EVENTS), segments
+            for group, events in self._by_group(pa.Table.from_batches([batch])):
+                tables, size = waiting[group], self._block_size(group)
+                tables.append(events)
+                if sum(map(len, tables)) >= size:
+                    yield from self._cut(waiting.pop(group), group)
+        for group, tables in waiting.items():
+            yield from self._cut(tables, group)
 
-    def _found(self, events: pa.Table, segments: tuple[Segment, ...]) -> Iterator[Found]:
-        """The matches of some events, segment by segment."""
-        folder, asked = IndexFolder(self.path), events.select(self.attributes)
-        found = (self._found_in(open_segment(folder, segment), asked, events) for segment in segments)
-        return found if self.k is None else iter(heaviest(list(found), self.k))
+    def _by_group(self, events: pa.Table) -> list[tuple[int, pa.Table]]:
+        if len(self.groups) == 1:
+            return [(0, events)]
+        groups = combined(events[GROUP]).to_numpy()
+        return [(each, events.filter(pa.array(groups == each))) for each in np.unique(groups).tolist()]
 
-    def _found_in(self, segment: OpenSegment, asked: pa.Table, events: pa.Table) -> Found:
+    def _block_size(self, group: int) -> int:
+        """How many events meet a segment before the next one: a few, unless segments cannot all be open."""
+        if len(self.groups[group]) <= MOST_OPEN:
+            return _EVENTS
+        # The heaviest of each event are kept until all segments were met.
+        return _BLOCK if self.k is None else min(_BLOCK, max(_EVENTS, _PAIRS // self.k))
+
+    def _cut(self, tables: list[pa.Table], group: int) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
+        events, size = pa.concat_tables(tables), self._block_size(group)
+        for start in range(0, len(events), size):
+            yield events.slice(start, size), self.groups[group]
+
+    def _met(self, events: pa.Table, segments: tuple[Segment, ...], parts: PartSizes) -> Iterator[Found]:
+        """The matches of some events, segment by segment, in parts that are not too large."""
+        folder = IndexFolder(self.path)
+        for segment in segments:
+            opened = open_segment(folder, segment)
+            start = 0
+            while start < len(events):
+                part, pairs = events.slice(start, parts.size(segment)), 0
+                for found in self._found_in(opened, part):
+                    pairs += len(found.event)
+                    valid = _valid(found, self._times(part)) if opened.expires else found
+                    yield valid._replace(event=valid.event + start)
+                parts.note(segment, len(part), pairs)
+                start += len(part)
+
+    def _found_in(self, segment: OpenSegment, events: pa.Table) -> Iterator[Found]:
         # What is not valid must not take the place of what is.
-        matched = segment.matcher.match_batch(asked, threads=1, k=None if segment.expires else self.k)
-        found = Found(segment, matched["event"].to_numpy(), matched["subscription"].to_numpy())
-        return found if not segment.expires else _valid(found, self._times(events))
+        limit = None if segment.expires else self.k
+        asked = events.select(self.attributes)
+        for matched in segment.matcher.match_iter([asked], threads=1, k=limit, most=_PAIRS):
+            yield Found(segment, matched["event"].to_numpy(), matched["subscription"].to_numpy())
 
     def _times(self, events: pa.Table) -> Rows:
         """When each event happened, in microseconds."""
@@ -129,16 +173,43 @@ class MatchTask:
         return segment.take(name, rows)
 
 
+class PartSizes:
+    """How many events are matched with a segment at a time, so that their matches do not take too much memory.
+
+    Of a small segment all that there are. Of a larger one, few at first, then more as long as few subscriptions match; never so
+    many that it would take too much if suddenly all matched. Where only the heaviest matches are handed over, how many there
+    were is not known, and nothing is learned.
+    """
+
+    def __init__(self, *, learns: bool) -> None:
+        self._learns = learns
+        self._sizes: dict[str, int] = {}
+
+    def size(self, segment: Segment) -> int:
+        if segment.name not in self._sizes:
+            pairs = _PAIRS if self._learns else _MOST_PAIRS
+            self._sizes[segment.name] = max(1, min(_EVENTS, pairs // segment.living))
+        return self._sizes[segment.name]
+
+    def note(self, segment: Segment, events: int, pairs: int) -> None:
+        """Learn that some events had so many matches."""
+        if self._learns:
+            most = min(_EVENTS, _MOST_PAIRS // segment.living, 2 * self._sizes[segment.name])
+            self._sizes[segment.name] = max(1, min(most, _PAIRS * events // max(pairs, 1)))
+
+
 class CountTask(MatchTask):
     """Matches events; hands over how many each subscription has, of those that this task saw."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counts: dict[int, tuple[OpenSegment, Rows]] = {}
-        for events, segments in self._parts(batches):
-            for segment, _, rows in self._found(events, segments):
-                _, sums = counts.setdefault(id(segment), (segment, np.zeros(len(segment.columns), np.int64)))
-                sums += np.bincount(rows, minlength=len(sums))
-        for segment, sums in counts.values():
+        segments = {segment.name: segment for group in self.groups for segment in group}
+        counts: dict[str, Rows] = {}
+        for _, (opened, _, rows) in self._found(batches):
+            if opened.name not in counts:
+                counts[opened.name] = np.zeros(len(opened.columns), np.int64)
+            np.add.at(counts[opened.name], rows, 1)
+        for name, sums in counts.items():
+            segment = open_segment(IndexFolder(self.path), segments[name])
             rows = np.flatnonzero(sums)
             columns = [segment.take(ID, rows), pa.array(sums[rows])]
             columns += [segment.take(name, rows) for name in self.carry]
@@ -156,6 +227,18 @@ def _valid(found: Found, times: Rows) -> Found:
     bounds = np.iinfo(np.int64)
     valid = ((begins == bounds.min) | (begins <= time)) & ((ends == bounds.max) | ((time < ends) & (time != _NEVER)))
     return found._replace(event=found.event[valid], row=found.row[valid])
+
+
+def _heaviest_of(found: Iterable[Found], k: int) -> list[Found]:
+    """The `k` heaviest matches of each event, of which never many more are in memory."""
+    kept: list[Found] = []
+    fresh = 0
+    for each in found:
+        kept.append(each)
+        fresh += len(each.event)
+        if fresh > _PAIRS:
+            kept, fresh = heaviest(kept, k), 0
+    return heaviest(kept, k)
 
 
 def heaviest(found: list[Found], k: int) -> list[Found]:

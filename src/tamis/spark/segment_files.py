@@ -33,8 +33,9 @@ from tamis.storage.replacing import replacing
 ID, WEIGHT, VALID_FROM, VALID_UNTIL = "id", "weight", "valid_from", "valid_until"
 """Columns of subscriptions that mean something, besides the form."""
 
-_MOST_OPEN = 256
-"""So many segments stay mapped in a process; the least recently used one goes first."""
+MOST_OPEN = 1024
+"""So many segments stay mapped in a process; the least recently used one goes first. A process may have 65,530 mappings, and a
+segment needs a few; it is the objects around them that take memory."""
 
 Rows = npt.NDArray[np.int64]
 
@@ -191,6 +192,7 @@ class OpenSegment:
 
     def __init__(self, folder: IndexFolder, segment: Segment) -> None:
         path = folder / f"{SEGMENTS}/{segment.name}"
+        self.name = segment.name
         self.matcher = load(path.with_suffix(".tamis"))
         self.columns = map_arrow(path.with_suffix(".arrow"))
         for row in removed_rows(folder, segment).tolist():
@@ -216,7 +218,8 @@ class OpenSegment:
     def weights(self) -> npt.NDArray[np.float64]:
         if WEIGHT not in self.columns.column_names:
             return np.zeros(len(self.columns))
-        weights: npt.NDArray[np.float64] = combined(self.columns[WEIGHT]).to_numpy(zero_copy_only=False)
+        # Null weighs nothing, as it does for a matcher.
+        weights: npt.NDArray[np.float64] = combined(self.columns[WEIGHT]).fill_null(0.0).to_numpy()
         return weights
 
     def take(self, name: str, rows: Rows | pa.Array) -> pa.Array:
@@ -225,8 +228,9 @@ class OpenSegment:
 
 
 def moments_of(column: pa.Array, missing: int) -> Rows:
-    """Timestamps as microseconds, another number where there is none."""
-    moments = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    """Timestamps, or dates, as microseconds; another number where there is none."""
+    zone = column.type.tz if pa.types.is_timestamp(column.type) else None
+    moments = column.cast(pa.timestamp("us", zone)).cast(pa.int64())
     rows: Rows = moments.fill_null(missing).to_numpy()
     return rows
 
@@ -251,7 +255,7 @@ def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
             raise IndexFolderError(_not_seen(path))
         _warm_up()
         opened = _open[key] = OpenSegment(folder, segment)
-        while len(_open) > _MOST_OPEN:
+        while len(_open) > MOST_OPEN:
             _open.popitem(last=False)
     _open.move_to_end(key)
     return opened

@@ -1,0 +1,132 @@
+"""What a task does with events, without Spark: memory and time stay in proportion, whatever matches and however many segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.spark import match_task, segment_files
+from tamis.spark.manifest import IndexFolder, Segment
+from tamis.spark.match_task import CountTask, MatchTask
+from tamis.spark.segment_files import OpenSegment, write_segment
+
+PAIR = ("id", "subscription")
+COUNT = ("subscription", "matches")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> IndexFolder:
+    folder = IndexFolder(tmp_path)
+    folder.make()
+    return folder
+
+
+def written(folder: IndexFolder, rows: dict[str, Any]) -> Segment:
+    result = write_segment(folder, pa.table(rows), "expression", None, None)
+    assert result.segment is not None
+    assert result.refused == []
+    return result.segment
+
+
+def handed_over(task: MatchTask, events: pa.Table, at_once: int) -> pa.Table:
+    batches = iter(events.combine_chunks().to_batches(at_once))
+    return pa.Table.from_batches(list(task(batches)), pa.schema([(name, pa.int64()) for name in task.names]))
+
+
+def task_for(
+    folder: IndexFolder, segments: list[Segment], kind: type[MatchTask] = MatchTask, **options: Any
+) -> MatchTask:
+    names = COUNT if kind is CountTask else PAIR
+    return kind(str(folder.path), (tuple(segments),), "id", ("price",), names=names, **options)
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_pairs_that_are_found_at_a_time_are_bounded(
+    folder: IndexFolder, monkeypatch: pytest.MonkeyPatch, k: int | None
+) -> None:
+    rows, quiet, loud = 1000, 1500, 300
+    segment = written(folder, {"id": range(rows), "expression": [f"price > {number}" for number in range(rows)]})
+    pairs, most = 1 << 14, 1 << 17
+    monkeypatch.setattr(match_task, "_PAIRS", pairs)
+    monkeypatch.setattr(match_task, "_MOST_PAIRS", most)
+    sizes: list[int] = []
+    named: list[int] = []
+    match_iter = tamis.Matcher.match_iter
+
+    def watched(matcher: tamis.Matcher, batches: list[pa.Table], **options: Any) -> Iterator[pa.Table]:
+        sizes.extend(map(len, batches))
+        for found in match_iter(matcher, batches, **options):
+            named.append(len(found))
+            yield found
+
+    monkeypatch.setattr(tamis.Matcher, "match_iter", watched)
+    prices = np.concatenate([np.zeros(quiet), np.full(loud, 5000.0)])
+    events = pa.table({"id": range(quiet + loud), "price": prices})
+    found = handed_over(task_for(folder, [segment], k=k), events, 700)
+    assert max(sizes) == most // rows  # so that it fits even if all of them match
+    assert sum(sizes) == quiet + loud
+    assert max(named) <= pairs
+    if k is None:
+        assert found["id"].to_pylist() == np.repeat(np.arange(quiet, quiet + loud), rows).tolist()
+        assert sizes[0] == pairs // rows
+        assert sizes[-2] == pairs // rows
+    else:
+        best = [(event, number) for event in range(quiet, quiet + loud) for number in range(k)]
+        assert sorted(zip(*found.to_pydict().values(), strict=True)) == best
+    counted = handed_over(task_for(folder, [segment], CountTask, k=k), events, 700)
+    assert counted.to_pydict() == {"subscription": list(range(k or rows)), "matches": [loud] * (k or rows)}
+
+
+def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = [
+        written(folder, {"id": [2 * number, 2 * number + 1], "expression": [f"price = {number}", "price < 0"]})
+        for number in range(6)
+    ]
+    opened: list[str] = []
+
+    class Watched(OpenSegment):
+        def __init__(self, folder: IndexFolder, segment: Segment) -> None:
+            opened.append(segment.name)
+            super().__init__(folder, segment)
+
+    monkeypatch.setattr(segment_files, "OpenSegment", Watched)
+    monkeypatch.setattr(segment_files, "MOST_OPEN", 3)
+    monkeypatch.setattr(match_task, "MOST_OPEN", 3)
+    events = pa.table({"id": range(6000), "price": [number % 6 for number in range(6000)]})
+    for k in (None, 1):
+        opened.clear()
+        found = handed_over(task_for(folder, segments, k=k), events, 500).sort_by("id")
+        assert found.to_pydict() == {"id": list(range(6000)), "subscription": [2 * (n % 6) for n in range(6000)]}
+        assert len(opened) <= 6
+    opened.clear()
+    counts = handed_over(task_for(folder, segments, CountTask), events, 500).sort_by("subscription")
+    assert counts.to_pydict() == {"subscription": [0, 2, 4, 6, 8, 10], "matches": [1000] * 6}
+    assert len(opened) <= 12  # Once to match, and once for the ids.
+
+
+def test_the_heaviest_of_several_segments(folder: IndexFolder) -> None:
+    """Null weighs nothing, more than what is negative; of equal ones the lower ids come first, whichever segment they are in."""
+    shape = {"id": [10, 20, 30], "expression": ["price > 0"] * 3}
+    first = written(folder, {**shape, "weight": pa.array([None, -1.0, 0.0])})
+    second = written(folder, {"id": [5, 15], "expression": ["price > 0"] * 2, "weight": pa.array([-0.5, 0.0])})
+    events = pa.table({"id": [1, 2], "price": [1, 1]})
+    for k, best in ((2, [10, 15]), (4, [5, 10, 15, 30])):
+        found = handed_over(task_for(folder, [first, second], k=k), events, 10)
+        assert sorted(zip(*found.to_pydict().values(), strict=True)) == [
+            (event, each) for event in (1, 2) for each in best
+        ]
+
+
+def test_events_of_several_groups(folder: IndexFolder) -> None:
+    segments = [written(folder, {"id": [number], "expression": ["price > 0"]}) for number in range(2)]
+    task = replace(task_for(folder, segments), groups=tuple((segment,) for segment in segments))
+    events = pa.table({"id": range(8), "price": [1] * 8, match_task.GROUP: [number % 2 for number in range(8)]})
+    found = handed_over(task, events, 3).sort_by("id")
+    assert found.to_pydict() == {"id": list(range(8)), "subscription": [number % 2 for number in range(8)]}
