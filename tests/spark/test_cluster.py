@@ -15,16 +15,17 @@ ROOT = Path(__file__).parent.parent.parent
 
 PROGRAM = '''
 """Build and match on a cluster, and kill an executor while it has events."""
-import json, os, signal, sys, threading, time
+import functools, json, os, signal, sys, threading, time
 from pathlib import Path
 from pyspark.sql import SparkSession
 import pyarrow as pa
 import tamis, tamis.spark
+from tamis.language.printer import to_sql
 from tamis.workload import generate, preset
 from tests.differential.attributes import event_table
 from tests.differential.comparison import ask, random_batch
 from tests.differential.engines import Spark
-from tests.spark.frames import expected
+from tests.spark.frames import expected, expressions_of
 
 folder, address = Path(sys.argv[1]), sys.argv[2]
 os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
@@ -57,22 +58,38 @@ every = spark.createDataFrame(kinds.append_column("event id", pa.array(range(40)
 sql = tamis.spark.match(every, spark.createDataFrame(texts), "event id", attributes=kinds.column_names).collect()
 sql = {(row[0], row[1]) for row in sql} == own and len(sql) == len(own) > 100
 
-go, begun = folder / "go", folder / "begun"
-begun.mkdir()
+# Every workload in every form of events.
+fewer = {"sparse": {"dimensions": 60}, "zipf": {"dimensions": 60}, "alerts": {"symbols": 5}}
+rows, forms = pa.array(range(100)), {}
+for shape in ("dense", "sparse", "zipf", "range", "ads", "alerts", "detection"):
+    made = generate(preset(shape, subscriptions=60, **fewer.get(shape, {})))
+    columns, lists = made.events(100, wide=True), made.events(100)
+    engine = Spark(spark)
+    engine.load(columns.append_column("row", rows))
+    truths = engine.truths([to_sql(expression, "spark") for expression in expressions_of(made.subscriptions())])
+    own = sorted((row, number) for number, each in enumerate(truths) for row, true in enumerate(each) if true)
+    index = folder / shape
+    tamis.spark.build(spark.createDataFrame(made.subscriptions()), index, shards=2)
+    listed = spark.createDataFrame(lists.append_column("event id", rows)).repartition(2)
+    mapped = listed.selectExpr("`event id`", "map_from_entries(event) AS event")
+    wide = spark.createDataFrame(columns.append_column("event id", rows)).repartition(2)
+    for form, given in {"wide": wide, "map": mapped, "list": listed}.items():
+        found = tamis.spark.match(given, index, "event id").collect()
+        forms[f"{shape}, {form}"] = sorted((row[0], row[1]) for row in found) == own and len(own) > 0
 
-def held(batches):
-    """Hold the later events back until one executor is dead."""
+def held(folder, batches):
+    """Hold events back until one executor is dead."""
     import os, time
     for batch in batches:
-        (begun / f"{os.getppid()}").touch()
+        (folder / f"{os.getppid()}").touch()
         ends = time.monotonic() + 60
-        while not go.exists() and time.monotonic() < ends:
+        while not folder.with_suffix(".go").exists() and time.monotonic() < ends:
             time.sleep(0.02)
         yield batch
 
 killed = []
 
-def kill():
+def kill(begun):
     while len(list(begun.iterdir())) < 2:
         time.sleep(0.02)
     # The parent of a Python worker is its daemon, whose parent is the executor.
@@ -81,13 +98,31 @@ def kill():
     assert b"CoarseGrainedExecutorBackend" in Path(f"/proc/{executor}/cmdline").read_bytes()
     os.kill(executor, signal.SIGKILL)
     killed.append(executor)
-    go.touch()
+    begun.with_suffix(".go").touch()
 
-threading.Thread(target=kill, daemon=True).start()
-held_back = frame.repartition(8).mapInArrow(held, frame.schema)
-after = tamis.spark.match(held_back, folder / "index", "event").collect()
+def held_back(events, name):
+    """Events of which none is matched until both executors have some, and one of them is killed."""
+    begun = folder / name
+    begun.mkdir()
+    threading.Thread(target=kill, args=[begun], daemon=True).start()
+    return events.repartition(8).mapInArrow(functools.partial(held, begun), events.schema)
+
+after = tamis.spark.match(held_back(frame, "batch"), folder / "index", "event").collect()
 survived = {(row[0], row[1]) for row in after} == truth and len(after) == len(truth)
-print(json.dumps({"plain": plain, "grouped": grouped, "sql": sql, "killed": len(killed), "survived": survived}))
+
+frame.repartition(3).write.parquet(str(folder / "events"))
+stream = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "events"))
+query = tamis.spark.match_stream(
+    held_back(stream, "stream"), folder / "index", "event", checkpoint=folder / "checkpoint", output=folder / "matches",
+    trigger={"availableNow": True},
+)
+query.awaitTermination()
+written = spark.read.parquet(str(folder / "matches")).collect()
+streamed = {(row[0], row[1]) for row in written} == truth and len(written) == len(truth)
+print(json.dumps({
+    "plain": plain, "grouped": grouped, "sql": sql, "wrong forms": [name for name, right in forms.items() if not right],
+    "killed": len(killed), "survived": survived, "streamed": streamed,
+}))
 '''
 
 
@@ -96,13 +131,15 @@ def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
     with standalone_cluster(tmp_path / "cluster") as address:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(tmp_path), address],
-            cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+            cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "plain": True,
         "grouped": True,
         "sql": True,
-        "killed": 1,
+        "wrong forms": [],
+        "killed": 2,
         "survived": True,
+        "streamed": True,
     }
