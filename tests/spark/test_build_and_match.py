@@ -111,6 +111,32 @@ def test_maps_and_lists_of_structs(spark: SparkSession, books: str) -> None:
     assert pairs(tamis.spark.match(lists, books).collect()) == {(7, "bob")}
 
 
+def test_what_may_stand_beside_all_attributes(spark: SparkSession, books: str) -> None:
+    event = "id, 'x' AS shop, timestamp'2026-01-01' AS at, map('price', 12) AS attributes"
+    maps = spark.range(1).selectExpr(*event.split(", ", 3))
+    found = tamis.spark.match(maps, books, keep=["shop"], time="at")
+    assert [tuple(row) for row in found.collect()] == [(0, "bob", "x")]
+    entries = "array(named_struct('attribute', 'price', 'value', 12)) AS entries"
+    lists = maps.selectExpr("id", "shop", entries)
+    # What is kept may be what has all attributes.
+    found = tamis.spark.match(lists, books, keep=["entries"], attributes=["entries"])
+    assert [(row.id, row.subscription, row.entries[0].value) for row in found.collect()] == [(0, "bob", 12)]
+    # Who asks for both gets both, the entries as those of a struct.
+    subscriptions = spark.createDataFrame([(1, "attributes.price = 12 AND shop = 'x'")], "id int, expression string")
+    found = tamis.spark.match(maps, subscriptions, attributes=["shop", "attributes"])
+    assert pairs(found.collect()) == {(0, 1)}
+    # Kept columns of wide events are attributes.
+    assert pairs(tamis.spark.match(spark.range(13).selectExpr("id", "id AS price"), books, keep=["price"]).collect()) == {
+        (10, "bob"), (11, "bob"), (12, "bob"),
+    }  # fmt: skip
+    for events in (maps, lists):
+        for call in (lambda e: tamis.spark.match(e, books), tamis.spark.statistics):
+            with pytest.raises(
+                tamis.FrameError, match=r"has all attributes if it is alone, and 'shop' is beside it\. Hint"
+            ):
+                call(events)
+
+
 def test_subscriptions_without_an_index(spark: SparkSession, events: DataFrame) -> None:
     subscriptions = frame(spark, BOOKS, SCHEMA)
     assert pairs(tamis.spark.match(events, subscriptions, "number").collect()) == PAIRS
@@ -205,15 +231,21 @@ def test_validity(spark: SparkSession, tmp_path: Path) -> None:
     }  # fmt: skip
     best = tamis.spark.match(events, tmp_path, time="happened", attributes=["a"], k=1)
     assert pairs(best.collect()) == {(0, "until"), (1, "between"), (2, "between"), (9, "always")}
+    # A date is its midnight in UTC.
+    dated = events.selectExpr("id", "a", "date(happened) AS day")
+    assert pairs(tamis.spark.match(dated, tmp_path, time="day").collect()) == pairs(found.collect())
+    for wrong in ("string(happened)", "id", "double(id)"):
+        with pytest.raises(tamis.FrameError, match="'w' says when events happened: a timestamp or a date, not"):
+            tamis.spark.match(events.selectExpr("id", f"{wrong} AS w"), tmp_path, time="w")
     now = tamis.spark.match(events.where("id = 0"), tmp_path, attributes=["a"])
     assert pairs(now.collect()) == {(0, "always"), (0, "from")}
 
 
 def test_statistics_of_events_of_before_plan_the_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
     subscriptions = [{"id": number, "expression": f"a = {number % 2} AND b = {number}"} for number in range(200)]
-    before = spark.range(3000).selectExpr("id", "cast(id % 2 AS int) AS a", "cast(0 AS int) AS b")
+    before = spark.range(3000).selectExpr("id AS number", "map('a', cast(id % 2 AS int), 'b', 0) AS event")
     schema = "id int, expression string"
-    tamis.spark.build(frame(spark, subscriptions, schema), tmp_path, events=before, attributes=["a", "b"])
+    tamis.spark.build(frame(spark, subscriptions, schema), tmp_path, events=before, event_id="number")
     (segment,) = tmp_path.glob("segments/*.tamis")
     assert "b = " in str(tamis.load(segment).plan(1))
 
@@ -287,7 +319,8 @@ def test_what_is_wrong_with_frames_is_said_at_once(
         with pytest.raises((tamis.FrameError, tamis.OptionError, tamis.IndexFolderError), match=message):
             call()
 
-    match, build = tamis.spark.match, tamis.spark.build
+    match: Any = tamis.spark.match
+    build = tamis.spark.build
     refused("events have no column 'id'; they have: number, price", lambda: match(events, books))
     refused("have no column 'size'", lambda: match(events, books, "number", attributes=["size"]))
     refused("have no column 'size'", lambda: match(events, books, "number", keep=["size"]))
@@ -295,9 +328,20 @@ def test_what_is_wrong_with_frames_is_said_at_once(
     refused("no column 'owner' to carry; they have: tag", lambda: match(events, books, "number", carry=["owner"]))
     refused("k is", lambda: match(events, books, "number", k=0))
     refused("there is no index at", lambda: match(events, tmp_path / "none", "number"))
+    for memory in ("4g", 0, -1, 1.5, True):
+        refused(
+            "`memory` is bytes, a whole number from 1 on", lambda memory=memory: match(events, books, memory=memory)
+        )
+    refused("`version` is the number of one", lambda: match(events, books, "number", version="1"))
+    refused("`event_id` is the name of a column, not None", lambda: match(events, books, None))
+    refused("`time` is the name of a column, not 5", lambda: match(events, books, "number", time=5))
     refused("has no version 7; it has: 1", lambda: match(events, books, "number", version=7))
     named = events.withColumnRenamed("shop", "tag")
     refused("two columns 'tag'", lambda: match(named, books, "number", keep=["tag"], carry=["tag"]))
+    shouted = events.withColumnRenamed("shop", "Subscription")
+    refused("two columns 'Subscription'", lambda: match(shouted, books, "number", keep=["Subscription"]))
+    clash = spark.createDataFrame([(1, 2, 3)], "number int, price int, PRICE int")
+    refused("does not tell the columns 'price' and 'PRICE' apart. Hint", lambda: match(clash, books, "number"))
     binary = events.selectExpr("number", "cast(genre AS binary) AS genre", "price")
     refused("column 'genre' of events, binary, has no meaning", lambda: match(binary, books, "number"))
     refused("need the columns 'id' and either", lambda: build(events, tmp_path))

@@ -24,7 +24,7 @@ _ACCURACY = 10_000
 _SCHEMA = "attribute string, kind string, number double, text string, first boolean, events bigint"
 
 
-def statistics(events: DataFrame, attributes: Iterable[str] | None = None) -> DataFrame:
+def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, event_id: str | None = None) -> DataFrame:
     """Figures about every attribute of events, a row for each kind of values that it has.
 
     Parameters
@@ -33,6 +33,9 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None) -> Da
         In any form that `match` takes.
     attributes : list of str, optional
         The columns that are attributes; by default all of them.
+    event_id : str, optional
+        The column with the ids of events, which may stand beside a column that has all attributes; by default `id`, if there is
+        such a column.
 
     Returns
     -------
@@ -49,7 +52,7 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None) -> Da
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    chosen = event_attributes(events, None, attributes)
+    chosen = event_attributes(events, event_id, attributes)
     frame = events.select(*(quoted(name) for name in chosen))
     values = map_in_arrow(frame, ValuesTask(tuple(chosen)), _SCHEMA)
     keys = ["attribute", "kind"]

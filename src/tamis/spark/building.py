@@ -58,6 +58,7 @@ def build(
     *,
     events: DataFrame | None = None,
     attributes: Iterable[str] | None = None,
+    event_id: str | None = None,
     schema: Any = None,
     seed: int = 0,
 ) -> BuildReport:
@@ -79,6 +80,8 @@ def build(
         Events of before: subscriptions are found by what is rare in them.
     attributes : list of str, optional
         The columns of `events` that are attributes; all by default, see `match`.
+    event_id : str, optional
+        The column of `events` with their ids; by default `id`, if there is such a column.
     schema : Schema or mapping, optional
         Declared attributes and kinds: a subscription that does not keep to them is rejected.
     seed : int
@@ -91,11 +94,10 @@ def build(
     given = subscription_frame(subscriptions)
     declared = None if schema is None else Schema.of(schema).to_dict()
     folder = IndexFolder(path)
-    before = (
-        folder.manifest() if folder.versions() else None
-    )  # Whoever publishes another meanwhile was not reckoned with.
+    # Read now: what another publishes meanwhile was not reckoned with, and is not to be undone.
+    before = folder.manifest() if folder.versions() else None
     spark = subscriptions.sparkSession
-    sampled = None if events is None else _sampled(events, attributes, seed)
+    sampled = None if events is None else _sampled(events, attributes, event_id, seed)
     shards = _shards(given.frame, shards)
     folder.make()
     sample = None
@@ -127,11 +129,11 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _sampled(events: DataFrame, attributes: Iterable[str] | None, seed: int) -> pa.Table:
+def _sampled(events: DataFrame, attributes: Iterable[str] | None, event_id: str | None, seed: int) -> pa.Table:
     """Some events, drawn at random from all."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    chosen = event_attributes(events, None, attributes)
+    chosen = event_attributes(events, event_id, attributes)
     frame = events.select(*(quoted(name) for name in chosen))
     return frame.orderBy(F.rand(seed)).limit(_SAMPLED).toArrow()
 

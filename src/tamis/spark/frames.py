@@ -51,7 +51,7 @@ def subscription_frame(frame: DataFrame, also: Sequence[str] = ()) -> Subscripti
     FrameError
     """
     schema = frame.schema
-    check_unique(schema)
+    check_unique(frame)
     for name in schema.names:
         if name.lower() in _OURS and name not in also:
             raise FrameError(f"a column is called {name!r}, and {_OURS[name.lower()]}. Hint: rename or drop it")
@@ -119,42 +119,108 @@ def _id_type(kind: DataType) -> str:
     raise FrameError(f"the column 'id' of subscriptions is strings or whole numbers, not {given}")
 
 
-def check_unique(schema: StructType) -> None:
-    """Raise a FrameError if two columns have one name."""
-    names = schema.names
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise FrameError(f"two columns are called {twice[0]!r}; Hint: rename or drop one")
+def check_unique(frame: DataFrame) -> None:
+    """Raise a FrameError if two columns have one name, or names that Spark does not tell apart."""
+    clash = clashing(frame, frame.schema.names)
+    if clash is not None and clash[0] == clash[1]:
+        raise FrameError(f"two columns are called {clash[0]!r}; Hint: rename or drop one")
+    if clash is not None:
+        raise FrameError(
+            f"Spark does not tell the columns {clash[0]!r} and {clash[1]!r} apart. "
+            "Hint: rename or drop one, or set spark.sql.caseSensitive"
+        )
 
 
-def event_attributes(frame: DataFrame, event_id: str | None, attributes: Iterable[str] | None) -> list[str]:
+def clashing(frame: DataFrame, names: Iterable[str]) -> tuple[str, str] | None:
+    """Two of these names that are the same to the session of a DataFrame, if there are any."""
+    exact = str(frame.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true"
+    seen: dict[str, str] = {}
+    for name in names:
+        plain = name if exact else name.lower()
+        if plain in seen:
+            return seen[plain], name
+        seen[plain] = name
+    return None
+
+
+def event_attributes(
+    frame: DataFrame, event_id: str | None, attributes: Iterable[str] | None, aside: Iterable[str] = ()
+) -> list[str]:
     """The columns of events that are matched: those that are named, or all; of one that holds all attributes, it alone.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    event_id : str or None
+        The column with the ids; None: a column `id`, if there is one.
+    attributes : list of str or None
+    aside : list of str
+        Columns that are there for something else, and may stand beside one that holds all attributes.
 
     Raises
     ------
     FrameError
-        When a column is not there, or of a type that has no meaning as an event's value.
+        When a column is not there, or of a type that has no meaning as an event's value; when it is not clear whether one column
+        holds all attributes.
     """
     schema = frame.schema
-    check_unique(schema)
+    check_unique(frame)
+    if event_id is None and ID in schema.names:
+        event_id = ID
     asked = None if attributes is None else list(attributes)
     for name in [*(asked or []), *([] if event_id is None else [event_id])]:
         if name not in schema.names:
             raise FrameError(f"events have no column {name!r}; they have: {', '.join(schema.names) or 'none'}")
     if asked is None:
-        others = [name for name in schema.names if name != event_id]
-        asked = others if len(others) == 1 and _holds_all(schema[others[0]].dataType) else list(schema.names)
+        asked = _all_attributes(schema, event_id, set(aside))
     if not asked:
         raise FrameError("events have no attributes. Hint: columns, a map, or a list of structs of attribute and value")
     _try_out(schema, asked, event_id)
     return asked
 
 
-def _holds_all(kind: DataType) -> bool:
-    """Whether a column has all attributes of an event: a map, or a list of structs."""
-    from pyspark.sql.types import ArrayType, MapType, StructType
+def _all_attributes(schema: StructType, event_id: str | None, aside: set[str]) -> list[str]:
+    """The one column that holds all attributes, or else all columns.
 
-    return isinstance(kind, MapType) or (isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType))
+    Raises
+    ------
+    FrameError
+        When a map or a list of attributes is not alone: it would be matched under other names, or not at all.
+    """
+    columns = [name for name in schema.names if name != event_id]
+    columns = [name for name in columns if name not in aside] or columns
+    if len(columns) == 1 and _holds_all(schema[columns[0]].dataType):
+        return columns
+    for name in columns:
+        kind = schema[name].dataType
+        if _is_map(kind) or _is_list_of(kind, "attribute", "value"):
+            beside = next(other for other in columns if other != name)
+            also = f"; attributes=[{name!r}, {beside!r}] takes its entries for '{name}.…'" if _is_map(kind) else ""
+            raise FrameError(
+                f"the column {name!r} of events, {kind.simpleString()}, has all attributes if it is alone, and {beside!r} is "
+                f"beside it. Hint: attributes=[{name!r}] matches it alone{also}; columns for `keep` or `time` may be beside it"
+            )
+    return list(schema.names)
+
+
+def _holds_all(kind: DataType) -> bool:
+    """Whether a column that is alone is meant to have all attributes of an event: a map, or a list of any structs."""
+    return _is_map(kind) or _is_list_of(kind)
+
+
+def _is_map(kind: DataType) -> bool:
+    from pyspark.sql.types import MapType
+
+    return isinstance(kind, MapType)
+
+
+def _is_list_of(kind: DataType, *names: str) -> bool:
+    """Whether it is a list of structs with these fields; without names, with any."""
+    from pyspark.sql.types import ArrayType, StructType
+
+    if not isinstance(kind, ArrayType) or not isinstance(kind.elementType, StructType):
+        return False
+    return not names or sorted(kind.elementType.names) == sorted(names)
 
 
 def _try_out(schema: StructType, names: list[str], event_id: str | None) -> None:

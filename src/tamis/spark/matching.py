@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tamis.errors import FrameError, OptionError
+from tamis.errors import FrameError, OptionError, shortened
 from tamis.matcher.options import plain_limit
 from tamis.spark.building import build
-from tamis.spark.frames import event_attributes, id_type_of, map_in_arrow, quoted, type_of
+from tamis.spark.frames import clashing, event_attributes, id_type_of, map_in_arrow, quoted, type_of
 from tamis.spark.manifest import IndexFolder, Manifest, Segment
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _EVENT = "__tamis_event"
 """Tells events apart whose ids may be the same."""
 _KEY = "__tamis_key"
+_TIMES = ("timestamp", "timestamp_ntz", "date")
+"""Types that say when something happened; without a time zone it is UTC, and a date is its midnight."""
 
 
 def match(
@@ -52,8 +54,9 @@ def match(
     Parameters
     ----------
     events : DataFrame
-        Attributes are columns, structs are flattened to dotted names, arrays are several values; or one column beside the id
-        has all of them, ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``.
+        Attributes are columns, structs are flattened to dotted names, arrays are several values; or one column has all of them,
+        ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``, and beside it are at most the id and columns of
+        `keep` and `time`.
     index : path or DataFrame
         What `build` wrote; or subscriptions, of which an index is built for this once: wrong ones are an error then.
     event_id : str
@@ -69,7 +72,8 @@ def match(
     counts : bool
         Hand over how many events each subscription has, instead of pairs; those without any are left out.
     time : str, optional
-        The column of events with the time at which subscriptions must be valid; by default that is now.
+        The column of events with the time at which subscriptions must be valid, a timestamp or a date (its midnight, UTC); by
+        default that is now.
     version : int, optional
         Of the index; by default the current one.
     memory : int, optional
@@ -90,6 +94,8 @@ def match(
 
     folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts)
+    if version is not None:
+        plain_count(version, "version", "the number of one")
     return matched(events, folder, folder.manifest(version), options, moment_now())
 
 
@@ -124,19 +130,22 @@ class MatchOptions:
         ------
         OptionError
         """
-        kept = _listed(keep, "keep")
+        for name, value in (("event_id", event_id), ("time", time)):
+            if not isinstance(value, str) and not (name == "time" and value is None):
+                raise OptionError(f"`{name}` is the name of a column, not {shortened(value)}")
+        kept = listed(keep, "keep")
         if counts and kept:
             raise OptionError(
                 "columns of events to keep have no meaning with counts. Hint: carry those of subscriptions"
             )
         return MatchOptions(
             event_id=event_id,
-            attributes=None if attributes is None else _listed(attributes, "attributes"),
+            attributes=None if attributes is None else listed(attributes, "attributes"),
             keep=kept,
-            carry=_listed(carry, "carry"),
+            carry=listed(carry, "carry"),
             k=None if k is None else plain_limit(k),
             time=time,
-            memory=_half_of_memory() if memory is None else memory,
+            memory=_half_of_memory() if memory is None else plain_count(memory, "memory", "bytes"),
             counts=counts,
         )
 
@@ -155,8 +164,7 @@ def matched(
     ------
     FrameError, OptionError
     """
-    attributes = tuple(event_attributes(events, options.event_id, options.attributes))
-    _check_columns(events.columns, manifest, options)
+    attributes = checked_attributes(events, manifest, options)
     groups = grouped(manifest.segments, options.memory) or ((),)
     if len(groups) > 1 and options.counts and options.k is not None:
         raise OptionError(
@@ -170,7 +178,7 @@ def matched(
     ranked = len(groups) > 1 and options.k is not None
     keep = (*options.keep, _EVENT) if ranked else options.keep
     carry = (*options.carry, RANKED_WEIGHT) if ranked else options.carry
-    schema = _result(frame.schema, manifest, options, keep, carry)
+    schema = _result(frame, manifest, options, keep, carry)
     task = (CountTask if options.counts else MatchTask)(
         path=str(folder.path),
         groups=groups,
@@ -190,7 +198,7 @@ def matched(
 
 
 def _result(
-    events: StructType, manifest: Manifest, options: MatchOptions, keep: Iterable[str], carry: Iterable[str]
+    events: DataFrame, manifest: Manifest, options: MatchOptions, keep: Iterable[str], carry: Iterable[str]
 ) -> StructType:
     """The columns that tasks hand over."""
     from pyspark.sql.types import DoubleType, LongType, StructField, StructType
@@ -199,14 +207,13 @@ def _result(
     if options.counts:
         fields.append((MATCHES, LongType()))
     else:
-        fields.insert(0, (options.event_id, events[options.event_id].dataType))
-    fields += [(name, events[name].dataType) for name in keep]
+        fields.insert(0, (options.event_id, events.schema[options.event_id].dataType))
+    fields += [(name, events.schema[name].dataType) for name in keep]
     stored = {name: type_of(text) for name, text in manifest.columns.items()}
     fields += [(name, DoubleType() if name == RANKED_WEIGHT else stored[name]) for name in carry]
-    names = [name for name, _ in fields]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise FrameError(f"the result would have two columns {twice[0]!r}. Hint: rename that of the events")
+    clash = clashing(events, [name for name, _ in fields])
+    if clash is not None:
+        raise FrameError(f"the result would have two columns {clash[1]!r}. Hint: rename that of the events")
     return StructType([StructField(name, kind) for name, kind in fields])
 
 
@@ -277,20 +284,42 @@ def _half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def _listed(names: Iterable[str], what: str) -> tuple[str, ...]:
+def plain_count(given: object, what: str, meaning: str) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise OptionError(f"`{what}` is {meaning}, a whole number from 1 on, not {shortened(given)}")
+    return given
+
+
+def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     if isinstance(names, str):
         raise OptionError(f"`{what}` is a list of columns. Hint: {what}=[{names!r}]")
     return tuple(names)
 
 
-def _check_columns(there: list[str], manifest: Manifest, options: MatchOptions) -> None:
-    for name in [*options.keep, *([] if options.time is None else [options.time])]:
-        if name not in there:
-            raise FrameError(f"events have no column {name!r}; they have: {', '.join(there)}")
+def checked_attributes(events: DataFrame, manifest: Manifest, options: MatchOptions) -> tuple[str, ...]:
+    """The columns of events that are matched, if all that options ask for is there.
+
+    Raises
+    ------
+    FrameError
+    """
+    schema = events.schema
+    aside = [*options.keep, *([] if options.time is None else [options.time])]
+    for name in aside:
+        if name not in schema.names:
+            raise FrameError(f"events have no column {name!r}; they have: {', '.join(schema.names)}")
+    if options.time is not None:
+        kind = schema[options.time].dataType.simpleString()
+        if kind not in _TIMES:
+            raise FrameError(
+                f"the column {options.time!r} says when events happened: a timestamp or a date, not {kind}. "
+                "Hint: to_timestamp makes one of strings, timestamp_seconds of numbers"
+            )
     for name in options.carry:
         if name not in manifest.columns:
             known = ", ".join(manifest.columns) or "none"
             raise FrameError(f"subscriptions of the index have no column {name!r} to carry; they have: {known}")
+    return tuple(event_attributes(events, options.event_id, options.attributes, aside))
 
 
 def grouped(segments: Sequence[Segment], memory: int) -> tuple[tuple[Segment, ...], ...]:
