@@ -144,6 +144,19 @@ def test_what_the_pipeline_cannot_read(spark: SparkSession, raw: Path) -> None:
     refused("events have no column 'uuid'", raw / "rules.csv", raw / "events.jsonl", event_id="uuid")
 
 
+def test_events_in_a_map_with_a_column_to_keep(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rules.csv").write_text("id,expression\nr1,price < 20\n")
+    events = spark.createDataFrame(
+        [(1, "x", {"price": 5}), (2, "y", {"price": 50})], "id int, shop string, v map<string, int>"
+    )
+    events.write.parquet(str(tmp_path / "events.parquet"))
+    summary = tamis.spark.run_pipeline(
+        spark, tmp_path / "rules.csv", tmp_path / "events.parquet", tmp_path / "out", keep=["shop"]
+    )
+    assert summary.figures["matches"] == 1
+    assert [row["attribute"] for row in summary.attributes] == ["price"]
+
+
 def test_broken_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
     lines = {
         "1,2.5,x,2026-01-01": "",

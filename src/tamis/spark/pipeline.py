@@ -14,6 +14,7 @@ from tamis.errors import FileError
 from tamis.spark.attribute_statistics import statistics
 from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
+from tamis.spark.frames import event_attributes
 from tamis.spark.manifest import local_path
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
 from tamis.spark.matching import match
@@ -89,23 +90,24 @@ def run_pipeline(
     earlier = _earlier(folder, overwrite)
     given = read_raw(spark, subscriptions, subscription_format)
     raw = read_raw(spark, events, event_format, event_schema)
-    _empty(folder, earlier)  # Not before: whoever names a wrong file keeps the results.
+    read, keep = raw.rows, keep if isinstance(keep, str) else list(keep)
+    chosen = event_attributes(read, event_id, attributes, [*keep, *([] if time_column is None else [time_column])])
+    _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
     with failures_of_spark("has failed", folder):
         bad_subscriptions = _written_bad(spark, given, folder / "bad_subscriptions")
         bad = _written_bad(spark, raw, folder / "bad_events")
-        read = raw.rows
-        built = build(given.rows, folder / "index", shards, events=read, attributes=attributes)
+        built = build(given.rows, folder / "index", shards, events=read, attributes=chosen, event_id=event_id)
         if built.rejected:
             built.rejections.write.parquet(str(folder / "rejected"))
         matched = time.perf_counter()
         found = match(
-            read, folder / "index", event_id, attributes=attributes, keep=keep, carry=carry, k=k, time=time_column
+            read, folder / "index", event_id, attributes=chosen, keep=keep, carry=carry, k=k, time=time_column
         )
         found.write.parquet(str(folder / "matches"))
         pairs = spark.read.parquet(str(folder / "matches"))
         seconds = time.perf_counter() - matched
         _counts(spark, folder, pairs).write.parquet(str(folder / "counts"))
-        statistics(read, attributes).coalesce(1).write.parquet(str(folder / "statistics"))
+        statistics(read, chosen, event_id=event_id).coalesce(1).write.parquet(str(folder / "statistics"))
         figures = {
             "events": read.count(),
             "matches": pairs.count(),
