@@ -83,7 +83,7 @@ class PlainEncoder:
         except (KeyError, AttributeError):  # seldom: an attribute that is new here, or no predicate
             return self._unusual(predicates)
         literals = list(itertools.chain.from_iterable(values))
-        if not _PLAIN.issuperset(map(type, literals)):
+        if not set(map(type, literals)) <= _PLAIN:
             return self._unusual(predicates)
         return self._packed(codes, map(len, values), literals, "d")
 

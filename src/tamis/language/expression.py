@@ -106,7 +106,7 @@ class Expression:
 
     def needs_history(self) -> bool:
         """Whether the expression joins the event with earlier ones."""
-        if type(self) is And and _ONLY_PREDICATES.issuperset(map(type, self.operands)):
+        if type(self) is And and set(map(type, self.operands)) == _ONLY_PREDICATES:
             return False  # Most subscriptions are like this, and are asked when they are added.
         return any(isinstance(node, Quantified | Exists) for node in self.walk())
 
