@@ -34,7 +34,9 @@ def test_generated_subscriptions_are_those_of_the_generator(spark: SparkSession,
 def test_generated_events_are_those_of_the_generator(spark: SparkSession, wide: bool, other: bool) -> None:
     config = preset("dense", subscriptions=100, dimensions=40)
     count = EVENT_BLOCK + 7
-    made = tamis.spark.generate_events(spark, config, count, wide=wide, other=other).toArrow().sort_by("id")
+    partitions = 1 if wide else 3  # which does not matter
+    generated = tamis.spark.generate_events(spark, config, count, wide=wide, other=other, partitions=partitions)
+    made = generated.toArrow().sort_by("id")
     workload = generate(config)
     events = workload.other_events(count, wide=wide) if other else workload.events(count, wide=wide)
     assert made["id"].to_pylist() == list(range(count))
@@ -60,7 +62,8 @@ def test_statistics(spark: SparkSession) -> None:
 
 
 def test_statistics_of_maps_and_of_nothing(spark: SparkSession) -> None:
-    events = spark.createDataFrame([({"a": 1, "b": 2},), ({"a": 3},), (None,)], "event map<string, int>")
+    rows = [(7, {"a": 1, "b": 2}), (8, {"a": 3}), (9, None)]
+    events = spark.createDataFrame(rows, "id int, event map<string, int>")
     found = {row.attribute: (row.events, row.presence) for row in tamis.spark.statistics(events).collect()}
     assert found == {"a": (2, 2 / 3), "b": (1, 1 / 3)}
     assert tamis.spark.statistics(events.where("false")).collect() == []
@@ -123,8 +126,14 @@ def test_the_pipeline(spark: SparkSession, raw: Path) -> None:
     assert summary.sizes == [("none", 1), ("1 to 9", 1), ("10 to 99", 1)]
     with pytest.raises(tamis.FileError, match="an earlier run has written to it"):
         tamis.spark.run_pipeline(spark, raw / "rules.csv", raw / "events.jsonl", out)
-    again = tamis.spark.run_pipeline(spark, raw / "rules.csv", raw / "events.jsonl", out, overwrite=True)
-    assert again.figures["matches"] == 29
+    # The same events in another form.
+    maps = spark.read.json(str(raw / "events.jsonl")).where("id IS NOT NULL")
+    maps.selectExpr("id AS number", "shop", "map('price', price) AS event").write.parquet(str(raw / "maps.parquet"))
+    again = tamis.spark.run_pipeline(
+        spark, raw / "rules.csv", raw / "maps.parquet", out, event_id="number", keep=["shop"], overwrite=True
+    )
+    assert again.figures["matches"] == 20
+    assert [each["attribute"] for each in again.attributes] == ["price"]
 
 
 def test_what_the_pipeline_cannot_read(spark: SparkSession, raw: Path) -> None:

@@ -17,7 +17,7 @@ from tamis.spark.contents import subscriptions as subscriptions_of
 from tamis.spark.frames import event_attributes
 from tamis.spark.manifest import local_path
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
-from tamis.spark.matching import match
+from tamis.spark.matching import listed, match
 from tamis.spark.raw_files import RawRows, failures_of_spark, mixed_columns, read_raw
 from tamis.spark.segment_files import ID
 from tamis.spark.summary_page import Summary, summary_page
@@ -90,12 +90,14 @@ def run_pipeline(
     earlier = _earlier(folder, overwrite)
     given = read_raw(spark, subscriptions, subscription_format)
     raw = read_raw(spark, events, event_format, event_schema)
-    read, keep = raw.rows, keep if isinstance(keep, str) else list(keep)
-    chosen = event_attributes(read, event_id, attributes, [*keep, *([] if time_column is None else [time_column])])
+    keep = listed(keep, "keep")
+    aside = keep if time_column is None else (*keep, time_column)
+    chosen = event_attributes(raw.rows, event_id, attributes, aside)
     _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
     with failures_of_spark("has failed", folder):
         bad_subscriptions = _written_bad(spark, given, folder / "bad_subscriptions")
         bad = _written_bad(spark, raw, folder / "bad_events")
+        read = raw.rows
         built = build(given.rows, folder / "index", shards, events=read, attributes=chosen, event_id=event_id)
         if built.rejected:
             built.rejections.write.parquet(str(folder / "rejected"))
