@@ -18,6 +18,8 @@ import pytest
 import tamis
 import tamis.spark
 from tamis.spark.manifest import IndexFolder
+from tamis.spark.matching import MatchOptions
+from tamis.spark.streaming import BatchMatcher
 from tests.spark.frames import Pairs, frame, pairs
 
 if TYPE_CHECKING:
@@ -148,10 +150,20 @@ def test_what_was_delivered_is_not_again(spark: SparkSession, folder: Path) -> N
     written = (folder / "matches" / "batch=1").stat().st_mtime_ns
     # And as if another had been killed in the midst of writing.
     (folder / "matches" / ".batch=1.killed").mkdir()
+    # And as if the versions that the last batch and the next one began with had been collected meanwhile.
+    records = folder / "checkpoint" / "tamis-batches"
+    for batch in (1, 2):
+        (records / f"{batch:012}.json").write_text(json.dumps({"batch": batch, "version": 99, "moment": 0}))
     put(folder, "three", [(3, 5)])
     run(spark, folder)
     assert delivered(spark, folder) == {(1, "s3"), (2, "s4"), (3, "s5")}
     assert (folder / "matches" / "batch=1").stat().st_mtime_ns == written
+    assert [record.version for record in tamis.spark.batch_records(folder / "checkpoint")] == [1, 99, 1]
+    # Of a function nobody knows what it delivered of such a batch.
+    options = MatchOptions.of("id", None, (), (), None, None, None)
+    matcher = BatchMatcher(str(folder / "index"), str(records), options, lambda matches, batch: None)
+    with pytest.raises(tamis.IndexFolderError, match=r"(?s)batch 1 began with version 99 .* Hint: delete .*1\.json"):
+        matcher(spark.range(0), 1)
 
 
 def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkSession, folder: Path) -> None:

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import FrameError, OptionError
-from tamis.spark.frames import event_attributes
+from tamis.errors import FrameError, IndexFolderError, OptionError
 from tamis.spark.manifest import IndexFolder, local_path, new_name
-from tamis.spark.matching import MatchOptions, matched, moment_now
+from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.updating import update
 from tamis.storage.replacing import replacing
 
@@ -85,9 +84,8 @@ def match_stream(
     if not events.isStreaming:
         raise FrameError("events are no stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
-    folder.manifest()  # What is wrong with it is said now.
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory)
-    event_attributes(events, event_id, options.attributes)  # And so with the events.
+    checked_attributes(events, folder.manifest(), options)  # What is wrong with them is said now.
     records = local_path(checkpoint) / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
     query = _query_id(local_path(checkpoint))
@@ -164,17 +162,35 @@ class BatchMatcher:
     deliver: Deliver
 
     def __call__(self, events: DataFrame, batch: int) -> None:
+        if isinstance(self.deliver, ParquetFolders) and self.deliver.has(batch):
+            return  # It was delivered, and Spark was stopped before it had noted that.
         folder = IndexFolder(self.path)
         record = self._recorded(folder, batch)
         manifest = folder.manifest(record.version)
         self.deliver(matched(events, folder, manifest, self.options, record.moment), batch)
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
-        """What this batch is matched with: as when it began, if it has begun before."""
+        """What this batch is matched with: as when it began, if it has begun before.
+
+        Raises
+        ------
+        IndexFolderError
+            When that version is not there any more, and nobody can tell what was delivered.
+        """
         path = Path(self.records, f"{batch:012}.json")
+        versions = folder.versions()
         if path.exists():
-            return BatchRecord(**json.loads(path.read_text()))
-        record = BatchRecord(batch, folder.versions()[-1], moment_now())
+            begun = BatchRecord(**json.loads(path.read_text()))
+            if begun.version in versions:
+                return begun
+            if not isinstance(self.deliver, ParquetFolders):
+                raise IndexFolderError(
+                    f"batch {batch} began with version {begun.version} of {folder.path}, which was collected meanwhile. "
+                    f"Hint: delete {path} to match the batch with the current version; it may deliver what the first try did "
+                    "not. Let `retain` of collect_garbage be longer than a stream may stand still"
+                )
+        # Nothing of this batch is in the output, so any version will do.
+        record = BatchRecord(batch, versions[-1], moment_now())
         with replacing(str(path)) as stream:
             stream.write(json.dumps(record._asdict()).encode())
         return record
@@ -206,19 +222,25 @@ class ParquetFolders:
     path: str
     query: str
 
-    def __call__(self, matches: DataFrame, batch: int) -> None:
-        folder = Path(self.path)
-        target = folder / f"batch={batch}"
+    def has(self, batch: int) -> bool:
+        """Whether a batch was delivered."""
+        target = self._target(batch)
         if target.exists():
             self._check_own(target)
-            return  # It was delivered, and Spark was stopped before it had noted that.
+        return target.exists()
+
+    def _target(self, batch: int) -> Path:
+        return Path(self.path, f"batch={batch}")
+
+    def __call__(self, matches: DataFrame, batch: int) -> None:
+        folder = Path(self.path)
         folder.mkdir(parents=True, exist_ok=True)
         for part in folder.glob(f".batch={batch}.*"):
             shutil.rmtree(part, ignore_errors=True)
         part = folder / f".batch={batch}.{new_name()}"
         matches.write.parquet(str(part))
         (part / _QUERY_MARK).write_text(self.query)
-        os.rename(part, target)
+        os.rename(part, self._target(batch))
 
     def _check_own(self, target: Path) -> None:
         mark = target / _QUERY_MARK
