@@ -24,10 +24,14 @@ spark = (
     SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
     .getOrCreate()
 )
-rows = [(f"s{number}", f"a = {number}", float(number)) for number in range(10)] + [("wrong", "a =", 0.0)]
-frame = spark.createDataFrame(rows, "id string, expression string, weight double")
+rows = [(f"s{number}", f"a = {number}", float(number), f"t{number}", "2099-01-01") for number in range(10)]
+rows += [("all", "a > 0", 3.5, "t", "2026-01-02"), ("wrong", "a =", 0.0, None, None)]
+frame = spark.createDataFrame(rows, "id string, expression string, weight double, tag string, valid_until string")
+frame = frame.withColumn("valid_until", frame.valid_until.cast("timestamp"))
 report = tamis.spark.build(frame, folder / "index", shards=2, events=spark.range(50).withColumnRenamed("id", "a"))
 events = spark.createDataFrame([(1, 3), (2, 4), (3, 99)], "id int, a int")
+timed = events.selectExpr("id", "string(a) AS shop", "date'2026-01-01' AS day", "map('a', a) AS event")
+best = tamis.spark.match(timed, folder / "index", keep=["shop"], carry=["tag"], k=1, time="day")
 
 def pairs(found):
     return sorted([row[0], row[1]] for row in found.collect())
@@ -38,6 +42,7 @@ said = {
     "pairs": pairs(tamis.spark.match(events, folder / "index")),
     "grouped": pairs(tamis.spark.match(events, folder / "index", k=1, memory=1)),
     "counts": pairs(tamis.spark.match(events, folder / "index", counts=True)),
+    "columns": sorted(map(list, best.collect())),
     "frame": pairs(tamis.spark.match(events, frame.where("id <> 'wrong'"))),
 }
 change = spark.createDataFrame([("removed", "s3")], "change string, id string")
@@ -46,10 +51,12 @@ said["version"] = tamis.spark.update(folder / "index", change).version
 (folder / "events" / "one.json").write_text('{"id": 1, "a": 3}\\n{"id": 2, "a": 4}\\n')
 stream = spark.readStream.schema("id int, a int").json(str(folder / "events"))
 query = tamis.spark.match_stream(
-    stream, folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches", trigger={"availableNow": True}
+    stream, folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches", trigger={"availableNow": True},
+    keep=["a"], carry=["tag"], k=1,
 )
 query.awaitTermination()
 said["stream"] = pairs(spark.read.parquet(str(folder / "matches")).select("id", "subscription"))
+said["stream columns"] = spark.read.parquet(str(folder / "matches")).columns
 said["batches"] = [[record.batch, record.version] for record in tamis.spark.batch_records(folder / "checkpoint")]
 print("said", json.dumps(said))
 """
@@ -68,12 +75,14 @@ def test_spark_connect(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
     assert json.loads(done.stdout.rpartition("said ")[2]) == {
         "type": "pyspark.sql.connect.dataframe",
-        "report": [10, 1, ["wrong"]],
+        "report": [11, 1, ["wrong"]],
         "pairs": [[1, "s3"], [2, "s4"]],
         "grouped": [[1, "s3"], [2, "s4"]],
         "counts": [["s3", 1], ["s4", 1]],
+        "columns": [[1, "all", "3", "t"], [2, "s4", "4", "t4"], [3, "all", "99", "t"]],
         "frame": [[1, "s3"], [2, "s4"]],
         "version": 2,
         "stream": [[2, "s4"]],
+        "stream columns": ["id", "subscription", "a", "tag", "batch"],
         "batches": [[0, 2]],
     }
