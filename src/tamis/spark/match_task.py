@@ -32,9 +32,9 @@ GROUP = "__tamis_group"
 # than this, which is also how many are named at a time ...
 _EVENTS = 1024
 _PAIRS = 1 << 22
-# ... and always so few that there is room if suddenly every subscription matches, at 4 to 8 bytes a pair. Less would be slow: a
-# call takes one to two milliseconds besides the matching (measured with a list, and with 100 columns).
-_MOST_PAIRS = 1 << 27
+# ... and always so few that there is room, some gigabytes, if suddenly every subscription matches, at 4 to 8 bytes a pair. Less
+# would be slow: a call takes one to two milliseconds besides the matching (measured with a list, and with 100 columns).
+_MOST_PAIRS = 1 << 29
 _ROWS = 1 << 18
 """So many rows are handed over at a time."""
 _BLOCK = 1 << 16
