@@ -20,6 +20,7 @@ def test_plans_and_growth(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench, "_SLOW_EVENTS", {"Python": 8})
+    monkeypatch.setattr(bench, "_ROUNDS", 1)
     small = bench.Bench(spark, tmp_path / "plans", 300, 20, planted=True, dimensions=35)
     result: dict[str, Any] = {
         "subscriptions": 300,

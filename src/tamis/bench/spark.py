@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SHAPE = "dense"
-_SLOW_EVENTS = {"nested loop": 100, "explode and count": 200, "Python": 100, "DuckDB": 1_000}
+_SLOW_EVENTS = {"nested loop": 40, "explode and count": 100, "Python": 4_000, "DuckDB": 1_000}
 """So many events are given to plans that would take hours, and a quarter of them: a line through both gives the time for all."""
 _ROUNDS = 3
 _MEMORY_PAUSE = 0.25
