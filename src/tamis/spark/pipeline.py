@@ -95,35 +95,36 @@ def run_pipeline(
     chosen = event_attributes(raw.rows, event_id, attributes, aside)
     _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
     with failures_of_spark("has failed", folder):
+        index = folder / "index"
         bad_subscriptions = _written_bad(spark, given, folder / "bad_subscriptions")
         bad = _written_bad(spark, raw, folder / "bad_events")
-        read = raw.rows
-        built = build(given.rows, folder / "index", shards, events=read, attributes=chosen, event_id=event_id)
+        built = build(given.rows, index, shards, events=raw.rows, attributes=chosen, event_id=event_id)
         if built.rejected:
             built.rejections.write.parquet(str(folder / "rejected"))
         matched = time.perf_counter()
-        found = match(
-            read, folder / "index", event_id, attributes=chosen, keep=keep, carry=carry, k=k, time=time_column
-        )
+        found = match(raw.rows, index, event_id, attributes=chosen, keep=keep, carry=carry, k=k, time=time_column)
         found.write.parquet(str(folder / "matches"))
-        pairs = spark.read.parquet(str(folder / "matches"))
-        seconds = time.perf_counter() - matched
-        _counts(spark, folder, pairs).write.parquet(str(folder / "counts"))
-        statistics(read, chosen, event_id=event_id).coalesce(1).write.parquet(str(folder / "statistics"))
         figures = {
-            "events": read.count(),
-            "matches": pairs.count(),
             "rejected subscriptions": built.rejected,
             "bad lines of subscriptions": bad_subscriptions,
             "bad lines of events": bad,
-            "seconds to match": round(seconds, 2),
+            "seconds to match": round(time.perf_counter() - matched, 2),
         }
-        summary = _summary(spark, folder, figures, _notes(raw), begun)
-        with replacing(str(folder / "summary.json")) as stream:
-            stream.write(json.dumps(summary.figures, indent=1).encode())
-        with replacing(str(folder / "summary.html")) as stream:
-            stream.write(summary_page(summary).encode())
-        return summary
+        statistics(raw.rows, chosen, event_id=event_id).coalesce(1).write.parquet(str(folder / "statistics"))
+        return _reported(spark, folder, raw, figures, begun)
+
+
+def _reported(spark: SparkSession, folder: Path, raw: RawRows, figures: dict[str, Any], begun: float) -> Summary:
+    """Count matches, and write what the run was."""
+    pairs = spark.read.parquet(str(folder / "matches"))
+    _counts(spark, folder, pairs).write.parquet(str(folder / "counts"))
+    counted = {"events": raw.rows.count(), "matches": pairs.count()}
+    summary = _summary(spark, folder, {**counted, **figures}, _notes(raw), begun)
+    with replacing(str(folder / "summary.json")) as stream:
+        stream.write(json.dumps(summary.figures, indent=1).encode())
+    with replacing(str(folder / "summary.html")) as stream:
+        stream.write(summary_page(summary).encode())
+    return summary
 
 
 def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:

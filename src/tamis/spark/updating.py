@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -195,16 +196,19 @@ class Bucket:
         if refused:
             added = added.take(pa.array(np.setdiff1d(np.arange(len(added)), [row for row, _ in refused])))
         removed = clear.filter(pc.invert(is_added))
-        rejections.add(removed, [(row, "no subscription has this id") for row in self._unknown(removed, came)])
+        there = [self._found(segment, clear) for segment in self._segments]
+        known = pa.concat_arrays([came, *(ids for _, ids in there)])
+        unknown = np.flatnonzero(~_is_in(removed[ID], known)).tolist()
+        rejections.add(removed, [(row, "no subscription has this id") for row in unknown])
         # Whoever comes anew is not removed as well, and whose new form is wrong keeps the old one.
-        removed = removed.filter(pc.invert(pc.is_in(removed[ID], combined(clear.filter(is_added)[ID]))))
-        found = [self._found(segment, added) for segment in self._segments]
-        gone = [self._found(segment, removed) for segment in self._segments]
+        removed = removed.filter(pa.array(~_is_in(removed[ID], combined(clear.filter(is_added)[ID]))))
+        found = [rows[_is_in(ids, combined(added[ID]))] for rows, ids in there]
+        gone = [rows[_is_in(ids, combined(removed[ID]))] for rows, ids in there]
         left = [
             self._without(segment, np.concatenate([rows, more]))
-            for segment, (rows, _), (more, _) in zip(self._segments, found, gone, strict=True)
+            for segment, rows, more in zip(self._segments, found, gone, strict=True)
         ]
-        replaced = sum(len(rows) for rows, _ in found)
+        replaced = sum(map(len, found))
         return BucketReport(
             bucket=self._number,
             segments=tuple(self._merged(left, fresh)),
@@ -212,7 +216,7 @@ class Bucket:
             rejected_name=rejections.write(self._folder),
             added=len(added) - replaced,
             replaced=replaced,
-            removed=sum(len(rows) for rows, _ in gone),
+            removed=sum(map(len, gone)),
         )
 
     def _written(self, rows: pa.Table) -> tuple[Segment | None, list[tuple[int, str]]]:
@@ -222,17 +226,10 @@ class Bucket:
         sample = read_sample(self._folder, manifest.sample)
         return write_segment(self._folder, rows, manifest.form, manifest.schema, sample)
 
-    def _unknown(self, changes: pa.Table, came: pa.Array) -> list[int]:
-        """The rows of changes whose ids no subscription has, nor are among those that came."""
-        known = pa.concat_arrays([came, *(self._found(segment, changes)[1] for segment in self._segments)])
-        unknown = pc.invert(pc.is_in(combined(changes[ID]), known))
-        rows: list[int] = np.flatnonzero(unknown.to_numpy(zero_copy_only=False)).tolist()
-        return rows
-
     def _found(self, segment: Segment, changes: pa.Table) -> tuple[Rows, pa.Array]:
         """The living rows of a segment whose ids are those of some changes, and these ids."""
         ids = combined(map_arrow(self._folder / f"{SEGMENTS}/{segment.name}.arrow")[ID])
-        is_there = pc.is_in(ids, combined(changes[ID])).to_numpy(zero_copy_only=False)
+        is_there = _is_in(ids, combined(changes[ID]))
         is_there &= ids.is_valid().to_numpy(zero_copy_only=False)
         is_there[removed_rows(self._folder, segment)] = False
         rows = np.flatnonzero(is_there)
@@ -268,6 +265,11 @@ class Bucket:
         if refused:
             raise AssertionError(f"a subscription was taken in before and is refused now: {refused[0][1]}")
         return kept if merged is None else [*kept, merged]
+
+
+def _is_in(ids: pa.Array | pa.ChunkedArray, others: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which ids are among others."""
+    return np.array(pc.is_in(ids, others), bool)
 
 
 def _last_changes(changes: pa.Table, order: str) -> pa.Table:

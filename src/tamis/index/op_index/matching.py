@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import count_holding, holds, load, unload
+from tamis.encoding.events import holds, load, unload
 from tamis.encoding.kernel import inlined, lean_kernel, merged
 from tamis.encoding.numbers import U64, UP
-from tamis.index.collecting import CANDIDATES, NODES, PREDICATES
+from tamis.index.collecting import CANDIDATES, NODES, PREDICATES, is_true
 from tamis.index.op_index.entries import NE
 from tamis.index.op_index.lists import NO_LIST
 from tamis.index.op_index.probes import ask, lower, operands_between, prepare, segment_of
@@ -265,13 +265,8 @@ def _is_first(c: int, pivot: int, bitmaps: Any, held: Any) -> bool:
 def _is_true(c: int, table: Any, bitmaps: Any, batch: Any, scratch: Any) -> bool:
     """Whether a conjunction is true of the event that was laid out by `load`."""
     if bitmaps is None:
-        start, (dimension, mode, begin, lo, hi) = table
-        size = start[c + 1] - start[c]
-        held = count_holding(
-            start[c], start[c + 1], dimension, mode, begin, lo, hi, batch.lo, batch.hi, scratch.first, scratch.held
-        )
-        scratch.tally[PREDICATES] += min(held + 1, size)
-        true: bool = held == size
+        true, tested = is_true(c, table, batch.lo, batch.hi, scratch.first, scratch.held)
+        scratch.tally[PREDICATES] += tested
         return true
     for k in range(bitmaps.start[c], bitmaps.start[c + 1]):  # noqa: SIM110 - a kernel
         if not _has_true(bitmaps.clause[k], table, batch, scratch):

@@ -148,7 +148,10 @@ class NamedOpIndex:
         """
         if sid not in self:
             raise UnknownIdError(sid)
-        self.frequency -= Counter({predicate.attribute for predicate in self._predicates.pop(sid)})
+        for attribute in {predicate.attribute for predicate in self._predicates.pop(sid)}:
+            self.frequency[attribute] -= 1
+            if not self.frequency[attribute]:
+                del self.frequency[attribute]
         counter = self._counter_of.pop(sid, None)
         if counter is None:
             del self._always[sid]
