@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 
@@ -47,7 +48,21 @@ def machine() -> dict[str, Any]:
         "system": platform.system(),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
+        "caches": _caches(),
     }
+
+
+def _caches() -> dict[str, int]:
+    """The bytes of the second and third cache that a core sees, where the system tells: much of matching is waiting for memory."""
+    sizes = {}
+    for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, size = ((folder / name).read_text().strip() for name in ("level", "size"))
+        except OSError:
+            continue
+        if level in ("2", "3") and size.endswith("K"):
+            sizes[f"L{level}"] = int(size[:-1]) * 1024
+    return dict(sorted(sizes.items()))
 
 
 def versions() -> dict[str, str]:
