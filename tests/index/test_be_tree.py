@@ -256,6 +256,35 @@ def test_numbers_are_cut_at_the_middle_of_their_values() -> None:
     assert tree.stats()["nodes"] < 120
 
 
+@pytest.mark.parametrize("step", [1, 0.5])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_begins_next_to_zero_is_cut_at_the_middle_of_its_values(step: float, sign: int) -> None:
+    def code(value: float) -> int:
+        return double_code(sign * value)
+
+    # `> 0` begins at the next key above that of 0, and ends are the lowest and highest keys that predicates name.
+    lowest, highest = sorted((double_code(0.0) + sign, code(80 * step)))
+    clauses = [[some(A, lowest, highest)]]
+    clauses += [[some(A, code(step * number))] for number in range(1, 81)]
+    tree = tree_of(clauses, one_by_one=False, kind=KeyKind.NUMBER)
+    assert f"[{lowest}, {code(40 * step)}]" in tree.draw()
+
+
+def test_a_split_gives_up_the_room_that_was_added() -> None:
+    same = [[some(A, 1, 2), some(attribute, number)] for attribute in (B, C, D) for number in (1, 2)]
+    options = {**SMALL, "min_size": 3}
+
+    def capacities(tree: BETree) -> list[int]:
+        cold = tree._nodes.view().cold
+        return [int(cold[x, CAP]) for x in range(len(drawn(tree)) - 1)]
+
+    assert drawn(tree_of(same, **options)) == ["root []", "  p-node 0", "    [1, 8] [0, 1, 2, 3, 4, 5]"]
+    assert capacities(tree_of(same, **options)) == [3, 6]
+    tree = tree_of([*same, [some(A, 7)]], **options)
+    assert drawn(tree)[2:] == ["    [1, 8] []", "        [1, 4] [0, 1, 2, 3, 4, 5]", "        [5, 8] [6]"]
+    assert sorted(capacities(tree)) == [3, 3, 3, 6]
+
+
 def test_domains_that_grow_are_cut_anew() -> None:
     clauses = [[some(A, number)] for number in range(1, 400)]
     table = ConjunctionTable()

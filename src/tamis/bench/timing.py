@@ -53,7 +53,7 @@ def machine() -> dict[str, Any]:
 
 
 def _caches() -> dict[str, int]:
-    """The bytes of the second and third cache that a core sees, where the system tells: much of matching is waiting for memory."""
+    """The bytes of the outer caches that a core sees, where the system tells: much of matching is waiting for memory."""
     sizes = {}
     for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         try:

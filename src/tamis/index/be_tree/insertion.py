@@ -59,7 +59,7 @@ from tamis.index.be_tree.nodes import (
     set_room,
     widen,
 )
-from tamis.index.be_tree.partitioning import space_partitioning
+from tamis.index.be_tree.partitioning import space_partitioning, update_capacity
 from tamis.index.pair_map import FREE, slot_of
 
 
@@ -286,6 +286,8 @@ def work_off(tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, ho
                 tasks[state[TASKS]] = task
                 state[TASKS] += 1
                 return False
+        elif task & 1 == PARTITION:
+            update_capacity(cold, limits, x, hot[x, LEAF] & HALF, True)  # What a split has left needs no partition.
         if hot[x, LEAF] & HALF <= cold[x, CAP]:
             settle(hot, cold, pnode, data, state, limits, rates, rec_at, rec_size, words, scratch.path, x)
     return True

@@ -100,12 +100,12 @@ def space_partitioning(tree: Any, pairs: Any, records: Any, domains: Any, scratc
             kept += 1
     hot[x, LEAF] = begin << 32 | kept
     if enough:
-        _update_capacity(cold, limits, x, kept, kept < count)
+        update_capacity(cold, limits, x, kept, kept < count)
     return enough
 
 
 @inlined
-def _update_capacity(cold: Any, limits: Any, x: int, count: int, partitioned: bool) -> None:
+def update_capacity(cold: Any, limits: Any, x: int, count: int, partitioned: bool) -> None:
     """UpdateClusterCapacity; where no attribute was left, the capacity is extended until all fits."""
     while cold[x, CAP] < count:
         cold[x, CAP] += limits[MAX_CAP]
