@@ -123,6 +123,23 @@ def test_events_that_make_an_access_predicate_frequent_have_its_cluster_redistri
     assert stats["tables"] == {(B,): 40, (C,): 1}
 
 
+def test_events_change_the_powers_of_those_who_wait() -> None:
+    """They wait in one cluster, since they have no other equality than a = 1, and no table would take them."""
+    clauses = [[equal(A, 1), other(n)] for n in range(40)]
+    subscriptions = Subscriptions([*clauses, [equal(C, 1)]], max_margin=0.5)
+    index, waiting = subscriptions.index, subscriptions.numbers[:40]
+    index.observe(batch_of([{A: [(1, 1)]}] + [{A: [(2, 2)]}] * 9), 4)
+    subscriptions.insert(0, 40)
+    before = index._potential.waiting.view()[waiting]
+    assert before.tolist() == pytest.approx(index._nus(waiting).tolist())
+    assert (before > 0).all()
+    index.observe(batch_of([{A: [(1, 1)]}] * 1024), 4)
+    subscriptions.insert(40, 41)
+    after = index._potential.waiting.view()[waiting]
+    assert after.tolist() == pytest.approx(index._nus(waiting).tolist())
+    assert (after > 2 * before).all()
+
+
 def test_receivers_of_a_redistribution_are_redistributed_too() -> None:
     """A table {A, B} takes all from A; what is left behind waits in clusters that are still excessive."""
     clauses = [[equal(A, n % 2), equal(B, n // 2 % 2), equal(C, n // 4 % 2), other(n)] for n in range(240)]

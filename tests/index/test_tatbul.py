@@ -280,7 +280,7 @@ def comparisons(name: str, width: int, count: int = 200) -> float:
 
 def test_evaluations_as_in_the_papers_figures() -> None:
     few = {name: comparisons(name, 10) for name in FIVE}
-    # No index takes 400. Figure 7: the interval and the cluster index are best, the hybrid is not below the cluster index.
+    # No index takes 400. Figure 7: the interval and the cluster index are best.
     assert all(value < 40 for value in few.values())
     assert min(few, key=lambda name: few[name]) in ("cluster-index", "interval-index")
     many = {name: comparisons(name, 1500) for name in FIVE}

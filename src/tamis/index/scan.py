@@ -12,6 +12,10 @@ which are read from front to back; only survivors are looked up in the table. Wh
 
     order         1 0 2    4 3    5    7 6 8     the predicates of the table, within each conjunction the most selective first
 
+Departures from the papers
+- BE-Tree, section 7.2, says of its SCAN only that it goes through all subscriptions. That columns are read, and that the most
+  selective predicate comes first, is ours.
+
 Invariants: a row is DEAD unless it was inserted and not deleted; the order of a row that is not has each of its predicates.
 """
 

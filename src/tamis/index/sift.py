@@ -5,11 +5,16 @@ E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (20
 document is a set of words and a profile is the words that all must occur; here a word is a *term* (attribute, value), and
 a predicate that many values satisfy is as many terms of which one must occur: ranges are enumerated value by value.
 
-    key     terms   (7, 10) -> 0    lists   0: c1 c4        a profile is in the lists of one of its predicates, the one
-                    (7, 11) -> 1            1: c4           whose terms are the rarest; the others are checked on a hit
+    c1: 7 IN (10, 11)      c4: 7 = 10 AND 9 = 3      c5: 7 = 10 AND 9 = 4
 
-    tree    root -(7, 10)-> n1 {c1}                         a trie over the ordered terms of profiles, each kept at its
-                 -(7, 11)-> n2 -(9, 3)-> n3 {c4}            shortest identifying prefix: common prefixes are tested once
+    key     terms   (7, 10) -> 0    lists   0: c1           a profile is in the lists of one of its predicates, the one
+                    (7, 11) -> 1            1: c1           whose terms are the rarest; the others are checked on a hit
+                    (9, 3)  -> 2            2: c4
+                    (9, 4)  -> 3            3: c5
+
+    tree    root -(7, 10)-> n1 {c1} -(9, 3)-> n3 {c4}       a trie over the ordered terms of profiles, each kept at its
+                                    -(9, 4)-> n4 {c5}       shortest identifying prefix: common prefixes are tested once
+                 -(7, 11)-> n2 {c1}
 
 The *domain* are the whole numbers from `lowest` to `highest`. The value of a term is the whole part of a number, moved into
 the domain; of a string it is the string. So an event that has other numbers is answered, too: terms say which profiles may

@@ -33,6 +33,10 @@ Departures from the paper
   out and inserted again. With boundaries as tight as they are, this leaves out nothing but a chain of buckets with one half each.
 - A half that encloses nothing has no node until something is put there.
 - Where a conjunction is, is noted, not searched for, when it is deleted. Halves are merged together or not at all.
+- Of an event with several values or intervals, `<>` and NOT IN ask that none of its values is among those named, as everywhere in
+  the language; in the paper, as any other predicate, that some value is not. For other events it is the same.
+- In the gain of a bucket, a predicate counts as equal to it if its ends are the bucket's; one that is open to a side, or `<>`,
+  never does. With the defaults of alpha_s and alpha_c, both 1, that makes no difference.
 - No predicate is left out since the path decides it; but the first that is tested is one that the path says nothing of.
 - The loss of a node counts what is evaluated in vain in its l-node, and one for each event that its boundary turns away. Its
   window has at least `least_window` operations, and the root is not recycled: it would be the whole tree. Of the adaptation

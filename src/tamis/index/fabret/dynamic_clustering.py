@@ -29,7 +29,9 @@ Departures from the paper
 - A potential table to which fewer than `min_benefit` subscriptions would move is not created, and not before its power
   has doubled: the power, which leaves out the nu of the new access predicates, has promised too much.
 - Groups have at most `max_schema` attributes, and a subscription has at most 8,192 of them (`considered` in `schemas`).
-- Events change the clustering with the next insertion or deletion, when all clusters are looked at.
+- Events change the clustering with the next insertion or deletion, when all clusters are looked at, and powers are summed up
+  anew. Where no events are known, a power goes by the nu that subscriptions suggested when each of them began to wait.
+- Phase 2 goes through all subscriptions that wait, not through those of the last clusters alone.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class DynamicClusteringOptions(Options):
     max_margin: float = option(1.0, least=0)
     min_benefit: int = option(8, least=1)
     min_power: float = option(16.0, least=0)
-    max_schema: int = option(3, least=1)
+    max_schema: int = option(3, least=1, most=DEEPEST)
     prefetch: bool = option(True)
 
 
@@ -79,7 +81,7 @@ class DynamicClustering(Index):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._statistics = EventStatistics()
-        self._most = min(self.options.max_schema, DEEPEST)
+        self._most = self.options.max_schema
         self._created = self._dropped = self._moves = 0
         self._clear()
 
@@ -294,6 +296,11 @@ class DynamicClustering(Index):
         for table, schema in enumerate(self._core.schemas):
             if schema:
                 self._set_table(schema, table, self._statistics.dependence(schema))
+        waiting = np.flatnonzero(self._potential.waiting.view()).astype(np.int32)
+        if len(waiting):
+            # Whose cluster is excessive still enters again, with the nu of now.
+            equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
+            self._potential.leave(self._core, waiting, equalities, self._most)
         self._tried[:] = False
         self._potential.forget_refusals()
         self._learnt = False

@@ -5,8 +5,8 @@
     waiting     of each conjunction, the nu(p) that it was entered with; 0 if it does not wait
 
 A subscription enters when its cluster has an excessive benefit margin that no existing table can lower, and leaves when it moves
-or is deleted, so a power is the paper's: the sum over the clusters of the repair list of nu(p) times the number of subscriptions
-that have the attributes.
+or is deleted, and all do when events have changed nu. So a power is the paper's: the sum over the clusters of the repair list of
+nu(p) times the number of subscriptions that have the attributes.
 
 Invariant: the power of a group is the sum over the conjunctions that wait, but for those whose access predicate has all
 attributes of the group.

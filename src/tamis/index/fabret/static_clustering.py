@@ -61,7 +61,7 @@ class StaticClusteringOptions(Options):
     """Bounds of the clustering, and what its cost is made of; the unit of cost is to check one predicate."""
 
     max_bytes: int = option(1 << 30, least=0, most=1 << 62)
-    max_schema: int = option(2, least=1)
+    max_schema: int = option(2, least=1, most=DEEPEST)
     retrieve_cost: float = option(20.0, least=0)
     hash_cost: float = option(50.0, least=0)
     prefetch: bool = option(True)
@@ -108,7 +108,7 @@ class StaticClustering(StaticIndex):
     def _greedy(self, candidates: Candidates) -> list[int]:
         """The greedy algorithm: the groups that get a table, in their order."""
         options = self.options
-        candidates.find_groups(min(options.max_schema, DEEPEST), self._fixed_cost)
+        candidates.find_groups(options.max_schema, self._fixed_cost)
         self._cost = candidates.cost()
         self._space = self._least_space = candidates.space()
         heap = [(-np.inf, -np.inf, node) for node in candidates.nodes()]

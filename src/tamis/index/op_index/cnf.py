@@ -16,6 +16,9 @@ conjunctions is a row of its own, and the store unites what they find.
     _pivot       the first pivot of a row               _pivots     A  B  - | D  E  - |       up to END
     _place       where its pivots are in `_pivots`      _places     0  4  - | 0  1  - |       its first word in V of that pivot
 
+Invariants: a row that is in the index has a word with a bit for each clause that has one, under every pivot of its; a row with
+none of them is in the rest.
+
 Departures from the paper:
 
 - The shortest clause is the one with the fewest attributes, not predicates: ``A IN (1, 2, 3)`` is short.

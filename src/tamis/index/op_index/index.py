@@ -68,7 +68,7 @@ ListEntries = dict[tuple[int, int], list[tuple[int, int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class OpIndexOptions(Options):
-    """The paper says of b only that it is small, and of w nothing."""
+    """Segments of a list (b) and bits of a signature (w) are those of the paper's experiments."""
 
     segments: int = option(32, least=1)
     signature_bits: int = option(64, least=1)

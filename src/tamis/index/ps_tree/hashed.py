@@ -24,7 +24,8 @@ Invariants: a conjunction is in the cells of all combinations of the leaves that
 Departures from the paper: what would be in more than `most_cells` cells is in `small` too. Events are counted by `observe`
 and newly cut leaves count those of the past anew. A batch that is larger than the index is inserted with all
 else that is there: all cuts first, then the cells. When leaves merge, the cells of the one that goes are dropped: those of
-the other have the same conjunctions.
+the other have the same conjunctions. Whether a cell may be there, bits say before the hash table is asked (`cells`), and the
+leaves of values are found as in `lists`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.leaf import Mode
 from tamis.encoding.runs import run_indices
-from tamis.errors import OptionError
 from tamis.index.history import by_selectivity
 from tamis.index.interface import Counters, Matches, Numbers
 from tamis.index.options import Options, option
@@ -63,7 +63,7 @@ _AT_ONCE = 1 << 16
 class HashOptions(BloomOptions):
     """What can be set."""
 
-    access_predicates: int = option(2, least=1)
+    access_predicates: int = option(2, least=1, most=_MOST_DIMENSIONS)
     """N, how many predicates of a conjunction make the key of its cells: 1, 2 or 3."""
     most_cells: int = option(64, least=1)
     """A conjunction may be in so many cells when it is inserted."""
@@ -83,10 +83,6 @@ class PSTHash(ForestIndex):
 
     def _clear(self) -> None:
         self._n = self.options.access_predicates
-        if self._n > _MOST_DIMENSIONS:
-            raise OptionError(
-                f"the option 'access_predicates' of the index {self.name!r} is at most {_MOST_DIMENSIONS}, not {self._n}"
-            )
         self.forest = Forest()
         self.cells = Cells(self._n)
         self.small = PSTBloom(self.table, self._small_options(), self.kind_of, self.name_of)

@@ -20,7 +20,8 @@ Departures from the paper: the paper has no index of this kind, it is PSTBloom w
 `observe`, not while they are matched, and newly cut leaves count those of the past anew instead of copying a
 counter. An access predicate that covers more than `most_leaves` leaves is not inserted into its tree. A batch that is larger
 than the index is inserted with all else that is there: all cuts first, then the lists. Without events of before, the narrower of
-two ranges comes first: ranges of numbers are as wide as there are doubles in them, not as their ends are apart.
+two ranges comes first: ranges of numbers are as wide as there are doubles in them, not as their ends are apart. While cuts
+are few, or have not changed of late, the leaves of values are found in a sorted copy of them (`forest`), not by MatchPair.
 """
 
 from __future__ import annotations

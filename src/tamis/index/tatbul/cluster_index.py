@@ -56,7 +56,8 @@ class ClusterIndex(ProfileIndex):
         leaves = self._tree.right[self._tree.left == LEAF]
         assert sorted(leaves.tolist()) == list(range(len(self._vectors)))
         _, clusters = build_clusters(profiles.intervals, 1)
-        for first, last in zip(clusters.start, clusters.start[1:], strict=False):
+        for vector, first, last in zip(self._vectors, clusters.start[:-1], clusters.start[1:], strict=True):
             those = clusters.interval[first:last]
+            assert set(vector) == set(profiles.intervals.profile[those].tolist())
             if last > first:
                 assert profiles.intervals.lo[those].max() <= profiles.intervals.hi[those].min()

@@ -20,7 +20,7 @@ import numpy as np
 
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.index.options import Options, option
-from tamis.index.tatbul.cluster_tree import Clusters, build_clusters, search_clusters
+from tamis.index.tatbul.cluster_tree import LEAF, Clusters, build_clusters, search_clusters
 from tamis.index.tatbul.interval_index import IntervalIndex
 from tamis.index.tatbul.matching import PAPER, Array, Found
 from tamis.index.tatbul.profiles import Intervals, Profiles
@@ -59,7 +59,11 @@ class HybridIndex(IntervalIndex):
 
     def _check_trees(self, profiles: Profiles) -> None:
         super()._check_trees(profiles)
-        _, clusters = build_clusters(profiles.intervals, self.options.min_cluster_size)
+        tree, clusters = build_clusters(profiles.intervals, self.options.min_cluster_size)
+        inner = tree.left != LEAF
+        assert np.array_equal(self._tree.left, tree.left)
+        assert np.array_equal(self._tree.right, tree.right)
+        assert np.array_equal(self._tree.key[inner], tree.key[inner])
         assert len(clusters.lowest) == self._leaves == len(self._start) - 1
         for first, last in zip(clusters.start, clusters.start[1:], strict=False):
             those = clusters.interval[first:last]
