@@ -13,7 +13,7 @@ from tamis.encoding.kernel import COMPILED
 from tamis.encoding.prefetch import prefetch
 
 
-@njit  # type: ignore[untyped-decorator]  # not one of our kernels: what comes from a cache has no code to look at
+@njit  # not one of our kernels: what comes from a cache has no code to look at
 def _hint(array: Any, at: int) -> int:
     prefetch(array, at)
     return at

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import tamis
 from tamis.spark import match_task, segment_files
 from tamis.spark.manifest import IndexFolder, Segment
-from tamis.spark.match_task import CountTask, MatchTask
-from tamis.spark.segment_files import OpenSegment, write_segment
+from tamis.spark.match_task import CountTask, Found, MatchTask
+from tamis.spark.segment_files import OpenSegment, write_removed, write_segment
 
 PAIR = ("id", "subscription")
 COUNT = ("subscription", "matches")
@@ -58,15 +57,15 @@ def test_pairs_that_are_found_at_a_time_are_bounded(
     monkeypatch.setattr(match_task, "_MOST_PAIRS", most)
     sizes: list[int] = []
     named: list[int] = []
-    match_iter = tamis.Matcher.match_iter
+    found_in = MatchTask._found_in
 
-    def watched(matcher: tamis.Matcher, batches: list[pa.Table], **options: Any) -> Iterator[pa.Table]:
-        sizes.extend(map(len, batches))
-        for found in match_iter(matcher, batches, **options):
-            named.append(len(found))
+    def watched(task: MatchTask, opened: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
+        sizes.append(len(events))
+        for found in found_in(task, opened, events, limit):
+            named.append(len(found.event))
             yield found
 
-    monkeypatch.setattr(tamis.Matcher, "match_iter", watched)
+    monkeypatch.setattr(MatchTask, "_found_in", watched)
     prices = np.concatenate([np.zeros(quiet), np.full(loud, 5000.0)])
     events = pa.table({"id": range(quiet + loud), "price": prices})
     found = handed_over(task_for(folder, [segment], k=k), events, 700)
@@ -92,9 +91,9 @@ def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, m
     opened: list[str] = []
 
     class Watched(OpenSegment):
-        def __init__(self, folder: IndexFolder, segment: Segment) -> None:
-            opened.append(segment.name)
-            super().__init__(folder, segment)
+        def __init__(self, folder: IndexFolder, name: str) -> None:
+            opened.append(name)
+            super().__init__(folder, name)
 
     monkeypatch.setattr(segment_files, "OpenSegment", Watched)
     monkeypatch.setattr(segment_files, "MOST_OPEN", 3)
@@ -122,6 +121,27 @@ def test_the_heaviest_of_several_segments(folder: IndexFolder) -> None:
         assert sorted(zip(*found.to_pydict().values(), strict=True)) == [
             (event, each) for event in (1, 2) for each in best
         ]
+
+
+def test_what_versions_leave_out_is_not_found_and_nothing_is_opened_again(
+    folder: IndexFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = pa.array([float(number) for number in range(10)])
+    segment = written(folder, {"id": range(10), "expression": ["price > 0"] * 10, "weight": weights})
+    events = pa.table({"id": [1], "price": [1]})
+
+    def found(removed: list[int], k: int | None) -> list[int]:
+        version = segment
+        if removed:
+            version = replace(segment, removed=len(removed), removed_name=write_removed(folder, np.array(removed)))
+        return sorted(handed_over(task_for(folder, [version], k=k), events, 10)["subscription"].to_pylist())
+
+    assert found([], None) == list(range(10))
+    monkeypatch.setattr(segment_files, "OpenSegment", None)  # to open anything more would fail
+    for removed in ([9], [3, 8, 9], [], [9]):
+        left = [number for number in range(10) if number not in removed]
+        assert found(removed, None) == left
+        assert found(removed, 2) == left[-2:]
 
 
 def test_events_of_several_groups(folder: IndexFolder) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.kernel import lean_kernel
@@ -40,14 +41,19 @@ def named_in_pieces(matched: Matched, most: int, first: int = 0) -> Iterator[pa.
     row = first
     for counts, slots in matched.parts:
         ends = np.append(0, np.cumsum(counts))
-        start = 0
-        while start < len(counts):
-            full = min(int(ends[start]) + most, int(ends[-1]))
-            end = max(start + 1, int(np.searchsorted(ends, full, "right")) - 1)
+        for start, end in pieces(ends, most):
             piece = counts[start:end], slots[ends[start] : ends[end]]
             yield named(matched._replace(parts=[piece]), row + start)
-            start = end
         row += len(counts)
+
+
+def pieces(ends: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Events in pieces of at most so many matches, more only where one event has them; those of event i end at ends[i + 1]."""
+    start, count = 0, len(ends) - 1
+    while start < count:
+        end = max(start + 1, int(np.searchsorted(ends, ends[start] + most, "right")) - 1)
+        yield start, end
+        start = end
 
 
 def _table(events: Any, subscriptions: pa.Array) -> pa.Table:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
+from tamis.matcher.naming import pieces
 from tamis.spark.manifest import IndexFolder, Segment
 from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
 
@@ -50,6 +51,10 @@ class Found(NamedTuple):
     segment: OpenSegment
     event: Rows
     row: Rows
+
+    def where(self, holds: npt.NDArray[np.bool_]) -> Found:
+        """Some of them."""
+        return self._replace(event=self.event[holds], row=self.row[holds])
 
 
 @dataclass(frozen=True)
@@ -135,22 +140,26 @@ class MatchTask:
         folder = IndexFolder(self.path)
         for segment in segments:
             opened = open_segment(folder, segment)
+            lives = opened.living(folder, segment)
+            # What is not valid, or gone, must not take the place of what is.
+            limit = self.k if lives is None and not opened.expires else None
             start = 0
             while start < len(events):
                 part, pairs = events.slice(start, parts.size(segment)), 0
-                for found in self._found_in(opened, part):
+                for found in self._found_in(opened, part, limit):
                     pairs += len(found.event)
-                    valid = _valid(found, self._times(part)) if opened.expires else found
+                    living = found if lives is None else found.where(lives[found.row])
+                    valid = _valid(living, self._times(part)) if opened.expires else living
                     yield valid._replace(event=valid.event + start)
                 parts.note(segment, len(part), pairs)
                 start += len(part)
 
-    def _found_in(self, segment: OpenSegment, events: pa.Table) -> Iterator[Found]:
-        # What is not valid must not take the place of what is.
-        limit = None if segment.expires else self.k
-        asked = events.select(self.attributes)
-        for matched in segment.matcher.match_iter([asked], threads=1, k=limit, most=_PAIRS):
-            yield Found(segment, matched["event"].to_numpy(), matched["subscription"].to_numpy())
+    def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
+        counts, slots = segment.matcher.match(events.select(self.attributes), limit)
+        ends = np.append(0, np.cumsum(counts))
+        for first, last in pieces(ends, _PAIRS):
+            event = np.repeat(np.arange(first, last), counts[first:last])
+            yield Found(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
 
     def _times(self, events: pa.Table) -> Rows:
         """When each event happened, in microseconds."""
@@ -226,7 +235,7 @@ def _valid(found: Found, times: Rows) -> Found:
     time = times[found.event]
     bounds = np.iinfo(np.int64)
     valid = ((begins == bounds.min) | (begins <= time)) & ((ends == bounds.max) | ((time < ends) & (time != _NEVER)))
-    return found._replace(event=found.event[valid], row=found.row[valid])
+    return found.where(valid)
 
 
 def _heaviest_of(found: Iterable[Found], k: int) -> list[Found]:
@@ -263,4 +272,4 @@ def heaviest(found: list[Found], k: int) -> list[Found]:
     kept[order[rank < k]] = True
     starts = np.searchsorted(place, np.arange(len(found) + 1))
     parts = (kept[start:end] for start, end in itertools.pairwise(starts.tolist()))
-    return [each._replace(event=each.event[part], row=each.row[part]) for each, part in zip(found, parts, strict=True)]
+    return [each.where(part) for each, part in zip(found, parts, strict=True)]

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from tamis.encoding.columns import combined
 from tamis.errors import IndexFolderError
 from tamis.matcher.adding import add_right_rows
-from tamis.matcher.load import load
+from tamis.matcher.frozen import FrozenMatcher
 from tamis.matcher.matcher import Matcher
 from tamis.spark.manifest import REMOVED, SAMPLES, SEGMENTS, IndexFolder, Segment, new_name
 from tamis.storage.replacing import replacing
@@ -188,15 +188,25 @@ def _living(rows: pa.Table, folder: IndexFolder, segment: Segment) -> pa.Table:
 
 
 class OpenSegment:
-    """A segment that is mapped into memory."""
+    """A segment that is mapped into memory, with all of its rows, whichever of them a version leaves out."""
 
-    def __init__(self, folder: IndexFolder, segment: Segment) -> None:
-        path = folder / f"{SEGMENTS}/{segment.name}"
-        self.name = segment.name
-        self.matcher = load(path.with_suffix(".tamis"))
+    def __init__(self, folder: IndexFolder, name: str) -> None:
+        path = folder / f"{SEGMENTS}/{name}"
+        self.name = name
+        self.matcher = FrozenMatcher(path.with_suffix(".tamis"))
         self.columns = map_arrow(path.with_suffix(".arrow"))
-        for row in removed_rows(folder, segment).tolist():
-            self.matcher.remove(row)
+        self._lives: tuple[str | None, npt.NDArray[np.bool_] | None] = (None, None)
+
+    def living(self, folder: IndexFolder, segment: Segment) -> npt.NDArray[np.bool_] | None:
+        """Which rows a version has; None: all of them. Only what was last asked for is kept: versions follow each other."""
+        removed_name, lives = self._lives
+        if removed_name != segment.removed_name:
+            lives = None
+            if segment.removed_name is not None:
+                lives = np.ones(len(self.columns), np.bool_)
+                lives[removed_rows(folder, segment)] = False
+            self._lives = segment.removed_name, lives
+        return lives
 
     @property
     def expires(self) -> bool:
@@ -235,26 +245,26 @@ def moments_of(column: pa.Array, missing: int) -> Rows:
     return rows
 
 
-_open: OrderedDict[tuple[Path, str, str | None], OpenSegment] = OrderedDict()
+_open: OrderedDict[tuple[Path, str], OpenSegment] = OrderedDict()
 """What this process has mapped. Spark uses a worker process for many tasks."""
 
 
 def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
-    """A segment as a version has it, mapped once per process.
+    """A segment, mapped once per process.
 
     Raises
     ------
     IndexFolderError
         When its files are not there.
     """
-    key = (folder.path, segment.name, segment.removed_name)
+    key = (folder.path, segment.name)
     opened = _open.get(key)
     if opened is None:
         path = folder / f"{SEGMENTS}/{segment.name}.tamis"
         if not path.exists():
             raise IndexFolderError(_not_seen(path))
         _warm_up()
-        opened = _open[key] = OpenSegment(folder, segment)
+        opened = _open[key] = OpenSegment(folder, segment.name)
         while len(_open) > MOST_OPEN:
             _open.popitem(last=False)
     _open.move_to_end(key)

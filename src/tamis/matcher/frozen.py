@@ -1,0 +1,74 @@
+"""A saved matcher that only matches, for many processes that share one mapped file.
+
+`tamis.load` gives a matcher that can be changed: it keeps some 50 bytes of its own for every subscription, samples events, and
+builds parts anew when these drift. A process of a cluster needs nothing of that, and would do it as often as there are processes.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.event_table import TableEncoder
+from tamis.engine.found import Found, Life, together
+from tamis.engine.owners import ALIVE
+from tamis.engine.room import Rooms
+from tamis.engine.segment import segments_of
+from tamis.engine.snapshot import read_rows, read_segment
+from tamis.engine.top import keep_heaviest
+from tamis.errors import SnapshotError
+from tamis.language.schema import Schema
+from tamis.matcher.reading import arrow_errors
+from tamis.matcher.snapshot import open_snapshot
+from tamis.storage import container
+
+
+class FrozenMatcher:
+    """What `Matcher.save` wrote, mapped into memory. Its ids are numbers. One thread uses it at a time.
+
+    Raises
+    ------
+    SnapshotError
+        See `tamis.load`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        opened = open_snapshot(container.open(path, mmap=True))
+        if opened.meta["ids"] != "int":
+            raise SnapshotError("has subscriptions whose ids are no numbers", path=opened.path)
+        schema = opened.meta["schema"]
+        self._schema = None if schema is None else Schema.of(schema)
+        self._dimensions = Dimensions()
+        self._dimensions.restore(opened.table("dimensions"))
+        self._segments = [read_segment(number, opened.array) for number in range(opened.meta["segments"])]
+        rows = read_rows(opened.names, opened.array)
+        if rows is not None:
+            self._segments += segments_of(rows, None)
+        alive = opened.array("alive")
+        died = np.zeros(0, np.int64) if alive.all() else np.where(alive, ALIVE, 0)
+        self._life = Life(died, 0)
+        self._weights: npt.NDArray[np.float64] = opened.array("weights")
+        self._ids: npt.NDArray[np.int64] = opened.array("ids")
+        self._rooms = Rooms()
+
+    def match(self, events: pa.Table, k: int | None = None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """How many subscriptions each event satisfies, and which, event by event, as slots; see `ids`.
+
+        Raises
+        ------
+        EventError, TableError
+        """
+        with arrow_errors():
+            batch = TableEncoder(events, self._dimensions, self._schema).rows(0, len(events)).batch
+        dimensions = len(self._dimensions)
+        parts: list[Found] = [segment.match(batch, dimensions, self._life, self._rooms) for segment in self._segments]
+        counts, slots, _ = together(parts, len(events))
+        return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
+
+    def ids(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """The ids of slots."""
+        return self._ids[slots]
