@@ -105,6 +105,38 @@ def test_the_last_change_of_an_id_counts(spark: SparkSession, index: Path) -> No
     assert wanted(spark, index, {"a": 101}) == {"s1"}
 
 
+def test_the_last_change_that_is_right_counts(spark: SparkSession, index: Path) -> None:
+    """As if they had come one after another, in batches of their own."""
+    rows = [
+        (1, "added", "new", "a = 101"),
+        (2, "added", "new", "a = = 102"),
+        (1, "removed", "s1", None),
+        (2, "added", "s1", "a = ="),
+        (1, "added", "s2", "a = 101"),
+        (2, "altered", "s2", "a = 102"),
+        (1, "added", "s3", "a = 101"),
+        (2, "added", "s3", "a = 102"),
+        (2, "added", "s3", "a = 103"),
+    ]
+    given = spark.createDataFrame(rows, "at int, change string, id string, expression string")
+    report = tamis.spark.update(index, given, order="at")
+    assert (report.added, report.replaced, report.removed, report.rejected) == (1, 2, 1, 5)
+    assert wanted(spark, index, {"a": 101}) == {"new", "s2", "s3"}
+    assert wanted(spark, index, {"a": 102}) == set()
+    assert "s1" not in wanted(spark, index, {"a": 1})
+    rejected = sorted((row.id, row.at, row.expression) for row in report.rejections.collect())
+    assert rejected == sorted((row[2], row[0], row[3]) for row in rows if row[0] == 2)
+
+
+def test_columns_that_may_have_no_nulls(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    tamis.spark.build(spark.sql("SELECT 'x' AS id, 'a = 1' AS expression, array('u') AS tags"), path)
+    given = spark.createDataFrame(
+        [("added", "y", "a = 1", ["v"])], "change string, id string, expression string, tags array<string>"
+    )
+    assert tamis.spark.update(path, given).added == 1
+
+
 def test_what_was_when_must_be_known(spark: SparkSession, index: Path) -> None:
     given = spark.createDataFrame(
         [("added", "n", "a = 1", None), ("removed", "s1", None, 1)],

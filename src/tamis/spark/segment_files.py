@@ -56,10 +56,7 @@ def write_segment(
     matcher = Matcher(schema=schema)
     if sample is not None:
         matcher.observe(sample)
-    given = {ID: pa.array(np.arange(len(rows))), form: rows[form]}
-    if WEIGHT in rows.column_names:
-        given[WEIGHT] = rows[WEIGHT]
-    refused = [(row, _reason(error)) for row, error in add_right_rows(matcher, pa.table(given))]
+    refused = _added(matcher, rows, form)
     if not len(matcher):
         return Written(None, refused)
     parts = matcher.stats()["index_stats"]
@@ -74,6 +71,19 @@ def write_segment(
         pq.write_table(rows, stream)
     size = sum((folder / f"{SEGMENTS}/{name}.{ending}").stat().st_size for ending in ("tamis", "arrow"))
     return Written(Segment(name, rows=len(matcher), bytes=size), refused)
+
+
+def refused_rows(rows: pa.Table, form: str, schema: dict[str, Any] | None) -> list[tuple[int, str]]:
+    """Rows that no segment would take, and why; ids play no part."""
+    return _added(Matcher(schema=schema), rows, form)
+
+
+def _added(matcher: Matcher, rows: pa.Table, form: str) -> list[tuple[int, str]]:
+    """Add rows by their numbers; those that are refused, and why."""
+    given = {ID: pa.array(np.arange(len(rows))), form: rows[form]}
+    if WEIGHT in rows.column_names:
+        given[WEIGHT] = rows[WEIGHT]
+    return [(row, _reason(error)) for row, error in add_right_rows(matcher, pa.table(given))]
 
 
 def _reason(error: Exception) -> str:

@@ -33,6 +33,7 @@ from tamis.spark.segment_files import (
     living_rows,
     map_arrow,
     read_sample,
+    refused_rows,
     removed_rows,
     write_removed,
     write_segment,
@@ -89,8 +90,9 @@ def update(
         the place of the old one, also where the change that removes that comes along; a wrong one leaves the old one as it
         is. What is removed needs the id only.
     order : str, optional
-        A column that says which change of an id is the last one: only that counts. Without it, two additions with one id are
-        rejected; and of a stream, where nobody can tell which was first, an addition and a removal.
+        A column that says in which order the changes of an id come: the last one that is right counts. Changes of an earlier
+        call are not compared with these, they came before. Without it, two additions with one id are rejected; and of a
+        stream, where nobody can tell which was first, an addition and a removal.
     source, batch : str and int, optional
         A name for the stream that changes come from, and the number of this batch: what was carried out is not again.
 
@@ -143,7 +145,7 @@ def _changes_frame(changes: DataFrame, manifest: Manifest, order: str | None) ->
             known = ", ".join(manifest.columns) or "none"
             raise FrameError(f"the index carries no column {name!r}; it carries: {known}. Hint: drop it")
         stored = type_of(manifest.columns[name])
-        if kind != stored:
+        if kind.simpleString() != stored.simpleString():  # whether nulls may be in it is no difference
             raise FrameError(f"the column {name!r} of the index is {stored.simpleString()}, not {kind.simpleString()}")
     missing = [name for name in manifest.columns if name not in types]
     nothing = [F.lit(None).cast(type_of(manifest.columns[name])).alias(name) for name in missing]
@@ -181,14 +183,16 @@ class Bucket:
 
     def changed(self, changes: pa.Table, order: str | None, is_stream: bool) -> BucketReport:
         """Carry out changes."""
-        came = combined(changes[ID]).slice(0, 0)
-        if order is not None:
-            # Who came and went within these changes was there: where batches of a stream begin makes no difference.
-            came = combined(changes.filter(pc.equal(changes[CHANGE], ADDED))[ID])
-            changes = _last_changes(changes, order)
         rejections = Rejections(changes)
         _reject_unclear(rejections, changes, order, is_stream)
         clear = rejections.left()
+        came = combined(clear[ID]).slice(0, 0)
+        if order is not None:
+            # The outcome is that of one change after another: where batches of a stream begin makes no difference. So the last
+            # one that is right counts, and who came and went was there.
+            clear = self._right_of_several(clear, rejections)
+            came = combined(clear.filter(pc.equal(clear[CHANGE], ADDED))[ID])
+            clear = _last_changes(clear, order)
         is_added = pc.equal(clear[CHANGE], ADDED)
         added = clear.filter(is_added).sort_by(ID)
         fresh, refused = self._written(added.drop_columns(_apart(self._manifest, order)))
@@ -218,6 +222,18 @@ class Bucket:
             replaced=replaced,
             removed=sum(map(len, gone)),
         )
+
+    def _right_of_several(self, changes: pa.Table, rejections: Rejections) -> pa.Table:
+        """Changes without the wrong additions of ids that have several changes."""
+        counts = changes[ID].value_counts()
+        often = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
+        asked = pc.and_(pc.is_in(changes[ID], often), pc.equal(changes[CHANGE], ADDED))
+        rows = np.flatnonzero(np.array(asked, bool))
+        manifest = self._manifest
+        refused = refused_rows(changes.take(pa.array(rows)), manifest.form, manifest.schema)
+        wrong = rows[[row for row, _ in refused]]
+        rejections.add(changes, [(row, reason) for row, (_, reason) in zip(wrong.tolist(), refused, strict=True)])
+        return changes.take(pa.array(np.setdiff1d(np.arange(len(changes)), wrong)))
 
     def _written(self, rows: pa.Table) -> tuple[Segment | None, list[tuple[int, str]]]:
         if not len(rows):
@@ -273,37 +289,37 @@ def _is_in(ids: pa.Array | pa.ChunkedArray, others: pa.Array) -> npt.NDArray[np.
 
 
 def _last_changes(changes: pa.Table, order: str) -> pa.Table:
-    """The last change of each id; several, if they are last together; and those of which nobody knows when they were."""
+    """The last change of each id; two, if an addition and a removal are last together."""
     ids, places = changes[ID].to_pylist(), changes[order].to_pylist()
     last: dict[Any, Any] = {}
     for identifier, place in zip(ids, places, strict=True):
-        if place is not None and (identifier not in last or place > last[identifier]):
+        if identifier not in last or place > last[identifier]:
             last[identifier] = place
-    return changes.filter(
-        pa.array([place in (None, last.get(each)) for each, place in zip(ids, places, strict=True)], pa.bool_())
-    )
+    return changes.filter(pa.array([place == last[each] for each, place in zip(ids, places, strict=True)], pa.bool_()))
 
 
 def _reject_unclear(rejections: Rejections, changes: pa.Table, order: str | None, is_stream: bool) -> None:
     """Reject what names no change, no id or no place in the order, and changes of one id of which nobody can tell which is meant:
     additions, and where changes come one after another, additions and removals."""
-    if order is not None:
-        rejections.reject(np.flatnonzero(pc.is_null(combined(changes[order]))).tolist(), f"{order} is null")
     added: dict[Any, list[int]] = {}
     removed: dict[Any, list[int]] = {}
-    for row, (identifier, word) in enumerate(zip(changes[ID].to_pylist(), changes[CHANGE].to_pylist(), strict=True)):
+    places = itertools.repeat(0, len(changes)) if order is None else changes[order].to_pylist()
+    given = zip(changes[ID].to_pylist(), changes[CHANGE].to_pylist(), places, strict=True)
+    for row, (identifier, word, place) in enumerate(given):
         if identifier is None:
             rejections.reject([row], "id is null")
+        elif place is None:
+            rejections.reject([row], f"{order} is null")
         elif word in (ADDED, REMOVED):
-            (added if word == ADDED else removed).setdefault(identifier, []).append(row)
+            (added if word == ADDED else removed).setdefault((identifier, place), []).append(row)
         else:
             rejections.reject([row], f"the change is {ADDED!r} or {REMOVED!r}, not {word!r}")
-    for identifier, rows in added.items():
+    for when, rows in added.items():
         if len(rows) > 1:
-            rejections.reject(rows, f"the id {identifier!r} is added {len(rows)} times")
-        elif is_stream and identifier in removed:
-            reason = f"the id {identifier!r} is added and removed at once. Hint: `order` names a column that tells which is last"
-            rejections.reject(rows + removed[identifier], reason)
+            rejections.reject(rows, f"the id {when[0]!r} is added {len(rows)} times")
+        elif is_stream and when in removed:
+            reason = f"the id {when[0]!r} is added and removed at once. Hint: `order` names a column that tells which is last"
+            rejections.reject(rows + removed[when], reason)
 
 
 def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(days=1)) -> int:
