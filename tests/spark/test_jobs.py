@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import subprocess
+import sys
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,6 +214,76 @@ def test_results_stay_if_a_file_is_not_there(spark: SparkSession, tmp_path: Path
     assert (tmp_path / "summary.html").read_text() == "earlier"
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"keep": ["nothing"]}, "no column 'nothing'"),
+        ({"carry": ["nothing"]}, "no column 'nothing' to carry"),
+        ({"time_column": "price"}, "a timestamp or a date"),
+        ({"k": 0}, "0"),
+    ],
+)
+def test_results_stay_if_an_option_is_wrong(
+    spark: SparkSession, raw: Path, options: dict[str, Any], reason: str
+) -> None:
+    (raw / "summary.html").write_text("earlier")
+    with pytest.raises((tamis.FrameError, tamis.OptionError), match=reason):
+        tamis.spark.run_pipeline(
+            spark, raw / "rules.csv", raw / "events.jsonl", raw, overwrite=True, event_id="id", **options
+        )
+    assert (raw / "summary.html").read_text() == "earlier"
+
+
+def test_folders_within_folders(spark: SparkSession, tmp_path: Path) -> None:
+    """Of folders that are no partitions Spark would read nothing, and say nothing."""
+    for day in ("one", "two"):
+        (tmp_path / "plain" / day).mkdir(parents=True)
+        (tmp_path / "plain" / day / "a.csv").write_text(f"id,day\n1,{day}\n")
+        (tmp_path / "parts" / f"day={day}").mkdir(parents=True)
+        (tmp_path / "parts" / f"day={day}" / "a.csv").write_text("id,x\n1,2\n")
+    read = read_raw(spark, tmp_path / "plain")
+    assert sorted(map(tuple, read.rows.collect())) == [(1, "one"), (1, "two")]
+    read = read_raw(spark, tmp_path / "parts")
+    assert sorted(tuple(row.asDict().items()) for row in read.rows.collect()) == [
+        (("id", 1), ("x", 2), ("day", "one")),
+        (("id", 1), ("x", 2), ("day", "two")),
+    ]
+    (tmp_path / "parts" / "others").mkdir()
+    (tmp_path / "parts" / "others" / "a.csv").write_text("id,x\n1,2\n")
+    with pytest.raises(tamis.FileError, match="such as day=one, and others, such as others"):
+        read_raw(spark, tmp_path / "parts")
+
+
+def test_predicates_in_json_of_several_kinds(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would make strings of the numbers, which no number equals."""
+
+    def written(*values: Any) -> Path:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
+        rows = [
+            {"id": f"r{place}", "predicates": [{"attribute": "a", "operator": "=", "values": [value]}]}
+            for place, value in enumerate(values)
+        ]
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return path
+
+    assert read_raw(spark, written("x", "y")).rows.count() == 2
+    assert read_raw(spark, written(1, 2)).rows.count() == 2
+    with pytest.raises(tamis.FileError, match="Hint: a column `expression`"):
+        read_raw(spark, written("x", 2))
+
+
+def test_values_without_end_and_names_of_ours(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "out [1]"
+    rows = [(1, float("inf")), (2, 1.0), (3, -1.7e308), (4, 1.7e308)]
+    spark.createDataFrame(rows, "id int, price double").write.parquet(str(tmp_path / "events.parquet"))
+    given = [("a", "price > 0", "x", 5)]
+    frame = spark.createDataFrame(given, "id string, expression string, subscription string, matches int")
+    frame.write.parquet(str(tmp_path / "rules.parquet"))
+    summary = tamis.spark.run_pipeline(spark, tmp_path / "rules.parquet", tmp_path / "events.parquet", out)
+    assert summary.most == [("a", 3)]
+    assert "price" in (out / "summary.html").read_text()
+
+
 def test_text_among_numbers(spark: SparkSession, tmp_path: Path) -> None:
     """Without a schema the column is text, and this is told; with one the line is bad."""
     rules, out = tmp_path / "rules.csv", tmp_path / "out"
@@ -271,3 +344,11 @@ def test_the_command(raw: Path) -> None:
     wrong = CliRunner().invoke(main, ["pipeline", "a", "b", "c", "--conf", "nothing"])
     assert wrong.exit_code == 2
     assert "'nothing' is not NAME=VALUE" in wrong.output
+    command = [sys.executable, "-m", "tamis", "pipeline", "rules.csv", "events.jsonl", "out", "--keep", "price"]
+    done = subprocess.run(command, cwd=raw, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"matches +29\n", done.stdout)
+    assert (raw / "out" / "summary.html").exists()
+    again = subprocess.run(command, cwd=raw, capture_output=True, text=True, check=False)
+    assert again.returncode != 0
+    assert "an earlier run has written to it" in again.stderr

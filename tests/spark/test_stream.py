@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,9 @@ import pytest
 
 import tamis
 import tamis.spark
-from tamis.spark.manifest import IndexFolder
+from tamis.spark.manifest import IndexFolder, Manifest
 from tamis.spark.matching import MatchOptions
-from tamis.spark.streaming import BatchMatcher
+from tamis.spark.streaming import BatchMatcher, BatchUpdater
 from tests.spark.frames import Pairs, frame, pairs
 
 if TYPE_CHECKING:
@@ -139,6 +140,33 @@ def test_a_batch_that_is_repeated_meets_the_version_it_began_with(spark: SparkSe
     assert seen == [(0, [(1, "s3"), (2, "s4")])] * 2
 
 
+def test_validity_is_that_of_the_moment_a_batch_began(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+    bounds = [("over", "a > 0", "2026-01-01", "2026-02-01"), ("later", "a > 0", "2026-03-01", None)]
+    rows = [
+        (each[0], each[1], *(day and datetime.fromisoformat(f"{day}T00:00+00:00") for day in each[2:]))
+        for each in bounds
+    ]
+    given = spark.createDataFrame(rows, "id string, expression string, valid_from timestamp, valid_until timestamp")
+    tamis.spark.build(given, tmp_path / "valid")
+    records = tmp_path / "records"
+    records.mkdir()
+    found: list[tuple[int, str]] = []
+    matcher = BatchMatcher(
+        str(tmp_path / "valid"),
+        str(records),
+        MatchOptions.of("id", None, (), (), None, None, None),
+        lambda matches, batch: found.extend((batch, row.subscription) for row in matches.collect()),
+    )
+    events = spark.createDataFrame([(1, 5)], "id int, a int")
+    for batch, day in enumerate(("2026-01-15", "2026-02-15", "2026-03-15")):
+        moment = int(datetime.fromisoformat(f"{day}T00:00+00:00").timestamp() * 1_000_000)
+        (records / f"{batch:012}.json").write_text(json.dumps({"batch": batch, "version": 1, "moment": moment}))
+        matcher(events, batch)
+    assert found == [(0, "over"), (2, "later")]
+    matcher(events, 3)  # now
+    assert found[2:] == [(3, "later")]
+
+
 def test_what_was_delivered_is_not_again(spark: SparkSession, folder: Path) -> None:
     put(folder, "one", [(1, 3)])
     put(folder, "two", [(2, 4)])
@@ -170,9 +198,12 @@ def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkS
     for number in range(8):
         put(folder, f"part-{number}", [(10 * number + value, value) for value in range(10)])
     started = [sys.executable, "-c", PROGRAM, str(folder)]
-    with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as first:
+    # Python and the JVM, which notes what was done, at one stroke.
+    with subprocess.Popen(
+        started, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as first:
         wait_for(lambda: (folder / "matches" / "batch=2").exists() or first.poll() is not None)
-        first.send_signal(signal.SIGKILL)
+        os.killpg(first.pid, signal.SIGKILL)
         _, errors = first.communicate()
     assert first.returncode == -signal.SIGKILL, errors
     assert not (folder / "matches" / "batch=7").exists()
@@ -236,6 +267,25 @@ def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
     assert IndexFolder(folder / "index").versions() == [1, 2, 3]
 
 
+def test_changes_that_meet_others_are_tried_again(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another publishes while a batch of changes is carried out."""
+    publish, others = IndexFolder.publish, iter([[("added", "other", "a = 51")]])
+
+    def late(index: IndexFolder, manifest: Manifest) -> Manifest:
+        for rows in others:
+            change(spark, folder, rows)
+        return publish(index, manifest)
+
+    monkeypatch.setattr(IndexFolder, "publish", late)
+    given = spark.createDataFrame([("added", "new", "a = 51")], CHANGES)
+    BatchUpdater(str(folder / "index"), "source", None)(given, 0)
+    events = spark.createDataFrame([(1, 51)], "id int, a int")
+    assert pairs(tamis.spark.match(events, folder / "index").collect()) == {(1, "new"), (1, "other")}
+    assert IndexFolder(folder / "index").versions() == [1, 2, 3]
+
+
 def test_wrong_calls(spark: SparkSession, folder: Path) -> None:
     events = stream(spark, folder)
     with pytest.raises(tamis.OptionError, match="either `output`, a folder, or `deliver`"):
@@ -246,5 +296,15 @@ def test_wrong_calls(spark: SparkSession, folder: Path) -> None:
         tamis.spark.match_stream(events, folder / "none", checkpoint=folder / "c", output=folder / "m")
     with pytest.raises(tamis.FrameError, match="no column 'key'"):
         tamis.spark.match_stream(events, folder / "index", "key", checkpoint=folder / "c", output=folder / "m")
+    with pytest.raises(tamis.OptionError, match="`checkpoint` is a folder that the driver and all executors see"):
+        tamis.spark.match_stream(events, folder / "index", checkpoint="s3a://b/c", output=folder / "m")
+    with pytest.raises(tamis.OptionError, match="'batch' is the number of a batch"):
+        tamis.spark.match_stream(
+            events.selectExpr("a", "id AS batch"),
+            folder / "index",
+            "batch",
+            checkpoint=folder / "c",
+            output=folder / "m",
+        )
     with pytest.raises(tamis.FrameError, match="changes are no stream"):
         tamis.spark.update_stream(spark.range(3), folder / "index", checkpoint=folder / "c")

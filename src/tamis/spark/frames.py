@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructField, StructType
 
-FORMS = ("expression", "predicates")
+EXPRESSION, PREDICATES = "expression", "predicates"
+FORMS = (EXPRESSION, PREDICATES)
 """The column that a subscription is in: SQL text, or a list of predicates."""
 BUCKET = "__tamis_bucket"
 CHANGE = "change"

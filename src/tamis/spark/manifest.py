@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from tamis.errors import ConflictError, IndexFolderError
+from tamis.storage.replacing import flush_folder
 
 FORMAT = "tamis-index"
 FORMAT_VERSION = 1
@@ -260,6 +263,12 @@ class IndexFolder:
         ConflictError
             When another has published that number.
         """
+        gone = [name for name in manifest.files if not (self.path / name).exists()]
+        if gone:
+            raise IndexFolderError(
+                f"{self.path / gone[0]} is gone, so version {manifest.version} is not published. Hint: let `retain` of "
+                "collect_garbage be longer than building and updating take"
+            )
         target = self._manifest_path(manifest.version)
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         with open(part, "x", encoding="utf-8") as stream:
@@ -270,13 +279,14 @@ class IndexFolder:
             os.link(part, target)  # Fails if it is there, where a rename would replace it.
         except FileExistsError:
             raise ConflictError(self.path, manifest.version) from None
+        except OSError as error:
+            raise IndexFolderError(
+                f"the index {self.path} cannot be published: {error.strerror}. Hint: its file system needs hard links, as local "
+                "disks and NFS have; build it there, and copy the folder"
+            ) from None
         finally:
             part.unlink()
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        flush_folder(target.parent)
         return manifest
 
     def forget(self, version: int) -> None:
@@ -286,12 +296,13 @@ class IndexFolder:
     def files(self, before: datetime) -> list[str]:
         """All files besides manifests that have not changed since, below the folder: younger ones may be those of a task that
         has not reported yet."""
-        return [
-            f"{name}/{entry.name}"
-            for name in (SEGMENTS, REMOVED, SAMPLES, REJECTED)
-            for entry in os.scandir(self.path / name)
-            if entry.stat().st_mtime < before.timestamp()
-        ]
+        found = []
+        for name in (SEGMENTS, REMOVED, SAMPLES, REJECTED, _VERSIONS):
+            for entry in os.scandir(self.path / name):
+                with suppress(FileNotFoundError):  # Another may rename or delete it meanwhile.
+                    if not entry.name.endswith(".json") and entry.stat().st_mtime < before.timestamp():
+                        found.append(f"{name}/{entry.name}")
+        return found
 
     def _manifest_path(self, version: int) -> Path:
         return self.path / _VERSIONS / f"{version:012}.json"
@@ -319,9 +330,19 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     if parsed.scheme and "://" in text:
         raise IndexFolderError(
             f"{text}: an index is memory-mapped, so it is a folder that the driver and all executors see as files "
-            f"(a local disk, NFS, or a mounted {parsed.scheme} store), not an address of {parsed.scheme}://"
+            f"(a local disk, or NFS), not an address of {parsed.scheme}://"
         )
     return Path(os.path.abspath(text))
+
+
+def address(path: str | os.PathLike[str]) -> str:
+    """A local path as Spark writes to it, whatever file system it takes for its own."""
+    return f"file://{os.path.abspath(path)}"
+
+
+def pattern(path: str | os.PathLike[str]) -> str:
+    """A local path as Spark reads from it: characters that it would take for those of a pattern are escaped."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", address(path))
 
 
 def without_rows(segment: Segment, removed_name: str, removed: int) -> Segment:

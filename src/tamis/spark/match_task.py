@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
+from tamis.errors import EventError
 from tamis.matcher.naming import pieces
 from tamis.spark.manifest import IndexFolder, Segment
 from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
@@ -155,7 +156,14 @@ class MatchTask:
                 start += len(part)
 
     def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
-        counts, slots = segment.matcher.match(events.select(self.attributes), limit)
+        try:
+            counts, slots = segment.matcher.match(events.select(self.attributes), limit)
+        except EventError as error:
+            if error.row is None:
+                raise
+            which = events[self.event_id][error.row].as_py()
+            told = f"the event whose {self.event_id} is {which!r}: {error.reason}"
+            raise EventError(told, attribute=error.attribute) from None
         ends = np.append(0, np.cumsum(counts))
         for first, last in pieces(ends, _PAIRS):
             event = np.repeat(np.arange(first, last), counts[first:last])

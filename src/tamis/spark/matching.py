@@ -12,7 +12,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _EVENT = "__tamis_event"
 """Tells events apart whose ids may be the same."""
 _KEY = "__tamis_key"
+FOLDER = "spark.tamis.folder"
+"""The setting of a session that says where indexes of subscriptions are built that are matched for once."""
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 """Types that say when something happened; without a time zone it is UTC, and a date is its midnight."""
 
@@ -58,7 +60,9 @@ def match(
         ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``, and beside it are at most the id and columns of
         `keep` and `time`.
     index : path or DataFrame
-        What `build` wrote; or subscriptions, of which an index is built for this once: wrong ones are an error then.
+        What `build` wrote; or subscriptions, of which an index is built for this once: wrong ones are an error then. It
+        is in the folder that the setting ``spark.tamis.folder`` of the session names, if executors are on other machines
+        than the driver, by default in that for temporary files.
     event_id : str
         The column of events with their ids. They need not be unique.
     attributes : list of str, optional
@@ -164,7 +168,7 @@ def matched(
     ------
     FrameError, OptionError
     """
-    attributes = checked_attributes(events, manifest, options)
+    attributes = checked_attributes(events, manifest.columns, options)
     groups = grouped(manifest.segments, options.memory) or ((),)
     if len(groups) > 1 and options.counts and options.k is not None:
         raise OptionError(
@@ -268,7 +272,8 @@ def _heaviest(found: DataFrame, k: int) -> DataFrame:
 
 def _built_once(subscriptions: DataFrame) -> str:
     """The folder of an index of subscriptions, which lives as long as this process."""
-    folder = tempfile.mkdtemp(prefix="tamis-")
+    # Where executors are on other machines, this has to be a folder that they see too.
+    folder = tempfile.mkdtemp(prefix="tamis-", dir=subscriptions.sparkSession.conf.get(FOLDER, None))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     report = build(subscriptions, folder)
     if report.rejected:
@@ -296,8 +301,8 @@ def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def checked_attributes(events: DataFrame, manifest: Manifest, options: MatchOptions) -> tuple[str, ...]:
-    """The columns of events that are matched, if all that options ask for is there.
+def checked_attributes(events: DataFrame, carried: Collection[str], options: MatchOptions) -> tuple[str, ...]:
+    """The columns of events that are matched, if all that options ask for is there; subscriptions have the columns `carried`.
 
     Raises
     ------
@@ -316,8 +321,8 @@ def checked_attributes(events: DataFrame, manifest: Manifest, options: MatchOpti
                 "Hint: to_timestamp makes one of strings, timestamp_seconds of numbers"
             )
     for name in options.carry:
-        if name not in manifest.columns:
-            known = ", ".join(manifest.columns) or "none"
+        if name not in carried:
+            known = ", ".join(carried) or "none"
             raise FrameError(f"subscriptions of the index have no column {name!r} to carry; they have: {known}")
     return tuple(event_attributes(events, options.event_id, options.attributes, aside))
 

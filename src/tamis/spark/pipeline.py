@@ -14,10 +14,10 @@ from tamis.errors import FileError
 from tamis.spark.attribute_statistics import statistics
 from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
-from tamis.spark.frames import event_attributes
-from tamis.spark.manifest import local_path
+from tamis.spark.frames import quoted, subscription_frame
+from tamis.spark.manifest import address, local_path, pattern
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
-from tamis.spark.matching import listed, match
+from tamis.spark.matching import MatchOptions, checked_attributes, match
 from tamis.spark.raw_files import RawRows, failures_of_spark, mixed_columns, read_raw
 from tamis.spark.segment_files import ID
 from tamis.spark.summary_page import Summary, summary_page
@@ -90,9 +90,9 @@ def run_pipeline(
     earlier = _earlier(folder, overwrite)
     given = read_raw(spark, subscriptions, subscription_format)
     raw = read_raw(spark, events, event_format, event_schema)
-    keep = listed(keep, "keep")
-    aside = keep if time_column is None else (*keep, time_column)
-    chosen = event_attributes(raw.rows, event_id, attributes, aside)
+    options = MatchOptions.of(event_id, attributes, keep, carry, k, time_column, None)
+    carried = [field.name for field in subscription_frame(given.rows).carried]
+    chosen = checked_attributes(raw.rows, carried, options)
     _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
     with failures_of_spark("has failed", folder):
         index = folder / "index"
@@ -100,24 +100,33 @@ def run_pipeline(
         bad = _written_bad(spark, raw, folder / "bad_events")
         built = build(given.rows, index, shards, events=raw.rows, attributes=chosen, event_id=event_id)
         if built.rejected:
-            built.rejections.write.parquet(str(folder / "rejected"))
-        matched = time.perf_counter()
-        found = match(raw.rows, index, event_id, attributes=chosen, keep=keep, carry=carry, k=k, time=time_column)
-        found.write.parquet(str(folder / "matches"))
+            built.rejections.write.parquet(address(folder / "rejected"))
+        begun_matching = time.perf_counter()
+        found = match(
+            raw.rows,
+            index,
+            event_id,
+            attributes=chosen,
+            keep=options.keep,
+            carry=options.carry,
+            k=k,
+            time=time_column,
+        )
+        found.write.parquet(address(folder / "matches"))
         figures = {
             "rejected subscriptions": built.rejected,
             "bad lines of subscriptions": bad_subscriptions,
             "bad lines of events": bad,
-            "seconds to match": round(time.perf_counter() - matched, 2),
+            "seconds to match": round(time.perf_counter() - begun_matching, 2),
         }
-        statistics(raw.rows, chosen, event_id=event_id).coalesce(1).write.parquet(str(folder / "statistics"))
+        statistics(raw.rows, chosen, event_id=event_id).coalesce(1).write.parquet(address(folder / "statistics"))
         return _reported(spark, folder, raw, figures, begun)
 
 
 def _reported(spark: SparkSession, folder: Path, raw: RawRows, figures: dict[str, Any], begun: float) -> Summary:
     """Count matches, and write what the run was."""
-    pairs = spark.read.parquet(str(folder / "matches"))
-    _counts(spark, folder, pairs).write.parquet(str(folder / "counts"))
+    pairs = spark.read.parquet(pattern(folder / "matches"))
+    _counts(spark, folder, pairs).write.parquet(address(folder / "counts"))
     counted = {"events": raw.rows.count(), "matches": pairs.count()}
     summary = _summary(spark, folder, {**counted, **figures}, _notes(raw), begun)
     with replacing(str(folder / "summary.json")) as stream:
@@ -132,18 +141,19 @@ def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     counted = pairs.groupBy(SUBSCRIPTION).agg(F.count("*").alias(MATCHES))
-    all_of_them = subscriptions_of(spark, folder / "index").withColumnRenamed(ID, SUBSCRIPTION)
-    joined = all_of_them.join(counted, SUBSCRIPTION, "left").fillna(0, [MATCHES])
+    # A column of theirs that is called like one of ours would be in the way.
+    given = subscriptions_of(spark, folder / "index").drop(SUBSCRIPTION, MATCHES)
+    joined = given.withColumnRenamed(ID, SUBSCRIPTION).join(counted, SUBSCRIPTION, "left").fillna(0, [MATCHES])
     others = [name for name in joined.columns if name not in (SUBSCRIPTION, MATCHES)]
-    return joined.select(SUBSCRIPTION, MATCHES, *(F.col(f"`{name}`") for name in others))
+    return joined.select(SUBSCRIPTION, MATCHES, *(F.col(quoted(name)) for name in others))
 
 
 def _written_bad(spark: SparkSession, raw: RawRows, place: Path) -> int:
     """Write lines that cannot be read, if there are any; how many."""
     if raw.bad is None or raw.bad.isEmpty():
         return 0
-    raw.bad.write.parquet(str(place))
-    return spark.read.parquet(str(place)).count()
+    raw.bad.write.parquet(address(place))
+    return spark.read.parquet(pattern(place)).count()
 
 
 def _notes(raw: RawRows) -> list[str]:
@@ -159,12 +169,12 @@ def _notes(raw: RawRows) -> list[str]:
 def _summary(spark: SparkSession, folder: Path, given: dict[str, Any], notes: list[str], begun: float) -> Summary:
     from pyspark.sql import functions as F  # noqa: N812
 
-    counts = spark.read.parquet(str(folder / "counts"))
+    counts = spark.read.parquet(pattern(folder / "counts"))
     by_size = counts.groupBy(
         F.length(F.col(MATCHES).cast("string")).alias("digits"), (F.col(MATCHES) == 0).alias("none")
     )
     most = counts.orderBy(F.col(MATCHES).desc(), SUBSCRIPTION).limit(_SHOWN).collect()
-    found = spark.read.parquet(str(folder / "statistics")).orderBy("attribute", "kind").collect()
+    found = spark.read.parquet(pattern(folder / "statistics")).orderBy("attribute", "kind").collect()
     figures: dict[str, Any] = {
         "subscriptions": counts.count(),
         "subscriptions without a match": counts.where(F.col(MATCHES) == 0).count(),

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import FileError, IndexFolderError, OptionError, shortened
-from tamis.spark.frames import REASON, quoted
-from tamis.spark.manifest import local_path
+from tamis.spark.frames import PREDICATES, REASON, quoted
+from tamis.spark.manifest import local_path, pattern
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 FORMATS = ("parquet", "json", "csv")
@@ -33,7 +33,7 @@ FILE, LINE = "file", "line"
 """Columns of bad lines."""
 
 _ENDINGS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
-_FIELDS, _BROKEN = "__tamis_fields", "__tamis_broken"
+_FIELDS, _BROKEN, _OF_FILE = "__tamis_fields", "__tamis_broken", "__tamis_of_file"
 # A zero in front tells that it is a name made of digits.
 _WHOLE = r"^\s*[+-]?(0|[1-9]\d*)\s*$"
 _NUMBER = r"^\s*[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -88,13 +88,14 @@ def read_raw(
         what = "is empty" if place.is_file() else "has no files with anything in them"
         raise FileError(f"{what}. Hint: {_HINTS[kind]}", path=str(place))
     with failures_of_spark(f"cannot read it as {kind}", place):
+        reader = spark.read.option("recursiveFileLookup", _has_plain_folders(place, files))
         if kind == "parquet":
             _check_parquet(files)
-            reader = spark.read if declared is None else spark.read.schema(declared)
-            return RawRows(reader.parquet(str(place)), None, guessed=False)
+            reader = reader if declared is None else reader.schema(declared)
+            return RawRows(reader.parquet(pattern(place)), None, guessed=False)
         if kind == "json":
-            return _json(spark, place, declared)
-        return _csv(spark, place, _header(files), declared)
+            return _json(reader, place, declared)
+        return _csv(reader.text(pattern(place)), place, _header(files), declared)
 
 
 @contextmanager
@@ -157,6 +158,19 @@ def _files(place: Path) -> list[Path]:
     return [file for file in found if not any(p.startswith((".", "_")) for p in file.relative_to(place).parts)]
 
 
+def _has_plain_folders(place: Path, files: list[Path]) -> bool:
+    """Whether files are in folders that are no partitions, called ``NAME=VALUE``: of these Spark would read nothing."""
+    folders = {part for file in files if file != place for part in file.relative_to(place).parts[:-1]}
+    partitions = {name for name in folders if "=" in name}
+    if partitions and folders != partitions:
+        raise FileError(
+            f"it has folders that are values of a column, such as {min(partitions)}, and others, such as "
+            f"{min(folders - partitions)}. Hint: a folder for each kind",
+            path=str(place),
+        )
+    return bool(folders - partitions)
+
+
 def _format(place: Path) -> str:
     of_file = {file: _ENDINGS.get(Path(file.name.lower().removesuffix(".gz")).suffix) for file in _files(place)}
     found = {kind: file.name for file, kind in reversed(of_file.items())}
@@ -184,13 +198,14 @@ def _declared(schema: str) -> StructType:
     return declared
 
 
-def _json(spark: SparkSession, place: Path, declared: StructType | None) -> RawRows:
+def _json(reader: DataFrameReader, place: Path, declared: StructType | None) -> RawRows:
     from pyspark.sql import functions as F  # noqa: N812
 
-    reader = spark.read.option("columnNameOfCorruptRecord", _BROKEN)
+    reader = reader.option("columnNameOfCorruptRecord", _BROKEN)
     if declared is not None:
         reader = reader.schema(f"{declared.toDDL()}, {_BROKEN} string")
-    read = reader.json(str(place))
+    read = reader.json(pattern(place))
+    _check_predicates(reader, read, place)
     if read.columns == [_BROKEN]:
         raise FileError(f"no line of it is JSON. Hint: {_HINTS['json']}", path=str(place))
     if _BROKEN not in read.columns:
@@ -202,6 +217,25 @@ def _json(spark: SparkSession, place: Path, declared: StructType | None) -> RawR
         F.col(FILE + _BROKEN).alias(FILE), F.col(_BROKEN).alias(LINE), F.lit(wanted).alias(REASON)
     )
     return RawRows(read.where(f"{_BROKEN} IS NULL").drop(_BROKEN, FILE + _BROKEN), bad, guessed=declared is None)
+
+
+def _check_predicates(reader: DataFrameReader, read: DataFrame, place: Path) -> None:
+    """Spark makes strings of all values that predicates compare with, if some are: then no number would match."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if PREDICATES not in read.columns or "values:array<string>" not in read.schema[PREDICATES].dataType.simpleString():
+        return
+    as_text = reader.schema(f"{PREDICATES} string").json(pattern(place))
+    texts, others = (
+        F.count(F.when(F.col(PREDICATES).rlike(rf'"values"\s*:\s*\[\s*{first}'), 1)) for first in ('"', r'[^"\]\s]')
+    )
+    (row,) = as_text.agg(texts.alias("texts"), others.alias("others")).collect()
+    if row.texts and row.others:
+        raise FileError(
+            "predicates compare with strings and with other values, and a column of Spark has values of one type. "
+            "Hint: a column `expression` with SQL text instead",
+            path=str(place),
+        )
 
 
 def _header(files: list[Path]) -> str:
@@ -232,7 +266,7 @@ def _first_line(file: Path) -> str:
     return bytes(start).split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def _csv(spark: SparkSession, place: Path, header: str, declared: StructType | None) -> RawRows:
+def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None) -> RawRows:
     """Lines as text first: only then are they all there, whatever is wrong with them."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -241,12 +275,13 @@ def _csv(spark: SparkSession, place: Path, header: str, declared: StructType | N
         raise FileError(
             f"its columns are {', '.join(names)}, those of the schema {', '.join(declared.names)}", path=str(place)
         )
-    text = spark.read.text(str(place))
+    partitions = [F.struct(*map(quoted, text.columns[1:])).alias(_OF_FILE)] if len(text.columns) > 1 else []
     # Where files were put together, there are several such lines.
     lines = text.where((F.ltrim("value") != "") & (F.regexp_replace("value", "^\ufeff", "") != header))
     strings = ", ".join(f"{quoted(name)} string" for name in [*names, _BROKEN])
     parsed = F.from_csv("value", strings, {"columnNameOfCorruptRecord": _BROKEN, "escape": '"'})
-    read = lines.select(F.col("_metadata.file_path").alias(FILE), F.col("value").alias(LINE), parsed.alias(_FIELDS))
+    origin = F.col("_metadata.file_path").alias(FILE)
+    read = lines.select(origin, F.col("value").alias(LINE), parsed.alias(_FIELDS), *partitions)
     field = {name: F.col(f"{_FIELDS}.{quoted(name)}") for name in names}
     is_open = F.length(F.regexp_replace(LINE, '[^"]', "")) % 2 == 1
     reason = F.when(is_open, F.lit("a quote is not closed in its line")).when(
@@ -264,7 +299,8 @@ def _csv(spark: SparkSession, place: Path, header: str, declared: StructType | N
     types = (
         {name: kind.dataType for name, kind in zip(names, declared, strict=True)} if declared else _types(good, field)
     )
-    rows = good.select(*(field[name].try_cast(types[name]).alias(name) for name in names))
+    typed = [field[name].try_cast(types[name]).alias(name) for name in names]
+    rows = good.select(*typed, *([f"{_OF_FILE}.*"] if partitions else []))
     return RawRows(rows, read.where(F.col(REASON).isNotNull()).select(FILE, LINE, REASON), guessed=declared is None)
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import FrameError, IndexFolderError, OptionError
-from tamis.spark.manifest import IndexFolder, local_path, new_name
+from tamis.errors import ConflictError, FrameError, IndexFolderError, OptionError
+from tamis.spark.manifest import IndexFolder, address, local_path, new_name
 from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.updating import update
 from tamis.storage.replacing import replacing
@@ -85,11 +85,15 @@ def match_stream(
         raise FrameError("events are no stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory)
-    checked_attributes(events, folder.manifest(), options)  # What is wrong with them is said now.
-    records = local_path(checkpoint) / _RECORDS
+    checked_attributes(events, folder.manifest().columns, options)  # What is wrong with them is said now.
+    beside = _local_folder(checkpoint, "checkpoint")
+    place = None if output is None else _local_folder(output, "output")
+    if place is not None and _BATCH in (event_id, *options.keep, *options.carry):
+        raise OptionError(f"in `output` the column {_BATCH!r} is the number of a batch. Hint: rename the other one")
+    records = beside / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
-    query = _query_id(local_path(checkpoint))
-    sink = ParquetFolders(str(local_path(output)), query) if output is not None else deliver
+    query = _query_id(beside)
+    sink = ParquetFolders(str(place), query) if place is not None else deliver
     assert sink is not None
     return _started(events, BatchMatcher(str(folder.path), str(records), options, sink), checkpoint, trigger, name)
 
@@ -113,7 +117,7 @@ def update_stream(
         raise FrameError("changes are no stream. Hint: tamis.spark.update takes other DataFrames")
     folder = IndexFolder(index)
     folder.manifest()
-    updater = BatchUpdater(str(folder.path), _query_id(local_path(checkpoint)), order)
+    updater = BatchUpdater(str(folder.path), _query_id(_local_folder(checkpoint, "checkpoint")), order)
     return _started(changes, updater, checkpoint, trigger, name)
 
 
@@ -125,7 +129,7 @@ def _started(
     name: str | None,
 ) -> StreamingQuery:
     """Start a query that carries something out with every micro-batch."""
-    writer = stream.writeStream.foreachBatch(carry_out).option("checkpointLocation", str(local_path(checkpoint)))
+    writer = stream.writeStream.foreachBatch(carry_out).option("checkpointLocation", address(local_path(checkpoint)))
     if trigger is not None:
         writer = writer.trigger(**trigger)
     if name is not None:
@@ -133,6 +137,17 @@ def _started(
     return writer.start()
 
 
+def _local_folder(path: str | os.PathLike[str], what: str) -> Path:
+    try:
+        return local_path(path)
+    except IndexFolderError:
+        raise OptionError(
+            f"`{what}` is a folder that the driver and all executors see as files, not {os.fspath(path)!r}. Hint: `deliver` "
+            "writes matches to any place, and a checkpoint may be on a local disk or on NFS"
+        ) from None
+
+
+_BATCH = "batch"
 _RECORDS, _QUERY = "tamis-batches", "tamis-query"
 
 
@@ -178,6 +193,7 @@ class BatchMatcher:
             When that version is not there any more, and nobody can tell what was delivered.
         """
         path = Path(self.records, f"{batch:012}.json")
+        current = folder.manifest().version
         versions = folder.versions()
         if path.exists():
             begun = BatchRecord(**json.loads(path.read_text()))
@@ -190,10 +206,13 @@ class BatchMatcher:
                     "not. Let `retain` of collect_garbage be longer than a stream may stand still"
                 )
         # Nothing of this batch is in the output, so any version will do.
-        record = BatchRecord(batch, versions[-1], moment_now())
+        record = BatchRecord(batch, current, moment_now())
         with replacing(str(path)) as stream:
             stream.write(json.dumps(record._asdict()).encode())
         return record
+
+
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -205,8 +224,15 @@ class BatchUpdater:
     order: str | None
 
     def __call__(self, changes: DataFrame, batch: int) -> None:
-        if not changes.isEmpty():
-            update(self.path, changes, order=self.order, source=self.source, batch=batch)
+        if changes.isEmpty():
+            return
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                update(self.path, changes, order=self.order, source=self.source, batch=batch)
+                return
+            except ConflictError:  # Another has published meanwhile: once more, from what that has left.
+                if not tries_left:
+                    raise
 
 
 @dataclass(frozen=True)
@@ -230,15 +256,15 @@ class ParquetFolders:
         return target.exists()
 
     def _target(self, batch: int) -> Path:
-        return Path(self.path, f"batch={batch}")
+        return Path(self.path, f"{_BATCH}={batch}")
 
     def __call__(self, matches: DataFrame, batch: int) -> None:
         folder = Path(self.path)
         folder.mkdir(parents=True, exist_ok=True)
-        for part in folder.glob(f".batch={batch}.*"):
+        for part in folder.glob(f".{_BATCH}={batch}.*"):
             shutil.rmtree(part, ignore_errors=True)
-        part = folder / f".batch={batch}.{new_name()}"
-        matches.write.parquet(str(part))
+        part = folder / f".{_BATCH}={batch}.{new_name()}"
+        matches.write.parquet(address(part))
         (part / _QUERY_MARK).write_text(self.query)
         os.rename(part, self._target(batch))
 

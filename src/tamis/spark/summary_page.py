@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from html import escape
 from typing import Any, NamedTuple
 
@@ -128,10 +129,14 @@ _BINS, _STEP = 24, 6
 
 def _histogram(quantiles: list[float] | None, kind: str) -> str:
     """How values are spread from the lowest to the highest: between two quantiles lie equally many."""
-    if not quantiles or quantiles[-1] <= quantiles[0]:
+    quantiles = [bound for bound in quantiles or () if math.isfinite(bound)]
+    if not quantiles or not quantiles[0] < quantiles[-1]:
         return ""
-    low, high = quantiles[0], quantiles[-1]
-    width = (high - low) / _BINS
+    ends = f"<small><span>{_end(quantiles[0], kind)}</span><span>{_end(quantiles[-1], kind)}</span></small>"
+    if not math.isfinite(quantiles[-1] - quantiles[0]):
+        quantiles = [bound / 4 for bound in quantiles]
+    low = quantiles[0]
+    width = (quantiles[-1] - low) / _BINS
     bins = [0.0] * _BINS
     for start, end in itertools.pairwise(quantiles):
         first, last = (min(int((bound - low) / width), _BINS - 1) for bound in (start, end))
@@ -144,7 +149,6 @@ def _histogram(quantiles: list[float] | None, kind: str) -> str:
         f'<rect class="bar" x="{place * _STEP}" y="{24 - height:.1f}" width="{_STEP - 1}" height="{height:.1f}"/>'
         for place, height in enumerate(heights)
     )
-    ends = f"<small><span>{_end(low, kind)}</span><span>{_end(high, kind)}</span></small>"
     return f'<svg width="{_STEP * _BINS}" height="24" aria-hidden="true">{bars}</svg>{ends}'
 
 

@@ -54,7 +54,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
                 raise
     except OSError as error:
         raise _cannot_write(path, error) from None
-    _flush_folder(target.parent)
+    flush_folder(target.parent)
 
 
 def _target(path: str) -> Path:
@@ -114,7 +114,7 @@ def _remove_unless_held(part: Path) -> None:
             part.unlink()
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Make the new name outlive a power cut. Windows and some network file systems cannot be asked to."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
