@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -271,7 +271,8 @@ def test_changes_that_meet_others_are_tried_again(
     spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another publishes while a batch of changes is carried out."""
-    publish, others = IndexFolder.publish, iter([[("added", "other", "a = 51")]])
+    others: Iterator[list[tuple[str, str, str | None]]] = iter([[("added", "other", "a = 51")]])
+    publish = IndexFolder.publish
 
     def late(index: IndexFolder, manifest: Manifest) -> Manifest:
         for rows in others:
