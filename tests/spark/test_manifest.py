@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tamis.errors import ConflictError, IndexFolderError, TamisError
-from tamis.spark.manifest import IndexFolder, Manifest, Segment, local_path
+from tamis.spark.manifest import IndexFolder, Manifest, Segment, address, local_path, pattern
 from tamis.spark.matching import grouped
 
 
@@ -32,6 +35,8 @@ def manifest(version: int = 1) -> Manifest:
 def folder(tmp_path: Path) -> IndexFolder:
     made = IndexFolder(tmp_path / "index")
     made.make()
+    for name in manifest().files:
+        (made / name).touch()
     return made
 
 
@@ -45,7 +50,6 @@ def test_a_version_is_read_as_it_was_published(folder: IndexFolder) -> None:
 
 def test_figures_and_files(folder: IndexFolder) -> None:
     assert manifest().subscriptions == 13
-    assert manifest().bytes == 140
     assert manifest().files == {
         *(f"segments/{name}.{ending}" for name in "ab" for ending in ("tamis", "arrow", "parquet")),
         "removed/gone.arrow",
@@ -59,6 +63,31 @@ def test_only_one_publishes_a_number(folder: IndexFolder) -> None:
         folder.publish(replace(manifest(), form="predicates"))
     assert folder.manifest() == manifest()
     assert [path.name for path in (folder.path / "versions").iterdir()] == ["000000000001.json"]
+
+
+def test_a_version_whose_files_are_gone_is_not_published(folder: IndexFolder) -> None:
+    (folder / "removed/gone.arrow").unlink()
+    with pytest.raises(IndexFolderError, match=r"gone\.arrow is gone, so version 1 is not published"):
+        folder.publish(manifest())
+    assert folder.versions() == []
+
+
+def test_file_systems_without_hard_links(folder: IndexFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*paths: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(IndexFolderError, match=r"cannot be published: Operation not permitted.*needs hard links"):
+        folder.publish(manifest())
+    assert list((folder / "versions").iterdir()) == []
+
+
+def test_what_writers_left_behind_is_found_after_a_while(folder: IndexFolder) -> None:
+    folder.publish(manifest())
+    left = folder / "versions/.000000000002.json.12345678.part"
+    left.touch()
+    assert folder.files(datetime.now(UTC) - timedelta(hours=1)) == []
+    assert "versions/.000000000002.json.12345678.part" in folder.files(datetime.now(UTC) + timedelta(hours=1))
 
 
 def test_what_is_not_there_is_said(folder: IndexFolder, tmp_path: Path) -> None:
@@ -115,6 +144,8 @@ def test_paths(tmp_path: Path) -> None:
         local_path("s3://bucket/index")
     with pytest.raises(TamisError):
         local_path("")
+    assert address("/a b/[1]") == "file:///a b/[1]"
+    assert pattern("/a b/[1]*") == r"file:///a b/\[1\]\*"
 
 
 def test_segments_are_grouped_by_size() -> None:

@@ -119,10 +119,6 @@ class Manifest:
         return sum(segment.living for segment in self.segments)
 
     @property
-    def bytes(self) -> int:
-        return sum(segment.bytes for segment in self.segments)
-
-    @property
     def published_at(self) -> datetime:
         return datetime.fromisoformat(self.published)
 
