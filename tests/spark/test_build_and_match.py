@@ -13,6 +13,9 @@ import pytest
 import tamis
 import tamis.spark
 from tamis.language.printer import to_sql
+from tamis.spark.manifest import Segment
+from tamis.spark.match_task import GROUP
+from tamis.spark.matching import _spread
 from tamis.workload import PRESETS, generate, preset
 from tests.differential.attributes import event_table
 from tests.differential.comparison import ask, random_batch
@@ -97,6 +100,25 @@ def test_an_index_that_does_not_fit_is_met_in_groups(events: DataFrame, books: s
     )
     assert grouped.columns == whole.columns
     assert sorted(map(tuple, grouped.collect())) == sorted(map(tuple, whole.collect()))
+
+
+def test_groups_with_more_subscriptions_get_more_tasks(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    groups = ((Segment("large", rows=900, bytes=9),), (Segment("small", rows=100, bytes=1),))
+    spark.conf.set("spark.sql.shuffle.partitions", "10")
+    try:
+        spread = (
+            _spread(spark.range(1000), groups).groupBy(F.spark_partition_id().alias("task"), GROUP).count().collect()
+        )
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+    assert len({row.task for row in spread}) == len(spread) == 10, "a task has events of one group"
+    sizes = {group: sorted(row["count"] for row in spread if row[GROUP] == group) for group in (0, 1)}
+    assert [sum(each) for each in sizes.values()] == [1000, 1000], "each event meets both"
+    assert sizes[1] == [1000]
+    assert len(sizes[0]) == 9
+    assert sizes[0][-1] <= 1.2 * sizes[0][0]
 
 
 def test_maps_and_lists_of_structs(spark: SparkSession, books: str) -> None:

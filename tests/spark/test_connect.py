@@ -19,6 +19,7 @@ ensure_java()
 os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
 from pyspark.sql import SparkSession
 import tamis.spark
+from tamis.workload import preset
 folder = Path(sys.argv[1])
 spark = (
     SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
@@ -58,6 +59,19 @@ query.awaitTermination()
 said["stream"] = pairs(spark.read.parquet(str(folder / "matches")).select("id", "subscription"))
 said["stream columns"] = spark.read.parquet(str(folder / "matches")).columns
 said["batches"] = [[record.batch, record.version] for record in tamis.spark.batch_records(folder / "checkpoint")]
+(folder / "changes").mkdir()
+(folder / "changes" / "one.json").write_text('{"change": "added", "id": "new", "expression": "a = 99"}\\n')
+changes = spark.readStream.schema("change string, id string, expression string").json(str(folder / "changes"))
+tamis.spark.update_stream(
+    changes, folder / "index", checkpoint=folder / "changes-checkpoint", trigger={"availableNow": True}
+).awaitTermination()
+said["changed"] = pairs(tamis.spark.match(events.where("id = 3"), folder / "index"))
+said["there"] = tamis.spark.subscriptions(spark, folder / "index").count()
+said["statistics"] = sorted([row.attribute, row.events] for row in tamis.spark.statistics(events).collect())
+said["generated"] = tamis.spark.generate_subscriptions(spark, preset("dense", subscriptions=30)).count()
+(folder / "rules.csv").write_text("id,expression\\nr,a = 4\\n")
+summary = tamis.spark.run_pipeline(spark, folder / "rules.csv", folder / "events" / "one.json", folder / "out")
+said["pipeline"] = summary.figures["matches"]
 print("said", json.dumps(said))
 """
 
@@ -85,4 +99,9 @@ def test_spark_connect(tmp_path: Path) -> None:
         "stream": [[2, "s4"]],
         "stream columns": ["id", "subscription", "a", "tag", "batch"],
         "batches": [[0, 2]],
+        "changed": [[3, "new"]],
+        "there": 11,
+        "statistics": [["a", 3], ["id", 3]],
+        "generated": 30,
+        "pipeline": 1,
     }

@@ -193,35 +193,54 @@ def _explained(failed: list[tuple[Ordering, Measured, Measured]], measured: list
     if not failed:
         return
     lines = [
-        [each.shape, f"`{each.name}`", *(number_text(each.kinds["planted"][name]) for name in _EVIDENCE)]
+        [each.shape, f"`{each.name}`", *_evidence(each.kinds["planted"])]
         for ordering, first, _ in failed
         for each in [first, *_ahead(ordering, first, measured)]
     ]
-    yield "What they look at where an ordering does not hold, it and all that are ahead of it, per planted event:"
-    heads = ["shape", "index", "microseconds", "again", "matches", "candidates", "predicates", "nodes"]
+    yield (
+        "What they look at where an ordering does not hold, it and all that are ahead of it, per planted event. *Waiting* is the "
+        "share of the time that an event does not take *again*: waiting for memory. *Each* is what a candidate takes then, in "
+        "nanoseconds, all that leads to it included."
+    )
+    heads = ["shape", "index", *_COUNTED_FIGURES, "waiting", "each"]
     yield table(heads, {tuple(line): line for line in lines}.values())
     for claim in dict.fromkeys(ordering.claim for ordering, _, _ in failed):
         yield f"*{claim}.* {REASONS.get(claim, 'Not looked into yet.')}"
 
 
-_EVIDENCE = ("microseconds", "again_microseconds", "matches", "candidates", "predicates", "nodes")
+_COUNTED_FIGURES = ("microseconds", "matches", "candidates", "predicates", "nodes")
+
+
+def _evidence(row: Row) -> list[str]:
+    """What an index looks at for an event, and what becomes of its time."""
+    again = min(row["again_microseconds"] / row["microseconds"], 1.0)
+    each = 1000 * row["again_microseconds"] / max(row["candidates"], 1)
+    return [*(number_text(row[name]) for name in _COUNTED_FIGURES), f"{1 - again:.0%}", number_text(each)]
+
 
 REASONS = {
     "PSTHash first on Zipf": """Only `ps-tree` is ahead, which the paper does not measure: the lists of PSTBloom, without
-signatures. Where one selective predicate leaves few candidates, as here, a second one has little to save; but PSTHash looks
-up every pair of the spaces that an event meets, and finds a subscription in a cell of two spaces. *Again* tells what of its time
-that is: three quarters were waiting for memory. PSTBloom, with the same lists as `ps-tree`, takes about as long as PSTHash.""",
+signatures. Where one selective predicate leaves few candidates, as here, a second one has little to save; but PSTHash looks up
+every pair of the spaces that an event meets (*nodes* are those that have a cell), in tables that are larger than the caches:
+it waits for memory more than the others do.""",
     "PSTBloom first on sparse": """With 30,000 dimensions the access predicate alone leaves hardly more candidates than there
 are matches, so signatures have nothing to filter; what they cost is the difference to `ps-tree`, which has the same lists and
 no signatures. A signature belongs to a leaf of another dimension, so asking it is a read somewhere else in memory for every
 candidate. What it is to spare, fetching the candidate's predicates, is cheap here: they lie in one record, which is fetched
 ahead. PSTHash and OpIndex have few candidates too, and ask nothing first; Propagation has many, and tests them by columns.""",
-    "BE-Tree ahead of Propagation": """BE-Tree looks at fewer candidates on dense and sparse, as its paper says, but it pays with
-nodes: every node, directory and list is a place of its own in memory, reached through the one before. Propagation reads the
-columns of its clusters from beginning to end, which the processor foresees, and tests bits of a vector that stays in the
-caches. So it takes less time at twice the candidates, and less time *again*: it is not memory alone. On zipf BE-Tree has the
-more candidates as well. Where clusters are behind equalities that many events satisfy, on ads, BE-Tree is ahead, and on
-equality, where clusters are small, Propagation is.""",
+    "BE-Tree ahead of Propagation": """BE-Tree looks at fewer candidates nearly everywhere, as its paper says, but each costs it
+several times as much, also when nothing waits for memory: it pays with nodes. Every node, directory and list is a place of its
+own, reached through the one before, and each candidate is a record with predicates to go through. Propagation reads the columns
+of its clusters from beginning to end, which the processor foresees, and tests bits of a vector that stays in the caches. So
+it takes less time with many times the candidates; only where clusters are behind equalities that many events satisfy, on ads, are
+they too many. On zipf, where few attributes are in most subscriptions, BE-Tree has the more candidates as well.""",
+    "BE-Tree ahead of counting": """On range, where an event satisfies some predicate of nearly every subscription, counting
+lowers a counter for each, in lists that it goes through from beginning to end. BE-Tree looks at a seventh of them, but for each
+it goes through a record, below tens of thousands of nodes. It comes to the same time.""",
+    "OpIndex ahead of k-index": """Without ranges k-index has a subscription in as many lists as it has predicates, each of one
+attribute and value, so it meets none that has no true predicate, and skips what cannot match. OpIndex sets the counters of
+all subscriptions anew whose pivot an event has, which are a third of them: that grows with the number of subscriptions whatever
+matches, and takes little less time *again*.""",
 }
 """Claim -> why it does not hold in our runs."""
 
