@@ -153,8 +153,7 @@ def _count_down(
     base, size = counters.begin[counters.number[pivot]], counters.size[counters.number[pivot]]
     for i in range(size):
         left[i] = counters.initial[base + i]
-    initial = counters.initial[base : base + size]
-    zero, tested, nodes, touched = 0, 0, 0, 0
+    zero, tested, nodes = 0, 0, 0
     asked = ask(
         pivot, end - begin, l_number, signature, shape.segments * shape.words, leads, equal_word, equal_mask,
         attribute_word, attribute_mask, hits,
@@ -164,17 +163,14 @@ def _count_down(
         if from_ < to:
             nodes += 1
             low, high = operands_between(operator, lo[begin + v], hi[begin + v], least[v], most[v])
-            zero, looked, fresh = _scan(
+            zero, looked = _scan(
                 operator, dimension[begin + v], lo[begin + v], hi[begin + v], low, high, from_, to,
-                attributes, operands, pointers, initial, left, zeros, zero, bitmaps,
+                attributes, operands, pointers, left, zeros, zero, bitmaps,
             )  # fmt: skip
             tested += looked
-            touched += fresh
     tally[PREDICATES] += tested
     tally[NODES] += nodes
-    if bitmaps is not None:
-        touched = _lowered(base, size, pivot, counters, bitmaps, scratch)
-    tally[CANDIDATES] += touched
+    tally[CANDIDATES] += _lowered(base, size, pivot, counters, bitmaps, scratch)
     return zero
 
 
@@ -191,24 +187,19 @@ def _scan(
     attributes: Any,
     operands: Any,
     pointers: Any,
-    initial: Any,
     left: Any,
     zeros: Any,
     zero: int,
     bitmaps: Any,
-) -> tuple[int, int, int]:
-    """Count down the entries of a segment that are true of a value; how many are zero now, were looked at, and (of
-    counters) are touched for the first time."""
+) -> tuple[int, int]:
+    """Count down the entries of a segment that are true of a value; how many are zero now, and were looked at."""
     first = lower(attributes, operands, first, last, d, low)
-    i, fresh = first, 0
+    i = first
     while i < last and attributes[UP(i)] == d and operands[UP(i)] <= high:
         if operator != NE or not lo <= operands[UP(i)] <= hi:
-            if bitmaps is None:
-                whole = initial[UP(pointers[UP(i)])]
-                fresh += (left[UP(pointers[UP(i)])] == whole) & (whole < DEAD)
             zero = _lower_one(pointers[UP(i)], left, zeros, zero, bitmaps)
         i += 1
-    return zero, i - first, fresh
+    return zero, i - first
 
 
 @inlined
@@ -231,8 +222,12 @@ def _lower_one(pointer: int, left: Any, zeros: Any, zero: int, bitmaps: Any) -> 
 
 @inlined
 def _lowered(base: int, size: int, pivot: int, counters: Any, bitmaps: Any, scratch: Any) -> int:
-    """How many subscriptions of a pivot have words that were touched, and under no other pivot that the event has."""
+    """How many subscriptions of a pivot were touched, and under no other pivot that the event has."""
     initial, left, touched = counters.initial, scratch.left, 0
+    if bitmaps is None:
+        for i in range(size):
+            touched += left[i] != initial[base + i] and initial[base + i] < DEAD
+        return touched
     i = 0
     while i < size:
         some = False
