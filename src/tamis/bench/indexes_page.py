@@ -237,10 +237,6 @@ they too many. On zipf, where few attributes are in most subscriptions, BE-Tree 
     "BE-Tree ahead of counting": """On range, where an event satisfies some predicate of nearly every subscription, counting
 lowers a counter for each, in lists that it goes through from beginning to end. BE-Tree looks at a seventh of them, but for each
 it goes through a record, below tens of thousands of nodes. It comes to the same time.""",
-    "OpIndex ahead of k-index": """Without ranges k-index has a subscription in as many lists as it has predicates, each of one
-attribute and value, so it meets none that has no true predicate, and skips what cannot match. OpIndex sets the counters of
-all subscriptions anew whose pivot an event has, which are a third of them: that grows with the number of subscriptions whatever
-matches, and takes little less time *again*.""",
 }
 """Claim -> why it does not hold in our runs."""
 

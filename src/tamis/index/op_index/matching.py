@@ -152,7 +152,7 @@ def _count_down(
     left, zeros, _, _, tally = scratch
     base, size = counters.begin[counters.number[pivot]], counters.size[counters.number[pivot]]
     for i in range(size):
-        left[i] = counters.initial[base + i]
+        left[UP(i)] = counters.initial[UP(base + i)]
     zero, tested, nodes = 0, 0, 0
     asked = ask(
         pivot, end - begin, l_number, signature, shape.segments * shape.words, leads, equal_word, equal_mask,
@@ -226,7 +226,9 @@ def _lowered(base: int, size: int, pivot: int, counters: Any, bitmaps: Any, scra
     initial, left, touched = counters.initial, scratch.left, 0
     if bitmaps is None:
         for i in range(size):
-            touched += left[i] != initial[base + i] and initial[base + i] < DEAD
+            # Without a branch, so that it goes a vector at a time: to ask as each is lowered took a third longer on range.
+            whole = initial[UP(base + i)]
+            touched += (left[UP(i)] != whole) & (whole < DEAD)
         return touched
     i = 0
     while i < size:
