@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tamis.encoding.events import EventBatch
+from tamis.encoding.kernel import COMPILED
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.index.interface import Index, Matches
 from tamis.index.op_index.cnf import CnfOpIndex
@@ -37,6 +38,8 @@ pytestmark = pytest.mark.parametrize("name", sorted([*INDEXES, *OPTIONS]))
 
 def made(name: str, table: Any = None) -> Index:
     """An empty index, over a table of its own if none is given."""
+    if name in OPTIONS and not COMPILED:
+        pytest.skip("its kernels are tested elsewhere")
     kind = INDEXES.get(name) or INDEXES[name.split(",", maxsplit=1)[0]]
     options = kind.options_type.read(OPTIONS[name], kind.name) if name in OPTIONS else None
     return kind(kind.table_type() if table is None else table, options)

@@ -242,7 +242,8 @@ def _spread(frame: DataFrame, groups: tuple[tuple[Segment, ...], ...]) -> DataFr
     numbered = frame.withColumn(_EVENT, F.monotonically_increasing_id())
     copies = numbered.withColumn(GROUP, F.explode(F.array(*(F.lit(group) for group in range(len(groups))))))
     of_group = F.element_at(F.array(*(F.array(*map(F.lit, own)) for own in keys_of)), F.col(GROUP) + 1)
-    key = F.element_at(of_group, (F.col(_EVENT) % F.size(of_group)).cast("int") + 1)
+    # As a long, like the numbers of `_keys_by_partition`: Spark's hash of an int is another.
+    key = F.element_at(of_group, (F.col(_EVENT) % F.size(of_group)).cast("int") + 1).cast("bigint")
     return copies.withColumn(_KEY, key).repartition(sum(parts), F.col(_KEY)).drop(_KEY)
 
 
