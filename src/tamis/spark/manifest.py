@@ -259,7 +259,10 @@ class IndexFolder:
         ConflictError
             When another has published that number.
         """
-        gone = [name for name in manifest.files if not (self.path / name).exists()]
+        # Those of the version before are safe while that is the current one, and may be thousands.
+        before = manifest.version - 1
+        known = self.manifest(before).files if before in self.versions() else set()
+        gone = [name for name in sorted(manifest.files - known) if not (self.path / name).exists()]
         if gone:
             raise IndexFolderError(
                 f"{self.path / gone[0]} is gone, so version {manifest.version} is not published. Hint: let `retain` of "

@@ -193,8 +193,7 @@ class BatchMatcher:
             When that version is not there any more, and nobody can tell what was delivered.
         """
         path = Path(self.records, f"{batch:012}.json")
-        current = folder.manifest().version
-        versions = folder.versions()
+        versions = folder.versions() or [folder.manifest().version]  # The latter says that there is none.
         if path.exists():
             begun = BatchRecord(**json.loads(path.read_text()))
             if begun.version in versions:
@@ -206,7 +205,7 @@ class BatchMatcher:
                     "not. Let `retain` of collect_garbage be longer than a stream may stand still"
                 )
         # Nothing of this batch is in the output, so any version will do.
-        record = BatchRecord(batch, current, moment_now())
+        record = BatchRecord(batch, versions[-1], moment_now())
         with replacing(str(path)) as stream:
             stream.write(json.dumps(record._asdict()).encode())
         return record

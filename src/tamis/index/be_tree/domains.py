@@ -39,7 +39,6 @@ _WIDEST = 2.0**53
 _FARTHEST_OCTAVES = 128 << 52
 """Ends that are further apart are cut in the middle of their codes, which is that of their exponents: halving values would take a
 thousand steps from the largest numbers down to those that people use. Of whole numbers it takes 53."""
-_ZERO = 0
 CELLS = 16
 """Of the histogram that `loss="histogram"` estimates by."""
 
@@ -196,8 +195,8 @@ def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
         return between
     low, high = value_of(kind, lo), value_of(kind, hi)
     cut = low / 2 + high / 2
-    # The keys next to that of 0 are the ends of `> 0` and `< 0`.
-    far = not whole and (lo > _ZERO + 1 or hi < _ZERO - 1) and hi - lo > _FARTHEST_OCTAVES
+    # The key of 0 is 0, and those next to it are the ends of `> 0` and `< 0`.
+    far = not whole and (lo > 1 or hi < -1) and hi - lo > _FARTHEST_OCTAVES
     if high - low > _WIDEST or far:
         cut = value_of(kind, between)
     return min(max(_key_of(np.floor(cut) if whole else cut), lo), hi - 1)

@@ -146,10 +146,7 @@ class DynamicClustering(Index):
     def _take_out(self, conjunctions: Numbers) -> None:
         """Take conjunctions out of their clusters."""
         core = self._core
-        waiting = conjunctions[self._potential.waiting.view()[conjunctions] > 0]
-        if len(waiting):
-            ids = core.predicates.find(self.table.view(), waiting)
-            self._potential.leave(core, waiting, self._equalities(waiting, ids), self._most)
+        self._stop_waiting(conjunctions)
         clusters, accesses = core.clusters.view(), core.accesses.view()
         tables = accesses.table[clusters.access[clusters.cluster_of[conjunctions]]]
         np.subtract.at(self._in_table, tables[tables != NO_TABLE], 1)
@@ -197,6 +194,13 @@ class DynamicClustering(Index):
             equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
             self._potential.enter(self._core, waiting, equalities, self._nus(waiting), self._most)
         return len(waiting) > 0
+
+    def _stop_waiting(self, conjunctions: Numbers) -> None:
+        """Take back what those of them that wait add to powers."""
+        waiting = conjunctions[self._potential.waiting.view()[conjunctions] > 0]
+        if len(waiting):
+            equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
+            self._potential.leave(self._core, waiting, equalities, self._most)
 
     def _clusters_of(self, conjunctions: Numbers) -> Clusters:
         clusters: Clusters = np.unique(self._core.clusters.view().cluster_of[conjunctions]).astype(np.int64)
@@ -296,11 +300,8 @@ class DynamicClustering(Index):
         for table, schema in enumerate(self._core.schemas):
             if schema:
                 self._set_table(schema, table, self._statistics.dependence(schema))
-        waiting = np.flatnonzero(self._potential.waiting.view()).astype(np.int32)
-        if len(waiting):
-            # Whose cluster is excessive still enters again, with the nu of now.
-            equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
-            self._potential.leave(self._core, waiting, equalities, self._most)
+        # Whose cluster is excessive still enters again, with the nu of now.
+        self._stop_waiting(np.flatnonzero(self._potential.waiting.view()).astype(np.int32))
         self._tried[:] = False
         self._potential.forget_refusals()
         self._learnt = False
