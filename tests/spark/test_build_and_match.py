@@ -169,6 +169,20 @@ def test_subscriptions_without_an_index(spark: SparkSession, events: DataFrame) 
         tamis.spark.match(events, wrong, "number")
 
 
+def test_where_an_index_for_once_is(spark: SparkSession, events: DataFrame, tmp_path: Path) -> None:
+    rows = frame(spark, BOOKS, "id string, expression string")
+    expected = pairs(tamis.spark.match(events, rows, "number").collect())
+    try:
+        spark.conf.set("spark.tamis.folder", f"file://{tmp_path}")
+        assert pairs(tamis.spark.match(events, rows, "number").collect()) == expected
+        assert [path.name[:6] for path in tmp_path.iterdir()] == ["tamis-"]
+        spark.conf.set("spark.tamis.folder", str(tmp_path / "none"))
+        with pytest.raises(tamis.OptionError, match=r"spark\.tamis\.folder names cannot be written"):
+            tamis.spark.match(events, rows, "number")
+    finally:
+        spark.conf.unset("spark.tamis.folder")
+
+
 def test_an_event_id_may_repeat_and_may_be_of_any_type(spark: SparkSession, books: str) -> None:
     rows = [(bytearray(b"a"), 15), (bytearray(b"a"), 25)]
     found = tamis.spark.match(spark.createDataFrame(rows, "key binary, price int"), books, "key")

@@ -145,6 +145,8 @@ def test_what_was_when_must_be_known(spark: SparkSession, index: Path) -> None:
     report = tamis.spark.update(index, given, order="at")
     assert (report.added, report.removed, report.rejected) == (0, 1, 1)
     assert [(row.id, row.at, row.reason) for row in report.rejections.collect()] == [("n", None, "at is null")]
+    never = spark.sql("SELECT 'added' AS change, 'n' AS id, 'a = 1' AS expression, double('NaN') AS at")
+    assert [row.reason for row in tamis.spark.update(index, never, order="at").rejections.collect()] == ["at is NaN"]
     rows = [("added", "s2", "a = 100", 1.0, "b"), ("added", "s2", "a = 100", 2.0, "a")]
     given = spark.createDataFrame(rows, "change string, id string, expression string, weight double, tag string")
     assert tamis.spark.update(index, given, order="weight").replaced == 1  # A column that means something else as well.

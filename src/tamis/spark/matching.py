@@ -21,7 +21,7 @@ from tamis.errors import FrameError, OptionError, shortened
 from tamis.matcher.options import plain_limit
 from tamis.spark.building import build
 from tamis.spark.frames import clashing, event_attributes, id_type_of, map_in_arrow, quoted, type_of
-from tamis.spark.manifest import IndexFolder, Manifest, Segment
+from tamis.spark.manifest import IndexFolder, Manifest, Segment, local_path
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 
 if TYPE_CHECKING:
@@ -274,7 +274,11 @@ def _heaviest(found: DataFrame, k: int) -> DataFrame:
 def _built_once(subscriptions: DataFrame) -> str:
     """The folder of an index of subscriptions, which lives as long as this process."""
     # Where executors are on other machines, this has to be a folder that they see too.
-    folder = tempfile.mkdtemp(prefix="tamis-", dir=subscriptions.sparkSession.conf.get(FOLDER, None))
+    setting = subscriptions.sparkSession.conf.get(FOLDER, None)
+    try:
+        folder = tempfile.mkdtemp(prefix="tamis-", dir=None if setting is None else local_path(setting))
+    except OSError as error:
+        raise OptionError(f"the folder {setting} that {FOLDER} names cannot be written: {error.strerror}") from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     report = build(subscriptions, folder)
     if report.rejected:

@@ -308,8 +308,8 @@ def _reject_unclear(rejections: Rejections, changes: pa.Table, order: str | None
     for row, (identifier, word, place) in enumerate(given):
         if identifier is None:
             rejections.reject([row], "id is null")
-        elif place is None:
-            rejections.reject([row], f"{order} is null")
+        elif place is None or place != place:
+            rejections.reject([row], f"{order} is {'null' if place is None else 'NaN'}")
         elif word in (ADDED, REMOVED):
             (added if word == ADDED else removed).setdefault((identifier, place), []).append(row)
         else:
