@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.encoding.one_event import OneEvent
 from tamis.engine import engine, single
 from tamis.engine.owners import EventScratch
 from tamis.engine.room import Room
+from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
 
 COUNT = 300
@@ -232,3 +234,46 @@ def test_names_that_hold_what_joins_them() -> None:
         ({"a": 1, "b": 2, "c": 3}, [1]),
     ) * 4:
         assert matcher.match(event) == expected
+
+
+def test_an_event_that_was_packed_before_dimensions_were_numbered_anew_is_packed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many([0, 1, 2, 3], ["a = 1", "b = 1", "c = 1", "d = 1"])
+    event = {"d": 1, "a": 2}
+    for _ in range(3):  # until its form is known
+        assert matcher.match(event) == [3]
+    store: Any = matcher._store
+    pack_known = OneEvent.pack_known
+    calls = []
+
+    def interrupted(room: OneEvent, given: Any, dimensions: Any) -> bool:
+        known = pack_known(room, given, dimensions)
+        calls.append(known)
+        if len(calls) == 1:
+            for number in range(3):
+                matcher.remove(number)
+            with store.lock:
+                store._sweep()
+            assert store.dimensions is not dimensions
+        return known
+
+    monkeypatch.setattr(OneEvent, "pack_known", interrupted)
+    assert matcher.match(event) == [3]
+    assert calls == [True, False]  # the second time with the new dimensions, of which no form is known yet
+    monkeypatch.undo()
+    assert matcher.match(event) == [3]
+
+
+def test_a_gate_tells_who_changes_what_it_guards() -> None:
+    gate = Gate()
+    before = gate.changes
+    with gate.writing():
+        assert gate.changes % 2 == 1
+        with gate.writing():
+            assert gate.changes % 2 == 1
+        assert gate.changes % 2 == 1
+        assert gate.is_writer()
+    assert gate.changes % 2 == 0
+    assert gate.changes != before

@@ -372,6 +372,8 @@ class Dimensions:
 
     def __init__(self) -> None:
         self._all: list[Dimension] = []
+        self.count = 0
+        """How many there are, to be had in a third of the time of `len`."""
         self._by_name: dict[tuple[str, Facet], Dimension] = {}
         self.by_attribute: dict[str, Facets] = {}
         self.only_number: dict[str, int] = {}
@@ -456,6 +458,7 @@ class Dimensions:
     def _enter(self, dimension: Dimension) -> None:
         self.forms, self.table_form, self.names_form = {}, None, None
         self._all.append(dimension)
+        self.count += 1
         if dimension.attribute in self.by_attribute:
             self.only_number.pop(dimension.attribute, None)
             self.only_text.pop(dimension.attribute, None)

@@ -114,9 +114,9 @@ class Engine:
         self._generations = 0
         self._shown: tuple[Segment, ...] = ()
         """The segments of the last version."""
-        self._current = self._version((), (), Life(_NO_DEATHS, 0))
         self._stale = False
         """Whether a change that came alone is not in the current version yet."""
+        self._set_version((), (), Life(_NO_DEATHS, 0))
         self._changes = 0
         self.merges = 0
         self.replans = 0
@@ -134,7 +134,7 @@ class Engine:
         """What matching sees from now on, without a new version if that can be: a version, how many rows of its last delta are
         there by now, and what time it is. Who matches event by event between changes would spend more on versions than on
         matching."""
-        version = self._current
+        latest = self._latest
         if self._stale:
             with self.lock:
                 version = self._current
@@ -142,9 +142,8 @@ class Engine:
                 if self._stale and self._goes_on(version):
                     return version, self._active.number, self._now
                 self._catch_up()
-                version = self._current
-        deltas = version.deltas
-        return version, deltas[-1][1].number if deltas else 0, version.life.now
+                latest = self._latest
+        return latest
 
     def _goes_on(self, version: Version) -> bool:
         """Whether all that has changed since is how many rows the active delta has, and the time."""
@@ -294,7 +293,8 @@ class Engine:
     def _set_version(
         self, segments: tuple[Segment, ...], deltas: tuple[tuple[Delta, DeltaView], ...], life: Life
     ) -> None:
-        self._current = self._version(segments, deltas, life)
+        self._current = version = self._version(segments, deltas, life)
+        self._latest = version, deltas[-1][1].number if deltas else 0, life.now
         self._stale = False  # Not before: whoever finds nothing waiting takes the version.
 
     def _version(

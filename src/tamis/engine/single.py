@@ -88,12 +88,15 @@ class Single:
 
     def __init__(self, tally: Tally, scratches: WeakKeyDictionary[Segment, BodyScratch]) -> None:
         self.event = OneEvent()
+        self.is_taken = False
+        """Whether a call uses it. One that was interrupted never gives it back."""
         self._tally = tally
         self._scratches = scratches
         self._words: npt.NDArray[np.int64] | None = None
         self._number, self._generation = -1, -1
         self._ids: npt.NDArray[np.int64] | None = None
         self._died = _NO_IDS
+        self._rows_put, self._now_put = -1, -1
         self._out, self._rows, self._dimensions, self._most = _OUT, _ROWS, _DIMENSIONS, _FEW_DELTAS
 
     def match(self, latest: tuple[Seen, int, int], ids: npt.NDArray[np.int64] | None, dimensions: int) -> int:
@@ -108,18 +111,15 @@ class Single:
         version, rows, now = latest
         if version.number != self._number or ids is not self._ids or self._words is not self.event.words:
             self._follow(version, ids)
-        count = self._call(rows, now)
+        if rows != self._rows_put or now != self._now_put:
+            self._packed[2 * _NUMBERS], self._deltas[self._last_rows] = now, rows
+            self._rows_put, self._now_put = rows, now
+        count = self._kernel(self._packed)
         while count == NO_ROOM:
             self._enlarge(version)
             self._prepare(version)
-            self._follow(version, ids)
-            count = self._call(rows, now)
+            count = self.match(latest, ids, dimensions)
         return count
-
-    def _call(self, rows: int, now: int) -> int:
-        self._packed[2 * _NUMBERS] = now
-        self._deltas[self._last_rows] = rows
-        return self._kernel(self._packed)
 
     def slots(self, count: int) -> Slots:
         """The slots that were found, until the next match."""
@@ -127,7 +127,7 @@ class Single:
 
     def names(self, count: int) -> list[Any]:
         """The names of the slots that were found, where they are numbers."""
-        names: list[Any] = self._buffers.names[:count].tolist()
+        names: list[Any] = self._names[:count].tolist()
         return names
 
     def _prepare(self, version: Seen) -> None:
@@ -146,6 +146,7 @@ class Single:
             np.empty(self._out, np.int32),
             np.empty(self._out, np.int64),
         )
+        self._names = buffers.names.data  # of which a few are got in two thirds of the time
         self._words = words = self.event.words
         self._place, self._start = np.zeros(6, np.int64), np.zeros(2, np.int64)
         self._place[2] = self._place[4] = address_of(words) + 8 * HEAD
@@ -160,7 +161,7 @@ class Single:
         tally = self._tally.counts
         arrays = (words, self._place, self._start, _NO_IDS, tally, *buffers, self._segments, self._deltas, _NO_IDS)
         self._packed = packed(arrays, (0,))
-        self._generation = version.generation
+        self._generation, self._number = version.generation, -1
         expected = sum(segment.watch.expected for segment in version.segments)
         self._kernel = match_single_briefly if expected <= _BRIEF else match_single
 
@@ -187,7 +188,7 @@ class Single:
             self._deltas[at : at + 3] = *columns.place, number
             at += 2 * _OF_DELTA
         self._last_rows = max(at - 2 * _OF_DELTA, 0) + 2
-        self._number = version.number
+        self._number, self._rows_put = version.number, -1
 
     def _scratch(self, segment: Segment) -> BodyScratch:
         scratch = self._scratches.get(segment)
@@ -207,15 +208,22 @@ class Single:
 
 
 class Singles(threading.local):
-    """What each thread matches single events in. Whoever matches takes it away meanwhile (sets `free` to None), so that a call
-    that comes in between, as from the finalizer of some object, makes its own."""
+    """What each thread matches single events in. Whoever matches takes it, so that a call that comes in between, as from the
+    finalizer of some object, makes its own; and gives it back by its `is_taken`."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         self._scratches: WeakKeyDictionary[Segment, BodyScratch] = WeakKeyDictionary()
-        self.free: Single | None = None
+        self._last = self._new()
 
-    def new(self) -> Single:
+    def take(self) -> Single:
+        single = self._last
+        if single.is_taken:
+            single = self._last = self._new()
+        single.is_taken = True
+        return single
+
+    def _new(self) -> Single:
         return Single(self._tally, self._scratches)
 
 

@@ -21,13 +21,14 @@ class Tally:
     def __init__(self) -> None:
         self.counts: Counts = np.zeros(5, np.int64)
         """Kernels add to it, see `count_up`; nobody else writes."""
+        self._view = self.counts.data  # read in half of the time that an array takes
 
     def add(self, events: int, work: tuple[int, int, int], mismatched: int) -> None:
         add_counts(self.counts, (events, *work, mismatched))
 
     @property
     def events(self) -> int:
-        return self.counts.item(EVENTS)
+        return self._view[EVENTS]
 
     def as_dict(self) -> dict[str, int]:
         names = ("events", "candidates", "survivors", "compared", "mismatched")

@@ -355,12 +355,15 @@ class EngineStore(Store[ClauseRows]):
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
         if self._pending or self._late or self.is_changing() or self.engine.is_changing():
             self._prepare()
-        singles = self.engine.singles
-        single = singles.free or singles.new()
-        singles.free = None
-        with self._gate.lock:
-            mismatched = single.event.pack(event, self.dimensions)
-            latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
+        single = self.engine.singles.take()
+        gate, changes = self._gate, self._gate.changes
+        mismatched: int | None = 0
+        known = single.event.pack_known(event, self.dimensions)
+        latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, self.dimensions.count
+        if not known or changes & 1 or gate.changes != changes:
+            with gate.lock:
+                mismatched = single.event.pack(event, self.dimensions)
+                latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, self.dimensions.count
         numbers = ids.numbers
         count = NOT_SMALL if mismatched is None else single.match(latest, numbers, dimensions)
         if mismatched is None or count == NOT_SMALL:
@@ -373,7 +376,7 @@ class EngineStore(Store[ClauseRows]):
             found = ids.name(slots)
         elif count:
             found = single.names(count) if numbers is not None else ids.name(single.slots(count))
-        singles.free = single
+        single.is_taken = False
         if mismatched:
             self.engine.tally.add(0, (0, 0, 0), mismatched)
         if self.engine.tally.events >= self.sample.next:

@@ -15,10 +15,14 @@ class Gate:
     `lock` alone is for readers who are done at once: it costs a tenth of what `reading` does, and keeps writers out as well.
     A writer who waits is let in before readers who come later. Whoever reads may read once more inside of that, which happens
     when a finalizer calls.
+
+    `changes` tells those who read without any lock, and can read again, whether they have to: it is odd while something is
+    changed, and another number afterwards.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.changes = 0
         self._is_held = holding(self.lock)
         self._changed = threading.Condition(self.lock)
         self._readers: dict[int, int] = {}
@@ -57,11 +61,15 @@ class Gate:
     def writing(self) -> Iterator[None]:
         writer = threading.get_ident()
         with self.lock:
+            inside = self.changes & 1  # of another change by the same thread, with which this one ends
             try:
                 self._writers.add(writer)
                 while self._readers:
                     self._changed.wait()
+                self.changes |= 1
                 yield
             finally:
-                self._writers.discard(writer)
+                if not inside:
+                    self.changes += self.changes & 1
+                    self._writers.discard(writer)
                 self._changed.notify_all()

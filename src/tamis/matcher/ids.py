@@ -209,7 +209,7 @@ class Ids:
             self.type = int
             if slot >= len(self._numbers):
                 self._numbers.grow(slot + 1 - len(self._numbers))
-            self._numbers.view()[slot] = identifier
+            self._numbers.data[slot] = identifier
 
     def _room(self) -> int:
         if self.type is int:

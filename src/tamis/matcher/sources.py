@@ -164,10 +164,10 @@ class Sources:
         """Forget an expression, if it is there; a block goes with the last of its expressions."""
         if self._alone.pop(slot, None) is not None or slot >= len(self._block):
             return
-        block = int(self._block.view()[slot])
+        block = self._block.data.item(slot)
         if block == _ALONE:
             return
-        self._block.view()[slot] = _ALONE
+        self._block.data[slot] = _ALONE
         self._alive[block] -= 1
         if self._alive[block] == 0:
             del self._alive[block], self._blocks[block]
