@@ -452,9 +452,9 @@ def test_other_files(path: Path) -> None:
     container.write(path, {"start": np.arange(3)})
     with pytest.raises(SnapshotError, match="holds no matcher: name a file that"):
         tamis.load(path)
-    container.write(path, {}, {"content": "matcher", "content_version": 2})
+    container.write(path, {}, {"content": "matcher", "content_version": 3})
     with pytest.raises(
-        SnapshotError, match="is a matcher of version 2, and this Tamis reads version 1: use a newer Tamis"
+        SnapshotError, match="is a matcher of version 3, and this Tamis reads version 2: use a newer Tamis"
     ):
         tamis.load(path)
 

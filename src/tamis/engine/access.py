@@ -16,11 +16,13 @@ from tamis.encoding.runs import run_indices
 from tamis.engine.body import HAS_RUNS, SIDES, Body
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, code_predicates, fill_mask, has_space
 from tamis.engine.forecast import Forecast, reaches
-from tamis.engine.plan import ALWAYS, LOWER, POINTS, PRESENCE, UPPER, Plan, plan_rows
+from tamis.engine.pairs import enter_pairs, entries_like, plan_pairs
+from tamis.engine.plan import ALWAYS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan, plan_rows
 from tamis.engine.scale import Scales
 from tamis.engine.second import choose_second
 
 _WHOLE = HAS_RUNS - 1
+_NONE = -1
 
 
 class Access(NamedTuple):
@@ -28,6 +30,8 @@ class Access(NamedTuple):
 
     way: int
     access: Leaf | None
+    other: Leaf | None
+    """The other one of a pair."""
     filter: Leaf | None
     second: Leaf | None
     """The second filter, where the segment has them."""
@@ -49,17 +53,24 @@ def access_of(table: Conjunctions, row: int, body: Body, forecast: Forecast) -> 
     scales, likelihood, list_costs, _ = _writable(forecast)
     coded = code_predicates(predicates, scales, likelihood)
     plan, _ = plan_rows(start, predicates, coded, scales, likelihood, list_costs)
-    if len(body.second):
+    if body.pairs.entries:
+        plan, _ = plan_pairs(start, plan, predicates, coded, scales, likelihood)
+    paired = plan.way[0] == PAIRS
+    if len(body.second) or paired:
         choose_second(start, plan, coded, scales, likelihood)
     leaves = _leaves(Conjunctions(start, predicates), 0)
     access, filtered, second = int(plan.access[0]), int(plan.filter[0]), int(plan.second[0])
+    other = _NONE
+    if paired:
+        other, filtered, second = filtered, second, _NONE
     lists, entries = _size_of_lists(plan, Conjunctions(start, predicates), coded, scales, body)
     return Access(
         int(plan.way[0]),
         leaves[access] if access >= 0 else None,
+        leaves[other] if other >= 0 else None,
         leaves[filtered] if filtered >= 0 else None,
         leaves[second] if second >= 0 else None,
-        tuple(leaf for p, leaf in enumerate(leaves) if p not in (access, filtered, second)),
+        tuple(leaf for p, leaf in enumerate(leaves) if p not in (access, other, filtered, second)),
         lists,
         entries,
         float(reaches(plan, coded, scales, likelihood)[0]),
@@ -84,6 +95,8 @@ def _leaves(table: Conjunctions, row: int) -> list[Leaf]:
 def _size_of_lists(plan: Plan, table: Conjunctions, coded: Coded, scales: Scales, body: Body) -> tuple[int, int]:
     """How many lists a plan of one conjunction has, and how many entries these."""
     way, p = int(plan.way[0]), int(plan.access[0])
+    if way == PAIRS:
+        return entries_like(body.pairs, enter_pairs(table.start, plan, table.predicates, coded, scales)[0])
     if way not in (UPPER, LOWER):
         lists = _lists(way, p, table, coded, scales, body)
         return len(lists), sum(_size(body, number) for number in lists)

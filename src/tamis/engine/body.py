@@ -21,11 +21,13 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4
+from tamis.encoding.predicates import Predicates
 from tamis.encoding.prefetch import prefetch
 from tamis.engine.coding import MASK_WORDS, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.lists import BAND_RUN, UPPER_RUN, Entries, Points, Runs, enter, find_runs, first_point_list
-from tamis.engine.plan import RANKED, Plan, deciding, is_settled, plan_rows
+from tamis.engine.pairs import Pairs, are_worth_trying, complete_pairs, enter_pairs, no_pairs, pay, plan_pairs
+from tamis.engine.plan import PAIRS, RANKED, Plan, deciding, is_settled, plan_rows
 from tamis.engine.records import (
     DONE,
     GROUPS,
@@ -40,7 +42,7 @@ from tamis.engine.records import (
 from tamis.engine.roll import Roll, enrol
 from tamis.engine.scale import MOST_SPACES, Scales, scales_of
 from tamis.engine.second import choose_second
-from tamis.engine.statistics import likelihood_of
+from tamis.engine.statistics import Likelihood, likelihood_of
 
 HAS_RUNS = 1 << 31
 """Set in the begin of a list that has runs."""
@@ -101,6 +103,7 @@ class Body(NamedTuple):
     runs: Runs
     run_entry: npt.NDArray[np.uint32]
     record: npt.NDArray[np.uint32]
+    pairs: Pairs
     row: npt.NDArray[np.int32]
     """Row -> the conjunction it was made from; -1: there is no such row."""
     cells: int
@@ -119,13 +122,14 @@ def packed_body(body: Body) -> Packed:
         *body.runs,
         body.run_entry,
         body.record,
+        *body.pairs,
     )
     return packed(arrays, (body.cells, body.dimensions))
 
 
 @inlined
 def unpacked_body(given: Any) -> Any:
-    """Lookup, directory, entries, points, roll, runs, entries of runs, records, and the numbers of cells and dimensions."""
+    """Lookup, directory, entries, points, roll, runs and their entries, records, pairs, the numbers of cells and dimensions."""
     return (
         (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4), i8(given, 5), i8(given, 6)),
         (u4(given, 7), u4(given, 8)),
@@ -144,7 +148,8 @@ def unpacked_body(given: Any) -> Any:
         ),
         u4(given, 24),
         u4(given, 25),
-        (given[52], given[53]),
+        (i4(given, 26), u4(given, 27), u1(given, 28), u4(given, 29)),
+        (given[60], given[61]),
     )
 
 
@@ -161,6 +166,7 @@ def build(
     coded = code_predicates(predicates, scales, likelihood)
     roll = enrol(predicates, coded)
     plan, list_costs = plan_rows(start, predicates, coded, scales, likelihood)
+    plan, pairs, pair_rows = _with_pairs(start, plan, predicates, coded, scales, likelihood, sample)
     has_second = choose_second(start, plan, coded, scales, likelihood)
     entries, points = enter(start, plan, predicates, coded, scales)
     plain_lists = first_point_list(scales) + len(points.key)
@@ -174,7 +180,8 @@ def build(
     rows = len(start) - 1
     words = most_words(start, predicates, coded) + _PADDING
     written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
-    plain_entries = np.bincount(plain.row, minlength=rows)
+    listed = np.concatenate((plain.row, pair_rows))
+    plain_entries = np.bincount(listed, minlength=rows)
     longest = int(np.diff(start).max(initial=1))
     scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(GROUPS, np.int64)
     filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, roll, written, scratch)
@@ -185,8 +192,10 @@ def build(
     numbers = np.full(rows, _NONE, np.int64) if numbers is None else numbers
     conjunction = np.full(max(rows, int(numbers.max(initial=0)) + 1), _NONE, np.int32)
     complete = np.repeat(runs.complete, np.diff(runs.start))
-    layout = entry[1::2], run_entry[1::2], record, numbers, np.full(rows, _NONE, np.int64)
-    filled = _lay_out(plain.row, run_rows, complete, written, layout)
+    references = np.empty(len(listed), np.uint32)
+    layout = references, run_entry[1::2], record, numbers, np.full(rows, _NONE, np.int64)
+    filled = _lay_out(listed, run_rows, complete, written, layout)
+    entry[1 : 2 * len(plain.row) : 2] = references[: len(plain.row)]
     conjunction[numbers] = np.arange(rows)
     nothing = min(len(scales.spaces), RANKED)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
@@ -194,6 +203,9 @@ def build(
     _filter_words(run_rows, plan.second, coded, nothing, run_entry[::2])
     if has_second:
         _filter_words(plain.row, plan.second, coded, nothing, second)
+    pair_words = np.empty(len(pair_rows), np.uint32)
+    _filter_words(pair_rows, plan.second, coded, nothing, pair_words)
+    complete_pairs(pairs, pair_words, references[len(plain.row) :])
     directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
     about = _about(scales, coded, directory, sides)
     body = Body(
@@ -214,11 +226,30 @@ def build(
         runs,
         run_entry,
         record[: filled + _PADDING].copy(),
+        pairs,
         conjunction,
         int(scales.cell[-1]),
         len(scales.spaces),
     )
     return body, Forecast(scales, likelihood, list_costs, np.array([expected]))
+
+
+def _with_pairs(
+    start: Any,
+    plan: Plan,
+    predicates: Predicates,
+    coded: Coded,
+    scales: Scales,
+    likelihood: Likelihood,
+    sample: EventBatch | None,
+) -> tuple[Plan, Pairs, npt.NDArray[np.int32]]:
+    """A plan with pairs if these pay, the pairs, and the conjunction of each of their entries."""
+    if are_worth_trying(start, plan, predicates, coded, scales, likelihood):
+        paired, saved = plan_pairs(start, plan, predicates, coded, scales, likelihood)
+        pairs, rows = enter_pairs(start, paired, predicates, coded, scales)
+        if pay(pairs, saved, sample, scales):
+            return paired, pairs, rows
+    return plan, no_pairs(), np.zeros(0, np.int32)
 
 
 _NO_RUNS = Runs(
@@ -401,7 +432,7 @@ def _write_records(
     filled = 0
     for row in range(len(start) - 1):
         in_runs = plain_entries[row] == 0
-        seconds = second[row] if has_second or in_runs else _NONE
+        seconds = second[row] if has_second or in_runs or way[row] == PAIRS else _NONE
         choice = deciding(access[row], mode), way[row], filters[row], seconds
         shape, size = write_record(
             start[row],

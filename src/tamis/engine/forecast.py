@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.engine.coding import Coded
-from tamis.engine.plan import ALWAYS, CELLS, PRESENCE, ListCosts, Plan
+from tamis.engine.plan import ALWAYS, CELLS, PAIRS, PRESENCE, ListCosts, Plan
 from tamis.engine.scale import Scales
 from tamis.engine.statistics import Likelihood
 from tamis.engine.tally import Counts, add_counts
@@ -109,6 +109,8 @@ def reaches(plan: Plan, coded: Coded, scales: Scales, likelihood: Likelihood) ->
     found = coded.probability[access].astype(np.float64)
     by_dimension = way == PRESENCE
     found[by_dimension] = likelihood.presence[dimension[by_dimension]]
+    paired = way == PAIRS
+    found[paired] *= coded.probability[plan.filter[rows[paired]]]
     buckets = np.flatnonzero((way == CELLS) & (scales.shift_at[dimension] >= 0))
     base, p = scales.cell[dimension[buckets]], access[buckets]
     after = likelihood.cumulative[base + coded.last[p] + 1]

@@ -25,7 +25,7 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.predicates import Predicates
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, fill_mask, has_space
-from tamis.engine.plan import CELLS, LOWER, POINTS, PRESENCE, RANKED, UPPER, Plan
+from tamis.engine.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, RANKED, UPPER, Plan
 from tamis.engine.records import order_in_lists
 from tamis.engine.scale import Scales
 
@@ -59,8 +59,8 @@ def first_point_list(scales: Scales) -> int:
 def enter(
     start: npt.NDArray[np.int64], plan: Plan, predicates: Predicates, coded: Coded, scales: Scales
 ) -> tuple[Entries, Points]:
-    """Enter every conjunction in its lists."""
-    room = int(plan.lists.sum(dtype=np.int64))
+    """Enter every conjunction in its lists, but for those that are found by pairs."""
+    room = int(plan.lists[plan.way != PAIRS].sum(dtype=np.int64))
     points = int(plan.lists[plan.way == POINTS].sum(dtype=np.int64))
     lists, rows = np.empty(room, np.int64), np.empty(room, np.int32)
     point_dimension, point_key = np.empty(points, np.int32), np.empty(points, np.int64)
@@ -147,6 +147,8 @@ def _enter(
         p = access[row]
         d = dimension[p] if p >= 0 else 0
         f, g = (I64(first[p]), I64(last[p])) if p >= 0 else (0, 0)
+        if way[row] == PAIRS:
+            continue
         if way[row] == CELLS:
             several = kind[p] != RANGE and shift_at[d] < 0
             if several:

@@ -13,10 +13,20 @@ import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import UP
-from tamis.encoding.packed import b1, i4, i8, u1, u4
+from tamis.encoding.packed import b1, i4, i8, u1, u4, u8
 from tamis.engine.aspects import nothing_seen
 from tamis.engine.body import Body, unpacked_body
-from tamis.engine.meeting import MOST_LISTS, bound_runs, lists_of_several, load, load_wide, presence_runs, unload
+from tamis.engine.meeting import (
+    MOST_LISTS,
+    bound_runs,
+    lists_of_several,
+    load,
+    load_wide,
+    note_cells,
+    presence_runs,
+    unload,
+)
+from tamis.engine.pairs import PairScratch, find_pairs, pair_scratch
 from tamis.engine.plan import RANKED
 from tamis.engine.records import SHAPES
 from tamis.engine.scale import MISSING
@@ -26,8 +36,10 @@ from tamis.engine.survivors import (
     LISTS_AHEAD,
     SORTED_AT_ONCE,
     check,
+    check_pairs_several,
     check_runs_several,
     check_several,
+    filter_pairs,
     scan_lists,
     scan_runs,
 )
@@ -65,6 +77,7 @@ class Scratch(NamedTuple):
     ordered: npt.NDArray[np.uint32]
     """Some of them, sorted by shape; and where those of each shape go."""
     places: npt.NDArray[np.int64]
+    pairs: PairScratch
 
 
 def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
@@ -95,6 +108,7 @@ def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
         np.zeros(entries + AHEAD, np.uint32),
         np.zeros(SORTED_AT_ONCE + AHEAD, np.uint32),
         np.zeros(SHAPES, np.int64),
+        pair_scratch(body.pairs, body.cells, lists),
     )
 
 
@@ -111,8 +125,8 @@ def match_rows(
     want of room, of what and how much is needed.
     """
     v_start, v_dimension, v_lo, v_hi = batch
-    event, met, survivor, ordered = _unpacked_scratch(scratch)
-    lookup, directory, listed, points, roll, runs, run_entry, record, sizes = unpacked_body(body)
+    event, met, survivor, ordered, of_pairs = _unpacked_scratch(scratch)
+    lookup, directory, listed, points, roll, runs, run_entry, record, pairs, sizes = unpacked_body(body)
     e, stop = place
     filled, lack, need = 0, 0, 0
     while e < stop and not lack:
@@ -141,30 +155,41 @@ def match_rows(
             lists, once, passed = lists_of_several(
                 values, count, lookup, directory, points, runs.list, sizes, event, met
             )
-        entries = 0
+        entries, paired, looked = 0, 0, 0
+        if lists >= 0 and len(pairs[1]) > 0:
+            cells = note_cells(values, count, plain, lookup, pairs, of_pairs, event)
+            # Half of the room is left to survivors in doubt, which come from its end.
+            paired, looked = find_pairs(pairs, of_pairs, max(cells, 0), survivor, (len(survivor) - AHEAD) // 2)
+            lists = min(lists, cells) if cells < 0 else lists
         if lists < 0:
             lack, need = NO_ROOM_LISTS, 2 * len(met[0]) - lists
+        elif paired < 0:
+            lack, need = NO_ROOM_ENTRIES, -2 * paired
         else:
             if len(runs.list) > 0:
                 passed = presence_runs(lookup[1], runs.list, sizes[0], event[5], count, passed, met)
                 entries = bound_runs(runs, passed, event, met)
             for i in range(lists):
                 entries += met[1][UP(i)] - met[0][UP(i)]
-            need = entries
-            if entries + AHEAD > len(survivor):
+            need = entries + paired
+            if need + AHEAD > len(survivor):
                 lack = NO_ROOM_ENTRIES
-            elif filled + entries > len(out):
+            elif filled + need > len(out):
                 lack = NO_ROOM_OUT
         if not lack:
             before = filled
-            work[0] += entries
+            work[0] += entries + looked
             if plain:
-                found = scan_lists(lists, met, listed, event[0], survivor)
+                found = filter_pairs(paired, pairs, event[0], survivor)
+                found = scan_lists(lists, met, listed, event[0], survivor, found)
                 if passed:
                     found, filled = scan_runs(runs, run_entry, passed, met, event, survivor, found, out, filled)
                 work[1] += found
                 filled = check(record, lookup[1], event, survivor, found, lists + passed, ordered, out, filled)
             else:
+                if paired:
+                    filled = check_pairs_several(paired, pairs, record, event, survivor, out, filled)
+                    filled = before + sort_rows(out, before, filled)
                 filled = check_several(0, once, met, listed, record, event, survivor, out, filled)
                 again = filled
                 filled = check_several(once, lists, met, listed, record, event, survivor, out, filled)
@@ -180,7 +205,7 @@ def match_rows(
 
 @inlined
 def _unpacked_scratch(given: Any) -> Any:
-    """The arrays of `Scratch`, in its order: of the event, of what it meets, survivors, and sorted ones."""
+    """The arrays of `Scratch`, in its order: of the event, of what it meets, survivors, sorted ones, and those of pairs."""
     return (
         (
             u1(given, 0),
@@ -197,4 +222,5 @@ def _unpacked_scratch(given: Any) -> Any:
         (i8(given, 10), i8(given, 11), i8(given, 12), i8(given, 13), i8(given, 14)),
         u4(given, 15),
         (u4(given, 16), i8(given, 17)),
+        (u4(given, 18), u8(given, 19), i8(given, 20), i8(given, 21), b1(given, 22)),
     )

@@ -29,6 +29,7 @@ from tamis.engine.body import (
     WHOLES,
 )
 from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point, point_hash
+from tamis.engine.pairs import note_cell
 from tamis.engine.plan import RANKED
 from tamis.engine.roll import LINE, line_of, number_on_roll
 from tamis.engine.scale import FARTHEST_WHOLE, MISSING, code_of, number_of, space_of, table_space
@@ -256,6 +257,33 @@ def unload(count: int, plain: bool, event: Any) -> None:
         for i in range(count):
             if touched[UP(i)] < RANKED:
                 hide(I64(touched[UP(i)]), seen)
+
+
+# -- pairs
+
+
+@inlined
+def note_cells(values: Any, count: int, plain: bool, lookup: Any, pairs: Any, scratch: Any, event: Any) -> int:
+    """Note the cells of an event that was laid out; returns how many, or minus the room that they need. A plain one has it."""
+    v_begin, v_end, v_dimension, v_lo, v_hi = values
+    local = lookup[0]
+    touched, first = event[5], event[6]
+    cells = 0
+    if plain:
+        for i in range(count):
+            cells = note_cell(pairs, scratch, I64(touched[UP(i)]), I64(first[UP(i)]), cells)
+        return cells
+    for v in range(v_begin, v_end):
+        d = v_dimension[UP(v)]
+        if d >= len(local) or local[UP(d)] < 0:
+            continue
+        dimension = I64(local[UP(d)])
+        s, t = _space(lookup, dimension, v_lo[UP(v)]), _space(lookup, dimension, v_hi[UP(v)])
+        if cells + t - s + 2 > len(scratch[0]):
+            return -(cells + t - s + 2)
+        for space in range(s, t + 1):
+            cells = note_cell(pairs, scratch, dimension, space, cells)
+    return cells
 
 
 # -- lists

@@ -8,6 +8,7 @@ Every conjunction is entered in the lists of one *access predicate*. How depends
     LOWER      the same from below
     PRESENCE   in the list of the dimension: whatever else needs a value to be there; wide one-sided ranges form runs in it
     ALWAYS     no predicate needs a value: the list that every event goes through
+    PAIRS      by the values that it and another predicate, then in the place of the filter, name at once: see `pairs`
 
 The cost of an access path for one event, in nanoseconds, as measured on lists and records: with probability p an entry is
 read (ENTRY) and its filter word tested; with the filter's probability too, its record is fetched and checked (RECORD), or keys
@@ -31,7 +32,7 @@ from tamis.engine.coding import EDGE, KEYS, POINT, RANGE, RAW, SET, SET_SIZE, Co
 from tamis.engine.scale import MISSING, Scales
 from tamis.engine.statistics import Likelihood
 
-CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS = range(6)
+CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS, PAIRS = range(7)
 
 ENTRY = 1.2
 RECORD = 10.0
@@ -261,7 +262,7 @@ def is_settled(
     `choice` is the `deciding` access predicate, its way, filter and second filter.
     """
     access, way, filtered, second = choice
-    if p == filtered and (exact[p] or in_run):
+    if p == filtered and (exact[p] or in_run or way == PAIRS):
         return True
     if p == second and exact[p]:
         return True

@@ -34,13 +34,13 @@ class BodyScratch:
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self.entries = min(_ENTRIES, (len(body.entry) + len(body.run_entry)) // 2)
+        self.entries = min(_ENTRIES, (len(body.entry) + len(body.run_entry)) // 2 + body.pairs.entries)
         self._lists = _LISTS
         self._lay_out()
 
     def _lay_out(self) -> None:
         self.arrays = scratch_for(self._body, self.entries, self._lists)
-        self.packed = packed(self.arrays)
+        self.packed = packed((*self.arrays[:-1], *self.arrays.pairs))
 
     def enlarge(self, lack: int, need: int) -> None:
         """Make room for what `match_rows` lacked: entries or lists."""

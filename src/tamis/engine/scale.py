@@ -65,7 +65,7 @@ class Scales(NamedTuple):
     cuts: npt.NDArray[np.int64]
     shift: npt.NDArray[np.uint8]
     ends: npt.NDArray[np.int64]
-    """How many ends of intervals the predicates have in the dimension."""
+    """How many different ends of intervals the predicates have in the dimension, about."""
     lowest: npt.NDArray[np.int64]
     """Where all cuts lie at whole numbers or right above them: the lowest of these."""
     wholes: npt.NDArray[np.int32]
@@ -90,7 +90,7 @@ def scales_of(predicates: Predicates) -> Scales:
     _collect_ends(local, dimension, start, lo, hi, first[:count].copy(), ends)
     cuts = np.empty(int(np.minimum(numbers[:count], MOST_SPACES - 1).sum()), np.int64)
     cut_counts, wide = np.zeros(count, np.int32), np.zeros(count, np.bool_)
-    _cut(first, ends, cuts, cut_counts, wide)
+    _cut(first, ends, cuts, cut_counts, wide, numbers)
     blocks = np.maximum((cut_counts + BLOCK - 1) // BLOCK, 1).astype(np.int32)
     sizes = np.where(blocks > 1, blocks + 1, 1).astype(np.int64) * BLOCK
     place = np.cumsum(sizes) - sizes
@@ -245,8 +245,8 @@ def _collect_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, at: 
 
 
 @kernel
-def _cut(first: Any, ends: Any, cuts: Any, counts: Any, wide: Any) -> None:
-    """Choose the cuts of every dimension: all, or quantiles where there are too many."""
+def _cut(first: Any, ends: Any, cuts: Any, counts: Any, wide: Any, distinct: Any) -> None:
+    """Choose the cuts of every dimension: all, or quantiles where there are too many; tell how many ends differ."""
     table, used = np.empty(_TABLE, np.int64), np.zeros(_TABLE, np.bool_)
     filled = 0
     for d in range(len(counts)):
@@ -257,6 +257,7 @@ def _cut(first: Any, ends: Any, cuts: Any, counts: Any, wide: Any) -> None:
             step = (end - begin + _SAMPLE - 1) // _SAMPLE
             sample = np.append(ends[begin:end:step], ends[begin:end].min())
             sample.sort()
+            distinct[d] = _differ(sample, end - begin)
             count = 0
             for i in range(MOST_SPACES - 1):
                 key = sample[i * (len(sample) - 1) // (MOST_SPACES - 2)]
@@ -270,8 +271,22 @@ def _cut(first: Any, ends: Any, cuts: Any, counts: Any, wide: Any) -> None:
                     cuts[filled + place] = table[slot]
                     place += 1
             cuts[filled : filled + count].sort()
+            distinct[d] = count
         counts[d] = count
         filled += count
+
+
+@inlined
+def _differ(sample: Any, count: int) -> int:
+    """About how many of so many ends differ, by a sorted sample of them: those that are in it once stand for others like them."""
+    once, several = 0, 0
+    begin = 0
+    for i in range(1, len(sample) + 1):
+        if i == len(sample) or sample[i] != sample[begin]:
+            once += i - begin == 1
+            several += i - begin > 1
+            begin = i
+    return several + once * count // len(sample)
 
 
 @inlined

@@ -10,6 +10,7 @@ from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import ASPECTS, is_bound, is_member
 from tamis.engine.body import EDGES, SHIFT_AT
 from tamis.engine.lists import BAND_RUN
+from tamis.engine.pairs import pair_reference, pair_word
 from tamis.engine.records import (
     DONE,
     DOUBT,
@@ -40,15 +41,26 @@ _PLACE = (1 << PLACE_BITS) - 1
 
 
 @inlined
-def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any) -> int:
-    """Collect the entries whose filter words hold. The next lists are fetched meanwhile: there is room for some more."""
+def filter_pairs(count: int, pairs: Any, space: Any, survivor: Any) -> int:
+    """Put the references of those entries of pairs in the place of their numbers whose filter words hold; returns how many."""
+    entry, n = pairs[3], 0
+    for i in range(count):
+        place = I64(survivor[UP(i)])
+        survivor[UP(n)] = pair_reference(entry, place)
+        n += I64(range_holds(pair_word(entry, place), space))
+    return n
+
+
+@inlined
+def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any, n: int) -> int:
+    """Collect the entries whose filter words hold, behind the survivors that there are. The next lists are fetched meanwhile:
+    there is room for some more."""
     begin, end = met[0], met[1]
     entry, second = entries
     for i in range(lists, lists + LISTS_AHEAD):
         begin[UP(i)], end[UP(i)] = 0, 0
     for i in range(LISTS_AHEAD):
         _fetch_list(entry, begin[UP(i)], end[UP(i)])
-    n = 0
     for i in range(lists):
         _fetch_list(entry, begin[UP(i + LISTS_AHEAD)], end[UP(i + LISTS_AHEAD)])
         if len(second) > 0:
@@ -311,6 +323,19 @@ def check_several(
                 also, doubts = _may_hold(second[UP(q)], space, several)
                 held, doubt = held & also, doubt | doubts
             sure, doubtful = _put(entry[UP(2 * q + 1)], held, doubt, survivor, sure, doubtful)
+    return _check_parts(record, event, survivor, sure, doubtful, out, filled)
+
+
+@inlined
+def check_pairs_several(count: int, pairs: Any, record: Any, event: Any, survivor: Any, out: Any, filled: int) -> int:
+    """The same for so many entries of pairs, whose numbers are where survivors go; these come from both ends."""
+    entry = pairs[3]
+    space, several = event[0], event[1]
+    sure, doubtful = 0, len(survivor)
+    for i in range(count):
+        place = I64(survivor[UP(i)])
+        held, doubt = _may_hold(pair_word(entry, place), space, several)
+        sure, doubtful = _put(pair_reference(entry, place), held, doubt, survivor, sure, doubtful)
     return _check_parts(record, event, survivor, sure, doubtful, out, filled)
 
 

@@ -11,10 +11,18 @@ from tamis.encoding.intervals import EVERYTHING
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.encoding.phrases import phrase
 from tamis.engine.access import Access
-from tamis.engine.plan import ALWAYS, CELLS, LOWER, POINTS, PRESENCE, UPPER
+from tamis.engine.plan import ALWAYS, CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER
 from tamis.matcher.ids import Id
 
-_WAYS = {CELLS: "value", POINTS: "value", UPPER: "bound", LOWER: "bound", PRESENCE: "presence", ALWAYS: "always"}
+_WAYS = {
+    CELLS: "value",
+    POINTS: "value",
+    UPPER: "bound",
+    LOWER: "bound",
+    PRESENCE: "presence",
+    ALWAYS: "always",
+    PAIRS: "pair",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +30,8 @@ class ClausePlan:
     """How one clause of a subscription is found; probabilities are of events, as they were expected when it was planned."""
 
     way: str
-    """``value``: by the event's value; ``bound``: in a list sorted by bounds; ``presence``: by having the attribute at
-    all; ``always``: every event looks at it."""
+    """``value``: by the event's value; ``pair``: by two values at once; ``bound``: in a list sorted by bounds; ``presence``: by
+    having the attribute at all; ``always``: every event looks at it."""
     access: str | None
     lists: int
     entries: int
@@ -115,7 +123,7 @@ def _clause(path: Access, judged: bool, said: Callable[[Leaf], str]) -> ClausePl
         access = Leaf(access.dimension, Mode.SOME, EVERYTHING)
     return ClausePlan(
         _WAYS[path.way],
-        None if access is None else said(access),
+        None if access is None else said(access) if path.other is None else f"{said(access)} and {said(path.other)}",
         path.lists,
         path.entries,
         path.reach,

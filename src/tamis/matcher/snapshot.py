@@ -34,7 +34,7 @@ from tamis.storage.layout import Json
 from tamis.storage.tables import COLUMN, to_bytes
 
 _CONTENT = "matcher"
-_VERSION = 1
+_VERSION = 2
 
 Arrays = dict[str, npt.NDArray[Any]]
 
