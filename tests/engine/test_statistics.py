@@ -134,3 +134,18 @@ def test_a_few_entries_more_are_no_drift() -> None:
     watch = Watch(0.01)
     watch.add(100_000, 1_000_000)
     assert not watch.is_due()
+
+
+@pytest.mark.parametrize("values", [150, 1000])
+def test_values_of_a_wide_dimension_that_many_name_are_as_frequent_as_they_are(values: int) -> None:
+    """More than 126 values are told apart by codes; how many differ is not how often they are named."""
+    random = np.random.default_rng(1)
+    matcher = tamis.Matcher()
+    drawn = {"category": values, "brand": 20, "price": 20_000}
+    matcher.observe(pa.table({name: random.integers(0, most, 4000) for name, most in drawn.items()}))
+    texts = [f"category = {i % values} AND brand = {i // values % 20} AND price < {i}" for i in range(20_000)]
+    matcher.add_many(range(len(texts)), texts)
+    found = [matcher.plan(number).clauses[0] for number in range(2999, 20_000, 1999)]
+    assert all(clause.access is not None and clause.access.startswith("category") for clause in found)
+    likely = [clause.probability * values for clause in found]
+    assert 0.2 < np.median(likely) < 5
