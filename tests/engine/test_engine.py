@@ -47,7 +47,7 @@ def slots_found(engine: Engine, version: Version, events: list[Event]) -> list[l
 
 def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[int], list[int]]:
     """The slots that one event satisfies, and how much work that was."""
-    single = engine.singles.new()
+    single = engine.singles.take()  # which is not given back: the next one is new
     single.event.put(batch_of([event]))
     before = engine.tally.counts.copy()
     rows = version.deltas[-1][1].number if version.deltas else 0
