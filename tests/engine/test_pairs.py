@@ -11,7 +11,7 @@ import pytest
 
 import tamis
 from tamis.encoding.leaf import Leaf, Mode
-from tamis.engine import body
+from tamis.engine import pairs
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
@@ -23,8 +23,8 @@ from tests.index.naive import Event, batch_of
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pairs wherever they are cheaper for a conjunction, whatever trying costs."""
-    monkeypatch.setattr(body, "are_worth_trying", lambda *_: True)
-    monkeypatch.setattr(body, "pay", lambda pairs, *_: pairs.entries > 0)
+    monkeypatch.setattr(pairs, "are_worth_trying", lambda *_: True)
+    monkeypatch.setattr(pairs, "pay", lambda made, *_: made.entries > 0)
 
 
 def point(dimension: int, key: int) -> Leaf:
@@ -86,7 +86,7 @@ def test_few_attributes_of_few_values(most: int, monkeypatch: pytest.MonkeyPatch
     check(rows, events, segment=segment)
     if most == 1:
         looked = check(rows, events[:60], segment=segment).entries
-        monkeypatch.setattr(body, "are_worth_trying", lambda *_: False)
+        monkeypatch.setattr(pairs, "are_worth_trying", lambda *_: False)
         assert looked < 0.6 * check(rows, events[:60], sample).entries
 
 

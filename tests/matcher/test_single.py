@@ -245,11 +245,11 @@ def test_an_event_that_was_packed_before_dimensions_were_numbered_anew_is_packed
     for _ in range(3):  # until its form is known
         assert matcher.match(event) == [3]
     store: Any = matcher._store
-    pack_known = OneEvent.pack_known
+    pack_form, dimensions = OneEvent._pack_form, store.dimensions
     calls = []
 
-    def interrupted(room: OneEvent, given: Any, dimensions: Any) -> bool:
-        known = pack_known(room, given, dimensions)
+    def interrupted(room: OneEvent, given: Any, form: Any) -> bool:
+        known = pack_form(room, given, form)
         calls.append(known)
         if len(calls) == 1:
             for number in range(3):
@@ -259,7 +259,7 @@ def test_an_event_that_was_packed_before_dimensions_were_numbered_anew_is_packed
             assert store.dimensions is not dimensions
         return known
 
-    monkeypatch.setattr(OneEvent, "pack_known", interrupted)
+    monkeypatch.setattr(OneEvent, "_pack_form", interrupted)
     assert matcher.match(event) == [3]
     assert calls == [True, False]  # the second time with the new dimensions, of which no form is known yet
     monkeypatch.undo()

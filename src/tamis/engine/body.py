@@ -21,12 +21,11 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, U64
 from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4
-from tamis.encoding.predicates import Predicates
 from tamis.encoding.prefetch import prefetch
 from tamis.engine.coding import MASK_WORDS, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.lists import BAND_RUN, UPPER_RUN, Entries, Points, Runs, enter, find_runs, first_point_list
-from tamis.engine.pairs import Pairs, are_worth_trying, complete_pairs, enter_pairs, no_pairs, pay, plan_pairs
+from tamis.engine.pairs import Pairs, complete_pairs, with_pairs
 from tamis.engine.plan import PAIRS, RANKED, Plan, deciding, is_settled, plan_rows
 from tamis.engine.records import (
     DONE,
@@ -42,7 +41,7 @@ from tamis.engine.records import (
 from tamis.engine.roll import Roll, enrol
 from tamis.engine.scale import MOST_SPACES, Scales, scales_of
 from tamis.engine.second import choose_second
-from tamis.engine.statistics import Likelihood, likelihood_of
+from tamis.engine.statistics import likelihood_of
 
 HAS_RUNS = 1 << 31
 """Set in the begin of a list that has runs."""
@@ -166,7 +165,7 @@ def build(
     coded = code_predicates(predicates, scales, likelihood)
     roll = enrol(predicates, coded)
     plan, list_costs = plan_rows(start, predicates, coded, scales, likelihood)
-    plan, pairs, pair_rows = _with_pairs(start, plan, predicates, coded, scales, likelihood, sample)
+    plan, pairs, pair_rows = with_pairs(start, plan, predicates, coded, scales, likelihood, sample)
     has_second = choose_second(start, plan, coded, scales, likelihood)
     entries, points = enter(start, plan, predicates, coded, scales)
     plain_lists = first_point_list(scales) + len(points.key)
@@ -232,24 +231,6 @@ def build(
         len(scales.spaces),
     )
     return body, Forecast(scales, likelihood, list_costs, np.array([expected]))
-
-
-def _with_pairs(
-    start: Any,
-    plan: Plan,
-    predicates: Predicates,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    sample: EventBatch | None,
-) -> tuple[Plan, Pairs, npt.NDArray[np.int32]]:
-    """A plan with pairs if these pay, the pairs, and the conjunction of each of their entries."""
-    if are_worth_trying(start, plan, predicates, coded, scales, likelihood):
-        paired, saved = plan_pairs(start, plan, predicates, coded, scales, likelihood)
-        pairs, rows = enter_pairs(start, paired, predicates, coded, scales)
-        if pay(pairs, saved, sample, scales):
-            return paired, pairs, rows
-    return plan, no_pairs(), np.zeros(0, np.int32)
 
 
 _NO_RUNS = Runs(

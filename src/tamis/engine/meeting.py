@@ -126,9 +126,9 @@ def _lay_out_several(values: Any, lookup: Any, event: Any) -> int:
     count, before = 0, -1
     for v in range(v_begin, v_end):
         d = v_dimension[UP(v)]
-        if d >= len(local) or local[UP(d)] < 0:
+        dimension = _dimension(local, d)
+        if dimension < 0:
             continue
-        dimension = I64(local[UP(d)])
         s, t = _space(lookup, dimension, v_lo[UP(v)]), _space(lookup, dimension, v_hi[UP(v)])
         if d == before:
             count -= 1
@@ -169,11 +169,11 @@ def load_wide(
     _fetch_keys(values, lookup, directory[0], points, roll, sizes)
     count, before = -1, -1
     for v in range(v_begin, v_end):
-        d = v_dimension[UP(v)]
-        if d >= len(local) or local[UP(d)] < 0:
+        d, key = v_dimension[UP(v)], v_lo[UP(v)]
+        dimension = _dimension(local, d)
+        if dimension < 0:
             continue
         count += d != before
-        dimension, key = I64(local[UP(d)]), v_lo[UP(v)]
         line, space = dimension * 8, I64(first[UP(count)])
         shifts = about[UP(line + SHIFT_AT)]
         code = code_of_space(space)
@@ -205,10 +205,9 @@ def _fetch_keys(values: Any, lookup: Any, begins: Any, points: Any, roll: Any, s
     lines, enrolled = roll
     for stage in range(2):
         for v in range(v_begin, v_end):
-            d = v_dimension[UP(v)]
-            if d >= len(local) or local[UP(d)] < 0:
+            dimension, key = _dimension(local, v_dimension[UP(v)]), v_lo[UP(v)]
+            if dimension < 0:
                 continue
-            dimension, key = I64(local[UP(d)]), v_lo[UP(v)]
             shifts = about[UP(dimension * 8 + SHIFT_AT)]
             if shifts < 0:
                 continue
@@ -230,6 +229,12 @@ def _list(begins: Any, number: int) -> tuple[int, int, bool]:
     """Begin and end of a list, and whether it has runs."""
     begin = I64(begins[UP(number)])
     return begin & _BEGIN, I64(begins[UP(number + 1)]) & _BEGIN, begin & HAS_RUNS != 0
+
+
+@inlined
+def _dimension(local: Any, dimension: int) -> int:
+    """The number that a dimension of the matcher has in the segment, -1 if that does not ask about it."""
+    return I64(local[UP(dimension)]) if dimension < len(local) else -1
 
 
 @inlined
@@ -274,10 +279,9 @@ def note_cells(values: Any, count: int, plain: bool, lookup: Any, pairs: Any, sc
             cells = note_cell(pairs, scratch, I64(touched[UP(i)]), I64(first[UP(i)]), cells)
         return cells
     for v in range(v_begin, v_end):
-        d = v_dimension[UP(v)]
-        if d >= len(local) or local[UP(d)] < 0:
+        dimension = _dimension(local, v_dimension[UP(v)])
+        if dimension < 0:
             continue
-        dimension = I64(local[UP(d)])
         s, t = _space(lookup, dimension, v_lo[UP(v)]), _space(lookup, dimension, v_hi[UP(v)])
         if cells + t - s + 2 > len(scratch[0]):
             return -(cells + t - s + 2)
@@ -352,11 +356,8 @@ def _several_lists(
     point_start, point_key, point_table = points
     cells, dimensions = sizes
     for v in range(v_begin, v_end):
-        d = v_dimension[UP(v)]
-        if d >= len(local) or local[UP(d)] < 0:
-            continue
-        dimension = I64(local[UP(d)])
-        if dimension < RANKED and not several[UP(dimension)]:
+        dimension = _dimension(local, v_dimension[UP(v)])
+        if dimension < 0 or (dimension < RANKED and not several[UP(dimension)]):
             continue
         s, t = _space(lookup, dimension, v_lo[UP(v)]), _space(lookup, dimension, v_hi[UP(v)])
         number, upto = point_start[UP(dimension)], point_start[UP(dimension + 1)]

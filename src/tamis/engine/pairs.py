@@ -84,18 +84,17 @@ class PairScratch(NamedTuple):
     """Whether the event has a cell: for those that go through all entries."""
 
 
-def no_pairs() -> Pairs:
+def _no_pairs() -> Pairs:
     return Pairs(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.uint8), np.zeros(0, np.uint32))
 
 
 def pair_scratch(pairs: Pairs, cells: int, room: int) -> PairScratch:
-    """Scratch for events that have at most so many cells, of so many that there are."""
-    if pairs.entries == 0:
-        cells = room = 0
-    hits = _HITS + room + 1
+    """Scratch for events that have at most `room` cells, of so many that there are; empty where there are no pairs."""
+    noted, hits = (room + 1, _HITS + room + 1) if pairs.entries else (0, 0)
+    cells = cells if pairs.entries else 0
     return PairScratch(
-        np.zeros(room + 1, np.uint32),
-        np.zeros(room + 1, np.uint64),
+        np.zeros(noted, np.uint32),
+        np.zeros(noted, np.uint64),
         np.zeros(hits, np.int64),
         np.zeros(hits, np.int64),
         np.zeros(cells, np.bool_),
@@ -103,6 +102,26 @@ def pair_scratch(pairs: Pairs, cells: int, room: int) -> PairScratch:
 
 
 # -- planning
+
+
+def with_pairs(
+    start: npt.NDArray[np.int64],
+    plan: Plan,
+    predicates: Predicates,
+    coded: Coded,
+    scales: Scales,
+    likelihood: Likelihood,
+    sample: EventBatch | None,
+) -> tuple[Plan, Pairs, npt.NDArray[np.int32]]:
+    """A plan with pairs if these pay, the pairs, and the conjunction of each of their entries."""
+    planned = start, plan, predicates, coded, scales, likelihood
+    step = max(1, (len(start) - 1) // _PLANNED)
+    if are_worth_trying(*plan_pairs(*planned, step), coded, likelihood):
+        paired, saved = plan_pairs(*planned)
+        pairs, rows = enter_pairs(start, paired, predicates, coded, scales)
+        if pay(pairs, saved, sample, scales):
+            return paired, pairs, rows
+    return plan, _no_pairs(), np.zeros(0, np.int32)
 
 
 def plan_pairs(
@@ -123,18 +142,9 @@ def plan_pairs(
     return paired, saved * step
 
 
-def are_worth_trying(
-    start: npt.NDArray[np.int64],
-    plan: Plan,
-    predicates: Predicates,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-) -> bool:
-    """Whether pairs would save more than trying costs, judged by some conjunctions."""
-    step = max(1, (len(start) - 1) // _PLANNED)
-    paired, saved = plan_pairs(start, plan, predicates, coded, scales, likelihood, step)
-    members = _members(paired, coded, len(likelihood.presence))
+def are_worth_trying(plan: Plan, saved: float, coded: Coded, likelihood: Likelihood) -> bool:
+    """Whether the pairs of a plan, perhaps of some conjunctions only, save more than trying them costs."""
+    members = _members(plan, coded, len(likelihood.presence))
     tried = float(likelihood.presence[members].sum()) ** 2 / 2
     return saved > _CAUTION * TRY * max(tried, 1.0)
 

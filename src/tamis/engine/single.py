@@ -115,11 +115,11 @@ class Single:
             self._packed[2 * _NUMBERS], self._deltas[self._last_rows] = now, rows
             self._rows_put, self._now_put = rows, now
         count = self._kernel(self._packed)
-        while count == NO_ROOM:
-            self._enlarge(version)
-            self._prepare(version)
-            count = self.match(latest, ids, dimensions)
-        return count
+        if count != NO_ROOM:
+            return count
+        self._enlarge(version)
+        self._prepare(version)
+        return self.match(latest, ids, dimensions)
 
     def slots(self, count: int) -> Slots:
         """The slots that were found, until the next match."""

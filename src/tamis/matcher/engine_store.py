@@ -356,11 +356,12 @@ class EngineStore(Store[ClauseRows]):
         if self._pending or self._late or self.is_changing() or self.engine.is_changing():
             self._prepare()
         single = self.engine.singles.take()
-        gate, changes = self._gate, self._gate.changes
+        gate, changes, known = self._gate, self._gate.changes, self.dimensions
         mismatched: int | None = 0
-        known = single.event.pack_known(event, self.dimensions)
-        latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, self.dimensions.count
-        if not known or changes & 1 or gate.changes != changes:
+        is_packed = bool(known.forms) and single.event.pack_known(event, known)
+        if is_packed:
+            latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, known.count
+        if not is_packed or changes & 1 or gate.changes != changes:
             with gate.lock:
                 mismatched = single.event.pack(event, self.dimensions)
                 latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, self.dimensions.count
