@@ -39,6 +39,7 @@ from tamis.errors import (
 )
 
 if TYPE_CHECKING:
+    from tamis.encoding.plain_row import prepare
     from tamis.index.registry import indexes
     from tamis.language.builder import attr, exists, history
     from tamis.language.evaluate import evaluate
@@ -69,6 +70,7 @@ _LAZY = {
     "indexes": "tamis.index.registry",
     "load": "tamis.matcher.load",
     "parse": "tamis.language.parser",
+    "prepare": "tamis.encoding.plain_row",
     "to_json": "tamis.language.json_form",
 }
 
@@ -111,6 +113,7 @@ __all__ = [
     "indexes",
     "load",
     "parse",
+    "prepare",
     "to_json",
 ]
 

@@ -24,6 +24,7 @@ from tamis.encoding.plain_row import (
     PlainEncoder,
     PlainRow,
     plain_conjunction,
+    prepare,
 )
 from tamis.language.expression import Expression, Predicate, all_of
 from tamis.language.operators import NULL_TESTS, PATTERNS, Operator
@@ -111,7 +112,12 @@ def test_what_is_encoded_is_what_the_compiler_makes_of_it(
         if found is not None:
             taken += 1
             assert as_some(found) == as_some(compiled(compiler, expression)), expression
+        # Prepared, it is the same, for this encoder and for one that has not met its attributes yet.
+        fresh = encoded(PlainEncoder(compiler).row(expression))
+        assert encoded(encoder.row(prepare(expression))) == found
+        assert encoded(PlainEncoder(compiler).row(expression)) == fresh
     assert taken > len(expressions) / 4
+    assert sum(hasattr(expression, "_prepared") for expression in expressions) > len(expressions) / 20
 
 
 @pytest.mark.kernels

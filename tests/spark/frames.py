@@ -10,11 +10,26 @@ import pyarrow as pa
 import tamis
 from tamis.encoding.predicate_table import read_predicates
 from tamis.language.expression import Expression
+from tamis.workload import PRESETS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 Pairs = set[tuple[Any, Any]]
+
+_FEW: dict[str, dict[str, Any]] = {
+    "sparse": {"dimensions": 60},
+    "zipf": {"dimensions": 60},
+    "be-tree": {"dimensions": 60},
+    "op-index": {"dimensions": 60},
+    "alerts": {"symbols": 5},
+}
+WORKLOADS: dict[str, dict[str, Any]] = {
+    # The presets of the PS-Tree paper are dense and sparse once more.
+    shape: _FEW.get(shape, {})
+    for shape in sorted(set(PRESETS) - {"ps-tree-dense", "ps-tree-sparse"})
+}
+"""All shapes, with parameters that let Spark's own SQL have a column for each attribute."""
 
 
 def pairs(rows: Iterable[Row]) -> Pairs:

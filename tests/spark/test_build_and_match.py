@@ -16,11 +16,11 @@ from tamis.language.printer import to_sql
 from tamis.spark.manifest import Segment
 from tamis.spark.match_task import GROUP
 from tamis.spark.matching import _spread
-from tamis.workload import PRESETS, generate, preset
+from tamis.workload import generate, preset
 from tests.differential.attributes import event_table
 from tests.differential.comparison import ask, random_batch
 from tests.differential.engines import Spark
-from tests.spark.frames import expressions_of, frame, pairs
+from tests.spark.frames import WORKLOADS, expressions_of, frame, pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -330,12 +330,9 @@ def test_every_kind_of_value_and_operator(spark: SparkSession, tmp_path: Path, s
     assert pairs(found.collect()) == truth
 
 
-# The presets of the PS-Tree paper are dense and sparse once more.
-@pytest.mark.parametrize("shape", sorted(set(PRESETS) - {"ps-tree-dense", "ps-tree-sparse"}))
+@pytest.mark.parametrize("shape", WORKLOADS)
 def test_every_workload(spark: SparkSession, tmp_path: Path, shape: str) -> None:
-    few = {"dimensions": 60}
-    fewer = {"sparse": few, "zipf": few, "be-tree": few, "op-index": few, "alerts": {"symbols": 5}}
-    workload = generate(preset(shape, subscriptions=80, **fewer.get(shape, {})))
+    workload = generate(preset(shape, subscriptions=80, **WORKLOADS[shape]))
     subscriptions = workload.subscriptions()
     # What Spark's own SQL says, of a table with a column for each attribute.
     engine = Spark(spark)

@@ -25,7 +25,7 @@ from tamis.workload import generate, preset
 from tests.differential.attributes import event_table
 from tests.differential.comparison import ask, random_batch
 from tests.differential.engines import Spark
-from tests.spark.frames import expected, expressions_of
+from tests.spark.frames import WORKLOADS, expected, expressions_of
 
 folder, address = Path(sys.argv[1]), sys.argv[2]
 os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
@@ -59,10 +59,9 @@ sql = tamis.spark.match(every, spark.createDataFrame(texts), "event id", attribu
 sql = {(row[0], row[1]) for row in sql} == own and len(sql) == len(own) > 100
 
 # Every workload in every form of events.
-fewer = {"sparse": {"dimensions": 60}, "zipf": {"dimensions": 60}, "alerts": {"symbols": 5}}
 rows, forms = pa.array(range(100)), {}
-for shape in ("dense", "sparse", "zipf", "range", "ads", "alerts", "detection"):
-    made = generate(preset(shape, subscriptions=60, **fewer.get(shape, {})))
+for shape in WORKLOADS:
+    made = generate(preset(shape, subscriptions=60, **WORKLOADS[shape]))
     columns, lists = made.events(100, wide=True), made.events(100)
     engine = Spark(spark)
     engine.load(columns.append_column("row", rows))

@@ -1,6 +1,6 @@
 """Subscriptions that come and go while events are matched, one by one, against all that are there.
 
-Expressions were parsed before. Every change adds one of them or removes the subscription that has been there longest, so that
+Expressions were prepared before. Every change adds one of them or removes the subscription that has been there longest, so that
 in time all are new, and parts of every size are merged. In one thread, changes and matches take turns; in two, a writer changes
 as fast as it can beside a thread that matches.
 
@@ -39,7 +39,7 @@ def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[st
     """Changes per second, and what they do to the time that matching one event takes; `fresh` says what comes."""
     table = generate(fresh).subscriptions().slice(0, _PREPARED)
     rows = read_predicates(table.column("predicates"))
-    coming = itertools.cycle([rows.expression(row) for row in range(len(table))])
+    coming = itertools.cycle([tamis.prepare(rows.expression(row)) for row in range(len(table))])
     events = itertools.cycle(as_dicts(loaded.workload.other_events(effort.events)))
     matcher = loaded.matcher
     changes = _Changes(matcher, coming)

@@ -56,8 +56,8 @@ def pipeline(
 
     EVENTS are matched with SUBSCRIPTIONS, and everything goes to the folder OUTPUT. Both are files or folders of Parquet, JSON
     lines or CSV. OUTPUT gets the index, the matches, how many each subscription has, statistics of the events' attributes, what
-    was rejected, lines that cannot be read (bad_subscriptions, bad_events), and a page about it, summary.html. It needs Spark
-    (pip install 'tamis[spark]').
+    was rejected, lines that cannot be read (bad_subscriptions, bad_events), events that are wrong (wrong_events), and a page
+    about it, summary.html. It needs Spark (pip install 'tamis[spark]').
 
     \b
     Examples:

@@ -29,9 +29,11 @@ MAX_DEPTH = 100
 class Expression:
     """A Boolean expression. Combine with ``&``, ``|`` and ``~``; ``str()`` gives its SQL text."""
 
-    __slots__ = ("_hash", "depth", "operands")
+    __slots__ = ("_hash", "_prepared", "depth", "operands")
 
     _hash: int
+    _prepared: Any
+    """What `tamis.prepare` has made of it."""
     depth: int
     operands: tuple[Expression, ...]
 
@@ -79,7 +81,8 @@ class Expression:
 
     def __getstate__(self) -> Any:
         # Hashes of strings differ from process to process.
-        names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ()) if name != "_hash"]
+        made = ("_hash", "_prepared")
+        names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ()) if name not in made]
         return None, {name: getattr(self, name) for name in names}
 
     def _identity(self) -> Any:
@@ -106,8 +109,9 @@ class Expression:
 
     def needs_history(self) -> bool:
         """Whether the expression joins the event with earlier ones."""
-        if type(self) is And and set(map(type, self.operands)) == _ONLY_PREDICATES:
-            return False  # Most subscriptions are like this, and are asked when they are added.
+        # Most subscriptions are like this, and are asked when they are added.
+        if hasattr(self, "_prepared") or (type(self) is And and set(map(type, self.operands)) == _ONLY_PREDICATES):
+            return False
         return any(isinstance(node, Quantified | Exists) for node in self.walk())
 
 

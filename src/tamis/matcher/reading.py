@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from tamis.encoding.dimensions import Dimensions
+from tamis.encoding.event_table import encode_table
 from tamis.errors import EventError, TableError, shortened
 from tamis.language.event import FlatEvent, flatten
+from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
 
 
@@ -43,6 +47,41 @@ def rows_counted_from(first: int) -> Iterator[None]:
         if error.row is None or first == 0:
             raise
         raise EventError(error.reason, row=first + error.row, attribute=error.attribute) from None
+
+
+def wrong_rows(events: pa.Table, schema: Schema | None = None) -> dict[int, str]:
+    """The rows of a table that are no events, and why; columns may have any type that events may have."""
+    reason = _what_is_wrong(events, schema)
+    if reason is None:
+        return {}
+    if len(events) == 1:
+        return {0: reason}
+    # An error tells of one row, and not always of which: whichever half is right is read once.
+    half = len(events) // 2
+    wrong = wrong_rows(events.slice(0, half), schema)
+    wrong.update((half + row, reason) for row, reason in wrong_rows(events.slice(half), schema).items())
+    return wrong
+
+
+def _what_is_wrong(events: pa.Table, schema: Schema | None) -> str | None:
+    try:
+        with arrow_errors():
+            events.validate(full=True)  # Strings that nobody asks about are not looked at otherwise.
+            encode_table(events, Dimensions(), schema)
+    except EventError as error:
+        return error.reason if error.attribute is None else f"attribute {error.attribute!r}: {error.reason}"
+    except TableError as error:
+        return str(error)
+    return None
+
+
+def right_rows(events: pa.Table, wrong: Mapping[int, str]) -> pa.Table:
+    """All rows but the wrong ones."""
+    if not wrong:
+        return events
+    right = np.ones(len(events), np.bool_)
+    right[list(wrong)] = False
+    return events.filter(pa.array(right))
 
 
 @contextmanager

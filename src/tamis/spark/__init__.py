@@ -6,6 +6,7 @@ matching              match: events with an index                match_task     
 streaming             match_stream, update_stream                frames         columns of DataFrames
 attribute_statistics  statistics: what events look like          contents       the subscriptions of an index
 workloads             the generator's, as jobs                   summary_page   the page that a pipeline writes
+event_checks          wrong_events: those that cannot be matched
 pipeline              run_pipeline: all of it, from raw files    session, java  what our own jobs run on
 """
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tamis.spark.attribute_statistics import statistics
     from tamis.spark.building import BuildReport, build
     from tamis.spark.contents import rejections, subscriptions
+    from tamis.spark.event_checks import wrong_events
     from tamis.spark.java import ensure_java
     from tamis.spark.matching import match
     from tamis.spark.pipeline import run_pipeline
@@ -45,6 +47,7 @@ _LAZY = {
     "subscriptions": "contents",
     "update": "updating",
     "update_stream": "streaming",
+    "wrong_events": "event_checks",
 }
 
 __all__ = [
@@ -66,6 +69,7 @@ __all__ = [
     "subscriptions",
     "update",
     "update_stream",
+    "wrong_events",
 ]
 
 

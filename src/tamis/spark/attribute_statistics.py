@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tamis.encoding.columns import Column, event_columns
 from tamis.language.values import Kind
+from tamis.matcher.reading import right_rows, wrong_rows
 from tamis.spark.frames import event_attributes, map_in_arrow, quoted
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, ev
     Parameters
     ----------
     events : DataFrame
-        In any form that `match` takes.
+        In any form that `match` takes; those that are wrong are left out.
     attributes : list of str, optional
         The columns that are attributes; by default all of them.
     event_id : str, optional
@@ -99,10 +100,12 @@ class ValuesTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield _rows("", None, pa.nulls(1, pa.float64()), pa.nulls(1, pa.string()), [False], len(batch))
+            given = pa.Table.from_batches([batch]).select(self.attributes)
+            events = right_rows(given, wrong_rows(given))
+            yield _rows("", None, pa.nulls(1, pa.float64()), pa.nulls(1, pa.string()), [False], len(events))
             seen: dict[tuple[str, Kind], npt.NDArray[np.bool_]] = {}
-            for column in event_columns(pa.Table.from_batches([batch]).select(self.attributes)):
-                there = seen.setdefault((column.attribute, column.kind), np.zeros(len(batch), np.bool_))
+            for column in event_columns(events):
+                there = seen.setdefault((column.attribute, column.kind), np.zeros(len(events), np.bool_))
                 first = ~there[column.rows]
                 first &= np.append(True, column.rows[1:] != column.rows[:-1])
                 there[column.rows] = True

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import OptionError, shortened
 from tamis.language.schema import Schema
+from tamis.matcher.reading import right_rows, wrong_rows
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.frames import event_attributes, quoted, subscription_frame
 from tamis.spark.manifest import SAMPLES, IndexFolder, Manifest, new_name
@@ -77,7 +78,7 @@ def build(
     shards : int or "auto"
         How many files the subscriptions are dealt to, one per million by default. A task builds one in memory.
     events : DataFrame, optional
-        Events of before: subscriptions are found by what is rare in them.
+        Events of before: subscriptions are found by what is rare in them. Those that are wrong are left out.
     attributes : list of str, optional
         The columns of `events` that are attributes; all by default, see `match`.
     event_id : str, optional
@@ -97,7 +98,7 @@ def build(
     # Read now: what another publishes meanwhile was not reckoned with, and is not to be undone.
     before = folder.manifest() if folder.versions() else None
     spark = subscriptions.sparkSession
-    sampled = None if events is None else _sampled(events, attributes, event_id, seed)
+    sampled = None if events is None else _sampled(events, attributes, event_id, declared, seed)
     shards = _shards(given.frame, shards)
     folder.make()
     sample = None
@@ -129,13 +130,20 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _sampled(events: DataFrame, attributes: Iterable[str] | None, event_id: str | None, seed: int) -> pa.Table:
+def _sampled(
+    events: DataFrame,
+    attributes: Iterable[str] | None,
+    event_id: str | None,
+    schema: dict[str, Any] | None,
+    seed: int,
+) -> pa.Table:
     """Some events, drawn at random from all."""
     from pyspark.sql import functions as F  # noqa: N812
 
     chosen = event_attributes(events, event_id, attributes)
     frame = events.select(*(quoted(name) for name in chosen))
-    return frame.orderBy(F.rand(seed)).limit(_SAMPLED).toArrow()
+    drawn = frame.orderBy(F.rand(seed)).limit(_SAMPLED).toArrow()
+    return right_rows(drawn, wrong_rows(drawn, None if schema is None else Schema.of(schema)))
 
 
 def _shards(frame: DataFrame, shards: int | str) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
-from tamis.errors import EventError
+from tamis.errors import EventError, TableError
+from tamis.language.schema import Schema
 from tamis.matcher.naming import pieces
+from tamis.matcher.reading import right_rows, wrong_rows
 from tamis.spark.manifest import IndexFolder, Segment
 from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
 
@@ -42,6 +44,10 @@ _ROWS = 1 << 18
 _BLOCK = 1 << 16
 """So many events meet one segment after another where these cannot all be open; to open one takes as long as matching some
 thousands."""
+
+_HINT = (
+    "Hint: skip_wrong=True leaves such events out, and wrong_events lists them; for a stream, wrong=FOLDER does both"
+)
 
 Rows = npt.NDArray[np.int64]
 
@@ -80,6 +86,10 @@ class MatchTask:
         The column of events with the moment that subscriptions must be valid at.
     moment : int
         That moment in microseconds, if no column has it.
+    schema : dict or None
+        What is declared of attributes.
+    skip_wrong : bool
+        Whether events that are wrong are left out; otherwise they are an error.
     """
 
     path: str
@@ -91,6 +101,8 @@ class MatchTask:
     k: int | None = None
     time: str | None = None
     moment: int = 0
+    schema: dict[str, Any] | None = None
+    skip_wrong: bool = False
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
 
@@ -101,7 +113,8 @@ class MatchTask:
     def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Found]]:
         """All matches: those of some events with some rows of one segment at a time."""
         parts = PartSizes(learns=self.k is None)
-        for events, segments in self._blocks(batches):
+        for block, segments in self._blocks(batches):
+            events = right_rows(block, self._wrong(block)) if self.skip_wrong else block
             found = self._met(events, segments, parts)
             for each in found if self.k is None else _heaviest_of(found, self.k):
                 yield events, each
@@ -158,16 +171,18 @@ class MatchTask:
     def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
         try:
             counts, slots = segment.matcher.match(events.select(self.attributes), limit)
-        except EventError as error:
-            if error.row is None:
-                raise
-            which = events[self.event_id][error.row].as_py()
-            told = f"the event whose {self.event_id} is {which!r}: {error.reason}"
-            raise EventError(told, attribute=error.attribute) from None
+        except (EventError, TableError):
+            for row, reason in self._wrong(events).items():
+                which = events[self.event_id][row].as_py()
+                raise EventError(f"the event whose {self.event_id} is {which!r}: {reason}. {_HINT}") from None
+            raise
         ends = np.append(0, np.cumsum(counts))
         for first, last in pieces(ends, _PAIRS):
             event = np.repeat(np.arange(first, last), counts[first:last])
             yield Found(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
+
+    def _wrong(self, events: pa.Table) -> dict[int, str]:
+        return _wrong_among(events, self.attributes, self.schema)
 
     def _times(self, events: pa.Table) -> Rows:
         """When each event happened, in microseconds."""
@@ -231,6 +246,32 @@ class CountTask(MatchTask):
             columns = [segment.take(ID, rows), pa.array(sums[rows])]
             columns += [segment.take(name, rows) for name in self.carry]
             yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+
+
+@dataclass(frozen=True)
+class WrongTask:
+    """Hands over the ids of events that are wrong, the reasons, and columns to keep."""
+
+    event_id: str
+    attributes: tuple[str, ...]
+    keep: tuple[str, ...]
+    schema: dict[str, Any] | None
+    names: tuple[str, ...]
+    """What the columns that are handed over are called."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            events = pa.Table.from_batches([batch])
+            wrong = _wrong_among(events, self.attributes, self.schema)
+            rows = pa.array(list(wrong), pa.int64())
+            columns = [combined(events[name]).take(rows) for name in (self.event_id, *self.keep)]
+            columns.insert(1, pa.array(list(wrong.values()), pa.string()))
+            yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+
+
+def _wrong_among(events: pa.Table, attributes: Sequence[str], schema: dict[str, Any] | None) -> dict[int, str]:
+    """Rows that are wrong, and why."""
+    return wrong_rows(events.select(attributes), None if schema is None else Schema.of(schema))
 
 
 _NEVER = np.iinfo(np.int64).min

@@ -50,6 +50,7 @@ def match(
     time: str | None = None,
     version: int | None = None,
     memory: int | None = None,
+    skip_wrong: bool = False,
 ) -> DataFrame:
     """All pairs of an event and a subscription that it satisfies.
 
@@ -83,6 +84,8 @@ def match(
     memory : int, optional
         How many bytes of the index an executor should map at a time; by default half of this machine's memory. A larger index
         is cut into groups, and each event is sent to all of them.
+    skip_wrong : bool
+        Leave out events that are wrong, which are an error otherwise. `wrong_events` says which they are, and why.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def match(
     from pyspark.sql import DataFrame
 
     folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
-    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts)
+    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
     if version is not None:
         plain_count(version, "version", "the number of one")
     return matched(events, folder, folder.manifest(version), options, moment_now())
@@ -115,6 +118,7 @@ class MatchOptions:
     time: str | None
     memory: int
     counts: bool
+    skip_wrong: bool
 
     @staticmethod
     def of(
@@ -127,6 +131,7 @@ class MatchOptions:
         memory: int | None,
         *,
         counts: bool = False,
+        skip_wrong: bool = False,
     ) -> MatchOptions:
         """The options, if they go together.
 
@@ -151,6 +156,7 @@ class MatchOptions:
             time=time,
             memory=_half_of_memory() if memory is None else plain_count(memory, "memory", "bytes"),
             counts=counts,
+            skip_wrong=skip_wrong,
         )
 
 
@@ -193,6 +199,8 @@ def matched(
         k=options.k,
         time=options.time,
         moment=moment,
+        schema=manifest.schema,
+        skip_wrong=options.skip_wrong,
         names=tuple(schema.names),
     )
     found = map_in_arrow(frame, task, schema)

@@ -14,6 +14,7 @@ from tamis.errors import FileError
 from tamis.spark.attribute_statistics import statistics
 from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
+from tamis.spark.event_checks import wrong_events
 from tamis.spark.frames import quoted, subscription_frame
 from tamis.spark.manifest import address, local_path, pattern
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
@@ -34,6 +35,7 @@ _OURS = (
     "rejected",
     "bad_subscriptions",
     "bad_events",
+    "wrong_events",
     "summary.html",
     "summary.json",
 )
@@ -68,7 +70,8 @@ def run_pipeline(
         `match` take.
     output : path
         A new folder. It gets the index, the matches, how many each subscription has, statistics of the events, what was
-        rejected, lines that cannot be read, all as Parquet, and a page about all of it, `summary.html`.
+        rejected, lines that cannot be read, events that are wrong, all as Parquet, and a page about all of it,
+        `summary.html`.
     event_id, attributes, keep, carry, k, time_column : optional
         As in `match`, where the last is called `time`.
     shards : int or "auto"
@@ -96,8 +99,8 @@ def run_pipeline(
     _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
     with failures_of_spark("has failed", folder):
         index = folder / "index"
-        bad_subscriptions = _written_bad(spark, given, folder / "bad_subscriptions")
-        bad = _written_bad(spark, raw, folder / "bad_events")
+        bad_subscriptions = _written_if_any(spark, given.bad, folder / "bad_subscriptions")
+        bad = _written_if_any(spark, raw.bad, folder / "bad_events")
         built = build(given.rows, index, shards, events=raw.rows, attributes=chosen, event_id=event_id)
         if built.rejected:
             built.rejections.write.parquet(address(folder / "rejected"))
@@ -111,13 +114,17 @@ def run_pipeline(
             carry=options.carry,
             k=k,
             time=time_column,
+            skip_wrong=True,
         )
         found.write.parquet(address(folder / "matches"))
+        matching = time.perf_counter() - begun_matching
+        wrong = wrong_events(raw.rows, index, event_id, attributes=chosen, keep=options.keep, time=time_column)
         figures = {
             "rejected subscriptions": built.rejected,
             "bad lines of subscriptions": bad_subscriptions,
             "bad lines of events": bad,
-            "seconds to match": round(time.perf_counter() - begun_matching, 2),
+            "wrong events": _written_if_any(spark, wrong, folder / "wrong_events"),
+            "seconds to match": round(matching, 2),
         }
         statistics(raw.rows, chosen, event_id=event_id).coalesce(1).write.parquet(address(folder / "statistics"))
         return _reported(spark, folder, raw, figures, begun)
@@ -148,11 +155,11 @@ def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
     return joined.select(SUBSCRIPTION, MATCHES, *(F.col(quoted(name)) for name in others))
 
 
-def _written_bad(spark: SparkSession, raw: RawRows, place: Path) -> int:
-    """Write lines that cannot be read, if there are any; how many."""
-    if raw.bad is None or raw.bad.isEmpty():
+def _written_if_any(spark: SparkSession, rows: DataFrame | None, place: Path) -> int:
+    """Write what could not be used, if there is any; how many rows."""
+    if rows is None or rows.isEmpty():
         return 0
-    raw.bad.write.parquet(address(place))
+    rows.write.parquet(address(place))
     return spark.read.parquet(pattern(place)).count()
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import ConflictError, FrameError, IndexFolderError, OptionError
+from tamis.spark.event_checks import wrong_among
 from tamis.spark.manifest import IndexFolder, address, local_path, new_name
 from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.updating import update
@@ -51,6 +52,7 @@ def match_stream(
     k: int | None = None,
     time: str | None = None,
     memory: int | None = None,
+    wrong: str | os.PathLike[str] | None = None,
     trigger: dict[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
@@ -70,6 +72,9 @@ def match_stream(
     deliver : callable
         Instead: is called with the matches of a batch, a DataFrame, and the number of the batch. After a failure that may
         be again with the same: it has to leave alone, or replace, what it wrote under this number.
+    wrong : path, optional
+        A folder for events that are wrong, as `wrong_events` lists them, written like `output`; the stream goes on without
+        them. By default it stands still at the first one, with an error. Looking for them reads the events of a batch once more.
     trigger : dict, optional
         What `DataStreamWriter.trigger` takes, such as ``{"processingTime": "1 second"}`` or ``{"availableNow": True}``.
     name : str, optional
@@ -84,18 +89,26 @@ def match_stream(
     if not events.isStreaming:
         raise FrameError("events are no stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
-    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory)
-    checked_attributes(events, folder.manifest().columns, options)  # What is wrong with them is said now.
+    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, skip_wrong=wrong is not None)
+    # What is wrong with columns and options is said now.
+    checked_attributes(events, folder.manifest().columns, options)
+    if wrong is not None:
+        wrong_among(events, folder.manifest(), options)
     beside = _local_folder(checkpoint, "checkpoint")
     place = None if output is None else _local_folder(output, "output")
-    if place is not None and _BATCH in (event_id, *options.keep, *options.carry):
-        raise OptionError(f"in `output` the column {_BATCH!r} is the number of a batch. Hint: rename the other one")
+    wrong_place = None if wrong is None else _local_folder(wrong, "wrong")
+    if place is not None and place == wrong_place:
+        raise OptionError("`output` and `wrong` are the same folder")
+    if not (place is wrong_place is None) and _BATCH in (event_id, *options.keep, *options.carry):
+        raise OptionError(f"in the output the column {_BATCH!r} is the number of a batch. Hint: rename the other one")
     records = beside / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
     query = _query_id(beside)
     sink = ParquetFolders(str(place), query) if place is not None else deliver
     assert sink is not None
-    return _started(events, BatchMatcher(str(folder.path), str(records), options, sink), checkpoint, trigger, name)
+    wrong_sink = None if wrong_place is None else ParquetFolders(str(wrong_place), query)
+    matcher = BatchMatcher(str(folder.path), str(records), options, sink, wrong_sink)
+    return _started(events, matcher, checkpoint, trigger, name)
 
 
 def update_stream(
@@ -175,6 +188,7 @@ class BatchMatcher:
     records: str
     options: MatchOptions
     deliver: Deliver
+    wrong: ParquetFolders | None = None
 
     def __call__(self, events: DataFrame, batch: int) -> None:
         if isinstance(self.deliver, ParquetFolders) and self.deliver.has(batch):
@@ -182,6 +196,9 @@ class BatchMatcher:
         folder = IndexFolder(self.path)
         record = self._recorded(folder, batch)
         manifest = folder.manifest(record.version)
+        # Before the matches are there, so that no batch is delivered of which this is not known.
+        if self.wrong is not None and not self.wrong.has(batch):
+            self.wrong(wrong_among(events, manifest, self.options), batch)
         self.deliver(matched(events, folder, manifest, self.options, record.moment), batch)
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
