@@ -15,7 +15,6 @@ import functools
 import itertools
 import operator
 import struct
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -92,13 +91,15 @@ def prepare(source: Any) -> Expression:
             counts = [len(predicate.values) for predicate in predicates]
             rest = struct.pack(f"{len(counts)}q{len(literals)}d", *counts, *literals)
             pack = struct.Struct(f"{len(counts)}q").pack_into
-            expression._prepared = Prepared(tuple(map(_compared, predicates)), pack, rest, length)
+            compared = tuple(_same_pair(predicate.attribute, predicate.operator) for predicate in predicates)
+            expression._prepared = Prepared(compared, pack, rest, length)
     return expression
 
 
-def _compared(predicate: Predicate) -> tuple[str, Operator]:
-    """Attribute and operator; names are the same object, so that they need not be compared letter by letter."""
-    return sys.intern(predicate.attribute), predicate.operator
+@functools.lru_cache(maxsize=1 << 16)
+def _same_pair(attribute: str, operator: Operator) -> tuple[str, Operator]:
+    """One object for all expressions that compare so: it stays in the caches, and need not be compared letter by letter."""
+    return attribute, operator
 
 
 class PlainRow(NamedTuple):
@@ -165,7 +166,9 @@ class PlainEncoder:
                 return None
             base = (dimension.number << _DIMENSION) + _SCALAR * self._compiler.is_scalar(predicate.attribute)
             if facet is Facet.NUMBER:
-                self._numbers[_compared(predicate)] = base + _CODES[predicate.operator] + _NUMBER
+                self._numbers[_same_pair(predicate.attribute, predicate.operator)] = (
+                    base + _CODES[predicate.operator] + _NUMBER
+                )
             codes.append(base + _CODES[predicate.operator])
             counts.append(len(predicate.values))
             keys += [dimension.key(value) for value in predicate.values]
