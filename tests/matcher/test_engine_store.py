@@ -138,3 +138,31 @@ def test_constants_are_forgotten_and_the_others_stay(monkeypatch: pytest.MonkeyP
     for event in ({"s": "m05"}, {"s": "m05x"}, {"s": "q7"}, {"s": "zz"}, {"u": "a k11 k3"}, {"s": "v1", "u": "k1"}):
         expected = sorted(name for name, each in kept.items() if matches(each, event))
         assert sorted(matcher.match(event)) == expected
+
+
+def test_a_few_that_come_together_are_laid_out_as_they_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are plain, and all of them are, take no compiler; others are left to it."""
+    known = [attr("a") < 3, (attr("a") == 5) & (attr("b") > 1.5), attr("s") == "x"]
+    few: list[Expression] = [
+        (attr("b") >= 2) & (attr("a") == 5) & (attr("a") == 5),
+        attr("s").isin(["x"]) & (attr("a") > 0),
+        attr("b").between(1, 7) & (attr("a") != 4),
+    ]
+    matcher = tamis.Matcher()
+    matcher.add_many(range(len(known)), known)
+    store = matcher._store
+    assert isinstance(store, engine_store.EngineStore)
+    laid_out, compiled = store.compile(few), store._rows.compile(few)
+    for ours, theirs in zip(laid_out.rows[:4], compiled.rows[:4], strict=True):
+        np.testing.assert_equal(ours, theirs)
+    events: list[dict[str, Any]] = [{"a": 5, "b": 2, "s": "x"}, {"a": 4, "b": 3}, {"b": [1, 9], "a": [4, 5]}]
+    by_number = dict(enumerate([*known, *few, attr("new") > 1, attr("a").is_null()]))
+    with monkeypatch.context() as patched:
+        patched.setattr(store._rows, "compile", None)
+        matcher.add_many([3, 4, 5], few)
+        with pytest.raises(TypeError):
+            matcher.add_many([6, 7], [by_number[6], by_number[7]])
+    matcher.add_many([6, 7], [by_number[6], by_number[7]])
+    for event in [*events, {"new": 2}]:
+        expected = [number for number, each in by_number.items() if matches(each, event)]
+        assert sorted(matcher.match(event)) == expected

@@ -25,6 +25,7 @@ from tamis.encoding.labels import Relabelling
 from tamis.encoding.plain_row import PlainEncoder
 from tamis.encoding.predicate_rows import PredicateRows
 from tamis.encoding.predicates import ends_by_dimension
+from tamis.engine.delta import Delta
 from tamis.engine.engine import Engine, Version
 from tamis.engine.found import Found, Work
 from tamis.engine.rows import Rows
@@ -47,6 +48,8 @@ from tamis.matcher.store import Matched, Store
 
 # Subscriptions that are added one by one wait for each other up to this many.
 _MOST_PENDING = 256
+# So many that are added together are laid out one by one, if that can be.
+_MOST_ONE_BY_ONE = 512
 # Constants and dimensions are swept when as many subscriptions have gone as there are, and not for a few.
 _FEWEST_TO_SWEEP = 1024
 # A thread is given so many parts of a batch, since some events take longer than others.
@@ -134,7 +137,18 @@ class EngineStore(Store[ClauseRows]):
     def compile(self, expressions: Sequence[Expression]) -> ClauseRows:
         # First what waits: its constants may move labels, and keys that are made here must not grow stale.
         self.flush()
-        return self._rows.compile(expressions)
+        plain = self._plain_rows(expressions) if len(expressions) <= _MOST_ONE_BY_ONE else None
+        return self._rows.compile(expressions) if plain is None else plain
+
+    def _plain_rows(self, expressions: Sequence[Expression]) -> ClauseRows | None:
+        """The rows of a few expressions if all are plain, laid out like those that come alone: compiling ten takes ten times as
+        long, a hundred three times."""
+        delta = Delta()
+        for number, expression in enumerate(expressions):
+            row = self._plain.row(expression)
+            if row is None or not delta.add_plain(row, number):
+                return None
+        return ClauseRows(delta.view().rows, len(expressions))
 
     def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClauseRows:
         self.flush()
