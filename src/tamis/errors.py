@@ -34,6 +34,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class TamisError(Exception):
@@ -130,11 +135,21 @@ class HistoryError(ExpressionError):
 
 
 class EventError(TamisError, ValueError):
-    """An event is wrong. `row` is its place in the batch, counted from 0."""
+    """An event is wrong. `row` is its place in the batch, counted from 0; `rows` are those of all with which the same is wrong,
+    if that is known."""
 
-    def __init__(self, message: str, *, row: int | None = None, attribute: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        row: int | None = None,
+        attribute: str | None = None,
+        rows: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        row = int(rows[0]) if rows is not None and row is None else row
         self.reason = message
         self.row = row
+        self.rows = rows
         self.attribute = attribute
         place = [f"event {row}"] if row is not None else []
         if attribute is not None:

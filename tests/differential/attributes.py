@@ -81,6 +81,21 @@ def event_table(events: list[Event]) -> pa.Table:
     return pa.table({name: _own_column(attribute, events) for name, attribute in ATTRIBUTES.items()})
 
 
+def entry_column(events: list[Event], *, as_map: bool) -> pa.Array:
+    """The events as one column: a map from attributes to lists of values, or a list of attributes with a value each."""
+    rows = [
+        [(name, value if isinstance(value, list) else [value]) for name, value in event.items() if name in ATTRIBUTES]
+        for event in events
+    ]
+    if as_map:
+        maps = [[(name, [_variant(value) for value in values]) for name, values in row] for row in rows]
+        return pa.array(maps, pa.map_(TEXT, pa.list_(_VARIANT)))
+    lists = [
+        [{"attribute": name, "value": _variant(value)} for name, values in row for value in values] for row in rows
+    ]
+    return pa.array(lists, pa.list_(pa.struct({"attribute": TEXT, "value": _VARIANT})))
+
+
 def engine_table(events: list[Event]) -> pa.Table:
     """The events as an engine takes them, numbered by `row`: a column per attribute and kind, a NaN is NULL."""
     columns = {"row": pa.array(range(len(events)), pa.int64())}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tamis.encoding.event_table import encode_table
 from tamis.errors import EventError, TableError
 from tamis.language.schema import Schema
+from tamis.matcher import reading
 from tamis.matcher.matcher import Matcher
 from tamis.matcher.reading import right_rows, wrong_rows
 
@@ -43,6 +47,48 @@ def test_wrong_rows_are_those_that_a_matcher_refuses_one_by_one(share: float) ->
     right = right_rows(table, wrong)
     assert len(right) == size - len(wrong)
     assert len(matcher.match_batch(right)) == 2 * len(right)
+
+
+def forms(texts: pa.Array) -> dict[str, pa.Table]:
+    """A string in each row, in all forms of events."""
+    rows = np.arange(len(texts) + 1)
+    names = pa.array(["text"] * len(texts))
+    entries = pa.StructArray.from_arrays([names, texts], ["attribute", "value"])
+    return {
+        "column": pa.table({"text": texts, "n": range(len(texts))}),
+        "struct": pa.table({"a": pa.StructArray.from_arrays([texts], ["b"]), "n": range(len(texts))}),
+        "array": pa.table({"text": pa.ListArray.from_arrays(rows, texts), "n": range(len(texts))}),
+        "map": pa.table({"event": pa.MapArray.from_arrays(rows, names, texts)}),
+        "list": pa.table({"event": pa.ListArray.from_arrays(rows, entries)}),
+    }
+
+
+@pytest.mark.parametrize("form", ["column", "struct", "array", "map", "list"])
+def test_a_string_that_is_not_utf8_makes_its_own_row_wrong_and_no_other(form: str) -> None:
+    raw = pa.array([b"\xc3\x28" if row in (3, 70) else b"ok" for row in range(100)], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 100, raw.buffers())
+    attribute = "a.b" if form == "struct" else "text"
+    told = f"attribute '{attribute}': a string is not UTF-8"
+    table = forms(texts)[form]
+    assert wrong_rows(table) == {3: told, 70: told}
+    assert wrong_rows(table.slice(2, 10)) == {1: told}
+    assert wrong_rows(table.slice(4, 60)) == {}
+
+
+def test_rows_with_the_same_error_are_found_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many they are: the table is read once for each kind of error, and once more."""
+    reads = []
+
+    def watched(*given: Any) -> Any:
+        reads.append(len(given[0]))
+        return encode_table(*given)
+
+    monkeypatch.setattr(reading, "encode_table", watched)
+    times = pa.array([FAR if row % 2 else 0 for row in range(1000)], pa.timestamp("us"))
+    numbers = pa.array([[1, 2] if row % 3 == 0 else [1] for row in range(1000)])
+    wrong = wrong_rows(pa.table({"at": times, "n": numbers}), Schema.of({"n": "number"}))
+    assert sorted(wrong) == [row for row in range(1000) if row % 2 or row % 3 == 0]
+    assert len(reads) == 3
 
 
 def test_no_rows_are_right() -> None:

@@ -17,7 +17,7 @@ from tamis.spark.manifest import Segment
 from tamis.spark.match_task import GROUP
 from tamis.spark.matching import _spread
 from tamis.workload import generate, preset
-from tests.differential.attributes import event_table
+from tests.differential.attributes import entry_column, event_table
 from tests.differential.comparison import ask, random_batch
 from tests.differential.engines import Spark
 from tests.spark.frames import WORKLOADS, expressions_of, frame, pairs
@@ -328,6 +328,32 @@ def test_every_kind_of_value_and_operator(spark: SparkSession, tmp_path: Path, s
     truth = {(row, number) for number, each in enumerate(truths) for row, true in enumerate(each) if true}
     assert len(truth) > 500
     assert pairs(found.collect()) == truth
+
+
+@pytest.mark.parametrize("form", ["list", "map"])
+def test_every_kind_of_value_in_other_forms(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    batch = random_batch(5, expressions=100, events=60)
+    subscriptions = pa.table({"id": pa.array(range(100)), "expression": list(map(str, batch.expressions))})
+    column = entry_column(batch.events, as_map=form == "map")
+    events = spark.createDataFrame(pa.table({"event id": pa.array(range(60)), "event": column}))
+    tamis.spark.build(spark.createDataFrame(subscriptions), tmp_path, shards=2)
+    found = tamis.spark.match(events.repartition(3), tmp_path, "event id")
+    truths = ask(Spark(spark), batch).truths  # Spark's own
+    truth = {(row, number) for number, each in enumerate(truths) for row, true in enumerate(each) if true}
+    assert len(truth) > 500
+    assert pairs(found.collect()) == truth
+
+
+def test_decimals(spark: SparkSession) -> None:
+    """Up to 15 digits they are compared as Spark compares them."""
+    events = spark.range(300).selectExpr(
+        "id", "cast(id / 100 - 1 AS decimal(10, 2)) AS d", "cast(id AS decimal(20, 0)) AS w"
+    )
+    conditions = ["d < 0.1", "d = 0.35", "d >= 1.15 AND d <> 1.2", "d IN (0.01, 0.29, 1)", "w BETWEEN 7 AND 9"]
+    rules = spark.createDataFrame(list(enumerate(conditions)), "id long, expression string")
+    truth = {(row.id, number) for number, text in enumerate(conditions) for row in events.where(text).collect()}
+    assert len(truth) > 100
+    assert pairs(tamis.spark.match(events, rules).collect()) == truth
 
 
 @pytest.mark.parametrize("shape", WORKLOADS)

@@ -49,13 +49,15 @@ said = {
 change = spark.createDataFrame([("removed", "s3")], "change string, id string")
 said["version"] = tamis.spark.update(folder / "index", change).version
 (folder / "events").mkdir()
-(folder / "events" / "one.json").write_text('{"id": 1, "a": 3}\\n{"id": 2, "a": 4}\\n')
-stream = spark.readStream.schema("id int, a int").json(str(folder / "events"))
+(folder / "events" / "one.json").write_text('{"id": 1, "a": 3}\\n{"id": 2, "a": 4}\\n{"id": 5, "far": 571000000000000000}\\n')
+stream = spark.readStream.schema("id int, a int, far long").json(str(folder / "events"))
 query = tamis.spark.match_stream(
-    stream, folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches", trigger={"availableNow": True},
-    keep=["a"], carry=["tag"], k=1,
+    stream.selectExpr("id", "a", "timestamp_micros(far) AS at"), folder / "index", checkpoint=folder / "checkpoint",
+    output=folder / "matches", wrong=folder / "wrong", trigger={"availableNow": True}, keep=["a"], carry=["tag"], k=1,
 )
 query.awaitTermination()
+wrong = spark.read.parquet(str(folder / "wrong"))
+said["wrong"] = sorted([row.id, row.reason, row.batch] for row in wrong.collect())
 said["stream"] = pairs(spark.read.parquet(str(folder / "matches")).select("id", "subscription"))
 said["stream columns"] = spark.read.parquet(str(folder / "matches")).columns
 said["batches"] = [[record.batch, record.version] for record in tamis.spark.batch_records(folder / "checkpoint")]
@@ -99,6 +101,7 @@ def test_spark_connect(tmp_path: Path) -> None:
         "stream": [[2, "s4"]],
         "stream columns": ["id", "subscription", "a", "tag", "batch"],
         "batches": [[0, 2]],
+        "wrong": [[5, "attribute 'at': a timestamp is not within the years 1 to 9999", 0]],
         "changed": [[3, "new"]],
         "there": 11,
         "statistics": [["a", 3], ["id", 3]],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def test_columns_and_kinds_of_wrong_events(spark: SparkSession, tmp_path: Path) 
     reasons = {row.key: row.reason for row in wrong.collect()}
     assert set(reasons) == {"b", "c"}
     assert reasons["b"] == "attribute 'm.x': a timestamp is not within the years 1 to 9999"
-    assert "UTF8" in reasons["c"].replace("-", "")
+    assert reasons["c"] == "attribute 'colour': a string is not UTF-8"
     attributes = ["size", "m", "colour"]
     found = tamis.spark.match(events, tmp_path, "key", attributes=attributes, skip_wrong=True)
     assert pairs(found.collect()) == {("a", 1)}
@@ -73,6 +74,13 @@ def test_columns_and_kinds_of_wrong_events(spark: SparkSession, tmp_path: Path) 
     texts = events.selectExpr("key", "cast(size AS string) AS size").where("key < 'c'")
     told = {row.key: row.reason for row in tamis.spark.wrong_events(texts, tmp_path, "key").collect()}
     assert told == dict.fromkeys("ab", "attribute 'size': the value is a string, the schema declares a number")
+    subscriptions = frame(spark, rules, "id long, expression string")  # which declare nothing
+    assert tamis.spark.wrong_events(texts, subscriptions, "key").collect() == []
+    for version in (True, "1"):
+        with pytest.raises(tamis.OptionError, match="`version` is the number of one"):
+            tamis.spark.wrong_events(texts, tmp_path, "key", version=version)  # type: ignore[arg-type]
+    with pytest.raises(tamis.OptionError, match="`skip_wrong` is True or False, not 'no'"):
+        tamis.spark.match(texts, tmp_path, "key", skip_wrong="no")  # type: ignore[arg-type]
     with pytest.raises(tamis.FrameError, match="two columns 'reason'"):
         tamis.spark.wrong_events(events.withColumnRenamed("key", "reason"), tmp_path, "reason", attributes=["size"])
 
@@ -107,8 +115,20 @@ def test_a_stream_goes_on_without_wrong_events(spark: SparkSession, index: Path,
     assert delivered == [CHEAP, CHEAP]
     wrong = spark.read.parquet(str(tmp_path / "wrong")).collect()
     assert sorted((row.id, row.reason, row.batch) for row in wrong) == [(3, REASONS[3], 0), (4, REASONS[4], 0)]
-    with pytest.raises(tamis.OptionError, match="the same folder"):
-        start(output=tmp_path / "wrong", wrong=tmp_path / "wrong")
+    for wrong_folder in ("matches", "matches/wrong", "checkpoint"):
+        with pytest.raises(tamis.OptionError, match="is within `"):
+            start(output=tmp_path / "matches", wrong=tmp_path / wrong_folder)
+    with pytest.raises(
+        tamis.OptionError, match=r"in `wrong` the column 'batch' is the number of a batch\. Hint: rename 'Batch'"
+    ):
+        tamis.spark.match_stream(
+            stream.withColumnRenamed("id", "Batch"),
+            index,
+            "Batch",
+            checkpoint=tmp_path / "another",
+            deliver=fails_once,
+            wrong=tmp_path / "wrong",
+        )
     with pytest.raises(tamis.FrameError, match="two columns 'reason'"):
         tamis.spark.match_stream(
             stream.withColumnRenamed("id", "reason"),
@@ -118,6 +138,47 @@ def test_a_stream_goes_on_without_wrong_events(spark: SparkSession, index: Path,
             output=tmp_path / "matches",
             wrong=tmp_path / "wrong",
         )
+
+
+@pytest.mark.parametrize("form", ["map(attribute, text, 'n', 'x') AS event", "named_struct('a', text, 'n', 1) AS s"])
+def test_one_wrong_string_is_one_wrong_event(spark: SparkSession, index: Path, form: str) -> None:
+    texts = spark.range(300).selectExpr("id", "if(id = 77, cast(X'C328' AS string), 'ok') AS text", "'a' AS attribute")
+    events = texts.coalesce(1).selectExpr("id", form)
+    rules = frame(spark, [{"id": 1, "expression": "n IS NOT NULL OR s.n IS NOT NULL"}], "id long, expression string")
+    assert [row.id for row in tamis.spark.wrong_events(events, index).collect()] == [77]
+    assert tamis.spark.match(events, rules, skip_wrong=True).count() == 299
+    asking = frame(spark, [{"id": 1, "expression": "a = 'ok' OR s.a = 'ok'"}], "id long, expression string")
+    with pytest.raises(Exception, match=r"the event whose id is 77: attribute '.*a': a string is not UTF-8"):
+        tamis.spark.match(events, asking).collect()
+
+
+def test_a_batch_whose_wrong_events_are_listed_is_not_matched_with_another_version(
+    spark: SparkSession, index: Path, tmp_path: Path
+) -> None:
+    """Neither folder might have the event that is wrong in one version and not in the other."""
+    given(spark).coalesce(1).write.parquet(str(tmp_path / "events"))
+    stream = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "events"))
+    output = tmp_path / "matches"
+
+    def start() -> None:
+        tamis.spark.match_stream(
+            stream,
+            index,
+            checkpoint=tmp_path / "checkpoint",
+            output=output,
+            wrong=tmp_path / "wrong",
+            trigger={"availableNow": True},
+        ).awaitTermination()
+
+    output.write_text("in the way")
+    with pytest.raises(Exception, match="matches"):
+        start()
+    output.unlink()
+    rows = [{"id": "cheap", "expression": "price < 20"}]
+    tamis.spark.build(frame(spark, rows, "id string, expression string"), index)
+    tamis.spark.collect_garbage(index, retain=timedelta(0))
+    with pytest.raises(Exception, match=r"which was collected meanwhile. Hint: delete .*json and .*wrong/batch=0"):
+        start()
 
 
 def test_the_pipeline_counts_wrong_events(spark: SparkSession, tmp_path: Path) -> None:
@@ -133,3 +194,11 @@ def test_the_pipeline_counts_wrong_events(spark: SparkSession, tmp_path: Path) -
     (row,) = spark.read.parquet(str(out / "wrong_events")).collect()
     assert tuple(row) == (2, REASONS[3])
     assert re.search(r"<b>1</b><span>wrong events</span>", (out / "summary.html").read_text())
+    # A name that is taken is told before anything is overwritten.
+    renamed = (tmp_path / "events.jsonl").read_text().replace('"id"', '"reason"')
+    (tmp_path / "events.jsonl").write_text(renamed)
+    with pytest.raises(tamis.FrameError, match="two columns 'reason'"):
+        tamis.spark.run_pipeline(
+            spark, tmp_path / "rules.csv", tmp_path / "events.jsonl", out, event_id="reason", overwrite=True
+        )
+    assert (out / "summary.html").exists()

@@ -60,7 +60,7 @@ def event_columns(table: pa.Table, among: Sequence[int] | None = None) -> Iterat
     given: dict[str, list[Column]] = {}
     for attribute, values, rows in _sources(table, among):
         if not attribute:
-            raise EventError("an attribute's name cannot be empty")
+            raise EventError("an attribute's name cannot be empty", rows=np.unique(rows) if len(rows) else None)
         columns = list(typed(attribute, values, rows))
         before = given.setdefault(attribute, [])
         if before and columns:
@@ -68,7 +68,7 @@ def event_columns(table: pa.Table, among: Sequence[int] | None = None) -> Iterat
             earlier, now = (np.concatenate([column.rows for column in part]) for part in (before, columns))
             twice = np.intersect1d(earlier, now)
             if len(twice):
-                raise EventError("the attribute is given twice", row=int(twice[0]), attribute=attribute)
+                raise EventError("the attribute is given twice", rows=twice, attribute=attribute)
         before += columns
         yield from columns
 
@@ -94,17 +94,18 @@ def _flattened(name: str, values: pa.Array, rows: Rows) -> Iterator[_Source]:
     """Structs and maps to dotted names; everything else as it is."""
     if pa.types.is_struct(values.type):
         for field, child in zip(values.type, values.flatten(), strict=True):
-            yield from _flattened(_dotted(name, field.name), child, rows)
+            yield from _flattened(_dotted(name, field.name, rows), child, rows)
     elif pa.types.is_map(values.type):
         for attribute, items, item_rows in _paired(rows, *_map_parts(values)):
-            yield _dotted(name, attribute), items, item_rows
+            yield _dotted(name, attribute, item_rows), items, item_rows
     else:
         yield name, values, rows
 
 
-def _dotted(name: str, inner: str) -> str:
+def _dotted(name: str, inner: str, rows: Rows) -> str:
     if not inner:
-        raise EventError(f"an attribute's name cannot be empty inside {name!r}")
+        inside = np.unique(rows) if len(rows) else None
+        raise EventError(f"an attribute's name cannot be empty inside {name!r}", rows=inside)
     return f"{name}.{inner}"
 
 
@@ -139,8 +140,8 @@ def _paired(rows: Rows, parents: Rows, keys: pa.Array, items: pa.Array) -> Itera
         raise TableError(f"names of attributes are strings, not {keys.type}")
     keys = plain_texts(keys)
     if keys.null_count:
-        row = int(rows[parents[np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False))[0]]])
-        raise EventError("an attribute's name is null", row=row)
+        nameless = np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False))
+        raise EventError("an attribute's name is null", rows=rows[np.unique(parents[nameless])])
     encoded = pc.dictionary_encode(keys)
     codes = encoded.indices.to_numpy().astype(np.int64)
     order = grouped(codes)
@@ -250,8 +251,8 @@ def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
         number = ~np.isnan(plain)
         plain, rows = plain[number], rows[number]
     if found is Kind.TIMESTAMP and not is_moment(plain).all():
-        row = int(rows[np.argmin(is_moment(plain))])
-        raise EventError("a timestamp is not within the years 1 to 9999", row=row, attribute=attribute)
+        far = np.unique(rows[~is_moment(plain)])
+        raise EventError("a timestamp is not within the years 1 to 9999", rows=far, attribute=attribute)
     if len(rows):
         yield Column(attribute, found, rows, plain)
 
@@ -267,7 +268,7 @@ def plain_values(attribute: str, values: pa.Array, rows: Rows) -> tuple[Kind, An
         if kind == pa.uint64() and len(values):
             beyond = np.flatnonzero(values.to_numpy() > INT64_MAX)
             if len(beyond):
-                raise EventError("an integer is beyond 64 bits", row=int(rows[beyond[0]]), attribute=attribute)
+                raise EventError("an integer is beyond 64 bits", rows=np.unique(rows[beyond]), attribute=attribute)
         return Kind.NUMBER, values.cast(pa.int64()).to_numpy()
     if pa.types.is_floating(kind):
         return Kind.NUMBER, values.cast(pa.float64()).to_numpy()

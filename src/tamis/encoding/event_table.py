@@ -12,12 +12,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import Column, Rows, entries, event_columns, is_long, is_text, without_views
+from tamis.encoding.columns import (
+    Column,
+    Rows,
+    entries,
+    event_columns,
+    is_long,
+    is_text,
+    plain_texts,
+    without_views,
+)
 from tamis.encoding.dimensions import NOT_ASKED, Dimensions, Facets
 from tamis.encoding.events import EncodedEvents, EventBatch
 from tamis.encoding.kernel import kernel
 from tamis.encoding.plain_columns import PlainColumns, entries_batch, is_plain
 from tamis.encoding.texts import Texts
+from tamis.errors import EventError
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 
@@ -33,6 +43,29 @@ _NOT_PLAIN = -2
 def encode_table(table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> EncodedEvents:
     """Encode a table of events in one of the forms that `columns` reads; with a schema, they must keep to it."""
     return TableEncoder(table, dimensions, schema).rows(0, len(table))
+
+
+def check_texts(table: pa.Table) -> None:
+    """Raise an EventError if a string is not UTF-8. Whoever encodes a table does so only for those that are asked about."""
+    among = None if is_long(table) else [place for place, kind in enumerate(table.schema.types) if not is_plain(kind)]
+    for column in event_columns(table, among):
+        if column.kind is Kind.STRING:
+            texts = plain_texts(column.values)
+            try:
+                texts.validate(full=True)
+            except pa.ArrowInvalid:
+                wrong = [not _is_utf8(text) for text in texts.cast(pa.large_binary()).to_pylist()]
+                raise EventError(
+                    "a string is not UTF-8", rows=np.unique(column.rows[wrong]), attribute=column.attribute
+                ) from None
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class TableEncoder:

@@ -143,10 +143,11 @@ class Schema:
             return
         if kind is not declared.kind:
             message = f"the value is a {kind}, the schema declares a {declared.kind}"
-            raise EventError(message, row=int(rows[0]), attribute=attribute)
+            raise EventError(message, rows=rows, attribute=attribute)
         repeated = rows[1:][rows[1:] == rows[:-1]]
         if len(repeated) and not declared.several:
-            raise EventError("several values where the schema declares one", row=int(repeated[0]), attribute=attribute)
+            message = "several values where the schema declares one"
+            raise EventError(message, rows=repeated, attribute=attribute)
 
     def _check_predicate(self, predicate: Predicate) -> None:
         declared = self[predicate.attribute]

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import encode_table
+from tamis.encoding.event_table import check_texts, encode_table
 from tamis.errors import EventError, TableError, shortened
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.schema import Schema
@@ -50,28 +51,36 @@ def rows_counted_from(first: int) -> Iterator[None]:
 
 
 def wrong_rows(events: pa.Table, schema: Schema | None = None) -> dict[int, str]:
-    """The rows of a table that are no events, and why; columns may have any type that events may have."""
-    reason = _what_is_wrong(events, schema)
-    if reason is None:
-        return {}
-    if len(events) == 1:
-        return {0: reason}
-    # An error tells of one row, and not always of which: whichever half is right is read once.
-    half = len(events) // 2
-    wrong = wrong_rows(events.slice(0, half), schema)
-    wrong.update((half + row, reason) for row, reason in wrong_rows(events.slice(half), schema).items())
-    return wrong
+    """The rows of a table that are no events, and why: also those with a string that is not UTF-8, whoever asks about it.
+
+    Columns have types that events may have.
+    """
+    wrong: dict[int, str] = {}
+    left = np.arange(len(events))
+    while len(left) and (found := _something_wrong(events, schema)) is not None:
+        reason, rows = found
+        if rows is None and len(left) > 1:  # Nobody can tell which rows it is: those of one half, or of both.
+            for half in (slice(0, len(left) // 2), slice(len(left) // 2, len(left))):
+                part = wrong_rows(events.slice(half.start, half.stop - half.start), schema)
+                wrong.update((int(left[half][row]), why) for row, why in part.items())
+            break
+        which = np.zeros(len(left), np.bool_)
+        which[slice(None) if rows is None else rows] = True
+        wrong.update((row, reason) for row in left[which].tolist())
+        events, left = events.filter(pa.array(~which)), left[~which]
+    return dict(sorted(wrong.items()))
 
 
-def _what_is_wrong(events: pa.Table, schema: Schema | None) -> str | None:
+def _something_wrong(events: pa.Table, schema: Schema | None) -> tuple[str, npt.NDArray[np.int64] | None] | None:
+    """What is wrong with some rows, and with which, if that is known."""
     try:
         with arrow_errors():
-            events.validate(full=True)  # Strings that nobody asks about are not looked at otherwise.
             encode_table(events, Dimensions(), schema)
+            check_texts(events)
     except EventError as error:
-        return error.reason if error.attribute is None else f"attribute {error.attribute!r}: {error.reason}"
+        return error.reason if error.attribute is None else f"attribute {error.attribute!r}: {error.reason}", error.rows
     except TableError as error:
-        return str(error)
+        return str(error), None
     return None
 
 

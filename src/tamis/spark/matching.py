@@ -85,7 +85,7 @@ def match(
         How many bytes of the index an executor should map at a time; by default half of this machine's memory. A larger index
         is cut into groups, and each event is sent to all of them.
     skip_wrong : bool
-        Leave out events that are wrong, which are an error otherwise. `wrong_events` says which they are, and why.
+        Leave out events that are wrong, which are an error otherwise. `wrong_events` lists them with the reasons.
 
     Returns
     -------
@@ -101,9 +101,7 @@ def match(
 
     folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
-    if version is not None:
-        plain_count(version, "version", "the number of one")
-    return matched(events, folder, folder.manifest(version), options, moment_now())
+    return matched(events, folder, folder.manifest(plain_version(version)), options, moment_now())
 
 
 @dataclass(frozen=True)
@@ -142,6 +140,8 @@ class MatchOptions:
         for name, value in (("event_id", event_id), ("time", time)):
             if not isinstance(value, str) and not (name == "time" and value is None):
                 raise OptionError(f"`{name}` is the name of a column, not {shortened(value)}")
+        if not isinstance(skip_wrong, bool):
+            raise OptionError(f"`skip_wrong` is True or False, not {shortened(skip_wrong)}")
         kept = listed(keep, "keep")
         if counts and kept:
             raise OptionError(
@@ -306,6 +306,10 @@ def plain_count(given: object, what: str, meaning: str) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
         raise OptionError(f"`{what}` is {meaning}, a whole number from 1 on, not {shortened(given)}")
     return given
+
+
+def plain_version(given: object) -> int | None:
+    return None if given is None else plain_count(given, "version", "the number of one")
 
 
 def listed(names: Iterable[str], what: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from tamis.errors import FileError
 from tamis.spark.attribute_statistics import statistics
 from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
-from tamis.spark.event_checks import wrong_events
+from tamis.spark.event_checks import wrong_among
 from tamis.spark.frames import quoted, subscription_frame
 from tamis.spark.manifest import address, local_path, pattern
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
@@ -96,6 +97,7 @@ def run_pipeline(
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time_column, None)
     carried = [field.name for field in subscription_frame(given.rows).carried]
     chosen = checked_attributes(raw.rows, carried, options)
+    wrong = wrong_among(raw.rows, None, replace(options, attributes=chosen, keep=(), carry=()))
     _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
     with failures_of_spark("has failed", folder):
         index = folder / "index"
@@ -118,7 +120,6 @@ def run_pipeline(
         )
         found.write.parquet(address(folder / "matches"))
         matching = time.perf_counter() - begun_matching
-        wrong = wrong_events(raw.rows, index, event_id, attributes=chosen, keep=options.keep, time=time_column)
         figures = {
             "rejected subscriptions": built.rejected,
             "bad lines of subscriptions": bad_subscriptions,

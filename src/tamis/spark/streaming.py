@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import ConflictError, FrameError, IndexFolderError, OptionError
 from tamis.spark.event_checks import wrong_among
+from tamis.spark.frames import clashing
 from tamis.spark.manifest import IndexFolder, address, local_path, new_name
 from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.updating import update
@@ -93,20 +94,23 @@ def match_stream(
     # What is wrong with columns and options is said now.
     checked_attributes(events, folder.manifest().columns, options)
     if wrong is not None:
-        wrong_among(events, folder.manifest(), options)
+        wrong_among(events, folder.manifest().schema, options)
     beside = _local_folder(checkpoint, "checkpoint")
     place = None if output is None else _local_folder(output, "output")
     wrong_place = None if wrong is None else _local_folder(wrong, "wrong")
-    if place is not None and place == wrong_place:
-        raise OptionError("`output` and `wrong` are the same folder")
-    if not (place is wrong_place is None) and _BATCH in (event_id, *options.keep, *options.carry):
-        raise OptionError(f"in the output the column {_BATCH!r} is the number of a batch. Hint: rename the other one")
+    _check_apart({"checkpoint": beside, "output": place, "wrong": wrong_place})
+    for name, folder_of_batches, carried in (("output", place, options.carry), ("wrong", wrong_place, ())):
+        written = (_BATCH, event_id, *options.keep, *carried)
+        if folder_of_batches is not None and (clash := clashing(events, written)) is not None and _BATCH in clash:
+            raise OptionError(
+                f"in `{name}` the column {_BATCH!r} is the number of a batch. Hint: rename {clash[1]!r} of the events"
+            )
     records = beside / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
     query = _query_id(beside)
-    sink = ParquetFolders(str(place), query) if place is not None else deliver
+    sink = ParquetFolders("output", str(place), query) if place is not None else deliver
     assert sink is not None
-    wrong_sink = None if wrong_place is None else ParquetFolders(str(wrong_place), query)
+    wrong_sink = None if wrong_place is None else ParquetFolders("wrong", str(wrong_place), query)
     matcher = BatchMatcher(str(folder.path), str(records), options, sink, wrong_sink)
     return _started(events, matcher, checkpoint, trigger, name)
 
@@ -160,6 +164,15 @@ def _local_folder(path: str | os.PathLike[str], what: str) -> Path:
         ) from None
 
 
+def _check_apart(places: dict[str, Path | None]) -> None:
+    """Raise an OptionError if one of these folders is within another, which would be read with it."""
+    there = [(name, place) for name, place in places.items() if place is not None]
+    for name, place in there:
+        for other, around in there:
+            if name != other and place.is_relative_to(around):
+                raise OptionError(f"`{name}`, {place}, is within `{other}`, {around}. Hint: folders side by side")
+
+
 _BATCH = "batch"
 _RECORDS, _QUERY = "tamis-batches", "tamis-query"
 
@@ -198,7 +211,7 @@ class BatchMatcher:
         manifest = folder.manifest(record.version)
         # Before the matches are there, so that no batch is delivered of which this is not known.
         if self.wrong is not None and not self.wrong.has(batch):
-            self.wrong(wrong_among(events, manifest, self.options), batch)
+            self.wrong(wrong_among(events, manifest.schema, self.options), batch)
         self.deliver(matched(events, folder, manifest, self.options, record.moment), batch)
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
@@ -215,11 +228,13 @@ class BatchMatcher:
             begun = BatchRecord(**json.loads(path.read_text()))
             if begun.version in versions:
                 return begun
-            if not isinstance(self.deliver, ParquetFolders):
+            listed = self.wrong is not None and self.wrong.has(batch)
+            if listed or not isinstance(self.deliver, ParquetFolders):
+                also = f" and {self.wrong.target(batch)}" if self.wrong is not None and listed else ""
                 raise IndexFolderError(
                     f"batch {batch} began with version {begun.version} of {folder.path}, which was collected meanwhile. "
-                    f"Hint: delete {path} to match the batch with the current version; it may deliver what the first try did "
-                    "not. Let `retain` of collect_garbage be longer than a stream may stand still"
+                    f"Hint: delete {path}{also} to match the batch with the current version; it may deliver what the first try "
+                    "did not. Let `retain` of collect_garbage be longer than a stream may stand still"
                 )
         # Nothing of this batch is in the output, so any version will do.
         record = BatchRecord(batch, versions[-1], moment_now())
@@ -261,17 +276,19 @@ class ParquetFolders:
         When the folder has the batches of another query.
     """
 
+    option: str
+    """What it was named by."""
     path: str
     query: str
 
     def has(self, batch: int) -> bool:
         """Whether a batch was delivered."""
-        target = self._target(batch)
+        target = self.target(batch)
         if target.exists():
             self._check_own(target)
         return target.exists()
 
-    def _target(self, batch: int) -> Path:
+    def target(self, batch: int) -> Path:
         return Path(self.path, f"{_BATCH}={batch}")
 
     def __call__(self, matches: DataFrame, batch: int) -> None:
@@ -282,14 +299,14 @@ class ParquetFolders:
         part = folder / f".{_BATCH}={batch}.{new_name()}"
         matches.write.parquet(address(part))
         (part / _QUERY_MARK).write_text(self.query)
-        os.rename(part, self._target(batch))
+        os.rename(part, self.target(batch))
 
     def _check_own(self, target: Path) -> None:
         mark = target / _QUERY_MARK
         if not mark.exists() or mark.read_text() != self.query:
             raise OptionError(
                 f"{target} is there, and was written by a query with another checkpoint: these events would be lost. "
-                "Hint: another folder for `output`, or the checkpoint of that query"
+                f"Hint: another folder for `{self.option}`, or the checkpoint of that query"
             )
 
 
