@@ -22,7 +22,7 @@ import pyarrow as pa
 import tamis, tamis.spark
 from tamis.language.printer import to_sql
 from tamis.workload import generate, preset
-from tests.differential.attributes import event_table
+from tests.differential.attributes import entry_column, event_table
 from tests.differential.comparison import ask, random_batch
 from tests.differential.engines import Spark
 from tests.spark.frames import WORKLOADS, expected, expressions_of
@@ -55,8 +55,20 @@ own = {(row, number) for number, each in enumerate(truths) for row, true in enum
 kinds = event_table(batch.events)
 texts = pa.table({"id": pa.array(range(60)), "expression": list(map(str, batch.expressions))})
 every = spark.createDataFrame(kinds.append_column("event id", pa.array(range(40)))).repartition(2)
-sql = tamis.spark.match(every, spark.createDataFrame(texts), "event id", attributes=kinds.column_names).collect()
-sql = {(row[0], row[1]) for row in sql} == own and len(sql) == len(own) > 100
+tamis.spark.build(spark.createDataFrame(texts), folder / "kinds", shards=2)
+sql = [tamis.spark.match(every, folder / "kinds", "event id", attributes=kinds.column_names)]
+for as_map in (True, False):
+    column = entry_column(batch.events, as_map=as_map)
+    given = spark.createDataFrame(pa.table({"event id": pa.array(range(40)), "event": column})).repartition(2)
+    sql.append(tamis.spark.match(given, folder / "kinds", "event id"))
+sql = [len(own) > 100 and sorted((row[0], row[1]) for row in found.collect()) == sorted(own) for found in sql]
+
+# An event that is wrong is left out and listed.
+far = spark.range(20).selectExpr("id", "1 AS whole", "timestamp_micros(if(id = 7, 571000000000000000, 0)) AS at").repartition(2)
+one = spark.createDataFrame([("w", "whole = 1")], "id string, expression string")
+tamis.spark.build(one, folder / "one")
+wrong = [row.id for row in tamis.spark.wrong_events(far, folder / "one").collect()] == [7]
+wrong = wrong and tamis.spark.match(far, folder / "one", skip_wrong=True).count() == 19
 
 # Every workload in every form of events.
 rows, forms = pa.array(range(100)), {}
@@ -120,6 +132,7 @@ written = spark.read.parquet(str(folder / "matches")).collect()
 streamed = {(row[0], row[1]) for row in written} == truth and len(written) == len(truth)
 print(json.dumps({
     "plain": plain, "grouped": grouped, "sql": sql, "wrong forms": [name for name, right in forms.items() if not right],
+    "wrong events": wrong,
     "killed": len(killed), "survived": survived, "streamed": streamed,
 }))
 '''
@@ -136,7 +149,8 @@ def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "plain": True,
         "grouped": True,
-        "sql": True,
+        "sql": [True, True, True],
+        "wrong events": True,
         "wrong forms": [],
         "killed": 2,
         "survived": True,
