@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encoding.event_table import encode_table
+from tamis.encoding.event_table import TableEncoder
 from tamis.errors import EventError, TableError
 from tamis.language.schema import Schema
 from tamis.matcher import reading
@@ -81,9 +81,9 @@ def test_rows_with_the_same_error_are_found_together(monkeypatch: pytest.MonkeyP
 
     def watched(*given: Any) -> Any:
         reads.append(len(given[0]))
-        return encode_table(*given)
+        return TableEncoder(*given)
 
-    monkeypatch.setattr(reading, "encode_table", watched)
+    monkeypatch.setattr(reading, "TableEncoder", watched)
     times = pa.array([FAR if row % 2 else 0 for row in range(1000)], pa.timestamp("us"))
     numbers = pa.array([[1, 2] if row % 3 == 0 else [1] for row in range(1000)])
     wrong = wrong_rows(pa.table({"at": times, "n": numbers}), Schema.of({"n": "number"}))

@@ -107,6 +107,20 @@ def test_a_running_query_takes_up_a_new_version(spark: SparkSession, folder: Pat
     assert {tuple(row) for row in batches} == {(records[0].batch, "s3"), (records[1].batch, "late")}
 
 
+def test_queries_have_the_names_they_are_given_and_run_side_by_side(spark: SparkSession, folder: Path) -> None:
+    names = ["one", "two", None, None]
+    queries = []
+    try:
+        for number, name in enumerate(names):
+            checkpoint, output = folder / f"checkpoint-{number}", folder / f"matches-{number}"
+            options: dict[str, Any] = {"checkpoint": checkpoint, "output": output, "name": name}
+            queries.append(tamis.spark.match_stream(stream(spark, folder), folder / "index", **options))
+        assert [query.name for query in queries] == names
+    finally:
+        for query in queries:
+            query.stop()
+
+
 def test_columns_and_the_heaviest(spark: SparkSession, folder: Path) -> None:
     change(spark, folder, [("added", "more", "a >= 0")])
     put(folder, "events-1", [(1, 3), (2, 99)])

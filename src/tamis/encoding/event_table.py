@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -45,29 +46,6 @@ def encode_table(table: pa.Table, dimensions: Dimensions, schema: Schema | None 
     return TableEncoder(table, dimensions, schema).rows(0, len(table))
 
 
-def check_texts(table: pa.Table) -> None:
-    """Raise an EventError if a string is not UTF-8. Whoever encodes a table does so only for those that are asked about."""
-    among = None if is_long(table) else [place for place, kind in enumerate(table.schema.types) if not is_plain(kind)]
-    for column in event_columns(table, among):
-        if column.kind is Kind.STRING:
-            texts = plain_texts(column.values)
-            try:
-                texts.validate(full=True)
-            except pa.ArrowInvalid:
-                wrong = [not _is_utf8(text) for text in texts.cast(pa.large_binary()).to_pylist()]
-                raise EventError(
-                    "a string is not UTF-8", rows=np.unique(column.rows[wrong]), attribute=column.attribute
-                ) from None
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 class TableEncoder:
     """A table of events, of which any rows can be encoded. Several threads may do so, while dimensions stay as they are."""
 
@@ -103,17 +81,24 @@ class TableEncoder:
         others, mismatched = self._encoded(table, rest)
         return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
 
+    def check(self) -> None:
+        """Raise what encoding would, and also if a string is not UTF-8 that nobody asks about.
+
+        Raises
+        ------
+        EventError, TableError
+        """
+        for column in _allowed(event_columns(self._table, self._rest), self._schema):
+            if column.kind is Kind.STRING:
+                _check_utf8(column)
+
     def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
         """Encode some columns of a table, or all, column by column."""
         parts: list[_Part] = []
-        dimensions, schema = self._dimensions, self._schema
-        # An attribute has several columns where its values are of several kinds, or integers and doubles.
+        dimensions = self._dimensions
         rows_of: dict[str, dict[Kind, list[Rows]]] = {}
-        for column in event_columns(table, among):
-            seen = rows_of.setdefault(column.attribute, {}).setdefault(column.kind, [])
-            seen.append(column.rows)
-            if schema is not None:
-                schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
+        for column in _allowed(event_columns(table, among), self._schema):
+            rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
             facets = dimensions.by_attribute.get(column.attribute)
             if facets is None:
                 continue
@@ -127,6 +112,38 @@ class TableEncoder:
             if attribute in dimensions.by_attribute
         )
         return EncodedEvents(_batch(parts, table.num_rows), mismatched)
+
+
+def _allowed(columns: Iterable[Column], schema: Schema | None) -> Iterator[Column]:
+    """Columns that keep to a schema, if there is one."""
+    if schema is None:
+        yield from columns
+        return
+    # An attribute has several columns where its values are of several kinds, or integers and doubles.
+    rows_of: dict[tuple[str, Kind], list[Rows]] = {}
+    for column in columns:
+        seen = rows_of.setdefault((column.attribute, column.kind), [])
+        seen.append(column.rows)
+        schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
+        yield column
+
+
+def _check_utf8(column: Column) -> None:
+    texts = plain_texts(column.values)
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        wrong = [not _is_utf8(text) for text in texts.cast(pa.large_binary()).to_pylist()]
+        rows = np.unique(column.rows[wrong])
+        raise EventError("a string is not UTF-8", rows=rows, attribute=column.attribute) from None
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _known_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:

@@ -48,8 +48,9 @@ from tamis.matcher.store import Matched, Store
 
 # Subscriptions that are added one by one wait for each other up to this many.
 _MOST_PENDING = 256
-# So many that are added together are laid out one by one, if that can be.
-_MOST_ONE_BY_ONE = 512
+# So many that are added together are laid out one by one, if that can be: compiling one or ten takes twice as long, a hundred
+# as long.
+_MOST_ONE_BY_ONE = 32
 # Constants and dimensions are swept when as many subscriptions have gone as there are, and not for a few.
 _FEWEST_TO_SWEEP = 1024
 # A thread is given so many parts of a batch, since some events take longer than others.
@@ -141,8 +142,7 @@ class EngineStore(Store[ClauseRows]):
         return self._rows.compile(expressions) if plain is None else plain
 
     def _plain_rows(self, expressions: Sequence[Expression]) -> ClauseRows | None:
-        """The rows of a few expressions if all are plain, laid out like those that come alone: compiling ten takes ten times as
-        long, a hundred three times."""
+        """The rows of a few expressions if all are plain, laid out like those that come alone."""
         delta = Delta()
         for number, expression in enumerate(expressions):
             row = self._plain.row(expression)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import check_texts, encode_table
+from tamis.encoding.event_table import TableEncoder
 from tamis.errors import EventError, TableError, shortened
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.schema import Schema
@@ -75,8 +75,7 @@ def _something_wrong(events: pa.Table, schema: Schema | None) -> tuple[str, npt.
     """What is wrong with some rows, and with which, if that is known."""
     try:
         with arrow_errors():
-            encode_table(events, Dimensions(), schema)
-            check_texts(events)
+            TableEncoder(events, Dimensions(), schema).check()
     except EventError as error:
         return error.reason if error.attribute is None else f"attribute {error.attribute!r}: {error.reason}", error.rows
     except TableError as error:

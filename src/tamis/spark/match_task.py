@@ -172,10 +172,12 @@ class MatchTask:
         try:
             counts, slots = segment.matcher.match(events.select(self.attributes), limit)
         except (EventError, TableError):
-            for row, reason in self._wrong(events).items():
-                which = events[self.event_id][row].as_py()
-                raise EventError(f"the event whose {self.event_id} is {which!r}: {reason}. {_HINT}") from None
-            raise
+            wrong = self._wrong(events)
+            if not wrong:
+                raise
+            row, reason = next(iter(wrong.items()))
+            which = events[self.event_id][row].as_py()
+            raise EventError(f"the event whose {self.event_id} is {which!r}: {reason}. {_HINT}") from None
         ends = np.append(0, np.cumsum(counts))
         for first, last in pieces(ends, _PAIRS):
             event = np.repeat(np.arange(first, last), counts[first:last])

@@ -92,19 +92,18 @@ def match_stream(
     folder = IndexFolder(index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, skip_wrong=wrong is not None)
     # What is wrong with columns and options is said now.
-    checked_attributes(events, folder.manifest().columns, options)
+    manifest = folder.manifest()
+    checked_attributes(events, manifest.columns, options)
     if wrong is not None:
-        wrong_among(events, folder.manifest().schema, options)
+        wrong_among(events, manifest.schema, options)
     beside = _local_folder(checkpoint, "checkpoint")
     place = None if output is None else _local_folder(output, "output")
     wrong_place = None if wrong is None else _local_folder(wrong, "wrong")
     _check_apart({"checkpoint": beside, "output": place, "wrong": wrong_place})
-    for name, folder_of_batches, carried in (("output", place, options.carry), ("wrong", wrong_place, ())):
-        written = (_BATCH, event_id, *options.keep, *carried)
-        if folder_of_batches is not None and (clash := clashing(events, written)) is not None and _BATCH in clash:
-            raise OptionError(
-                f"in `{name}` the column {_BATCH!r} is the number of a batch. Hint: rename {clash[1]!r} of the events"
-            )
+    if place is not None:
+        _check_batch_column("output", events, [event_id, *options.keep, *options.carry])
+    if wrong_place is not None:
+        _check_batch_column("wrong", events, [event_id, *options.keep])
     records = beside / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
     query = _query_id(beside)
@@ -171,6 +170,15 @@ def _check_apart(places: dict[str, Path | None]) -> None:
         for other, around in there:
             if name != other and place.is_relative_to(around):
                 raise OptionError(f"`{name}`, {place}, is within `{other}`, {around}. Hint: folders side by side")
+
+
+def _check_batch_column(option: str, events: DataFrame, written: list[str]) -> None:
+    """Raise an OptionError if a column that is written to a folder of batches is called like that of their numbers."""
+    clash = clashing(events, [_BATCH, *written])
+    if clash is not None and _BATCH in clash:
+        raise OptionError(
+            f"in `{option}` the column {_BATCH!r} is the number of a batch. Hint: rename {clash[1]!r} of the events"
+        )
 
 
 _BATCH = "batch"
