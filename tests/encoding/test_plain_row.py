@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable
 from datetime import date, datetime
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tamis.encoding import plain_row
 from tamis.encoding.compile import Compiler
 from tamis.encoding.dimensions import Dimensions, Facet
 from tamis.encoding.intervals import complement
@@ -53,11 +55,16 @@ def encoder_of(expressions: list[Expression], scalars: tuple[str, ...] = ()) -> 
     return compiler, PlainEncoder(compiler)
 
 
-def encoded(row: PlainRow | None) -> Predicates | None:
-    """The predicates of a row: dimension, mode, intervals; None if it is for the compiler."""
+def encoded(encoder: PlainEncoder, expression: Expression) -> Predicates | None:
+    """The predicates of an expression's row: dimension, mode, intervals; None if it is for the compiler."""
+    found = _predicates(encoder.row(expression))
+    return _predicates(encoder.keyed_row(expression)) if found is None else found
+
+
+def _predicates(row: PlainRow | None) -> Predicates | None:
     if row is None:
         return None
-    kept = plain_conjunction(*row)
+    kept = plain_conjunction(row.scratch, row.codes, row.predicates)
     if kept < 0:
         return None
     dimension, mode, start, lo, hi, order = row.scratch[[DIMENSION, MODE, START, LO, HI, ORDER]]
@@ -108,14 +115,14 @@ def test_what_is_encoded_is_what_the_compiler_makes_of_it(
 
     taken = 0
     for expression in expressions:
-        found = encoded(encoder.row(expression))
+        found = encoded(encoder, expression)
         if found is not None:
             taken += 1
             assert as_some(found) == as_some(compiled(compiler, expression)), expression
         # Prepared, it is the same, for this encoder and for one that has not met its attributes yet.
-        fresh = encoded(PlainEncoder(compiler).row(expression))
-        assert encoded(encoder.row(prepare(expression))) == found
-        assert encoded(PlainEncoder(compiler).row(expression)) == fresh
+        fresh = encoded(PlainEncoder(compiler), expression)
+        assert encoded(encoder, prepare(expression)) == found
+        assert encoded(PlainEncoder(compiler), expression) == fresh
     assert taken > len(expressions) / 4
     assert sum(hasattr(expression, "_prepared") for expression in expressions) > len(expressions) / 20
 
@@ -126,7 +133,7 @@ def test_any_expression_is_encoded_right_or_left_to_the_compiler(cases: Callable
     expressions = [made.expression() for _ in range(cases(1000))]
     compiler, encoder = encoder_of(expressions)
     for expression in expressions:
-        found = encoded(encoder.row(expression))
+        found = encoded(encoder, expression)
         if found is not None:
             assert found == compiled(compiler, expression), expression
 
@@ -152,7 +159,7 @@ def test_any_expression_is_encoded_right_or_left_to_the_compiler(cases: Callable
 )
 def test_what_needs_more_is_left_to_the_compiler(text: str) -> None:
     compiler, encoder = encoder_of([parse("n = 1 AND m = 1 AND s = 'a'")])
-    assert encoded(encoder.row(parse(text))) is None
+    assert encoded(encoder, parse(text)) is None
     assert compiler.known_dimension("unknown", Facet.NUMBER) is None
 
 
@@ -161,13 +168,35 @@ def test_predicates_of_one_scalar_are_left_to_the_compiler() -> None:
     known = [parse("n > 1 AND m > 1")]
     for scalars, left in (((), False), (("n",), True), (("m",), False)):
         _, encoder = encoder_of(known, scalars)
-        assert (encoded(encoder.row(parse("n > 1 AND n < 5"))) is None) is left
+        assert (encoded(encoder, parse("n > 1 AND n < 5")) is None) is left
 
 
 @pytest.mark.kernels
 def test_rows_are_in_canonical_order_without_repetition() -> None:
     _, encoder = encoder_of([parse("a = 1 AND b = 1 AND c = 1")])
-    found = encoded(encoder.row(parse("c = 3 AND a IN (2, 1, 7) AND b = 2 AND c = 3 AND a = 1")))
+    found = encoded(encoder, parse("c = 3 AND a IN (2, 1, 7) AND b = 2 AND c = 3 AND a = 1"))
     assert found is not None
     assert [(dimension, len(intervals)) for dimension, _, intervals in found] == [(0, 1), (0, 3), (1, 1), (2, 1)]
     assert all(np.all(np.diff([low for low, _ in intervals]) > 0) for _, _, intervals in found)
+
+
+@pytest.mark.kernels
+def test_comparisons_beyond_those_that_have_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_row, "_comparisons", {})
+    monkeypatch.setattr(plain_row, "_MOST_COMPARISONS", 2)
+    texts = ["a = 1 AND b = 1", "b = 1 AND c = 1", "a = 2 AND b = 3", "c < 5"]
+    compiler, encoder = encoder_of([parse(text) for text in texts])
+    for text in texts * 2:
+        expression = prepare(text)
+        assert hasattr(expression, "_prepared") == ("c" not in text)
+        assert encoded(encoder, expression) == compiled(compiler, expression)
+
+
+@pytest.mark.kernels
+def test_numbers_of_comparisons_are_those_of_one_process() -> None:
+    first = prepare("a = 1 AND b < 2")
+    again = pickle.loads(pickle.dumps(first))
+    assert hasattr(first, "_prepared")
+    assert not hasattr(again, "_prepared")
+    compiler, encoder = encoder_of([first])
+    assert encoded(encoder, again) == encoded(encoder, first) == compiled(compiler, first)

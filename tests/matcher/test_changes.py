@@ -105,7 +105,7 @@ class Changes(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def sweep_and_merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_store, "_FEWEST_TO_SWEEP", 4)
-    monkeypatch.setattr(engine_store, "_FEWEST_TO_SWEEP", 4)
+    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 4)
     monkeypatch.setattr(engine, "DELTA_ROWS", 8)
 
 

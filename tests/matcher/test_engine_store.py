@@ -121,7 +121,7 @@ def test_replacing_by_many_clauses_names_the_subscription_once(monkeypatch: pyte
 
 
 def test_constants_are_forgotten_and_the_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_store, "_FEWEST_TO_SWEEP", 16)
+    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 16)
     monkeypatch.setattr(engine, "DELTA_ROWS", 8)
     matcher = tamis.Matcher()
     kept = {f"k{i}": tamis.parse(f"s > 'm{i:02}' AND s <> 'q{i}' OR u LIKE '%k{i}%'") for i in range(20)}

@@ -290,7 +290,7 @@ def test_much_removed_is_swept_away(index: str, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("index", ["auto", "scan"])
 def test_a_sweep_forgets_constants_patterns_and_dimensions(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_store, "_FEWEST_TO_SWEEP", 8)
-    monkeypatch.setattr(engine_store, "_FEWEST_TO_SWEEP", 8)
+    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 8)
     matcher = tamis.Matcher(index)
     matcher.add("stays", "s LIKE '%keep%' OR s RLIKE '^k+$' OR t > 'm' OR n = 9007199254740993")
     tree = " AND ".join(f"(q{i} = 1 OR r{i} LIKE '%x%')" for i in range(8))

@@ -29,7 +29,7 @@ PAIRS = 40
 @pytest.fixture(autouse=True)
 def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "DELTA_ROWS", 16)
-    monkeypatch.setattr(engine_store, "_FEWEST_TO_SWEEP", 32)
+    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 32)
 
 
 def in_threads(work: Callable[[], None], readers: list[Callable[[], None]]) -> None:

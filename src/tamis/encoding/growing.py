@@ -14,10 +14,11 @@ class GrowingArray:
     `view()` is the used part, without a copy; it stays valid, but old, when the array grows.
     """
 
-    __slots__ = ("_data", "_size")
+    __slots__ = ("_size", "data")
 
     def __init__(self, dtype: npt.DTypeLike, room: int = 16) -> None:
-        self._data: npt.NDArray[Any] = np.empty(room, dtype)
+        self.data: npt.NDArray[Any] = np.empty(room, dtype)
+        """The used part and the room behind it; another array once that has grown."""
         self._size = 0
 
     def __len__(self) -> int:
@@ -25,15 +26,10 @@ class GrowingArray:
 
     @property
     def nbytes(self) -> int:
-        return self._data.nbytes
-
-    @property
-    def data(self) -> npt.NDArray[Any]:
-        """The used part and the room behind it; another array once that has grown."""
-        return self._data
+        return self.data.nbytes
 
     def view(self) -> npt.NDArray[Any]:
-        return self._data[: self._size]
+        return self.data[: self._size]
 
     def extend(self, values: npt.ArrayLike) -> None:
         array = np.asarray(values)
@@ -46,11 +42,11 @@ class GrowingArray:
     def grow(self, count: int, fill: Any = None) -> npt.NDArray[Any]:
         """Add `count` elements and return them as a view, to be filled by the caller unless `fill` is given."""
         needed = self._size + count
-        if needed > len(self._data):
-            data = np.empty(max(needed, 2 * len(self._data)), self._data.dtype)
-            data[: self._size] = self._data[: self._size]
-            self._data = data
-        part = self._data[self._size : needed]
+        if needed > len(self.data):
+            data = np.empty(max(needed, 2 * len(self.data)), self.data.dtype)
+            data[: self._size] = self.data[: self._size]
+            self.data = data
+        part = self.data[self._size : needed]
         if fill is not None:
             part[:] = fill
         self._size = needed

@@ -1,12 +1,14 @@
 """One plain conjunction to keys, where nothing new is needed for it: its dimensions are there, and its constants are known.
 
 Most subscriptions that come one by one are like this, and what surrounds the encoding of many would cost more than encoding one.
-Everything else is for the compiler: so this may say no, but what it encodes is what the compiler would have made of it. Most of
-the time goes into collecting the parts of an expression, which `prepare` does beforehand.
+Everything else is for the compiler: so this may say no, but what it encodes is what the compiler would have made of it.
 
-    words     code  code  code  | count  count  count  | literal  literal  literal  literal
-                 of each predicate |    of its literals   |    all literals
-    code      dimension . operator . scalar . none . number
+    words     comparison  comparison  | count  count  | literal  literal  literal
+              of each predicate       |    literals   |    all literals
+    comparison  the number of an attribute with an operator, whose code each encoder keeps; or ~ its code
+    code        dimension . operator . scalar . none . number
+
+Words with numbers of comparisons are the same wherever an expression is added, so `prepare` can make them beforehand.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import functools
 import itertools
 import operator
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,12 +40,14 @@ _NUMBER, _NONE, _SCALAR = 1, 2, 4
 _OPERATOR, _DIMENSION = 3, 8
 """Where the parts of a code begin, in bits."""
 _OPERATORS = (1 << (_DIMENSION - _OPERATOR)) - 1
+_UNKNOWN = -1
+"""The code of a comparison that was not met yet."""
 _MOST_WORDS = 256
 """Longer rows are for the compiler."""
-_SCRATCH = 14
-"""So many rows of scratch space are needed."""
 DIMENSION, MODE, START, LO, HI, ORDER = range(6)
-"""The rows in which `plain_conjunction` leaves columns of predicates, and their order."""
+"""The rows of the scratch in which `plain_conjunction` leaves columns of predicates, and their order."""
+_WORDS = 14
+"""The row that the words are in, behind those that it works in."""
 _PLAIN = frozenset({int, float})
 _CODES = {
     each: (OPERATOR_CODE[POSITIVE.get(each, each)] << _OPERATOR) + _NONE * (each in POSITIVE)
@@ -54,17 +58,20 @@ _CODES = {
 _COMPARED = operator.attrgetter("attribute", "operator")
 _VALUES = operator.attrgetter("values")
 
+_comparisons: dict[tuple[str, Operator], int] = {}
+"""Attribute and operator -> the number of the comparison, the same for all encoders."""
+_MOST_COMPARISONS = 1 << 16
+"""More have no numbers: those that have them are never forgotten."""
+_numbers = itertools.count()
+
 
 class Prepared(NamedTuple):
-    """What a row is made of, but for the codes, which depend on the dimensions that are there."""
+    """The words of a row."""
 
-    compared: tuple[tuple[str, Operator], ...]
-    pack: Callable[..., None]
-    """Writes the codes."""
-    rest: bytes
-    """The words behind them."""
+    words: bytes
+    predicates: int
     length: int
-    """How many words that is together."""
+    """How many words there are."""
 
 
 def prepare(source: Any) -> Expression:
@@ -83,33 +90,55 @@ def prepare(source: Any) -> Expression:
     ExpressionError
     """
     expression = to_expression(source)
-    predicates: Any = expression.operands if type(expression) is And else (expression,)
-    if all(type(predicate) is Predicate and predicate.operator in _CODES for predicate in predicates):
-        literals = [value for predicate in predicates for value in predicate.values]
-        length = 2 * len(predicates) + len(literals)
-        if length <= _MOST_WORDS and set(map(type, literals)) <= _PLAIN:
-            counts = [len(predicate.values) for predicate in predicates]
-            rest = struct.pack(f"{len(counts)}q{len(literals)}d", *counts, *literals)
-            pack = struct.Struct(f"{len(counts)}q").pack_into
-            compared = tuple(_same_pair(predicate.attribute, predicate.operator) for predicate in predicates)
-            expression._prepared = Prepared(compared, pack, rest, length)
+    if not hasattr(expression, "_prepared"):
+        prepared = _prepared(expression)
+        if prepared is not None:
+            expression._prepared = prepared
     return expression
 
 
-@functools.lru_cache(maxsize=1 << 16)
-def _same_pair(attribute: str, operator: Operator) -> tuple[str, Operator]:
-    """One object for all expressions that compare so: it stays in the caches, and need not be compared letter by letter."""
-    return attribute, operator
+def _prepared(expression: Expression) -> Prepared | None:
+    """The words of an expression; None if it does more than compare with numbers, or is long."""
+    predicates: Any = expression.operands if type(expression) is And else (expression,)
+    try:
+        # Maps instead of a loop: this is most of what adding a subscription costs, and takes half of the time so.
+        compared = list(map(_comparisons.get, map(_COMPARED, predicates)))
+        values = list(map(_VALUES, predicates))
+    except AttributeError:  # no predicate
+        return None
+    literals = list(itertools.chain.from_iterable(values))
+    length = 2 * len(compared) + len(literals)
+    if length > _MOST_WORDS or not set(map(type, literals)) <= _PLAIN:
+        return None
+    if None in compared:
+        compared = [_comparison(*pair) for pair in map(_COMPARED, predicates)]
+        if None in compared:
+            return None
+    words = _layout(len(compared), len(literals))(*compared, *map(len, values), *literals)
+    return Prepared(words, len(compared), length)
+
+
+def _comparison(attribute: str, operator: Operator) -> int | None:
+    """The number of a comparison, which has one from now on; None if it cannot have one."""
+    number = _comparisons.get((attribute, operator))
+    if number is None and operator in _CODES and len(_comparisons) < _MOST_COMPARISONS:
+        number = _comparisons.setdefault((attribute, operator), next(_numbers))
+    return number
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(comparisons: int, literals: int) -> Callable[..., bytes]:
+    """How to lay out words, faster than `np.array` does."""
+    return struct.Struct(f"{2 * comparisons}q{literals}d").pack
 
 
 class PlainRow(NamedTuple):
     """A conjunction laid out for `plain_conjunction`."""
 
-    words: npt.NDArray[np.int64]
+    scratch: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
     predicates: int
     length: int
-    """How many of the words are its own."""
-    scratch: npt.NDArray[np.int64]
 
 
 class PlainEncoder:
@@ -117,42 +146,30 @@ class PlainEncoder:
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
-        self._numbers: dict[tuple[str, Operator], int] = {}
-        """Attribute and operator -> the code of comparing with numbers."""
-        self._words = np.zeros(_MOST_WORDS, np.int64)
-        self._bytes = self._words.data.cast("B")
-        self._scratch = np.zeros((_SCRATCH, _MOST_WORDS + 1), np.int64)
+        self._codes = np.full(16, _UNKNOWN, np.int64)
+        """By the number of a comparison its code, where it compares with numbers."""
+        self._scratch = np.zeros((_WORDS + 1, _MOST_WORDS + 1), np.int64)
+        self._words = self._scratch[_WORDS].data.cast("B")
 
     def row(self, expression: Expression) -> PlainRow | None:
-        """The row of an expression; None if it is for the compiler."""
-        predicates: Any = expression.operands if type(expression) is And else (expression,)
-        try:
-            prepared: Prepared | None = getattr(expression, "_prepared", None)
-            if prepared is not None:
-                compared, pack, rest, length = prepared
-                pack(self._words, 0, *map(self._numbers.__getitem__, compared))
-                self._bytes[8 * len(compared) : 8 * length] = rest
-                return tuple.__new__(PlainRow, (self._words, len(compared), length, self._scratch))
-            # Maps instead of a loop: this is most of what adding a subscription costs, and takes half of the time so.
-            codes = list(map(self._numbers.__getitem__, map(_COMPARED, predicates)))
-            values = list(map(_VALUES, predicates))
-        except (KeyError, AttributeError):  # seldom: an attribute that is new here, or no predicate
-            return self._unusual(predicates)
-        literals = list(itertools.chain.from_iterable(values))
-        if not set(map(type, literals)) <= _PLAIN:
-            return self._unusual(predicates)
-        return self._packed(codes, map(len, values), literals, "d")
+        """The row of an expression that compares with numbers only; None if it does not.
 
-    def _packed(self, codes: list[int], counts: Iterable[int], literals: list[Any], form: str) -> PlainRow | None:
-        length = 2 * len(codes) + len(literals)
-        if length > _MOST_WORDS:
+        It is known to be plain only when it is encoded. If it is not, `keyed_row` may be: a comparison may be new here.
+        """
+        prepared: Prepared | None = getattr(expression, "_prepared", None) or _prepared(expression)
+        if prepared is None:
             return None
-        _layout(len(codes), len(literals), form)(self._words, 0, *codes, *counts, *literals)
+        words, predicates, length = prepared
+        self._words[: 8 * length] = words
         # What the __new__ of a NamedTuple does, without the call in between.
-        return tuple.__new__(PlainRow, (self._words, len(codes), length, self._scratch))
+        return tuple.__new__(PlainRow, (self._scratch, self._codes, predicates, length))
 
-    def _unusual(self, predicates: tuple[Any, ...]) -> PlainRow | None:
-        """The row of predicates that compare with other kinds than numbers, or were not seen yet."""
+    def keyed_row(self, expression: Expression) -> PlainRow | None:
+        """The row of an expression by the keys of its constants, of any kinds; None if it is for the compiler.
+
+        From now on `row` knows what it compares with numbers.
+        """
+        predicates: Any = expression.operands if type(expression) is And else (expression,)
         codes: list[int] = []
         counts: list[int] = []
         keys: list[int] = []
@@ -164,15 +181,26 @@ class PlainEncoder:
             dimension = self._compiler.known_dimension(predicate.attribute, facet)
             if facets or dimension is None or not all(_has_key(dimension, value) for value in predicate.values):
                 return None
-            base = (dimension.number << _DIMENSION) + _SCALAR * self._compiler.is_scalar(predicate.attribute)
+            code = (dimension.number << _DIMENSION) + _CODES[predicate.operator]
+            code += _SCALAR * self._compiler.is_scalar(predicate.attribute)
             if facet is Facet.NUMBER:
-                self._numbers[_same_pair(predicate.attribute, predicate.operator)] = (
-                    base + _CODES[predicate.operator] + _NUMBER
-                )
-            codes.append(base + _CODES[predicate.operator])
+                self._learn(_comparison(predicate.attribute, predicate.operator), code + _NUMBER)
+            codes.append(~code)
             counts.append(len(predicate.values))
             keys += [dimension.key(value) for value in predicate.values]
-        return self._packed(codes, counts, keys, "q")
+        words = [*codes, *counts, *keys]
+        if len(words) > _MOST_WORDS:
+            return None
+        self._scratch[_WORDS, : len(words)] = words
+        return PlainRow(self._scratch, self._codes, len(codes), len(words))
+
+    def _learn(self, comparison: int | None, code: int) -> None:
+        if comparison is not None:
+            if comparison >= len(self._codes):
+                larger = np.full(2 * comparison, _UNKNOWN, np.int64)
+                larger[: len(self._codes)] = self._codes
+                self._codes = larger
+            self._codes[comparison] = code
 
 
 def _has_key(dimension: Dimension, value: Scalar) -> bool:
@@ -182,14 +210,8 @@ def _has_key(dimension: Dimension, value: Scalar) -> bool:
     return dimension.facet is not Facet.NUMBER or not is_labelled(value)  # type: ignore[arg-type]
 
 
-@functools.lru_cache(maxsize=1024)
-def _layout(codes: int, literals: int, form: str) -> Callable[..., None]:
-    """How to lay out a row, faster than `np.array` does."""
-    return struct.Struct(f"{2 * codes}q{literals}{form}").pack_into
-
-
 @lean_kernel
-def plain_conjunction(words: Any, count: int, length: int, scratch: Any) -> int:
+def plain_conjunction(scratch: Any, codes: Any, count: int) -> int:
     """Write the predicates of a row to the scratch, and their order; returns how many are kept, or -1 if it is no conjunction
     as it stands."""
     dimension, mode, start, lo, hi = (
@@ -201,9 +223,13 @@ def plain_conjunction(words: Any, count: int, length: int, scratch: Any) -> int:
     )
     base, value_start, good, scalar, keys = scratch[6], scratch[7], scratch[8], scratch[9], scratch[10]
     row, state, kept_start = scratch[11, :2], scratch[12, :1], scratch[13, :2]
+    words = scratch[_WORDS]
     value_start[0], start[0], row[0], row[1] = 0, 0, 0, count
     for p in range(count):
-        code = words[p]
+        comparison = words[p]
+        if comparison >= len(codes) or (comparison >= 0 and codes[comparison] == _UNKNOWN):
+            return -1
+        code = ~comparison if comparison < 0 else codes[comparison]
         dimension[p] = code >> _DIMENSION
         mode[p] = (code & _NONE) // _NONE
         scalar[p] = (code & _SCALAR) // _SCALAR

@@ -173,10 +173,10 @@ class Delta:
 
     def add_plain(self, row: PlainRow, slot: int) -> bool:
         """Append one row, if it is a conjunction as it stands."""
-        added = _append(self.columns.given, self.number, *row, slot)
+        added = _append(self.columns.given, self.number, slot, *row)
         if added == _NO_ROOM:
             self._reserve(1, row.predicates, row.length)
-            added = _append(self.columns.given, self.number, *row, slot)
+            added = _append(self.columns.given, self.number, slot, *row)
         self.number += added == _APPENDED
         return added == _APPENDED
 
@@ -217,7 +217,7 @@ def _choose_first(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: An
 
 
 @brief_kernel
-def _append(given: Any, row: int, words: Any, count: int, length: int, scratch: Any, slot: int) -> int:
+def _append(given: Any, row: int, slot: int, scratch: Any, codes: Any, count: int, length: int) -> int:
     """Write a plain row behind the others, if there is room for it and it is a conjunction."""
     sole, program, several, slots = i4(given, 0), i8(given, 3), b1(given, 4), i4(given, 2)
     start, p_dimension, p_mode, p_start, p_lo, p_hi = (
@@ -232,7 +232,7 @@ def _append(given: Any, row: int, words: Any, count: int, length: int, scratch: 
     at = p_start[place]
     if row >= len(sole) or place + count > len(p_dimension) or at + length > len(p_lo):
         return _NO_ROOM
-    kept = plain_conjunction(words, count, length, scratch)
+    kept = plain_conjunction(scratch, codes, count)
     if kept < 0:
         return _NOT_PLAIN
     s, lo, hi = scratch[START], scratch[LO], scratch[HI]

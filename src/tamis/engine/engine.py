@@ -175,17 +175,18 @@ class Engine:
 
     def new_slot(self) -> int:
         """One of `new_slots`."""
-        with self.lock:
-            if self._released:
+        if not self._free:
+            with self.lock:
                 self._take_back()
-            if not self._free:
-                first = len(self._died)
-                self._grow(_SLOTS_AT_ONCE)
-                self._free.extend(range(first + _SLOTS_AT_ONCE - 1, first - 1, -1))
-            slot = self._free.pop()
-            self._died.data[slot] = ALIVE
-            self._home.data[slot] = _NOWHERE
-            return slot
+                if not self._free:
+                    first = len(self._died)
+                    self._grow(_SLOTS_AT_ONCE)
+                    self._free.extend(range(first + _SLOTS_AT_ONCE - 1, first - 1, -1))
+        # Without the lock: only the one writer takes slots, and nobody else knows a free one.
+        slot = self._free.pop()
+        self._died.data[slot] = ALIVE
+        self._home.data[slot] = _NOWHERE
+        return slot
 
     def add(self, rows: Rows) -> None:
         """Take in rows, whose slots were given by `new_slots`. They are seen from the next `publish` on."""

@@ -46,7 +46,7 @@ from tamis.engine.survivors import (
 
 
 class Scratch(NamedTuple):
-    """What a thread needs to match against one segment; between events it is as it was made."""
+    """What a thread needs to match against a segment; between events it is as it was made."""
 
     space: npt.NDArray[np.uint8]
     """The space of the event's value by dimension, MISSING; behind the last dimension 0, which always passes."""
@@ -80,19 +80,40 @@ class Scratch(NamedTuple):
     pairs: PairScratch
 
 
-def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
+class Needs(NamedTuple):
+    """What the scratch for a segment depends on. Segments that need the same can share it."""
+
+    dimensions: int
+    wide: bool
+    """Whether any dimension is."""
+    runs: int
+    """Room for so many runs; and for so many cells, if there are pairs."""
+    cells: int
+
+
+def needs_of(body: Body) -> Needs:
+    """What a segment needs, and some more, so that others like it need the same."""
+    runs, cells = len(body.runs.list) + 1, body.cells if body.pairs.entries else 0
+    return Needs(body.dimensions, len(body.lookup.shift) > 0, _round(runs), _round(cells))
+
+
+def _round(number: int) -> int:
+    return 1 << (number - 1).bit_length() if number else 0
+
+
+def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
     """Scratch for events that meet at most so many entries in so many lists."""
-    dimensions = body.dimensions
+    dimensions = needs.dimensions
     ranked = min(dimensions, RANKED)
     space = np.full(ranked + 1, MISSING, np.uint8)
     space[ranked] = 0
     touched, first, last, place, listed = np.empty((5, dimensions + 1), np.int32)
     begin, end = np.zeros((2, lists + LISTS_AHEAD + 8), np.int64)
-    run, run_begin, run_end = np.zeros((3, len(body.runs.list) + 1), np.int64)
+    run, run_begin, run_end = np.zeros((3, needs.runs), np.int64)
     return Scratch(
         space,
         np.zeros(ranked + 1, np.bool_),
-        nothing_seen(ranked if len(body.lookup.shift) else 0),
+        nothing_seen(ranked if needs.wide else 0),
         np.zeros(dimensions, np.int64),
         np.zeros(dimensions, np.int64),
         touched,
@@ -108,7 +129,7 @@ def scratch_for(body: Body, entries: int, lists: int) -> Scratch:
         np.zeros(entries + AHEAD, np.uint32),
         np.zeros(SORTED_AT_ONCE + AHEAD, np.uint32),
         np.zeros(SHAPES, np.int64),
-        pair_scratch(body.pairs, body.cells, lists),
+        pair_scratch(needs.cells, lists),
     )
 
 

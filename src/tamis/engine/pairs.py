@@ -88,10 +88,9 @@ def _no_pairs() -> Pairs:
     return Pairs(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.uint8), np.zeros(0, np.uint32))
 
 
-def pair_scratch(pairs: Pairs, cells: int, room: int) -> PairScratch:
-    """Scratch for events that have at most `room` cells, of so many that there are; empty where there are no pairs."""
-    noted, hits = (room + 1, _HITS + room + 1) if pairs.entries else (0, 0)
-    cells = cells if pairs.entries else 0
+def pair_scratch(cells: int, room: int) -> PairScratch:
+    """Scratch for events that have at most `room` cells, of so many that pairs are made of; empty where there are none."""
+    noted, hits = (room + 1, _HITS + room + 1) if cells else (0, 0)
     return PairScratch(
         np.zeros(noted, np.uint32),
         np.zeros(noted, np.uint64),
@@ -211,7 +210,7 @@ def pay(pairs: Pairs, saved: float, sample: EventBatch | None, scales: Scales) -
     if sample is None or len(sample.start) < 2:
         return True
     events = min(len(sample.start) - 1, _SAMPLED)
-    scratch = pair_scratch(pairs, int(scales.cell[-1]), int(np.diff(sample.start).max()))
+    scratch = pair_scratch(int(scales.cell[-1]) if pairs.entries else 0, int(np.diff(sample.start).max()))
     found = np.zeros(pairs.entries, np.uint32)
     tried, met = _met_by_sample(sample, events, scales, pairs, scratch, found)
     return saved * events > _CAUTION * (TRY * tried + MEET * min(met, tried) + ENTRY * met)

@@ -16,7 +16,11 @@ def holding(lock: threading.RLock) -> Callable[[], bool]:
     return lock._is_owned  # type: ignore[attr-defined] # what `threading.Condition` asks of any lock
 
 
-_thread = threading.local()
+class _Thread(threading.local):
+    helps = False
+
+
+_thread = _Thread()
 
 
 def become_helper() -> None:
@@ -26,4 +30,4 @@ def become_helper() -> None:
 
 def is_helper() -> bool:
     """Whether the calling thread is one of ours: a finalizer that runs in it must wait for nothing."""
-    return getattr(_thread, "helps", False)
+    return _thread.helps

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.packed import Packed, packed
 from tamis.engine.body import Body
-from tamis.engine.match import NO_ROOM_LISTS, NO_ROOM_OUT, scratch_for
+from tamis.engine.match import NO_ROOM_LISTS, NO_ROOM_OUT, Needs, needs_of, scratch_for
 from tamis.engine.owners import EventScratch
 
 _ROWS = 1 << 16
@@ -32,14 +32,14 @@ class BodyScratch:
     Between calls of kernels there is nothing in it, so all calls in a thread may share it.
     """
 
-    def __init__(self, body: Body) -> None:
-        self._body = body
-        self.entries = min(_ENTRIES, (len(body.entry) + len(body.run_entry)) // 2 + body.pairs.entries)
+    def __init__(self, needs: Needs, entries: int = _ENTRIES) -> None:
+        self._needs = needs
+        self.entries = entries
         self._lists = _LISTS
         self._lay_out()
 
     def _lay_out(self) -> None:
-        self.arrays = scratch_for(self._body, self.entries, self._lists)
+        self.arrays = scratch_for(self._needs, self.entries, self._lists)
         self.packed = packed((*self.arrays[:-1], *self.arrays.pairs))
 
     def enlarge(self, lack: int, need: int) -> None:
@@ -55,7 +55,8 @@ class Room:
     """The buffers of one thread for one segment."""
 
     def __init__(self, body: Body) -> None:
-        self._scratch = BodyScratch(body)
+        entries = (len(body.entry) + len(body.run_entry)) // 2 + body.pairs.entries
+        self._scratch = BodyScratch(needs_of(body), min(_ENTRIES, entries))
         self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
         self._clauses = np.empty(0, np.int32)
         self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -12,8 +12,8 @@ Only addresses are kept, neither segments nor deltas: whoever matches holds the 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u4
 from tamis.engine.batch import NO_ROOM_SLOTS
 from tamis.engine.delta import DeltaView, scan_delta
 from tamis.engine.found import Life, Slots
-from tamis.engine.match import NO_ROOM_OUT, match_rows
+from tamis.engine.match import NO_ROOM_OUT, Needs, match_rows, needs_of
 from tamis.engine.owners import EventScratch, name_owners
 from tamis.engine.room import BodyScratch
 from tamis.engine.segment import Segment
@@ -86,7 +86,7 @@ class _Buffers(NamedTuple):
 class Single:
     """An event and its match, in buffers of one thread."""
 
-    def __init__(self, tally: Tally, scratches: WeakKeyDictionary[Segment, BodyScratch]) -> None:
+    def __init__(self, tally: Tally, scratches: dict[Needs, BodyScratch]) -> None:
         self.event = OneEvent()
         self.is_taken = False
         """Whether a call uses it. One that was interrupted never gives it back."""
@@ -150,7 +150,7 @@ class Single:
         self._words = words = self.event.words
         self._place, self._start = np.zeros(6, np.int64), np.zeros(2, np.int64)
         self._place[2] = self._place[4] = address_of(words) + 8 * HEAD
-        scratches = [self._scratch(segment) for segment in version.segments]
+        scratches = self._scratches_for(version.segments)
         self._scratch_arrays = [(scratch.packed, scratch.arrays) for scratch in scratches]
         self._segments = _joined(
             packed((*segment.packed, scratch.packed, segment.watch.seen))
@@ -190,11 +190,13 @@ class Single:
         self._last_rows = max(at - 2 * _OF_DELTA, 0) + 2
         self._number, self._rows_put = version.number, -1
 
-    def _scratch(self, segment: Segment) -> BodyScratch:
-        scratch = self._scratches.get(segment)
-        if scratch is None:
-            scratch = self._scratches[segment] = BodyScratch(segment.body)
-        return scratch
+    def _scratches_for(self, segments: Sequence[Segment]) -> list[BodyScratch]:
+        """Scratch for each segment, one for all that need the same: in the caches, there is room for it rather than for many."""
+        needs = [needs_of(segment.body) for segment in segments]
+        used = {each: self._scratches.get(each) or BodyScratch(each) for each in set(needs)}
+        self._scratches.clear()
+        self._scratches.update(used)
+        return [used[each] for each in needs]
 
     def _enlarge(self, version: Seen) -> None:
         """Make room for what the last call lacked."""
@@ -204,7 +206,7 @@ class Single:
         elif lack == NO_ROOM_OUT:
             self._rows = need + need // 2
         else:
-            self._scratch(version.segments[part]).enlarge(lack, need)
+            self._scratches_for(version.segments)[part].enlarge(lack, need)
 
 
 class Singles(threading.local):
@@ -213,7 +215,7 @@ class Singles(threading.local):
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
-        self._scratches: WeakKeyDictionary[Segment, BodyScratch] = WeakKeyDictionary()
+        self._scratches: dict[Needs, BodyScratch] = {}
         self._last = self._new()
 
     def take(self) -> Single:

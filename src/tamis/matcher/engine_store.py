@@ -51,8 +51,8 @@ _MOST_PENDING = 256
 # So many that are added together are laid out one by one, if that can be: compiling one or ten takes twice as long, a hundred
 # as long.
 _MOST_ONE_BY_ONE = 32
-# Constants and dimensions are swept when as many subscriptions have gone as there are, and not for a few.
-_FEWEST_TO_SWEEP = 1024
+# Constants and dimensions are swept when as many subscriptions have gone as there are, of which so many take a look.
+_GONE_PER_LOOK = 1024
 # A thread is given so many parts of a batch, since some events take longer than others.
 _PARTS = 4
 # Fewer rows of a table than this are encoded sooner than another thread begins.
@@ -145,10 +145,17 @@ class EngineStore(Store[ClauseRows]):
         """The rows of a few expressions if all are plain, laid out like those that come alone."""
         delta = Delta()
         for number, expression in enumerate(expressions):
-            row = self._plain.row(expression)
-            if row is None or not delta.add_plain(row, number):
+            if not self._add_plain(delta, expression, number):
                 return None
         return ClauseRows(delta.view().rows, len(expressions))
+
+    def _add_plain(self, to: Engine | Delta, expression: Expression, slot: int) -> bool:
+        """Add the row of an expression, if it has but one and is plain."""
+        row = self._plain.row(expression)
+        if row is not None and to.add_plain(row, slot):
+            return True
+        row = self._plain.keyed_row(expression)
+        return row is not None and to.add_plain(row, slot)
 
     def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClauseRows:
         self.flush()
@@ -174,8 +181,7 @@ class EngineStore(Store[ClauseRows]):
                 self._weights.view()[slot] = weight
                 self._weighted = True
             self.ids.add_one(identifier, slot)
-            row = self._plain.row(expression)
-            if row is None or not self.engine.add_plain(row, slot):
+            if not self._add_plain(self.engine, expression, slot):
                 self._pending[slot] = expression
         except BaseException:
             self._withdraw([identifier], np.array([slot], np.int32))
@@ -235,12 +241,11 @@ class EngineStore(Store[ClauseRows]):
             raise
 
     def _remove(self, identifier: Id, slot: int) -> None:
-        self.ids.discard(identifier)
-        if len(self.ids) == 0:
+        if not self.ids.discard(identifier):
             self.clear()
             return
         self._remove_slot(slot)
-        self._sweep_if_due(1)
+        self._sweep_if_due()
 
     def _remove_slot(self, slot: int) -> None:
         """Let a slot go, if it is there still."""
@@ -264,7 +269,7 @@ class EngineStore(Store[ClauseRows]):
                 self.sources.remove(old)
             raise
         self.sources.remove(old)
-        self._sweep_if_due(1)
+        self._sweep_if_due()
 
     def clear(self) -> None:
         """Forget all subscriptions, and with them every dimension and constant."""
@@ -326,9 +331,9 @@ class EngineStore(Store[ClauseRows]):
                 change()
                 raise
 
-    def _sweep_if_due(self, gone: int) -> None:
-        self._gone += gone
-        if self._gone > _FEWEST_TO_SWEEP and self._gone > len(self):
+    def _sweep_if_due(self) -> None:
+        self._gone += 1
+        if self._gone % _GONE_PER_LOOK == 0 and self._gone > len(self):
             self._sweep()
             self._gone = 0
 

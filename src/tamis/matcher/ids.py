@@ -127,10 +127,11 @@ class Ids:
         ------
         UnknownIdError, IdTypeError
         """
-        plain = self._checked(plain_id(identifier), self.type)
-        slot = self._slots.get(plain)
+        slot = self._slots.get(identifier) if type(identifier) is self.type else None
         if slot is None:
-            raise UnknownIdError(identifier)
+            slot = self._slots.get(self._checked(plain_id(identifier), self.type))
+            if slot is None:
+                raise UnknownIdError(identifier)
         return slot
 
     def slots(self) -> npt.NDArray[np.int64]:
@@ -216,9 +217,10 @@ class Ids:
             return len(self._numbers)
         return len(self._texts) if self._stored is None or self._listed() else len(self._stored.column)
 
-    def discard(self, identifier: Id) -> None:
-        """Remove an id, if it is there."""
+    def discard(self, identifier: Id) -> bool:
+        """Remove an id, if it is there; returns whether any is left."""
         self._slots.pop(identifier, None)
+        return bool(self._slots)
 
     @property
     def numbers(self) -> npt.NDArray[np.int64] | None:

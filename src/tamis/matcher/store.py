@@ -100,14 +100,15 @@ class Store(ABC, Generic[ClausesT]):
         if self.is_inside() or is_helper():
             self._defer(identifier)
             return
-        if not self.lock.acquire(blocking=False):
+        if not self.lock.acquire(False):
             # In a finalizer that interrupts a change of another matcher: whoever changes this one may wait for that one.
             if any(store.is_inside() for store in list(_stores)):
                 self._defer(identifier)
                 return
             self.lock.acquire()
         try:
-            self._remove_late()
+            if self._late:
+                self._remove_late()
             self.remove(identifier)
         finally:
             self.lock.release()
