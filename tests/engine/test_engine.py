@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tamis.encoding.keys import KEY_MAX
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.labels import Labels, Relabelling
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.engine import engine as engine_module
@@ -345,7 +345,8 @@ def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest
 def test_work_of_parts_that_find_nothing_is_counted() -> None:
     engine = engine_of()
     for _ in range(3):
-        engine.add(one(engine.new_slots(3)))
+        below = [[Leaf(0, Mode.SOME, ((KEY_MIN, 5),))]] * 3
+        engine.add(rows_with(below, engine.new_slots(3)))
     engine.publish()
     found = engine.match(engine.version, batch_of([{0: [(9, 9)]}]), DIMENSIONS)
     assert (found.counts.tolist(), found.work.entries > 0) == ([0], True)

@@ -144,6 +144,8 @@ def updates_table(updates: dict[str, Any]) -> str:
         "Quiet: no changes, a match every 400 us, which is the pace of the next but one line at 50,000 changes per second, or "
         "one match after another. One thread: 20 changes and a match take turns; changes alone would be "
         f"{number_text(updates['one thread']['changes_per_second_alone'])} per second. "
+        f"Of {len(updates['rounds'])} rounds one after another this is the one with most changes; in one thread they had "
+        f"{', '.join(map(number_text, updates['rounds']))} per second. "
         "Two threads: one changes as fast as it can, one matches, one event after another."
     )
     return f"{note}\n\n{table(heads, lines)}"

@@ -43,10 +43,12 @@ class Effort(NamedTuple):
     budget: float = 0.6
     """Seconds that the passes of one figure may take."""
     update_seconds: float = 8.0
+    update_rounds: int = 4
+    """Changes are measured so often, and the round is reported in which there were most."""
     rule_events: int = 1_000
 
 
-QUICK = Effort(events=10, scan_events=3, passes=1, budget=0.0, update_seconds=0.1, rule_events=10)
+QUICK = Effort(events=10, scan_events=3, passes=1, budget=0.0, update_seconds=0.1, update_rounds=1, rule_events=10)
 
 
 class Loaded:

@@ -1,11 +1,20 @@
-"""The delta: rows that are not in a segment yet. It is small, and every event looks at all of it.
+"""The delta: rows that are not in a segment yet, found by a hash table that is changed in place.
 
-Columns that grow at their end; what was published of them does not change. The narrowest predicate of each row lies in columns of
-its own, which are read first:
+Columns that grow at their end; what was published of them does not change. A row with predicates that name a value is *linked*
+to one of these: it is in the chain of that value, which was the shortest. All other rows lie *apart*, and every event looks at
+them.
 
-    row         0     1     2
-    dimension   7     ANY   12       of the narrowest predicate; ANY: nothing to test first
-    lo, hi      10 10       MIN 99   its lowest and highest key
+    heads    hash of dimension and key -> the row that was linked last, or -1; and how many were
+
+    links    next   dimension  key  dimension  lo  hi      a line of the caches for each row
+             row    of the value    of the next narrowest
+
+    apart    row        3     17    20
+             dimension  7     ANY   12       of the narrowest predicate; ANY: nothing to test first
+             lo, hi     10 30       MIN 99   its lowest and highest key
+
+Who reads while another thread links new rows may meet these in chains, and passes over them. A row is never linked twice: should
+linking be interrupted before the row counts, everything moves to new columns.
 
 Columns have room behind their end, and are packed when they are made: a view is those that were there, and a number of rows.
 """
@@ -22,13 +31,17 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import UP
+from tamis.encoding.numbers import I64, U64, UP
 from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1
 from tamis.encoding.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
 from tamis.encoding.predicates import Predicates
+from tamis.encoding.prefetch import prefetch
 from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
+from tamis.engine.atomic import store_last
 from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
+from tamis.engine.lists import point_hash
+from tamis.engine.meeting import first_above
 from tamis.engine.owners import (
     OTHERWISE_NUMBERED,
     OWNERS_PACKED,
@@ -45,33 +58,61 @@ from tamis.engine.rows import Rows, concatenated_programs
 _ROWS = 64
 """So many rows have room at first; there is always room for as many predicates each as `_EACH`."""
 _EACH = 8
-_APPENDED, _NO_ROOM, _NOT_PLAIN = 0, 1, 2
+_LINKED, _APART, _NO_ROOM, _NOT_PLAIN = range(4)
+"""What becomes of a row that is to be appended."""
 _ANY = -2
+_NONE = -1
 _SOME = int(Mode.SOME)
+_NO_ROW = np.iinfo(np.int32).max
+_NEXT, _DIMENSION, _KEY, _SECOND, _SECOND_LO, _SECOND_HI = range(6)
+_WORDS = 8
+"""A row has so many words in `links`, in this order."""
 
 
-class Firsts(NamedTuple):
-    """The narrowest predicate of each row."""
+class Apart(NamedTuple):
+    """The narrowest predicates of rows that lie apart, ascending by row; behind the last there is none."""
 
+    row: npt.NDArray[np.int32]
     dimension: npt.NDArray[np.int32]
     lo: npt.NDArray[np.int64]
     hi: npt.NDArray[np.int64]
 
 
+class Access(NamedTuple):
+    """How rows are found."""
+
+    heads: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]
+    """Of the chains; only who links rows looks at them."""
+    links: npt.NDArray[np.int64]
+    apart: Apart
+    entered: npt.NDArray[np.int64]
+    """How many rows are linked or lie apart; and how many lie apart."""
+
+    @classmethod
+    def with_room(cls, rows: int) -> Access:
+        row = np.full(rows + 1, _NO_ROW, np.int32)
+        apart = Apart(row, np.empty(rows, np.int32), *np.empty((2, rows), np.int64))
+        heads = np.full(2 << (rows - 1).bit_length(), _NONE, np.int32)
+        lengths, links = np.zeros(len(heads), np.int32), np.empty(_WORDS * rows, np.int64)
+        return cls(heads, lengths, links, apart, np.zeros(2, np.int64))
+
+
 class Columns:
-    """Rows, owners and firsts with room behind their end."""
+    """Rows, owners and how they are found, with room behind their end."""
 
-    __slots__ = ("firsts", "given", "numbers", "owners", "place", "programs", "table")
+    __slots__ = ("access", "given", "numbers", "owners", "place", "programs", "table")
 
-    def __init__(self, table: Conjunctions, owners: Owners, firsts: Firsts, programs: Programs) -> None:
+    def __init__(self, table: Conjunctions, owners: Owners, access: Access, programs: Programs) -> None:
         self.table = table
         self.owners = owners
-        self.firsts = firsts
+        self.access = access
         self.programs = programs
         self.numbers = np.arange(len(owners.sole), dtype=np.int32)
         held = packed_owners(owners, OTHERWISE_NUMBERED, self.numbers, table, programs)
-        self.given: Packed = np.concatenate((held, packed(firsts)))
-        """All of them for kernels: what `packed_owners` packs, then the firsts."""
+        heads, lengths, links, apart, entered = access
+        self.given: Packed = np.concatenate((held, packed((heads, links, *apart, entered, lengths))))
+        """All of them for kernels: what `packed_owners` packs, then how rows are found."""
         self.place = address_of(self.given), len(self.given)
 
     @classmethod
@@ -82,8 +123,7 @@ class Columns:
         slot, sole = np.empty((2, rows), np.int32)
         group = np.arange(rows + 1, dtype=np.int64)
         owners = Owners(sole, group, slot, np.empty(rows, np.int64), np.empty(rows, np.bool_))
-        firsts = Firsts(np.empty(rows, np.int32), *np.empty((2, rows), np.int64))
-        return cls(Conjunctions(np.zeros(rows + 1, np.int64), held), owners, firsts, NO_PROGRAMS)
+        return cls(Conjunctions(np.zeros(rows + 1, np.int64), held), owners, Access.with_room(rows), NO_PROGRAMS)
 
     def sizes(self, rows: int) -> tuple[int, int, int]:
         """How many rows, predicates and intervals so many rows are."""
@@ -108,11 +148,16 @@ class Columns:
         """Copy the first rows to columns with more room."""
         _, predicates, intervals = self.sizes(rows)
         other.table.start[: rows + 1] = self.table.start[: rows + 1]
-        ends = (predicates, predicates, predicates + 1, intervals, intervals, *[rows] * 8)
-        mine: Any = (*self.table.predicates, *self.owners, *self.firsts)
-        theirs: Any = (*other.table.predicates, *other.owners, *other.firsts)
+        ends = (predicates, predicates, predicates + 1, intervals, intervals, *[rows] * 5)
+        mine: Any = (*self.table.predicates, *self.owners)
+        theirs: Any = (*other.table.predicates, *other.owners)
         for old, new, end in zip(mine, theirs, ends, strict=True):
             new[:end] = old[:end]
+        other.enter(0, rows)
+
+    def enter(self, first: int, last: int) -> None:
+        """Let rows be found."""
+        _enter(self.given, first, last)
 
 
 class DeltaView(NamedTuple):
@@ -134,13 +179,15 @@ class DeltaView(NamedTuple):
 class Delta:
     """Rows that grow at their end: `number` of them in `columns`. Only the one writer changes it; views stay as they are."""
 
-    __slots__ = ("__weakref__", "columns", "key", "lease", "number")
+    __slots__ = ("__weakref__", "apart", "columns", "key", "lease", "number")
 
     def __init__(self) -> None:
         self.lease = Lease()
         self.key = id(self)
         self.columns = Columns.with_room(_ROWS, _ROWS * _EACH, _ROWS * _EACH)
         self.number = 0
+        self.apart = 0
+        """How many of the rows every event looks at."""
 
     def __len__(self) -> int:
         return self.number
@@ -153,7 +200,7 @@ class Delta:
         if len(rows.programs.then):
             joined, program = concatenated_programs(self.columns.programs, rows)
             columns = self.columns
-            self.columns = Columns(columns.table, columns.owners, columns.firsts, joined)
+            self.columns = Columns(columns.table, columns.owners, columns.access, joined)
         columns = self.columns
         first, place, interval = columns.sizes(self.number)
         last = first + rows.number
@@ -168,8 +215,8 @@ class Delta:
         owners.slot[first:last], owners.several[first:last] = rows.slot, rows.several
         owners.program[first:last] = program
         owners.sole[first:last] = np.where((program == ACCEPT) & ~rows.several, rows.slot, ~numbers)
-        _choose_first(columns.table, numbers, *columns.firsts)
-        self.number = last
+        columns.enter(first, last)
+        self.number, self.apart = last, int(columns.access.entered[1])
 
     def add_plain(self, row: PlainRow, slot: int) -> bool:
         """Append one row, if it is a conjunction as it stands."""
@@ -177,20 +224,24 @@ class Delta:
         if added == _NO_ROOM:
             self._reserve(1, row.predicates, row.length)
             added = _append(self.columns.given, self.number, slot, *row)
-        self.number += added == _APPENDED
-        return added == _APPENDED
+        if added == _NOT_PLAIN:
+            return False
+        self.number += 1
+        self.apart += added
+        return True
 
     def _reserve(self, rows: int, predicates: int, intervals: int) -> None:
-        """Have room for so many more."""
+        """Have room for so many more, in columns that have no rows but those that count."""
         columns = self.columns
         used = columns.sizes(self.number)
         needed = [have + more for have, more in zip(used, (rows, predicates, intervals), strict=True)]
-        if all(need <= room for need, room in zip(needed, columns.room(), strict=True)):
+        fits = all(need <= room for need, room in zip(needed, columns.room(), strict=True))
+        if fits and columns.access.entered[0] == self.number:
             return
         doubled = [max(need, 2 * room) for need, room in zip(needed, columns.room(), strict=True)]
         larger = Columns.with_room(*doubled)
         columns.copied(self.number, larger)
-        self.columns = Columns(larger.table, larger.owners, larger.firsts, columns.programs)
+        self.columns = Columns(larger.table, larger.owners, larger.access, columns.programs)
 
     def slots(self) -> Slots:
         return self.columns.owners.slot[: self.number]
@@ -199,38 +250,72 @@ class Delta:
         return DeltaView(self.columns, self.number)
 
 
+@inlined
+def _unpacked_access(given: Any) -> Any:
+    """Heads, links, what lies apart, and how many were entered."""
+    at = OWNERS_PACKED
+    apart = i4(given, at + 2), i4(given, at + 3), i8(given, at + 4), i8(given, at + 5)
+    return i4(given, at), i8(given, at + 1), apart, i8(given, at + 6)
+
+
+@inlined
+def _unpacked_table(given: Any) -> Any:
+    """Where the predicates of rows begin; their dimensions, modes, intervals."""
+    return i8(given, 6), (i4(given, 7), u1(given, 8), i8(given, 9), i8(given, 10), i8(given, 11))
+
+
 @lean_kernel
-def _choose_first(table: Any, conjunctions: Any, dimension: Any, lo: Any, hi: Any) -> None:
-    """Note the narrowest predicate of each conjunction."""
-    predicates = table.predicates
-    for c in conjunctions:
-        narrowest = np.inf
-        dimension[c], lo[c], hi[c] = _ANY, KEY_MIN, KEY_MAX
-        for p in range(table.start[c], table.start[c + 1]):
-            if predicates.mode[p] == _SOME:
-                low = predicates.lo[predicates.start[p]]
-                high = predicates.hi[predicates.start[p + 1] - 1]
-                width = np.float64(high) - np.float64(low)
-                if width < narrowest:
-                    narrowest = width
-                    dimension[c], lo[c], hi[c] = predicates.dimension[p], low, high
+def _enter(given: Any, first: int, last: int) -> None:
+    """Link rows to one of the values that their predicates name, or put them apart."""
+    lengths = i4(given, OWNERS_PACKED + 7)
+    start, (dimension, mode, begin, lo, hi) = _unpacked_table(given)
+    heads, links, apart, entered = _unpacked_access(given)
+    for row in range(first, last):
+        narrowest, second = np.inf, np.inf
+        d, low, high = _ANY, KEY_MIN, KEY_MAX
+        second_d, second_low, second_high = _NONE, KEY_MIN, KEY_MAX
+        for p in range(start[row], start[row + 1]):
+            if mode[p] != _SOME:
+                continue
+            this_low, this_high = lo[begin[p]], hi[begin[p + 1] - 1]
+            width = np.float64(this_high) - np.float64(this_low)
+            if this_low == this_high:
+                width = -1.0 / (1.0 + lengths[_head(heads, dimension[p], this_low)])
+            if width < narrowest:
+                second, second_d, second_low, second_high = narrowest, max(d, _NONE), low, high
+                narrowest, d, low, high = width, I64(dimension[p]), this_low, this_high
+            elif width < second:
+                second, second_d, second_low, second_high = width, I64(dimension[p]), this_low, this_high
+        at = _WORDS * row
+        links[at + _NEXT], links[at + _DIMENSION], links[at + _KEY] = _NONE, _ANY, low
+        links[at + _SECOND], links[at + _SECOND_LO], links[at + _SECOND_HI] = second_d, second_low, second_high
+        if d != _ANY and low == high:
+            head = _head(heads, d, low)
+            links[at + _DIMENSION], links[at + _NEXT] = d, heads[head]
+            lengths[head] += 1
+            store_last(heads, head, row)
+        else:
+            place = entered[1]
+            apart[1][place], apart[2][place], apart[3][place] = d, low, high
+            apart[0][place] = row
+            entered[1] += 1
+        entered[0] = row + 1
+
+
+@inlined
+def _head(heads: Any, dimension: int, key: int) -> int:
+    return I64(point_hash(dimension, key) & U64(len(heads) - 1))
 
 
 @brief_kernel
 def _append(given: Any, row: int, slot: int, scratch: Any, codes: Any, count: int, length: int) -> int:
     """Write a plain row behind the others, if there is room for it and it is a conjunction."""
     sole, program, several, slots = i4(given, 0), i8(given, 3), b1(given, 4), i4(given, 2)
-    start, p_dimension, p_mode, p_start, p_lo, p_hi = (
-        i8(given, 6),
-        i4(given, 7),
-        u1(given, 8),
-        i8(given, 9),
-        i8(given, 10),
-        i8(given, 11),
-    )
+    start, (p_dimension, p_mode, p_start, p_lo, p_hi) = _unpacked_table(given)
+    entered = _unpacked_access(given)[3]
     place = start[row]
     at = p_start[place]
-    if row >= len(sole) or place + count > len(p_dimension) or at + length > len(p_lo):
+    if row >= len(sole) or place + count > len(p_dimension) or at + length > len(p_lo) or entered[0] != row:
         return _NO_ROOM
     kept = plain_conjunction(scratch, codes, count)
     if kept < 0:
@@ -244,11 +329,10 @@ def _append(given: Any, row: int, slot: int, scratch: Any, codes: Any, count: in
             at += 1
         p_start[place + i + 1] = at
     start[row + 1] = place + kept
-    table = Conjunctions(start, Predicates(p_dimension, p_mode, p_start, p_lo, p_hi))
-    scratch[0, 0] = row
-    _choose_first(table, scratch[0, :1], *_unpacked_firsts(given))
     sole[row], slots[row], program[row], several[row] = slot, slot, ACCEPT, False
-    return _APPENDED
+    before = entered[1]
+    _enter(given, row, row + 1)
+    return _APART if entered[1] > before else _LINKED
 
 
 def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life, room: DeltaRoom) -> Found:
@@ -284,39 +368,82 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     return Found(counts, slots, Work(*work.tolist()))
 
 
-@inlined
-def _unpacked_firsts(given: Any) -> Any:
-    return i4(given, OWNERS_PACKED), i8(given, OWNERS_PACKED + 1), i8(given, OWNERS_PACKED + 2)
-
-
 @lean_kernel
 def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any) -> None:
     """Note the rows that events satisfy; `found` has room for all."""
-    dimension, lo, hi = _unpacked_firsts(given)
-    start = i8(given, 6)
-    predicates = i4(given, 7), u1(given, 8), i8(given, 9), i8(given, 10), i8(given, 11)
+    start, predicates = _unpacked_table(given)
+    heads, links, (apart, dimension, lo, hi), _ = _unpacked_access(given)
     v_start, v_dimension, v_lo, v_hi = batch
-    event_scratch, (lowest, highest) = scratch
+    event_scratch, extent = scratch
+    lowest, highest = extent
+    lying_apart = first_above(apart, 0, len(apart), rows - 1)
     filled = 0
     for event in range(place[0], place[1]):
         load_event(batch, event, event_scratch)
+        one_by_one = True
         for v in range(v_start[event], v_start[event + 1]):
             d = UP(v_dimension[UP(v)])
+            # Whoever has a value twice would find rows twice.
+            ascends = (
+                v == v_start[event] or v_dimension[UP(v - 1)] != v_dimension[UP(v)] or v_lo[UP(v - 1)] < v_lo[UP(v)]
+            )
+            one_by_one &= ascends and v_lo[UP(v)] == v_hi[UP(v)]
             lowest[d] = min(lowest[d], v_lo[UP(v)])
             highest[d] = max(highest[d], v_hi[UP(v)])
-        before = filled
-        for row in range(rows):
+            prefetch(heads, _head(heads, I64(d), v_lo[UP(v)]))
+        before, looked = filled, lying_apart
+        if one_by_one:
+            for v in range(v_start[event], v_start[event + 1]):
+                prefetch(links, _WORDS * max(heads[UP(_head(heads, I64(v_dimension[UP(v)]), v_lo[UP(v)]))], 0))
+            for v in range(v_start[event], v_start[event + 1]):
+                d, key = I64(v_dimension[UP(v)]), v_lo[UP(v)]
+                row = I64(heads[UP(_head(heads, d, key))])
+                while row != _NONE:
+                    at = _WORDS * row
+                    looked += 1
+                    if (
+                        (row < rows)
+                        & (links[UP(at + _DIMENSION)] == d)
+                        & (links[UP(at + _KEY)] == key)
+                        & _second_may_hold(links, at, extent)
+                    ):
+                        work[1] += 1
+                        if conjunction_holds(row, start, predicates, batch, event_scratch):
+                            found[UP(filled)] = row
+                            filled += 1
+                    row = links[UP(at + _NEXT)]
+        else:
+            looked = rows
+            for row in range(rows):
+                at = _WORDS * row
+                d, key = links[UP(at + _DIMENSION)], links[UP(at + _KEY)]
+                within = (key <= highest[UP(max(d, 0))]) & (lowest[UP(max(d, 0))] <= key)
+                if (d != _ANY) & within & _second_may_hold(links, at, extent):
+                    work[1] += 1
+                    if conjunction_holds(row, start, predicates, batch, event_scratch):
+                        found[UP(filled)] = row
+                        filled += 1
+        for i in range(lying_apart):
             # Without branches but for the few rows that pass: they cannot be foretold, and took four times as long.
-            d = dimension[UP(row)]
-            at = UP(max(d, 0))
-            if (d == _ANY) | ((lo[UP(row)] <= highest[at]) & (lowest[at] <= hi[UP(row)])):
+            d = dimension[UP(i)]
+            place_of = UP(max(d, 0))
+            if (d == _ANY) | ((lo[UP(i)] <= highest[place_of]) & (lowest[place_of] <= hi[UP(i)])):
                 work[1] += 1
+                row = I64(apart[UP(i)])
                 if conjunction_holds(row, start, predicates, batch, event_scratch):
                     found[UP(filled)] = row
                     filled += 1
-        work[0] += rows
+        work[0] += looked
         counts[event] = filled - before
         unload_event(batch, event, event_scratch)
         for v in range(v_start[event], v_start[event + 1]):
             d = UP(v_dimension[UP(v)])
             lowest[d], highest[d] = KEY_MAX, KEY_MIN
+
+
+@inlined
+def _second_may_hold(links: Any, at: int, extent: Any) -> bool:
+    """Whether the event has values around those of the next narrowest predicate, if there is one."""
+    d = links[UP(at + _SECOND)]
+    lowest, highest = extent[0][UP(max(d, 0))], extent[1][UP(max(d, 0))]
+    return (d == _NONE) | ((links[UP(at + _SECOND_LO)] <= highest) & (lowest <= links[UP(at + _SECOND_HI)]))

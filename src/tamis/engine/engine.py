@@ -40,10 +40,14 @@ from tamis.engine.segment import Segment, segments_of
 from tamis.engine.single import Singles
 from tamis.engine.tally import Tally
 
-DELTA_ROWS = 4096
-"""A delta of so many rows is frozen. An event looks at all of them, in some 5 microseconds."""
+DELTA_ROWS = 1 << 14
+"""A delta of so many rows is frozen: an event looks at a few of them only, and to build them more often takes longer."""
+_MOST_APART = 4096
+"""So is one in which so many lie apart. An event looks at all of these, in some 5 microseconds."""
 _SEGMENT_ROWS = 1024
 """So many rows that come together are a segment at once."""
+_TIER_ROWS = 4096
+"""Segments of up to so many rows are of the first tier."""
 _NOWHERE = 0
 """The home of a slot that has no rows."""
 
@@ -199,7 +203,7 @@ class Engine:
             return
         with self.lock:
             self._catch_up()
-            if len(self._active) + rows.number > DELTA_ROWS:
+            if len(self._active) + rows.number > DELTA_ROWS or self._active.apart >= _MOST_APART:
                 self._freeze()
             self._active.add(rows)
             self._home.view()[rows.slot] = id(self._active)
@@ -222,7 +226,7 @@ class Engine:
         Nothing else waits to be published meanwhile.
         """
         with self.lock:
-            if self._active.number >= DELTA_ROWS:
+            if self._active.number >= DELTA_ROWS or self._active.apart >= _MOST_APART:
                 self._freeze()
             active = self._active
             if not active.add_plain(row, slot):
@@ -407,7 +411,8 @@ class Engine:
             return iter(())
         busy = self._merges.busy
         deltas = [delta for delta, _ in self._frozen if id(delta) not in busy]
-        return due_parts(deltas, [part for part in self._segments if id(part) not in busy], self._dead, DELTA_ROWS)
+        segments = [part for part in self._segments if id(part) not in busy]
+        return due_parts(deltas, segments, self._dead, min(_TIER_ROWS, DELTA_ROWS))
 
     def follow(self) -> None:
         """Begin, in the background, to plan anew what events have drifted from. Whoever matches calls it now and then."""

@@ -94,7 +94,9 @@ def _numbered(dimension: npt.NDArray[np.int32], key: npt.NDArray[np.int64], dime
 
 @inlined
 def point_hash(dimension: int, key: int) -> Any:
-    mixed = (U64(key) ^ (U64(dimension) * U64(0xD6E8FEB86659FD93))) * U64(0x9E3779B97F4A7C15)
+    mixed = U64(key) ^ (U64(dimension) * U64(0xD6E8FEB86659FD93))
+    # Before, too: the keys of small numbers differ in their high bits only, which a product does not bring down.
+    mixed = (mixed ^ (mixed >> U64(32))) * U64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> U64(32))
 
 

@@ -27,21 +27,21 @@ _LARGE = 1 << 17
 
 
 def due_parts(
-    deltas: Sequence[Delta], segments: Iterable[Segment], dead: Mapping[int, int], delta_rows: int
+    deltas: Sequence[Delta], segments: Iterable[Segment], dead: Mapping[int, int], tier_rows: int
 ) -> Iterator[list[Part]]:
     """Parts that should become one: full deltas, segments of one tier, one with many dead or whose events drift.
 
-    `dead` has the number of dead slots by key of a part. The first tier is that of segments made from deltas of so many rows.
+    `dead` has the number of dead slots by key of a part. The first tier is that of segments of up to so many rows.
     """
     if deltas:
         yield list(deltas)
     tiers: dict[int, list[Part]] = {}
     for segment in segments:
         died = dead.get(id(segment), 0)
-        if died > delta_rows // 4 and 2 * died > segment.owned:
+        if died > tier_rows // 4 and 2 * died > segment.owned:
             yield [segment]
         elif segment.owned <= _MOST_MERGED:
-            tiers.setdefault(_tier(segment.owned, delta_rows), []).append(segment)
+            tiers.setdefault(_tier(segment.owned, tier_rows), []).append(segment)
     for _, alike in sorted(tiers.items()):
         if len(alike) >= _FAN:
             yield alike
@@ -50,9 +50,9 @@ def due_parts(
         yield [drifted]
 
 
-def _tier(rows: int, delta_rows: int) -> int:
+def _tier(rows: int, tier_rows: int) -> int:
     tier = 0
-    while rows > delta_rows:
+    while rows > tier_rows:
         rows //= _FAN
         tier += 1
     return tier

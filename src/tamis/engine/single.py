@@ -24,6 +24,7 @@ from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import UP
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
 from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u4
+from tamis.engine.atomic import count_up
 from tamis.engine.batch import NO_ROOM_SLOTS
 from tamis.engine.delta import DeltaView, scan_delta
 from tamis.engine.found import Life, Slots
@@ -31,7 +32,7 @@ from tamis.engine.match import NO_ROOM_OUT, Needs, match_rows, needs_of
 from tamis.engine.owners import EventScratch, name_owners
 from tamis.engine.room import BodyScratch
 from tamis.engine.segment import Segment
-from tamis.engine.tally import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally, count_up
+from tamis.engine.tally import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally
 
 NO_ROOM = -1
 NOT_SMALL = -2

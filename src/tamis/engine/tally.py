@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.extending import intrinsic
 
-from tamis.encoding.kernel import COMPILED, brief_kernel
+from tamis.encoding.kernel import brief_kernel
+from tamis.engine.atomic import count_up
 
 Counts = npt.NDArray[np.int64]
 EVENTS, CANDIDATES, SURVIVORS, COMPARED, MISMATCHED = range(5)
@@ -33,27 +32,6 @@ class Tally:
     def as_dict(self) -> dict[str, int]:
         names = ("events", "candidates", "survivors", "compared", "mismatched")
         return dict(zip(names, self.counts.tolist(), strict=True))
-
-
-def _count_up(typing_context: Any, counts: Any, place: Any, number: Any) -> Any:
-    """An atomic addition, in no order with others."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.gep(data, [arguments[1]])
-        builder.atomic_rmw("add", address, arguments[2], "monotonic")
-        return context.get_dummy_value()
-
-    return types.void(counts, types.intp, types.int64), generate
-
-
-def _add(counts: Any, place: int, number: int) -> None:
-    """The plain twin."""
-    counts[place] += number
-
-
-count_up: Any = _add if not COMPILED else intrinsic(_count_up)
-"""Add to counts[place], whoever else does."""
 
 
 @brief_kernel
