@@ -78,7 +78,7 @@ class Apart(NamedTuple):
     hi: npt.NDArray[np.int64]
 
 
-class Access(NamedTuple):
+class Chains(NamedTuple):
     """How rows are found."""
 
     heads: npt.NDArray[np.int32]
@@ -90,7 +90,7 @@ class Access(NamedTuple):
     """How many rows are linked or lie apart; and how many lie apart."""
 
     @classmethod
-    def with_room(cls, rows: int) -> Access:
+    def with_room(cls, rows: int) -> Chains:
         row = np.full(rows + 1, _NO_ROW, np.int32)
         apart = Apart(row, np.empty(rows, np.int32), *np.empty((2, rows), np.int64))
         heads = np.full(2 << (rows - 1).bit_length(), _NONE, np.int32)
@@ -101,16 +101,16 @@ class Access(NamedTuple):
 class Columns:
     """Rows, owners and how they are found, with room behind their end."""
 
-    __slots__ = ("access", "given", "numbers", "owners", "place", "programs", "table")
+    __slots__ = ("chains", "given", "numbers", "owners", "place", "programs", "table")
 
-    def __init__(self, table: Conjunctions, owners: Owners, access: Access, programs: Programs) -> None:
+    def __init__(self, table: Conjunctions, owners: Owners, chains: Chains, programs: Programs) -> None:
         self.table = table
         self.owners = owners
-        self.access = access
+        self.chains = chains
         self.programs = programs
         self.numbers = np.arange(len(owners.sole), dtype=np.int32)
         held = packed_owners(owners, OTHERWISE_NUMBERED, self.numbers, table, programs)
-        heads, lengths, links, apart, entered = access
+        heads, lengths, links, apart, entered = chains
         self.given: Packed = np.concatenate((held, packed((heads, links, *apart, entered, lengths))))
         """All of them for kernels: what `packed_owners` packs, then how rows are found."""
         self.place = address_of(self.given), len(self.given)
@@ -123,7 +123,7 @@ class Columns:
         slot, sole = np.empty((2, rows), np.int32)
         group = np.arange(rows + 1, dtype=np.int64)
         owners = Owners(sole, group, slot, np.empty(rows, np.int64), np.empty(rows, np.bool_))
-        return cls(Conjunctions(np.zeros(rows + 1, np.int64), held), owners, Access.with_room(rows), NO_PROGRAMS)
+        return cls(Conjunctions(np.zeros(rows + 1, np.int64), held), owners, Chains.with_room(rows), NO_PROGRAMS)
 
     def sizes(self, rows: int) -> tuple[int, int, int]:
         """How many rows, predicates and intervals so many rows are."""
@@ -200,7 +200,7 @@ class Delta:
         if len(rows.programs.then):
             joined, program = concatenated_programs(self.columns.programs, rows)
             columns = self.columns
-            self.columns = Columns(columns.table, columns.owners, columns.access, joined)
+            self.columns = Columns(columns.table, columns.owners, columns.chains, joined)
         columns = self.columns
         first, place, interval = columns.sizes(self.number)
         last = first + rows.number
@@ -216,7 +216,7 @@ class Delta:
         owners.program[first:last] = program
         owners.sole[first:last] = np.where((program == ACCEPT) & ~rows.several, rows.slot, ~numbers)
         columns.enter(first, last)
-        self.number, self.apart = last, int(columns.access.entered[1])
+        self.number, self.apart = last, int(columns.chains.entered[1])
 
     def add_plain(self, row: PlainRow, slot: int) -> bool:
         """Append one row, if it is a conjunction as it stands."""
@@ -227,7 +227,7 @@ class Delta:
         if added == _NOT_PLAIN:
             return False
         self.number += 1
-        self.apart += added
+        self.apart += added == _APART
         return True
 
     def _reserve(self, rows: int, predicates: int, intervals: int) -> None:
@@ -236,12 +236,12 @@ class Delta:
         used = columns.sizes(self.number)
         needed = [have + more for have, more in zip(used, (rows, predicates, intervals), strict=True)]
         fits = all(need <= room for need, room in zip(needed, columns.room(), strict=True))
-        if fits and columns.access.entered[0] == self.number:
+        if fits and columns.chains.entered[0] == self.number:
             return
         doubled = [max(need, 2 * room) for need, room in zip(needed, columns.room(), strict=True)]
         larger = Columns.with_room(*doubled)
         columns.copied(self.number, larger)
-        self.columns = Columns(larger.table, larger.owners, larger.access, columns.programs)
+        self.columns = Columns(larger.table, larger.owners, larger.chains, columns.programs)
 
     def slots(self) -> Slots:
         return self.columns.owners.slot[: self.number]
@@ -251,7 +251,7 @@ class Delta:
 
 
 @inlined
-def _unpacked_access(given: Any) -> Any:
+def _unpacked_chains(given: Any) -> Any:
     """Heads, links, what lies apart, and how many were entered."""
     at = OWNERS_PACKED
     apart = i4(given, at + 2), i4(given, at + 3), i8(given, at + 4), i8(given, at + 5)
@@ -269,7 +269,7 @@ def _enter(given: Any, first: int, last: int) -> None:
     """Link rows to one of the values that their predicates name, or put them apart."""
     lengths = i4(given, OWNERS_PACKED + 7)
     start, (dimension, mode, begin, lo, hi) = _unpacked_table(given)
-    heads, links, apart, entered = _unpacked_access(given)
+    heads, links, apart, entered = _unpacked_chains(given)
     for row in range(first, last):
         narrowest, second = np.inf, np.inf
         d, low, high = _ANY, KEY_MIN, KEY_MAX
@@ -312,7 +312,7 @@ def _append(given: Any, row: int, slot: int, scratch: Any, codes: Any, count: in
     """Write a plain row behind the others, if there is room for it and it is a conjunction."""
     sole, program, several, slots = i4(given, 0), i8(given, 3), b1(given, 4), i4(given, 2)
     start, (p_dimension, p_mode, p_start, p_lo, p_hi) = _unpacked_table(given)
-    entered = _unpacked_access(given)[3]
+    entered = _unpacked_chains(given)[3]
     place = start[row]
     at = p_start[place]
     if row >= len(sole) or place + count > len(p_dimension) or at + length > len(p_lo) or entered[0] != row:
@@ -372,7 +372,7 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
 def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any) -> None:
     """Note the rows that events satisfy; `found` has room for all."""
     start, predicates = _unpacked_table(given)
-    heads, links, (apart, dimension, lo, hi), _ = _unpacked_access(given)
+    heads, links, (apart, dimension, lo, hi), _ = _unpacked_chains(given)
     v_start, v_dimension, v_lo, v_hi = batch
     event_scratch, extent = scratch
     lowest, highest = extent

@@ -3,8 +3,8 @@
 LSM-shaped, like Lucene: rows come into the active *delta*; a full one is frozen and built into a segment by whoever filled it;
 segments of one size are merged into a larger one, in the background. A *version* is what matching sees, and it never changes:
 
-    version    segments  [ 812,000 rows ] [ 61,000 ] [ 14,000 ] [ 3,900 ]      immutable, indexed
-               deltas    [ 4,096 rows, frozen ] [ 318 rows, so many of the active one ]
+    version    segments  [ 812,000 rows ] [ 61,000 ] [ 16,384 ]      immutable, indexed
+               deltas    [ 16,384 rows, frozen ] [ 318 rows, so many of the active one ]
                life      when each slot died; who died later than the version is alive in it
 
 Removing only writes a time of death. Rows of the dead go when their segment is built anew; their slots are given again
