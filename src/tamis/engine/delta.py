@@ -371,12 +371,12 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
 @lean_kernel
 def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any) -> None:
     """Note the rows that events satisfy; `found` has room for all."""
-    start, predicates = _unpacked_table(given)
-    heads, links, (apart, dimension, lo, hi), _ = _unpacked_chains(given)
+    table = _unpacked_table(given)
+    heads, links, apart, _ = _unpacked_chains(given)
     v_start, v_dimension, v_lo, v_hi = batch
     event_scratch, extent = scratch
     lowest, highest = extent
-    lying_apart = first_above(apart, 0, len(apart), rows - 1)
+    lying_apart = first_above(apart[0], 0, len(apart[0]), rows - 1)
     filled = 0
     for event in range(place[0], place[1]):
         load_event(batch, event, event_scratch)
@@ -391,54 +391,76 @@ def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, coun
             lowest[d] = min(lowest[d], v_lo[UP(v)])
             highest[d] = max(highest[d], v_hi[UP(v)])
             prefetch(heads, _head(heads, I64(d), v_lo[UP(v)]))
-        before, looked = filled, lying_apart
+        before, seen = filled, (table, batch, event_scratch)
         if one_by_one:
-            for v in range(v_start[event], v_start[event + 1]):
-                prefetch(links, _WORDS * max(heads[UP(_head(heads, I64(v_dimension[UP(v)]), v_lo[UP(v)]))], 0))
-            for v in range(v_start[event], v_start[event + 1]):
-                d, key = I64(v_dimension[UP(v)]), v_lo[UP(v)]
-                row = I64(heads[UP(_head(heads, d, key))])
-                while row != _NONE:
-                    at = _WORDS * row
-                    looked += 1
-                    if (
-                        (row < rows)
-                        & (links[UP(at + _DIMENSION)] == d)
-                        & (links[UP(at + _KEY)] == key)
-                        & _second_may_hold(links, at, extent)
-                    ):
-                        work[1] += 1
-                        if conjunction_holds(row, start, predicates, batch, event_scratch):
-                            found[UP(filled)] = row
-                            filled += 1
-                    row = links[UP(at + _NEXT)]
+            filled = _scan_chains(event, rows, heads, links, extent, seen, found, filled, work)
         else:
-            looked = rows
-            for row in range(rows):
-                at = _WORDS * row
-                d, key = links[UP(at + _DIMENSION)], links[UP(at + _KEY)]
-                within = (key <= highest[UP(max(d, 0))]) & (lowest[UP(max(d, 0))] <= key)
-                if (d != _ANY) & within & _second_may_hold(links, at, extent):
-                    work[1] += 1
-                    if conjunction_holds(row, start, predicates, batch, event_scratch):
-                        found[UP(filled)] = row
-                        filled += 1
-        for i in range(lying_apart):
-            # Without branches but for the few rows that pass: they cannot be foretold, and took four times as long.
-            d = dimension[UP(i)]
-            place_of = UP(max(d, 0))
-            if (d == _ANY) | ((lo[UP(i)] <= highest[place_of]) & (lowest[place_of] <= hi[UP(i)])):
-                work[1] += 1
-                row = I64(apart[UP(i)])
-                if conjunction_holds(row, start, predicates, batch, event_scratch):
-                    found[UP(filled)] = row
-                    filled += 1
-        work[0] += looked
+            filled = _scan_links(rows, links, extent, seen, found, filled, work)
+        filled = _scan_apart(lying_apart, apart, extent, seen, found, filled, work)
         counts[event] = filled - before
         unload_event(batch, event, event_scratch)
         for v in range(v_start[event], v_start[event + 1]):
             d = UP(v_dimension[UP(v)])
             lowest[d], highest[d] = KEY_MAX, KEY_MIN
+
+
+@inlined
+def _scan_chains(
+    event: int, rows: int, heads: Any, links: Any, extent: Any, seen: Any, found: Any, filled: int, work: Any
+) -> int:
+    """Note those linked rows that an event satisfies, by the chains of its values."""
+    v_start, v_dimension, v_lo, _ = seen[1]
+    for v in range(v_start[event], v_start[event + 1]):
+        prefetch(links, _WORDS * max(heads[UP(_head(heads, I64(v_dimension[UP(v)]), v_lo[UP(v)]))], 0))
+    for v in range(v_start[event], v_start[event + 1]):
+        d, key = I64(v_dimension[UP(v)]), v_lo[UP(v)]
+        row = I64(heads[UP(_head(heads, d, key))])
+        while row != _NONE:
+            at = _WORDS * row
+            work[0] += 1
+            named = (links[UP(at + _DIMENSION)] == d) & (links[UP(at + _KEY)] == key)
+            if (row < rows) & named & _second_may_hold(links, at, extent):
+                filled = _note_if_it_holds(row, seen, found, filled, work)
+            row = links[UP(at + _NEXT)]
+    return filled
+
+
+@inlined
+def _scan_links(rows: int, links: Any, extent: Any, seen: Any, found: Any, filled: int, work: Any) -> int:
+    """Note those linked rows that an event satisfies, of all: it has intervals, which may have any number of values."""
+    lowest, highest = extent
+    for row in range(rows):
+        at = _WORDS * row
+        d, key = links[UP(at + _DIMENSION)], links[UP(at + _KEY)]
+        within = (key <= highest[UP(max(d, 0))]) & (lowest[UP(max(d, 0))] <= key)
+        work[0] += I64(d != _ANY)
+        if (d != _ANY) & within & _second_may_hold(links, at, extent):
+            filled = _note_if_it_holds(row, seen, found, filled, work)
+    return filled
+
+
+@inlined
+def _scan_apart(count: int, apart: Any, extent: Any, seen: Any, found: Any, filled: int, work: Any) -> int:
+    """Note those of so many rows apart that an event satisfies."""
+    rows, dimension, lo, hi = apart
+    lowest, highest = extent
+    for i in range(count):
+        # Without branches but for the few rows that pass: they cannot be foretold, and took four times as long.
+        d = dimension[UP(i)]
+        at = UP(max(d, 0))
+        if (d == _ANY) | ((lo[UP(i)] <= highest[at]) & (lowest[at] <= hi[UP(i)])):
+            filled = _note_if_it_holds(I64(rows[UP(i)]), seen, found, filled, work)
+    work[0] += count
+    return filled
+
+
+@inlined
+def _note_if_it_holds(row: int, seen: Any, found: Any, filled: int, work: Any) -> int:
+    """Note a row if the event satisfies all of it; returns how many are noted then."""
+    (start, predicates), batch, scratch = seen
+    work[1] += 1
+    found[UP(filled)] = row
+    return filled + I64(conjunction_holds(row, start, predicates, batch, scratch))
 
 
 @inlined
