@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tamis.encoding.kernel import COMPILED
+from tamis.encoding.kernel import COMPILED, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Leaf, Mode
 from tamis.engine import body, meeting, roll, room
 from tamis.engine.found import Life, Work
 from tamis.engine.owners import ALIVE, NOT_BY_SLOT
+from tamis.engine.records import order_of
 from tamis.engine.room import Rooms
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
@@ -93,6 +95,21 @@ def test_lists_whose_size_does_not_fit_into_a_word(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(meeting, "WHOLE_MOST", 1)
     made = RandomRows(5, random_shape(random.Random(5))._replace(rows=60))
     check(rows_with(made.clauses()), [made.event() for _ in range(10)])
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("count", [0, 1, 2, 10, 24, 25, 60])
+def test_predicates_of_a_record_are_sorted_by_probability(count: int) -> None:
+    few = np.random.default_rng(count).integers(0, max(count // 2, 1), 7 + count)  # so that some are equal
+    probability = (few / 100).astype(np.float32)
+    order = np.full(count + 1, -1, np.int64)
+    _order_of(7, 7 + count, probability, order)
+    assert order.tolist() == [*sorted(range(7, 7 + count), key=lambda p: probability[p]), -1]
+
+
+@lean_kernel
+def _order_of(begin: int, end: int, probability: Any, order: Any) -> None:
+    order_of(begin, end, probability, order)
 
 
 @pytest.mark.parametrize("slots", ["in turn", "with gaps", "backwards", "far apart"])

@@ -73,9 +73,10 @@ class Lookup(NamedTuple):
     table: npt.NDArray[np.uint8]
     shift: npt.NDArray[np.uint8]
     whole: npt.NDArray[np.int64]
-    """For every whole number of the dimensions that have a table: its space, and begin and size of its list: see `whole_word`."""
+    """Two words for every whole number of the dimensions that have a table: its space and its list, see `whole_word`, and where
+    the sorted upper and lower bounds that it satisfies end."""
     brief: npt.NDArray[np.int64]
-    """For every dimension of the matcher what a plain event needs to find a whole number in `whole`: see `_brief`."""
+    """For every dimension of the matcher what a plain event needs besides, where its value is in `whole`: see `_brief`."""
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
@@ -214,8 +215,8 @@ def build(
             scales.cuts,
             scales.table,
             scales.shift,
-            _whole_words(scales, directory),
-            _brief(scales, about),
+            _whole_words(scales, directory, sides),
+            _brief(scales, about, directory.bounds),
         ),
         directory,
         entry,
@@ -273,6 +274,7 @@ def _directory(
     return Directory(begin, np.concatenate(bounds).astype(np.uint32)), places
 
 
+BRIEF = 4
 WHOLE_RUNS = 1 << 8
 WHOLE_MOST = (1 << 23) - 1
 
@@ -286,20 +288,22 @@ def whole_word(space: int, begin: int, end: int, has_runs: bool) -> int:
     return (begin << 32) | (min(end - begin, WHOLE_MOST) << 9) | (WHOLE_RUNS if has_runs else 0) | space
 
 
-def _whole_words(scales: Scales, directory: Directory) -> npt.NDArray[np.int64]:
-    words = np.zeros(max(len(scales.table) // 2, 1), np.int64)
-    _fill_whole_words(scales.wholes, scales.cell, scales.table, directory.begin, words)
+def _whole_words(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    words = np.zeros(max(len(scales.table), 2), np.int64)
+    _fill_whole_words(scales.wholes, scales.cell, scales.table, directory, sides[0], sides[1], words)
     return words
 
 
 @lean_kernel
-def _fill_whole_words(wholes: Any, cell: Any, table: Any, begins: Any, words: Any) -> None:
+def _fill_whole_words(wholes: Any, cell: Any, table: Any, directory: Any, upper: Any, lower: Any, words: Any) -> None:
+    begins, bounds = directory
     at = 0
     for d in range(len(wholes)):
         for _ in range(wholes[d]):
             space = I64(table[2 * at])
             begin, end = I64(begins[cell[d] + space]), I64(begins[cell[d] + space + 1]) & (HAS_RUNS - 1)
-            words[at] = whole_word(space, begin & (HAS_RUNS - 1), end, begin & HAS_RUNS != 0)
+            words[2 * at] = whole_word(space, begin & (HAS_RUNS - 1), end, begin & HAS_RUNS != 0)
+            words[2 * at + 1] = (I64(bounds[upper[d] + 1 + space]) << 32) | I64(bounds[lower[d] + 1 + space])
             at += 1
 
 
@@ -322,22 +326,26 @@ def _about(
     return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
 
 
-def _brief(scales: Scales, about: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Two words for every dimension of the matcher; four dimensions share a cache line.
+def _brief(scales: Scales, about: npt.NDArray[np.int64], bounds: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+    """Four words for every dimension of the matcher; two dimensions share a cache line.
 
-    lowest << 32 | wholes          0 where a table lies too far for this: then whole numbers are found as others are
-    place in `whole` << 33 | has it other lists than those of its spaces? << 32 | dimension here          -1: there is none
+    lowest << 32 | wholes                     0 where a table lies too far for this: then whole numbers are found as others are
+    place in `whole` << 32 | dimension here                                  -1: there is none
+    begin of the list of the dimension << 32 | its end
+    begin of its sorted upper bounds << 32 | begin of its lower ones
     """
     lines = about.reshape(-1, 8)
     lowest, wholes, place = lines[:, LOWEST], lines[:, WHOLES], lines[:, AT] >> 1
     near = (wholes > 0) & (np.abs(lowest) < 1 << 31) & (place < 1 << 30)
-    presence = lines[:, PRESENCE]
-    has_more = (lines[:, SIDES] | (((presence >> 32) ^ presence) & (HAS_RUNS - 1))) != 0
-    words = np.full((len(scales.local) + 1, 2), -1, np.int64)
+    sides = lines[:, SIDES]
+    upper, lower = (bounds[at].astype(np.int64) for at in (sides & 0xFFFFFFFF, sides >> 32))
+    words = np.full((len(scales.local) + 1, BRIEF), -1, np.int64)
     there = np.flatnonzero(scales.local >= 0)
     at = scales.local[there]
     words[there, 0] = np.where(near, (lowest << 32) | wholes, 0)[at]
-    words[there, 1] = (np.where(near, place << 33, 0) | (has_more.astype(np.int64) << 32) | np.arange(len(lines)))[at]
+    words[there, 1] = (np.where(near, place << 32, 0) | np.arange(len(lines)))[at]
+    words[there, 2] = lines[at, PRESENCE] & ((HAS_RUNS << 32) - 1)
+    words[there, 3] = ((upper << 32) | lower)[at]
     return words.ravel()
 
 

@@ -64,8 +64,8 @@ class Scratch(NamedTuple):
     last: npt.NDArray[np.int32]
     place: npt.NDArray[np.int32]
     """Of a plain event: where each of its values is looked up among whole numbers, or ~ the number of the value."""
-    listed: npt.NDArray[np.int32]
-    """Which of its dimensions have lists besides those of their spaces."""
+    origin: npt.NDArray[np.int32]
+    """Its dimensions as the matcher numbers them."""
     begin: npt.NDArray[np.int64]
     """The lists that the event meets."""
     end: npt.NDArray[np.int64]
@@ -107,7 +107,7 @@ def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
     ranked = min(dimensions, RANKED)
     space = np.full(ranked + 1, MISSING, np.uint8)
     space[ranked] = 0
-    touched, first, last, place, listed = np.empty((5, dimensions + 1), np.int32)
+    touched, first, last, place, origin = np.empty((5, dimensions + 1), np.int32)
     begin, end = np.zeros((2, lists + LISTS_AHEAD + 8), np.int64)
     run, run_begin, run_end = np.zeros((3, needs.runs), np.int64)
     return Scratch(
@@ -120,7 +120,7 @@ def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
         first,
         last,
         place,
-        listed,
+        origin,
         begin,
         end,
         run,

@@ -16,6 +16,7 @@ from tamis.engine.aspects import NEAR, code_of_space, hide, show
 from tamis.engine.body import (
     AT,
     BLOCKS,
+    BRIEF,
     CELL,
     ENROLLED,
     HAS_RUNS,
@@ -50,16 +51,18 @@ def load(
 
     Returns in how many dimensions it has values, whether it is plain, and how many lists and runs were noted if so.
     """
-    count, more = _rank(values, lookup, event)
+    count = _rank(values, lookup, event)
     if count < 0:
         return _lay_out_several(values, lookup, event), False, 0, 0
     v_begin, v_lo = values[0], values[3]
-    about, whole = lookup[1], lookup[5]
-    space, touched, first, place, listed = event[0], event[5], event[6], event[8], event[9]
+    about, whole, brief = lookup[1], lookup[5], lookup[6]
+    space, touched, first, place, origin = event[0], event[5], event[6], event[8], event[9]
     lists, passed = 0, 0
     for i in range(count):
-        dimension, at = I64(touched[UP(i)]), I64(place[UP(i)])
-        word = whole[UP(max(at, 0))]
+        at, told = I64(place[UP(i)]), BRIEF * I64(origin[UP(i)])
+        dimension = brief[UP(told + 1)] & 0xFFFFFFFF
+        touched[UP(i)] = dimension
+        word, ends = whole[UP(2 * max(at, 0))], whole[UP(2 * max(at, 0) + 1)]
         size = (word >> 9) & WHOLE_MOST
         s, begin, end, has_runs = word & 0xFF, word >> 32, (word >> 32) + size, word & WHOLE_RUNS != 0
         if at < 0:
@@ -75,46 +78,49 @@ def load(
         prefetch(entry, 2 * begin * (lists - noted))
         if has_runs:
             passed = _add_runs(runs, about[UP(dimension * 8 + CELL)] + s, passed, met)
-    for i in range(more):
-        at = listed[UP(i)]
-        s = I64(first[UP(at)])
-        lists = _add_presence(about, directory[1], I64(touched[UP(at)]) * 8, s, s, lists, met)
+        if at < 0:
+            lists = _add_presence(about, directory[1], dimension * 8, s, s, lists, met)
+        else:
+            # All of it lies where the value and its dimension were looked up: to look up bounds elsewhere took a quarter of the
+            # time of events that match nothing.
+            presence, begins = brief[UP(told + 2)], brief[UP(told + 3)]
+            lists = _note(presence >> 32, presence & _BEGIN, lists, met)
+            lists = _note(begins >> 32, ends >> 32, lists, met)
+            lists = _note(begins & 0xFFFFFFFF, ends & 0xFFFFFFFF, lists, met)
     lists, passed = add_list(directory[0], runs, sizes[0] + sizes[1], lists, passed, met)
     return count, True, lists, passed
 
 
 @inlined
-def _rank(values: Any, lookup: Any, event: Any) -> tuple[int, int]:
+def _rank(values: Any, lookup: Any, event: Any) -> int:
     """Note the dimensions of a plain event and where its whole numbers are looked up, which is fetched.
 
-    Returns how many dimensions there are, and how many of these have lists besides those of their spaces; -1 if it is not plain.
+    Returns how many dimensions there are, -1 if it is not plain.
     """
     v_begin, v_end, v_dimension, v_lo, v_hi = values
     whole, brief = lookup[5], lookup[6]
-    touched, place, listed = event[5], event[8], event[9]
-    count, more, before = 0, 0, -1
+    place, origin = event[8], event[9]
+    count, before = 0, -1
     for v in range(v_begin, v_end):
         d = I64(v_dimension[UP(v)])
         key = v_lo[UP(v)]
         if v_hi[UP(v)] != key or d == before:
-            return -1, 0
+            return -1
         before = d
-        d = min(d, len(brief) // 2 - 1)  # The last of them is none of the segment's.
-        bounds, word = brief[UP(2 * d)], brief[UP(2 * d + 1)]
+        d = min(d, len(brief) // BRIEF - 1)  # The last of them is none of the segment's.
+        bounds, word = brief[UP(BRIEF * d)], brief[UP(BRIEF * d + 1)]
         if word < 0:
             continue
-        touched[UP(count)] = word & 0xFFFFFFFF
+        origin[UP(count)] = d
         number = number_of(key)
         number = number if abs(number) < FARTHEST_WHOLE else 0.5
         at = I64(number) - (bounds >> 32)
         found = (F64(I64(number)) == number) & (at >= 0) & (at < bounds & 0xFFFFFFFF)
-        at = at + (word >> 33) if found else v_begin + ~v
+        at = at + (word >> 32) if found else v_begin + ~v
         place[UP(count)] = at
-        prefetch(whole, max(at, 0))
-        listed[UP(more)] = count
-        more += (word >> 32) & 1
+        prefetch(whole, 2 * max(at, 0))
         count += 1
-    return count, more
+    return count
 
 
 @inlined

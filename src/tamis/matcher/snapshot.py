@@ -34,7 +34,7 @@ from tamis.storage.layout import Json
 from tamis.storage.tables import COLUMN, to_bytes
 
 _CONTENT = "matcher"
-_VERSION = 3
+_VERSION = 4
 
 Arrays = dict[str, npt.NDArray[Any]]
 
