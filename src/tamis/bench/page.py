@@ -45,16 +45,17 @@ def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:
         sections.append(
             f"## {name.capitalize()}\n\n"
             f"Tamis {result['tamis']}, {machine['system']} on {machine['processor']} with {machine['cores']} cores"
-            f"{_caches(machine)}, Python {machine['python']}. Most memory in use: {result['peak_bytes'] / 1e9:.1f} GB.\n\n"
+            f"{_more(machine)}, Python {machine['python']}. Most memory in use: {result['peak_bytes'] / 1e9:.1f} GB.\n\n"
             f"{description}\n\n{chart}{tables(result)}\n"
         )
     return "\n".join(sections)
 
 
-def _caches(machine: dict[str, Any]) -> str:
-    """The sizes of caches, if they are known."""
-    sizes = [f"{size / 2**20:.3g} MB {level}" for level, size in machine.get("caches", {}).items()]
-    return f" ({', '.join(sizes)})" if sizes else ""
+def _more(machine: dict[str, Any]) -> str:
+    """The model of the processor and the sizes of its caches, if they are known."""
+    known = [machine["model"]] if "model" in machine else []
+    known += [f"{size / 2**20:.3g} MB {level}" for level, size in machine.get("caches", {}).items()]
+    return f" ({', '.join(known)})" if known else ""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from llvmlite.binding import get_host_cpu_name
+
 
 def seconds_of(work: Callable[[], Any]) -> float:
     """How long some work takes, once."""
@@ -45,6 +47,7 @@ def machine() -> dict[str, Any]:
     """What times depend on."""
     return {
         "processor": platform.machine(),
+        "model": get_host_cpu_name(),
         "system": platform.system(),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
