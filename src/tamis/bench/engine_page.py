@@ -117,7 +117,9 @@ def loading_table(rows: list[dict[str, Any]]) -> str:
         if saved:
             line += [f"{row['snapshot']['save_seconds']:.2f}", f"{row['snapshot']['load_seconds']:.2f}"]
         lines.append(line)
-    return f"{_count(rows)} subscriptions. Planning and building is the shorter of two turns.\n\n{table(heads + (['save, s', 'load and match, s'] if saved else []), lines)}"
+    heads += ["save, s", "load and match, s"] if saved else []
+    intro = f"{_count(rows)} subscriptions. Planning and building is the shorter of two turns."
+    return f"{intro}\n\n{table(heads, lines)}"
 
 
 def updates_table(updates: dict[str, Any]) -> str:
