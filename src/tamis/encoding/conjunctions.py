@@ -21,10 +21,14 @@ from tamis.encoding.growing import GrowingArray
 from tamis.encoding.kernel import inlined, kernel, lean_kernel
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicates import GrowingPredicates, Predicates, taken
+from tamis.encoding.prefetch import prefetch
 from tamis.encoding.runs import run_indices
 
 _EMPTY = -1
 _LOWEST_CAPACITY = 64
+_ODD, _OTHER_ODD = np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)
+_FETCHED = 16
+"""So many places ahead are fetched."""
 
 
 class Conjunctions(NamedTuple):
@@ -175,6 +179,26 @@ def hash_conjunctions(table: Conjunctions) -> npt.NDArray[np.uint64]:
 
 
 @kernel
+def all_differ(hashes: Any) -> bool:
+    """Whether no two hashes are equal; now and then it says no of some that differ."""
+    size = 2
+    while size < 2 * len(hashes):
+        size *= 2
+    table = np.zeros(size, np.uint64)
+    mask = np.uint64(size - 1)
+    for i in range(len(hashes)):
+        prefetch(table, np.int64(hashes[min(i + _FETCHED, len(hashes) - 1)] & mask))
+        mine = max(hashes[i], np.uint64(1))  # A place that has 0 is empty.
+        at = mine & mask
+        while table[at] != np.uint64(0):
+            if table[at] == mine:
+                return False
+            at = (at + np.uint64(1)) & mask
+        table[at] = mine
+    return True
+
+
+@kernel
 def equal_conjunctions(table: Any, order: Any, same: Any) -> None:
     """Of conjunctions in some order, where `same` is set, clear it unless one is equal to the one before."""
     for i in range(1, len(order)):
@@ -188,10 +212,13 @@ def _hash(conjunctions: Any, hashes: Any) -> None:
     for c in range(len(conjunctions.start) - 1):
         state = np.uint64(0x9E3779B97F4A7C15)
         for p in range(conjunctions.start[c], conjunctions.start[c + 1]):
-            state = _mix(state, np.uint64(predicates.dimension[p]) * np.uint64(4) + np.uint64(predicates.mode[p]))
+            name = np.uint64(predicates.dimension[p]) * np.uint64(4) + np.uint64(predicates.mode[p])
+            if predicates.start[p] == predicates.start[p + 1]:
+                state = _mix(state, name)
             for i in range(predicates.start[p], predicates.start[p + 1]):
-                state = _mix(state, np.uint64(predicates.lo[i]))
-                state = _mix(state, np.uint64(predicates.hi[i]))
+                # Added up first: one round must wait for the other, and takes as long as ten additions.
+                ends = np.uint64(predicates.lo[i]) * _ODD + np.uint64(predicates.hi[i]) * _OTHER_ODD
+                state = _mix(state, ends + name)
         hashes[c] = state
 
 

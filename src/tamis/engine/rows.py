@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions, conjunctions_taken, equal_conjunctions, hash_conjunctions
+from tamis.encoding.conjunctions import (
+    Conjunctions,
+    all_differ,
+    conjunctions_taken,
+    equal_conjunctions,
+    hash_conjunctions,
+)
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.predicates import Predicates, relabelled, taken
 from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
@@ -174,11 +180,11 @@ def distinct(rows: Rows) -> tuple[Conjunctions, Owners]:
 def _groups(table: Conjunctions) -> npt.NDArray[np.int64] | None:
     """For each conjunction the number of its equals, or None if all are different."""
     hashes = hash_conjunctions(table)
+    if all_differ(hashes):
+        return None
     order = np.argsort(hashes, kind="stable")
     same = np.zeros(len(order), np.bool_)
     same[1:] = hashes[order][1:] == hashes[order][:-1]
-    if not same.any():
-        return None
     # Equal hashes of different conjunctions are next to impossible, and then they only stay apart.
     equal_conjunctions(table, order, same)
     group = np.empty(len(order), np.int64)

@@ -45,6 +45,8 @@ BLOCK = 16
 _SAMPLE = 1 << 14
 _TABLE = 1024
 _FULL = -1
+_EMPTY = KEY_MIN
+"""A place in a table of ends; no end is at the lowest key."""
 FARTHEST_WHOLE = 2.0**40
 _MOST_WHOLES = 1024
 
@@ -83,14 +85,18 @@ def scales_of(predicates: Predicates) -> Scales:
     count = int(np.count_nonzero(uses))
     local = np.full(len(uses), -1, np.int32)
     local[order[:count]] = np.arange(count, dtype=np.int32)
-    numbers = np.zeros(count + 1, np.int64)
-    _count_ends(local, dimension, start, lo, hi, numbers)
-    first = np.concatenate(([0], np.cumsum(numbers[:count])))
+    # To collect all ends takes several times as long as to look each up, unless there are too many dimensions for the caches.
+    tables = np.full(_TABLE * count if _TABLE * count <= len(lo) else 0, _EMPTY, np.int64)
+    distinct = np.full(count, 0 if len(tables) else _FULL, np.int64)
+    _find_distinct(local, dimension, start, lo, hi, tables, distinct)
+    numbers = np.zeros(count, np.int64)
+    _count_ends(local, dimension, start, lo, hi, distinct, numbers)
+    first = np.concatenate(([0], np.cumsum(numbers)))
     ends = np.empty(int(first[-1]), np.int64)
-    _collect_ends(local, dimension, start, lo, hi, first[:count].copy(), ends)
-    cuts = np.empty(int(np.minimum(numbers[:count], MOST_SPACES - 1).sum()), np.int64)
+    _collect_ends(local, dimension, start, lo, hi, distinct, first[:count].copy(), ends)
+    cuts = np.empty(int(np.minimum(np.maximum(numbers, distinct), MOST_SPACES - 1).sum()), np.int64)
     cut_counts, wide = np.zeros(count, np.int32), np.zeros(count, np.bool_)
-    _cut(first, ends, cuts, cut_counts, wide, numbers)
+    _cut(first, ends, tables, cuts, cut_counts, wide, distinct)
     blocks = np.maximum((cut_counts + BLOCK - 1) // BLOCK, 1).astype(np.int32)
     sizes = np.where(blocks > 1, blocks + 1, 1).astype(np.int64) * BLOCK
     place = np.cumsum(sizes) - sizes
@@ -107,7 +113,7 @@ def scales_of(predicates: Predicates) -> Scales:
     table = np.empty(2 * int(wholes.sum(dtype=np.int64)), np.uint8)
     _tabulate(laid_out, place, blocks, lowest, wholes, table_at, table)
     return Scales(
-        local, spaces, cell, place, blocks, shift_at, laid_out, shift, numbers[:count], lowest, wholes, table_at, table
+        local, spaces, cell, place, blocks, shift_at, laid_out, shift, distinct, lowest, wholes, table_at, table
     )
 
 
@@ -220,19 +226,57 @@ def _tabulate(cuts: Any, place: Any, blocks: Any, lowest: Any, wholes: Any, tabl
 
 
 @kernel
-def _count_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, numbers: Any) -> None:
+def _find_distinct(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, tables: Any, distinct: Any) -> None:
+    """Put the ends of every dimension that has a table into it; tell how many there are, or _FULL where they are too many."""
+    if len(tables) == 0:
+        return
     for p in range(len(dimension)):
-        count = 0
+        d = local[dimension[p]]
+        count = distinct[d]
         for i in range(start[p], start[p + 1]):
-            count += I64(lo[i] != KEY_MIN) + I64(hi[i] != KEY_MAX)
-        numbers[local[dimension[p]]] += count
+            if lo[i] != KEY_MIN and count != _FULL:
+                count = _put(lo[i], tables, d * _TABLE, count)
+            if hi[i] != KEY_MAX and count != _FULL:
+                count = _put(hi[i] + 1, tables, d * _TABLE, count)
+        distinct[d] = count
+
+
+@inlined
+def _put(end: int, tables: Any, at: int, count: int) -> int:
+    """Put an end into the table that lies there and has so many; returns how many it has then, or _FULL."""
+    slot = I64((U64(end) * U64(0x9E3779B97F4A7C15)) >> U64(54))
+    while tables[UP(at + slot)] != _EMPTY and tables[UP(at + slot)] != end:
+        slot = (slot + 1) & (_TABLE - 1)
+    if tables[UP(at + slot)] == end:
+        return count
+    if count == MOST_SPACES - 1:
+        return _FULL
+    tables[UP(at + slot)] = end
+    return count + 1
 
 
 @kernel
-def _collect_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, at: Any, ends: Any) -> None:
-    """All cuts, grouped by dimension."""
+def _count_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, distinct: Any, numbers: Any) -> None:
+    """How many ends there are to collect: those of dimensions in which too many are different, or for which there is no table."""
+    if not (distinct == _FULL).any():
+        return
     for p in range(len(dimension)):
         d = local[dimension[p]]
+        count = 0
+        for i in range(start[p], start[p + 1]):
+            count += I64(lo[i] != KEY_MIN) + I64(hi[i] != KEY_MAX)
+        numbers[d] += count * I64(distinct[d] == _FULL)
+
+
+@kernel
+def _collect_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, distinct: Any, at: Any, ends: Any) -> None:
+    """The ends that were counted, grouped by dimension."""
+    if len(ends) == 0:
+        return
+    for p in range(len(dimension)):
+        d = local[dimension[p]]
+        if distinct[d] != _FULL:
+            continue
         to = at[d]
         for i in range(start[p], start[p + 1]):
             if lo[i] != KEY_MIN:
@@ -245,13 +289,17 @@ def _collect_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, at: 
 
 
 @kernel
-def _cut(first: Any, ends: Any, cuts: Any, counts: Any, wide: Any, distinct: Any) -> None:
+def _cut(first: Any, ends: Any, tables: Any, cuts: Any, counts: Any, wide: Any, distinct: Any) -> None:
     """Choose the cuts of every dimension: all, or quantiles where there are too many; tell how many ends differ."""
-    table, used = np.empty(_TABLE, np.int64), np.zeros(_TABLE, np.bool_)
+    own = np.empty(_TABLE, np.int64)
     filled = 0
     for d in range(len(counts)):
         begin, end = first[d], first[d + 1]
-        count = _distinct(ends, begin, end, table, used)
+        table, count = own, distinct[d]
+        if len(tables) > 0:
+            table = tables[d * _TABLE : (d + 1) * _TABLE]
+        else:
+            count = _distinct(ends, begin, end, own)
         if count == _FULL:
             wide[d] = True
             step = (end - begin + _SAMPLE - 1) // _SAMPLE
@@ -267,7 +315,7 @@ def _cut(first: Any, ends: Any, cuts: Any, counts: Any, wide: Any, distinct: Any
         else:
             place = 0
             for slot in range(_TABLE):
-                if used[slot]:
+                if table[slot] != _EMPTY:
                     cuts[filled + place] = table[slot]
                     place += 1
             cuts[filled : filled + count].sort()
@@ -290,21 +338,14 @@ def _differ(sample: Any, count: int) -> int:
 
 
 @inlined
-def _distinct(ends: Any, begin: int, end: int, table: Any, used: Any) -> int:
+def _distinct(ends: Any, begin: int, end: int, table: Any) -> int:
     """Put the distinct ends into a hash table; returns how many, or _FULL when they are too many."""
-    used[:] = False
+    table[:] = _EMPTY
     count = 0
     for i in range(begin, end):
-        mixed = U64(ends[i]) * U64(0x9E3779B97F4A7C15)
-        slot = I64(mixed >> U64(54))
-        while used[slot] and table[slot] != ends[i]:
-            slot = (slot + 1) & (_TABLE - 1)
-        if not used[slot]:
-            if count == MOST_SPACES - 1:
-                return _FULL
-            used[slot] = True
-            table[slot] = ends[i]
-            count += 1
+        count = _put(ends[i], table, 0, count)
+        if count == _FULL:
+            break
     return count
 
 
