@@ -39,6 +39,11 @@ def test_everything_is_measured(results: tuple[Path, dict[str, Any]]) -> None:
             assert min(figures[name] for name in ("engine", "scan", "batch", "batch_two_threads", "dict")) > 0
         if "planted" in row["kinds"]:
             assert row["kinds"]["planted"]["matches"] >= PLANTED_MATCHES
+    turns = {row["shape"]: row["beside"] for row in measured["matching"] if "beside" in row}
+    assert set(turns) == {row["shape"] for row in measured["matching"]}
+    assert all(each["smallest"] for each in turns.values())
+    assert {name for name, each in turns.items() if "narrow" in each} == {"wide-12", "wide-12, floats"}
+    assert min(figures["other"] for figures in turns["wide-12"]["narrow"].values()) > 0
     assert measured["updates"]["one thread"]["changes_per_second"] > 0
     assert measured["updates"]["subscriptions"] == max(row["subscriptions"] for row in measured["matching"])
     assert measured["rules"]["kinds"]["planted"]["matches"] >= 1
@@ -51,7 +56,7 @@ def test_results_become_a_page_with_a_chart(results: tuple[Path, dict[str, Any]]
     page.main([str(path.parent), str(tmp_path / "benchmarks.md")])
     text = (tmp_path / "benchmarks.md").read_text()
     assert engine_page.to_tables(measured) in text
-    for title in ("Matching", "End to end", "Growth", "Changes while matching", "Detection rules"):
+    for title in ("Matching", "End to end", "Growth", "Wide domains", "Changes while matching", "Detection rules"):
         assert f"### {title}\n" in text
     chart = text.split("![Engine](")[1].split(")")[0]
     drawing = ElementTree.parse(tmp_path / chart).getroot()

@@ -14,9 +14,9 @@ from typing import Any
 
 import tamis
 from tamis.bench import engine_page, prototype
-from tamis.bench.matching import QUICK, Effort, Loaded, measure
+from tamis.bench.matching import QUICK, Effort, Loaded, compare, measure
 from tamis.bench.rules import RULE_COUNT, measure_rules
-from tamis.bench.shapes import RULES, SHAPES, config_of
+from tamis.bench.shapes import NARROW, RULES, SHAPES, Variant, config_of
 from tamis.bench.timing import machine, versions
 from tamis.bench.updates import measure_updates
 
@@ -37,12 +37,18 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     updates = None
     if not options.quick:
         _warm_up(options)
-    for size in options.sizes:
+    smallest: dict[str, Loaded] = {}
+    for size in sorted(options.sizes):
         for shape in (name for name in options.shapes if name != RULES):
             for variant in SHAPES[shape]:
                 loaded = Loaded(config_of(variant, size, options.seed))
                 matching.append({"shape": variant.name, **measure(loaded, effort)})
                 _say(_matching_line(matching[-1]))
+                if size == max(options.sizes):
+                    small = smallest.get(variant.name)
+                    matching[-1]["beside"] = _beside(loaded, small, shape, variant, effort, options)
+                elif size == min(options.sizes):
+                    smallest[variant.name] = loaded
                 if shape == _CHANGED and size == max(options.sizes):
                     updates = measure_updates(loaded, config_of(variant, size, options.seed + 1), effort)
                     _say("\n" + engine_page.updates_table(updates) + "\n")
@@ -69,6 +75,17 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
         "rules": rules,
         "prototype": beside,
     }
+
+
+def _beside(
+    loaded: Loaded, small: Loaded | None, shape: str, variant: Variant, effort: Effort, options: argparse.Namespace
+) -> dict[str, Any]:
+    """The engine by turns with itself: with few subscriptions, and with few values where the shape has many."""
+    beside = {} if small is None else {"smallest": compare(loaded, small, effort)}
+    if shape in NARROW and variant != NARROW[shape]:
+        narrow = Loaded(config_of(NARROW[shape], len(loaded.matcher), options.seed))
+        beside["narrow"] = compare(loaded, narrow, effort)
+    return beside
 
 
 def _warm_up(options: argparse.Namespace) -> None:

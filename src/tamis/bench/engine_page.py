@@ -23,6 +23,7 @@ def to_tables(results: dict[str, Any]) -> str:
         sections.append(("Matching", matching_table(rows)))
         sections.append(("End to end", end_to_end_table(rows)))
         sections.append(("Growth", growth_table(rows)))
+        sections.append(("Wide domains", wide_table(rows)))
         sections.append(("Loading and size", loading_table(rows)))
     if results["updates"] is not None:
         sections.append(("Changes while matching", updates_table(results["updates"])))
@@ -90,6 +91,7 @@ def growth_table(rows: list[dict[str, Any]]) -> str:
     """How the engine's time grows with the number of subscriptions; nothing if there is one size only."""
     sizes = sorted({row["subscriptions"] for row in rows})
     by_place = {(row["shape"], row["subscriptions"]): row["kinds"] for row in rows}
+    by_turns = {row["shape"]: row.get("beside", {}).get("smallest", {}) for row in _largest(rows)}
     lines = []
     for shape in dict.fromkeys(row["shape"] for row in rows):
         for kind in _KINDS:
@@ -98,10 +100,30 @@ def growth_table(rows: list[dict[str, Any]]) -> str:
                 continue
             first, last = each[0], each[-1]
             matches = f"{number_text(first['matches'])} to {number_text(last['matches'])}"
-            ratio = _times(last["engine"], first["engine"])
+            turns = by_turns.get(shape, {}).get(kind, {"this": last["engine"], "other": first["engine"]})
+            ratio = _times(turns["this"], turns["other"])
             lines.append([shape, kind, matches, *(number_text(figures["engine"]) for figures in each), ratio])
     heads = ["shape", "events", "matches", *(f"{size:,}" for size in sizes), "largest / smallest"]
-    return table(heads, lines) if lines else ""
+    note = "The last column was measured by turns, the others one after another.\n\n" if any(by_turns.values()) else ""
+    return f"{note}{table(heads, lines)}" if lines else ""
+
+
+def wide_table(rows: list[dict[str, Any]]) -> str:
+    """Shapes with a million values beside the same with 100; nothing if that was not measured."""
+    lines = [
+        [
+            row["shape"],
+            kind,
+            number_text(turns["this"]),
+            number_text(turns["other"]),
+            _times(turns["this"], turns["other"]),
+        ]
+        for row in _largest(rows)
+        for kind, turns in row.get("beside", {}).get("narrow", {}).items()
+    ]
+    note = f"{_count(rows)} subscriptions, measured by turns."
+    heads = ["shape", "events", "a million values", "100 values", "a million / 100"]
+    return f"{note}\n\n{table(heads, lines)}" if lines else ""
 
 
 def loading_table(rows: list[dict[str, Any]]) -> str:
@@ -118,8 +140,9 @@ def loading_table(rows: list[dict[str, Any]]) -> str:
             line += [f"{row['snapshot']['save_seconds']:.2f}", f"{row['snapshot']['load_seconds']:.2f}"]
         lines.append(line)
     heads += ["save, s", "load and match, s"] if saved else []
-    intro = f"{_count(rows)} subscriptions. Planning and building is the shorter of two turns."
-    return f"{intro}\n\n{table(heads, lines)}"
+    turns = largest[0].get("build_turns", 1)
+    note = f" Planning and building is the shortest of up to {turns} turns." if turns > 1 else ""
+    return f"{_count(rows)} subscriptions.{note}\n\n{table(heads, lines)}"
 
 
 def updates_table(updates: dict[str, Any]) -> str:

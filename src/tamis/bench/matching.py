@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from tamis.workload import AlertsConfig, AnyConfig, Workload, generate
 MOST_SCANNED = 2_000_000
 """With more subscriptions there is no scan beside: it would need as much memory again."""
 
+_BUILDS = 3
 _MOST_MATCHES, _MOST_EVENTS = 1_000_000, 100
 """A batch for the measurements with threads gives about so many matches at most, and has so many times the events of others: a
 few milliseconds would go with beginning and ending."""
@@ -110,13 +112,28 @@ def measure(loaded: Loaded, effort: Effort) -> dict[str, Any]:
     return {
         "subscriptions": count,
         "load_seconds": loaded.load_seconds,
-        "build_seconds": best_of(lambda: segments_of(rows, None), 2, budget=15.0),
+        "build_seconds": best_of(lambda: segments_of(rows, None), _BUILDS, budget=15.0),
+        "build_turns": _BUILDS,
         "segments": len(segments),
         "index_bytes_each": sum(segment.nbytes for segment in segments) / count,
         "table_bytes_each": sum(segment.table_nbytes for segment in segments) / count,
         "kinds": {kind: _measure_kind(loaded, scanned, kind, effort) for kind in _kinds(loaded.workload)},
         "snapshot": _snapshot(loaded.matcher, next(as_dicts(loaded.workload.other_events(1)))),
     }
+
+
+def compare(loaded: Loaded, other: Loaded, effort: Effort) -> dict[str, dict[str, float]]:
+    """Microseconds of the engine per event in each of two matchers, by turns, for each kind of events: what lies minutes apart
+    says little on a machine that is not always as fast."""
+    figures = {}
+    for kind in _kinds(loaded.workload):
+        batches = [(each, each.encoded(events_of(each.workload, kind, effort.events))) for each in (loaded, other)]
+        works: dict[str, Callable[[], Any]] = {
+            name: partial(each.match, batch) for name, (each, batch) in zip(("this", "other"), batches, strict=True)
+        }
+        best = best_of_each(works, 4 * effort.passes, effort.budget)
+        figures[kind] = {name: seconds / effort.events * 1e6 for name, seconds in best.items()}
+    return figures
 
 
 def _kinds(workload: Workload) -> list[str]:

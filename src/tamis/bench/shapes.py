@@ -49,6 +49,14 @@ RULES = "detection"
 """The shape of text, which is measured apart: its number of rules is fixed, and other systems are asked too."""
 
 
+NARROW: dict[str, Variant] = {
+    name: variants[0] if len(variants) == 3 else SHAPES["dense"][0]
+    for name, variants in SHAPES.items()
+    if name.startswith("wide")
+}
+"""Name of a wide shape -> the same shape with 100 values."""
+
+
 def config_of(variant: Variant, subscriptions: int, seed: int) -> AnyConfig:
     """The workload of a variant with so many subscriptions."""
     if variant.preset == "alerts":
