@@ -30,7 +30,6 @@ from tamis.workload import AlertsConfig, AnyConfig, Workload, generate
 MOST_SCANNED = 2_000_000
 """With more subscriptions there is no scan beside: it would need as much memory again."""
 
-_BUILDS = 3
 _MOST_MATCHES, _MOST_EVENTS = 1_000_000, 100
 """A batch for the measurements with threads gives about so many matches at most, and has so many times the events of others: a
 few milliseconds would go with beginning and ending."""
@@ -48,9 +47,15 @@ class Effort(NamedTuple):
     update_rounds: int = 4
     """Changes are measured so often, and the round is reported in which there were most."""
     rule_events: int = 1_000
+    builds: int = 3
+    """A segment is built at most so often, see `_BUILD_BUDGET`."""
 
 
-QUICK = Effort(events=10, scan_events=3, passes=1, budget=0.0, update_seconds=0.1, update_rounds=1, rule_events=10)
+QUICK = Effort(
+    events=10, scan_events=3, passes=1, budget=0.0, update_seconds=0.1, update_rounds=1, rule_events=10, builds=1
+)
+_BUILD_BUDGET = 15.0
+"""Seconds."""
 
 
 class Loaded:
@@ -112,8 +117,8 @@ def measure(loaded: Loaded, effort: Effort) -> dict[str, Any]:
     return {
         "subscriptions": count,
         "load_seconds": loaded.load_seconds,
-        "build_seconds": best_of(lambda: segments_of(rows, None), _BUILDS, budget=15.0),
-        "build_turns": _BUILDS,
+        "build_seconds": best_of(lambda: segments_of(rows, None), effort.builds, _BUILD_BUDGET),
+        "build_turns": effort.builds,
         "segments": len(segments),
         "index_bytes_each": sum(segment.nbytes for segment in segments) / count,
         "table_bytes_each": sum(segment.table_nbytes for segment in segments) / count,

@@ -50,7 +50,7 @@ RULES = "detection"
 
 
 NARROW: dict[str, Variant] = {
-    name: variants[0] if len(variants) == 3 else SHAPES["dense"][0]
+    name: SHAPES["dense"][0] if variants[0].name == name else variants[0]
     for name, variants in SHAPES.items()
     if name.startswith("wide")
 }

@@ -216,8 +216,10 @@ def _hash(conjunctions: Any, hashes: Any) -> None:
             if predicates.start[p] == predicates.start[p + 1]:
                 state = _mix(state, name)
             for i in range(predicates.start[p], predicates.start[p + 1]):
-                # Added up first: one round must wait for the other, and takes as long as ten additions.
-                ends = np.uint64(predicates.lo[i]) * _ODD + np.uint64(predicates.hi[i]) * _OTHER_ODD
+                # Added up first, since a round has to wait for the one before. By odd numbers no bit is lost, neither of the
+                # lowest key nor of the distance to the highest; both keys times odd ones would lose one where they are equal.
+                lowest = np.uint64(predicates.lo[i])
+                ends = lowest * _ODD + (np.uint64(predicates.hi[i]) - lowest) * _OTHER_ODD
                 state = _mix(state, ends + name)
         hashes[c] = state
 

@@ -275,6 +275,7 @@ def _directory(
 
 
 BRIEF = 4
+"""A dimension has so many words in `Lookup.brief`."""
 WHOLE_RUNS = 1 << 8
 WHOLE_MOST = (1 << 23) - 1
 
