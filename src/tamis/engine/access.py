@@ -16,6 +16,7 @@ from tamis.encoding.runs import run_indices
 from tamis.engine.body import HAS_RUNS, SIDES, Body
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, code_predicates, fill_mask, has_space
 from tamis.engine.forecast import Forecast, reaches
+from tamis.engine.guards import count_entries
 from tamis.engine.pairs import enter_pairs, entries_like, plan_pairs
 from tamis.engine.plan import ALWAYS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan, plan_rows
 from tamis.engine.scale import Scales
@@ -133,7 +134,7 @@ def _size(body: Body, number: int) -> int:
     begin, end = (int(bound) & _WHOLE for bound in body.directory.begin[number : number + 2])
     runs = slice(*np.searchsorted(body.runs.list, [number, number + 1]))
     lengths = np.diff(body.runs.start)[runs]
-    return end - begin + int(lengths.sum())
+    return count_entries(body.entry[2 * begin : 2 * end : 2], body.dimensions) + int(lengths.sum())
 
 
 def _writable(nest: Any) -> Any:

@@ -4,7 +4,8 @@
 
 An entry is two words: the *filter word*, the least likely other predicate of its conjunction (its hull), and a reference to
 its record (side by side: 10 % faster than in two arrays). So a list is scanned without a branch, and only what passes the
-filter touches a record. Where that keeps many from their records, the entries have a second filter word.
+filter touches a record. Where that keeps many from their records, the entries have a second filter word. Long lists have
+blocks of entries that an event may pass over: see `guards`.
 
 Rows are numbered in the order in which their records were laid out, so that neighbours in a list are neighbours everywhere.
 """
@@ -20,10 +21,11 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, U64
-from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4
+from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1, u2, u4
 from tamis.encoding.prefetch import prefetch
 from tamis.engine.coding import MASK_WORDS, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
+from tamis.engine.guards import Guards, count_entries, looked_at, with_guards
 from tamis.engine.lists import BAND_RUN, UPPER_RUN, Entries, Points, Runs, enter, find_runs, first_point_list
 from tamis.engine.pairs import Pairs, complete_pairs, with_pairs
 from tamis.engine.plan import PAIRS, RANKED, Plan, deciding, is_settled, plan_rows
@@ -47,6 +49,8 @@ HAS_RUNS = 1 << 31
 """Set in the begin of a list that has runs."""
 _NONE = -1
 _PADDING = 64
+_LINE = 16
+"""Words of a cache line."""
 _FAR, _NEAR = 16, 8
 _PLACE = (1 << 40) - 1
 
@@ -98,6 +102,7 @@ class Body(NamedTuple):
     """Filter word and reference of each entry."""
     second: npt.NDArray[np.uint32]
     """The second filter word of each entry; empty where these would not pay."""
+    guard: Guards
     points: Points
     roll: Roll
     runs: Runs
@@ -109,6 +114,17 @@ class Body(NamedTuple):
     cells: int
     dimensions: int
 
+    @property
+    def entries(self) -> int:
+        """In lists, runs and pairs."""
+        listed = count_entries(self.entry[: -2 * _PADDING : 2], self.dimensions)
+        return listed + len(self.run_entry) // 2 - _PADDING + self.pairs.entries
+
+    @property
+    def guards(self) -> int:
+        """How many blocks have one."""
+        return int(np.count_nonzero(self.guard < min(self.dimensions, RANKED)))
+
 
 def packed_body(body: Body) -> Packed:
     """The arrays of a segment as one; see `unpacked_body` for their order."""
@@ -117,6 +133,7 @@ def packed_body(body: Body) -> Packed:
         *body.directory,
         body.entry,
         body.second,
+        body.guard,
         *body.points,
         *body.roll,
         *body.runs,
@@ -133,23 +150,23 @@ def unpacked_body(given: Any) -> Any:
     return (
         (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4), i8(given, 5), i8(given, 6)),
         (u4(given, 7), u4(given, 8)),
-        (u4(given, 9), u4(given, 10)),
-        (i8(given, 11), i8(given, 12), i4(given, 13)),
-        (i8(given, 14), i8(given, 15)),
+        (u4(given, 9), u4(given, 10), u2(given, 11)),
+        (i8(given, 12), i8(given, 13), i4(given, 14)),
+        (i8(given, 15), i8(given, 16)),
         Runs(
-            i8(given, 16),
-            i4(given, 17),
-            u1(given, 18),
-            b1(given, 19),
-            i8(given, 20),
+            i8(given, 17),
+            i4(given, 18),
+            u1(given, 19),
+            b1(given, 20),
             i8(given, 21),
             i8(given, 22),
             i8(given, 23),
+            i8(given, 24),
         ),
-        u4(given, 24),
         u4(given, 25),
-        (i4(given, 26), u4(given, 27), u1(given, 28), u4(given, 29)),
-        (given[60], given[61]),
+        u4(given, 26),
+        (i4(given, 27), u4(given, 28), u1(given, 29), u4(given, 30)),
+        (given[62], given[63]),
     )
 
 
@@ -172,8 +189,11 @@ def build(
     plain_lists = first_point_list(scales) + len(points.key)
     joined = find_runs(entries, plan, predicates, coded, scales, plain_lists)
     in_run = joined != 0
-    expected = expected_entries(plan, coded, scales, likelihood, entries.row, in_run)
-    plain = Entries(entries.list[~in_run], entries.row[~in_run])
+    plain, guard = with_guards(
+        start, Entries(entries.list[~in_run], entries.row[~in_run]), plan, coded, scales, likelihood, sample is not None
+    )
+    share = looked_at(plain, guard, likelihood, len(start) - 1)
+    expected = expected_entries(plan, coded, scales, likelihood, share, entries.row, in_run)
     runs, run_rows = _runs(
         Entries(entries.list[in_run], entries.row[in_run]), joined[in_run], start, plan, predicates, coded, scales
     )
@@ -181,13 +201,13 @@ def build(
     words = most_words(start, predicates, coded) + _PADDING
     written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
     listed = np.concatenate((plain.row, pair_rows))
-    plain_entries = np.bincount(listed, minlength=rows)
+    plain_entries = np.bincount(listed[listed >= 0], minlength=rows)
     longest = int(np.diff(start).max(initial=1))
     scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(GROUPS, np.int64)
     filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, roll, written, scratch)
     if filled + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
         raise SegmentFullError
-    entry, run_entry = (np.zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
+    entry, run_entry = (_zeros(2 * (len(part) + _PADDING)) for part in (plain.row, run_rows))
     record = np.zeros(filled + UNIT * rows + _PADDING, np.uint32)
     numbers = np.full(rows, _NONE, np.int64) if numbers is None else numbers
     conjunction = np.full(max(rows, int(numbers.max(initial=0)) + 1), _NONE, np.int32)
@@ -221,6 +241,7 @@ def build(
         directory,
         entry,
         second,
+        guard,
         points,
         roll,
         runs,
@@ -232,6 +253,13 @@ def build(
         len(scales.spaces),
     )
     return body, Forecast(scales, likelihood, list_costs, np.array([expected]))
+
+
+def _zeros(size: int) -> npt.NDArray[np.uint32]:
+    """Words that begin where a cache line does: so do blocks of entries."""
+    words = np.zeros(size + _LINE, np.uint32)
+    skipped = -(address_of(words) // words.itemsize) % _LINE
+    return words[skipped : skipped + size]
 
 
 _NO_RUNS = Runs(
@@ -450,12 +478,15 @@ def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any
     rows, filled, count = 0, 0, len(plain) + len(run_rows)
     for i in range(count):
         if i + _FAR < len(plain):
-            prefetch(final, plain[i + _FAR])
-            prefetch(place, plain[i + _FAR])
+            prefetch(final, max(plain[i + _FAR], 0))
+            prefetch(place, max(plain[i + _FAR], 0))
         if i + _NEAR < len(plain):
-            prefetch(old, I64(place[plain[i + _NEAR]] & U64(_PLACE)))
+            prefetch(old, I64(place[max(plain[i + _NEAR], 0)] & U64(_PLACE)))
         in_run = i >= len(plain)
         row = run_rows[i - len(plain)] if in_run else plain[i]
+        if row < 0:
+            references[i] = 0
+            continue
         if number[row] == _NONE:
             number[row] = rows
             rows += 1
@@ -485,9 +516,12 @@ def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any
 def _filter_words(rows: Any, filters: Any, coded: Any, nothing: int, out: Any) -> None:
     """The filter word of each entry: the hull of the filter predicate of its row."""
     dimension, first, last = coded.dimension, coded.first, coded.last
+    padding = range_word(nothing, 1, 1)
     for i in range(len(rows)):
-        p = filters[rows[i]]
-        if p >= 0:
+        p = filters[max(rows[i], 0)]
+        if rows[i] < 0:
+            out[i] = padding
+        elif p >= 0:
             out[i] = range_word(I64(dimension[p]), I64(first[p]), I64(last[p]))
         else:
             out[i] = U32(nothing) << U32(16)

@@ -87,11 +87,13 @@ def expected_entries(
     coded: Coded,
     scales: Scales,
     likelihood: Likelihood,
+    looked_at: npt.NDArray[np.float64],
     rows: npt.NDArray[np.int32],
     in_run: npt.NDArray[np.bool_],
 ) -> float:
-    """How many entries an event is expected to look at; `rows` are those of the entries, `in_run` says which are in runs."""
-    reach = reaches(plan, coded, scales, likelihood)
+    """How many entries an event is expected to look at, of which guards leave some; `rows` are those of the entries, `in_run`
+    says which are in runs."""
+    reach = reaches(plan, coded, scales, likelihood) * looked_at
     if in_run.any():
         several = np.flatnonzero(np.bincount(rows[in_run], minlength=len(reach)))
         share = np.bincount(rows[in_run], minlength=len(reach))[several] / np.bincount(rows)[several]

@@ -40,6 +40,7 @@ from tamis.engine.survivors import (
     check_runs_several,
     check_several,
     filter_pairs,
+    room_for,
     scan_lists,
     scan_runs,
 )
@@ -126,7 +127,7 @@ def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
         run,
         run_begin,
         run_end,
-        np.zeros(entries + AHEAD, np.uint32),
+        np.zeros(room_for(entries), np.uint32),
         np.zeros(SORTED_AT_ONCE + AHEAD, np.uint32),
         np.zeros(SHAPES, np.int64),
         pair_scratch(needs.cells, lists),
@@ -156,7 +157,7 @@ def match_rows(
         if room > len(met[0]):
             lack, need = NO_ROOM_LISTS, 2 * room
             break
-        count, plain, lists, passed = load(values, lookup, directory, listed[0], runs.list, sizes, event, met)
+        count, plain, lists, passed = load(values, lookup, directory, listed, runs.list, sizes, event, met)
         if len(event[2]) > 0:
             lists, passed = load_wide(
                 values,
@@ -193,7 +194,7 @@ def match_rows(
             for i in range(lists):
                 entries += met[1][UP(i)] - met[0][UP(i)]
             need = entries + paired
-            if need + AHEAD > len(survivor):
+            if room_for(need) > len(survivor):
                 lack = NO_ROOM_ENTRIES
             elif filled + need > len(out):
                 lack = NO_ROOM_OUT
@@ -202,7 +203,8 @@ def match_rows(
             work[0] += entries + looked
             if plain:
                 found = filter_pairs(paired, pairs, event[0], survivor)
-                found = scan_lists(lists, met, listed, event[0], survivor, found)
+                found, passed_over = scan_lists(lists, met, listed, event[0], survivor, found, entries)
+                work[0] -= passed_over
                 if passed:
                     found, filled = scan_runs(runs, run_entry, passed, met, event, survivor, found, out, filled)
                 work[1] += found

@@ -29,6 +29,7 @@ from tamis.engine.body import (
     WHOLE_RUNS,
     WHOLES,
 )
+from tamis.engine.guards import BLOCK, GUARDED
 from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point, point_hash
 from tamis.engine.pairs import note_cell
 from tamis.engine.plan import RANKED
@@ -45,7 +46,7 @@ _BEGIN = HAS_RUNS - 1
 
 @inlined
 def load(
-    values: Any, lookup: Any, directory: Any, entry: Any, runs: Any, sizes: Any, event: Any, met: Any
+    values: Any, lookup: Any, directory: Any, entries: Any, runs: Any, sizes: Any, event: Any, met: Any
 ) -> tuple[int, bool, int, int]:
     """Lay out an event, and note its lists while it is plain; there is room for them.
 
@@ -55,6 +56,7 @@ def load(
     if count < 0:
         return _lay_out_several(values, lookup, event), False, 0, 0
     v_begin, v_lo = values[0], values[3]
+    entry, _, guard = entries
     about, whole, brief = lookup[1], lookup[5], lookup[6]
     space, touched, first, place, origin = event[0], event[5], event[6], event[8], event[9]
     lists, passed = 0, 0
@@ -75,7 +77,9 @@ def load(
         noted = lists
         lists = _note(begin, end, lists, met)
         # Where lists are short, those that are fetched while others are scanned come too late.
-        prefetch(entry, 2 * begin * (lists - noted))
+        guarded = I64((end - begin >= GUARDED) & (len(guard) > 0))
+        prefetch(guard, begin // BLOCK * guarded)
+        prefetch(entry, 2 * begin * (lists - noted) * (1 - guarded))
         if has_runs:
             passed = _add_runs(runs, about[UP(dimension * 8 + CELL)] + s, passed, met)
         if at < 0:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.encoding.kernel import inlined
+from tamis.encoding.kernel import inlined, merged
 from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import ASPECTS, is_bound, is_member
 from tamis.engine.body import EDGES, SHIFT_AT
+from tamis.engine.guards import BLOCK, GUARDED
 from tamis.engine.lists import BAND_RUN
 from tamis.engine.pairs import pair_reference, pair_word
 from tamis.engine.records import (
@@ -26,7 +27,7 @@ from tamis.engine.records import (
     range_holds,
     set_holds,
 )
-from tamis.engine.scale import CODE_BITS, HIGHEST_CODE
+from tamis.engine.scale import CODE_BITS, HIGHEST_CODE, MISSING
 
 AHEAD = 16
 """So many records are fetched before they are needed."""
@@ -52,30 +53,70 @@ def filter_pairs(count: int, pairs: Any, space: Any, survivor: Any) -> int:
 
 
 @inlined
-def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any, n: int) -> int:
-    """Collect the entries whose filter words hold, behind the survivors that there are. The next lists are fetched meanwhile:
-    there is room for some more."""
+def room_for(entries: int) -> int:
+    """How long the array of survivors has to be, for so many entries."""
+    return entries + entries // BLOCK + 2 * AHEAD
+
+
+@inlined
+def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any, n: int, most: int) -> tuple[int, int]:
+    """Collect the entries whose filter words hold, behind the survivors that there are; lists have at most so many entries. The
+    next lists are fetched meanwhile: there is room for some more. Returns how many survivors there are, and how many entries
+    guards kept from being looked at."""
     begin, end = met[0], met[1]
-    entry, second = entries
+    entry, second, guard = entries
     for i in range(lists, lists + LISTS_AHEAD):
         begin[UP(i)], end[UP(i)] = 0, 0
     for i in range(LISTS_AHEAD):
-        _fetch_list(entry, begin[UP(i)], end[UP(i)])
+        _fetch_list(entry, guard, begin[UP(i)], end[UP(i)])
+    # Blocks are collected at the end of the array: that takes no branch which the processor could only guess, and what is scanned
+    # can be fetched in time.
+    blocks = len(survivor) - AHEAD - most // BLOCK
+    block, passed_over = blocks, 0
     for i in range(lists):
-        _fetch_list(entry, begin[UP(i + LISTS_AHEAD)], end[UP(i + LISTS_AHEAD)])
-        if len(second) > 0:
-            for q in range(begin[UP(i)], end[UP(i)]):
-                survivor[UP(n)] = entry[UP(2 * q + 1)]
-                n += I64(range_holds(entry[UP(2 * q)], space) & range_holds(second[UP(q)], space))
+        _fetch_list(entry, guard, begin[UP(i + LISTS_AHEAD)], end[UP(i + LISTS_AHEAD)])
+        first, last = begin[UP(i)], end[UP(i)]
+        if _is_guarded(guard, first, last):
+            passed_over += (last - first) // BLOCK
+            for k in range(first // BLOCK, last // BLOCK):
+                survivor[UP(block)] = U32(k)
+                block += I64(space[UP(guard[UP(k)])] != MISSING)
         else:
-            for q in range(begin[UP(i)], end[UP(i)]):
-                survivor[UP(n)] = entry[UP(2 * q + 1)]
-                n += I64(range_holds(entry[UP(2 * q)], space))
+            n = _scan(first, last, entry, second, space, survivor, n)
+    for i in range(block, block + AHEAD):
+        survivor[UP(i)] = 0
+    for i in range(blocks, blocks + AHEAD):
+        prefetch(entry, 2 * BLOCK * I64(survivor[UP(i)]))
+    for i in range(blocks, block):
+        prefetch(entry, 2 * BLOCK * I64(survivor[UP(i + AHEAD)]))
+        first = BLOCK * I64(survivor[UP(i)])
+        n = _scan(first, first + BLOCK, entry, second, space, survivor, n)
+    return n, BLOCK * (passed_over - (block - blocks))
+
+
+@inlined
+def _is_guarded(guard: Any, begin: int, end: int) -> bool:
+    return end - begin >= GUARDED and begin < BLOCK * len(guard)
+
+
+@merged
+def _scan(first: int, last: int, entry: Any, second: Any, space: Any, survivor: Any, n: int) -> int:
+    """Collect some of the entries from one up to another."""
+    if len(second) > 0:
+        for q in range(first, last):
+            survivor[UP(n)] = entry[UP(2 * q + 1)]
+            n += I64(range_holds(entry[UP(2 * q)], space) & range_holds(second[UP(q)], space))
+    else:
+        for q in range(first, last):
+            survivor[UP(n)] = entry[UP(2 * q + 1)]
+            n += I64(range_holds(entry[UP(2 * q)], space))
     return n
 
 
 @inlined
-def _fetch_list(entry: Any, begin: int, end: int) -> None:
+def _fetch_list(entry: Any, guard: Any, begin: int, end: int) -> None:
+    if _is_guarded(guard, begin, end):
+        return  # Which of its blocks to fetch is not known yet.
     # The first lines not in a loop with so many turns as there are lines, which would surprise the processor at every list.
     prefetch(entry, 2 * begin)
     prefetch(entry, 2 * begin + 16)
@@ -313,7 +354,7 @@ def check_several(
 ) -> int:
     """Check the entries of some lists; the rows of those that hold, or may, are written, some of them several times."""
     begin, end = met[0], met[1]
-    entry, second = entries
+    entry, second, _ = entries
     space, several = event[0], event[1]
     sure, doubtful = 0, len(survivor)
     for i in range(first, last):

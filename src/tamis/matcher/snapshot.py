@@ -34,7 +34,7 @@ from tamis.storage.layout import Json
 from tamis.storage.tables import COLUMN, to_bytes
 
 _CONTENT = "matcher"
-_VERSION = 4
+_VERSION = 5
 
 Arrays = dict[str, npt.NDArray[Any]]
 
