@@ -189,9 +189,8 @@ def build(
     plain_lists = first_point_list(scales) + len(points.key)
     joined = find_runs(entries, plan, predicates, coded, scales, plain_lists)
     in_run = joined != 0
-    plain, guard = with_guards(
-        start, Entries(entries.list[~in_run], entries.row[~in_run]), plan, coded, scales, likelihood, sample is not None
-    )
+    listed = Entries(entries.list[~in_run], entries.row[~in_run])
+    plain, guard = with_guards(start, listed, plan, coded, scales, likelihood, sample)
     share = looked_at(plain, guard, likelihood, len(start) - 1)
     expected = expected_entries(plan, coded, scales, likelihood, share, entries.row, in_run)
     runs, run_rows = _runs(
@@ -200,8 +199,8 @@ def build(
     rows = len(start) - 1
     words = most_words(start, predicates, coded) + _PADDING
     written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
-    listed = np.concatenate((plain.row, pair_rows))
-    plain_entries = np.bincount(listed[listed >= 0], minlength=rows)
+    every = np.concatenate((plain.row, pair_rows))
+    plain_entries = np.bincount(every[every >= 0], minlength=rows)
     longest = int(np.diff(start).max(initial=1))
     scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(GROUPS, np.int64)
     filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, roll, written, scratch)
@@ -212,9 +211,9 @@ def build(
     numbers = np.full(rows, _NONE, np.int64) if numbers is None else numbers
     conjunction = np.full(max(rows, int(numbers.max(initial=0)) + 1), _NONE, np.int32)
     complete = np.repeat(runs.complete, np.diff(runs.start))
-    references = np.empty(len(listed), np.uint32)
+    references = np.empty(len(every), np.uint32)
     layout = references, run_entry[1::2], record, numbers, np.full(rows, _NONE, np.int64)
-    filled = _lay_out(listed, run_rows, complete, written, layout)
+    filled = _lay_out(every, run_rows, complete, written, layout)
     entry[1 : 2 * len(plain.row) : 2] = references[: len(plain.row)]
     conjunction[numbers] = np.arange(rows)
     nothing = min(len(scales.spaces), RANKED)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, UP
 from tamis.encoding.prefetch import prefetch
@@ -74,7 +75,7 @@ def with_guards(
     coded: Coded,
     scales: Scales,
     likelihood: Likelihood,
-    sampled: bool,
+    sample: EventBatch | None,
 ) -> tuple[Entries, Guards]:
     """Entries in blocks, with -1 for the rows of padding, and their guards; where these do not pay, entries as they are."""
     plain = int(np.searchsorted(entries.list, scales.cell[-1]))
@@ -85,7 +86,8 @@ def with_guards(
         return entries, no_guards
     tried = long[:: max(1, len(long) // _TRIED)]
     some = run_indices((np.cumsum(sizes) - sizes)[tried], sizes[tried])
-    presence = likelihood.presence if sampled else likelihood.presence * _UNKNOWN
+    known = sample is not None and len(sample.start) > 1
+    presence = likelihood.presence if known else likelihood.presence * _UNKNOWN
     told = start, coded.dimension, coded.first, plan.access, presence, likelihood.cumulative
     *_, cost = _in_blocks(Entries(entries.list[some], entries.row[some]), len(some), sizes[tried], told)
     if cost[0] >= _MOST_COST * cost[1]:
@@ -105,7 +107,7 @@ def looked_at(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int
     block = np.arange(len(row)) // BLOCK
     real = row >= 0
     filled = np.maximum(np.bincount(block[real], minlength=blocks), 1)
-    weight = np.append(likelihood.presence, 1.0)[np.minimum(guard, len(likelihood.presence))] * BLOCK / filled
+    weight = np.append(likelihood.presence[:RANKED], 1.0)[guard] * BLOCK / filled
     entered = np.where(guarded, weight[block], 1.0)[real]
     times = np.bincount(row[real], minlength=rows)
     there = times > 0
