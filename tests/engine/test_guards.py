@@ -72,17 +72,22 @@ def test_events_pass_over_what_asks_about_other_attributes(most: int, monkeypatc
     segment = guarded(rows, sample)
     extreme: list[Event] = [{}, {0: [(3, 3)]}, {d: [(2, 2)] for d in range(DIMENSIONS)}, {99: [(1, 1)]}]
     check(rows, events + extreme, segment=segment)
-    if most == 1:
-        looked = check(rows, events, segment=segment).entries
-        monkeypatch.setattr(guards, "_MOST_COST", 0.0)
-        assert looked < 0.7 * check(rows, events, sample).entries
+    looked = check(rows, events, segment=segment).entries
+    monkeypatch.setattr(guards, "_MOST_COST", 0.0)
+    assert looked < 0.7 * check(rows, events, sample).entries
 
 
-def test_what_is_expected_takes_guards_into_account() -> None:
-    rows, sample = rows_with(wishes(20_000)), offers(1_000, 12)
-    segment = guarded(rows, sample)
-    looked = check(rows, sample[:300], segment=segment).entries
-    assert 0.85 < looked / 300 / segment.watch.expected < 1.15
+@pytest.mark.parametrize("most", [1, 3])
+def test_what_is_expected_takes_guards_into_account(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, sample = rows_with(wishes(20_000)), offers(1_000, 12, most=most)
+    drifts = []
+    for most_cost in (0.85, 0.0):
+        monkeypatch.setattr(guards, "_MOST_COST", most_cost)
+        segment = Segment.of(rows, batch_of(sample))
+        check(rows, sample[:300], segment=segment)
+        assert segment.watch.drift is not None
+        drifts.append(segment.watch.drift)
+    assert 0.85 < drifts[0] / drifts[1] < 1.15
 
 
 def test_there_are_none_where_events_have_most_attributes() -> None:
@@ -168,7 +173,7 @@ def test_entries_begin_where_a_cache_line_does() -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_a_list_of_more_blocks_than_are_collected_at_once() -> None:
+def test_a_list_of_thousands_of_blocks() -> None:
     chance = random.Random(5)
     clauses = [
         [point(0, 1), point(chance.randrange(1, 30), chance.randrange(9)), Leaf(31, Mode.ABSENT, ())]

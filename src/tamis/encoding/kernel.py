@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.extending import register_jitable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,6 +65,11 @@ def _compiled(function: Callable[P, R], nogil: bool = True, **options: Any) -> C
         cache._cache_file._source_stamp = _source_stamp(function.__code__.co_filename)
         _survive_damage(cache)
     return cast(Callable[P, R], compiled)
+
+
+def shared(function: Callable[P, R]) -> Callable[P, R]:
+    """Like `inlined`, for helpers that Python calls too: there they stay as they are, and nothing is compiled for them."""
+    return register_jitable(function)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:

@@ -93,13 +93,14 @@ def expected_entries(
 ) -> float:
     """How many entries an event is expected to look at, of which guards leave some; `rows` are those of the entries, `in_run`
     says which are in runs."""
-    reach = reaches(plan, coded, scales, likelihood) * looked_at
+    reach = reaches(plan, coded, scales, likelihood)
+    looked = reach * looked_at
     if in_run.any():
         several = np.flatnonzero(np.bincount(rows[in_run], minlength=len(reach)))
         share = np.bincount(rows[in_run], minlength=len(reach))[several] / np.bincount(rows)[several]
         in_runs = _run_reaches(plan, coded, reach, several)
-        reach[several] += share * (in_runs - reach[several])
-    return float(reach.sum())
+        looked[several] += share * (in_runs - looked[several])
+    return float(looked.sum())
 
 
 def reaches(plan: Plan, coded: Coded, scales: Scales, likelihood: Likelihood) -> npt.NDArray[np.float64]:

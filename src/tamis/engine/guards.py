@@ -1,6 +1,6 @@
 """Guards: parts of a list that events pass over.
 
-All conjunctions of a list share one condition, and most of them fail of an event because it lacks some other attribute they ask
+All conjunctions of a list share one condition, and most of them fail because the event lacks some other attribute they ask
 about. So a long list of a space is laid out in blocks of eight entries, a cache line, and where all eight ask about one more
 dimension, that is the *guard* of the block: an event that lacks it passes over the block, and does not even fetch it.
 
@@ -20,14 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import inlined, lean_kernel
-from tamis.encoding.numbers import I64, UP
+from tamis.encoding.kernel import inlined, lean_kernel, shared
+from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.prefetch import prefetch
 from tamis.encoding.runs import run_indices
 from tamis.engine.coding import Coded
 from tamis.engine.lists import Entries
 from tamis.engine.plan import RANKED, Plan
-from tamis.engine.records import range_word
 from tamis.engine.scale import MISSING, Scales
 from tamis.engine.statistics import Likelihood
 
@@ -36,7 +35,7 @@ BLOCK = 8
 GUARDED = 32
 """Lists of spaces are laid out in blocks, and guarded, if they have so many entries, padding included."""
 _FEWEST = GUARDED - BLOCK + 1
-"""Lists of so many entries are padded to that. Others stay below it, even with the padding up to the next block."""
+"""Lists of so many entries take so many blocks. Others stay below, even with the padding up to the next block."""
 _UNKNOWN = 0.5
 """Where there is no sample, the dimension that most conjunctions ask about is taken to be in so many events."""
 _LOOK = 0.8
@@ -46,7 +45,7 @@ _LEAST = 1.0
 _MOST_COST = 0.85
 """Guards must save at least the rest of what looking at all entries of long lists costs."""
 _TRIED = 64
-"""So many lists tell whether they do."""
+"""About so many lists tell whether they do."""
 _AT_ONCE = 256
 """So many entries of a list are parted into blocks together."""
 _NEEDS = 16
@@ -54,18 +53,19 @@ _NEEDS = 16
 _NONE = -1
 
 Guards = npt.NDArray[np.uint16]
-"""The guard of each block from the first entry on, where there is none the number of dimensions, which all events have; those of
-short lists, which are not in blocks, mean nothing. Empty where guards do not pay."""
+"""The guard of each block from the first entry on; where there is none, the number behind the last dimension, which all events
+have. Those of short lists, which are not in blocks, mean nothing. Empty where guards do not pay."""
 
 
-def padding_word(dimensions: int) -> Any:
-    """The filter word of padding in a segment of so many dimensions: it holds of no event."""
-    return range_word(min(dimensions, RANKED), 1, 1)
+@shared
+def padding_word(nothing: int) -> Any:
+    """The filter word of padding: what all events have there is not in its range. `nothing` is behind the last dimension."""
+    return U32((nothing << 16) | (1 << 8))
 
 
 def count_entries(words: npt.NDArray[np.uint32], dimensions: int) -> int:
-    """How many entries have these filter words, padding left out."""
-    return int(np.count_nonzero(words != padding_word(dimensions)))
+    """How many entries of a segment of so many dimensions have these filter words, padding left out."""
+    return int(np.count_nonzero(words != padding_word(min(dimensions, RANKED))))
 
 
 def with_guards(
@@ -157,19 +157,18 @@ def _guard(
                 lists[filled], rows[filled] = given[i], row[i]
                 filled += 1
         else:
-            filled = _pad(filled, 0, given[max(at - 1, 0)], lists, rows)
-            first, looked, size = filled, 0.0, end - at
+            filled = _pad(filled, given[max(at - 1, 0)], lists, rows)
+            looked, size = 0.0, end - at
             while at < end:
                 upto = min(at + _AT_ONCE, end)
                 filled, more = _part(row, at, upto, given[at], told, scratch, filled, lists, rows, guard)
                 looked += more
                 at = upto
-            filled = _pad(filled, first + GUARDED, given[end - 1], lists, rows)
             likely = cumulative[given[end - 1] + 1] - cumulative[given[end - 1]]
             cost[0] += likely * looked
             cost[1] += likely * size
         at = end
-    filled = _pad(filled, 0, given[max(plain - 1, 0)], lists, rows)
+    filled = _pad(filled, given[max(plain - 1, 0)], lists, rows)
     upto = filled
     for i in range(plain, len(given)):
         lists[filled], rows[filled] = given[i], row[i]
@@ -178,9 +177,9 @@ def _guard(
 
 
 @inlined
-def _pad(filled: int, least: int, number: int, lists: Any, rows: Any) -> int:
-    """Fill up the last block of a list, and some more if there are to be so many entries."""
-    while filled % BLOCK != 0 or filled < least:
+def _pad(filled: int, number: int, lists: Any, rows: Any) -> int:
+    """Fill up the last block of a list."""
+    while filled % BLOCK != 0:
         lists[filled], rows[filled] = number, _NONE
         filled += 1
     return filled
@@ -220,7 +219,7 @@ def _part(
                 lists[UP(filled)], rows[UP(filled)] = number, row[UP(at + i)]
                 filled += 1
         left -= filled - first
-        filled = _pad(filled, 0, number, lists, rows)
+        filled = _pad(filled, number, lists, rows)
         for block in range(first // BLOCK, filled // BLOCK):
             guard[UP(block)] = best
         looked += (filled - first) * (presence[UP(best)] + _LOOK / BLOCK)
@@ -230,7 +229,7 @@ def _part(
         if not done[UP(i)]:
             lists[UP(filled)], rows[UP(filled)] = number, row[UP(at + i)]
             filled += 1
-    filled = _pad(filled, 0, number, lists, rows)
+    filled = _pad(filled, number, lists, rows)
     return filled, looked + left * (1.0 + _LOOK / BLOCK)
 
 
@@ -249,6 +248,7 @@ def _needs(row: Any, at: int, end: int, told: Any, scratch: Any) -> int:
     filled, dimensions = 0, 0
     for i in range(end - at):
         r = row[UP(at + i)]
+        # Predicates on one dimension are neighbours.
         own, before = I64(dimension[UP(access[UP(r)])]), _NONE
         need_at[UP(i)], done[UP(i)] = filled, False
         for p in range(start[UP(r)], min(start[UP(r + 1)], start[UP(r)] + _NEEDS)):

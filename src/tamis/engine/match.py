@@ -213,9 +213,10 @@ def match_rows(
                 if paired:
                     filled = check_pairs_several(paired, pairs, record, event, survivor, out, filled)
                     filled = before + sort_rows(out, before, filled)
-                filled = check_several(0, once, met, listed, record, event, survivor, out, filled)
+                filled, passed_over = check_several(0, once, met, listed, record, event, survivor, out, filled)
                 again = filled
-                filled = check_several(once, lists, met, listed, record, event, survivor, out, filled)
+                filled, more = check_several(once, lists, met, listed, record, event, survivor, out, filled)
+                work[0] -= passed_over + more
                 if passed:
                     filled = check_runs_several(runs, run_entry, passed, met, record, event, survivor, out, filled)
                 filled = again + sort_rows(out, again, filled)

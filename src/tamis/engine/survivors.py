@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.encoding.kernel import inlined, merged
+from tamis.encoding.kernel import inlined, merged, shared
 from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import ASPECTS, is_bound, is_member
@@ -52,7 +52,7 @@ def filter_pairs(count: int, pairs: Any, space: Any, survivor: Any) -> int:
     return n
 
 
-@inlined
+@shared
 def room_for(entries: int) -> int:
     """How long the array of survivors has to be, for so many entries."""
     return entries + entries // BLOCK + 2 * AHEAD
@@ -83,14 +83,15 @@ def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any, n:
                 block += I64(space[UP(guard[UP(k)])] != MISSING)
         else:
             n = _scan(first, last, entry, second, space, survivor, n)
-    for i in range(block, block + AHEAD):
-        survivor[UP(i)] = 0
-    for i in range(blocks, blocks + AHEAD):
-        prefetch(entry, 2 * BLOCK * I64(survivor[UP(i)]))
-    for i in range(blocks, block):
-        prefetch(entry, 2 * BLOCK * I64(survivor[UP(i + AHEAD)]))
-        first = BLOCK * I64(survivor[UP(i)])
-        n = _scan(first, first + BLOCK, entry, second, space, survivor, n)
+    if block > blocks:
+        for i in range(block, block + AHEAD):
+            survivor[UP(i)] = 0
+        for i in range(blocks, blocks + AHEAD):
+            prefetch(entry, 2 * BLOCK * I64(survivor[UP(i)]))
+        for i in range(blocks, block):
+            prefetch(entry, 2 * BLOCK * I64(survivor[UP(i + AHEAD)]))
+            first = BLOCK * I64(survivor[UP(i)])
+            n = _scan(first, first + BLOCK, entry, second, space, survivor, n)
     return n, BLOCK * (passed_over - (block - blocks))
 
 
@@ -176,7 +177,8 @@ def check(
     filled: int,
 ) -> int:
     """Check the records of survivors from so many lists; the rows of those that hold are written."""
-    # In a list, entries of one shape are neighbours already: only few of them from each list are worth sorting.
+    # In a list, or a part of one with the same guard, entries of one shape are neighbours already: only few of them from each
+    # list are worth sorting.
     sort = SORTED_FROM <= survivors < SORTED_BELOW * lists
     begin = 0
     while begin < survivors:
@@ -351,20 +353,29 @@ def _is_edge(aspect: int, test: Any, seen: Any, about: Any) -> bool:
 @inlined
 def check_several(
     first: int, last: int, met: Any, entries: Any, record: Any, event: Any, survivor: Any, out: Any, filled: int
-) -> int:
-    """Check the entries of some lists; the rows of those that hold, or may, are written, some of them several times."""
+) -> tuple[int, int]:
+    """Check the entries of some lists; the rows of those that hold, or may, are written, some of them several times. Returns how
+    much of `out` is filled, and how many entries guards kept from being looked at."""
     begin, end = met[0], met[1]
-    entry, second, _ = entries
+    entry, second, guard = entries
     space, several = event[0], event[1]
-    sure, doubtful = 0, len(survivor)
+    sure, doubtful, passed_over = 0, len(survivor), 0
     for i in range(first, last):
-        for q in range(begin[UP(i)], end[UP(i)]):
-            held, doubt = _may_hold(entry[UP(2 * q)], space, several)
-            if len(second) > 0:
-                also, doubts = _may_hold(second[UP(q)], space, several)
-                held, doubt = held & also, doubt | doubts
-            sure, doubtful = _put(entry[UP(2 * q + 1)], held, doubt, survivor, sure, doubtful)
-    return _check_parts(record, event, survivor, sure, doubtful, out, filled)
+        at, stop = begin[UP(i)], end[UP(i)]
+        guarded = _is_guarded(guard, at, stop)
+        while at < stop:
+            upto = at + BLOCK if guarded else stop
+            if guarded and space[UP(guard[UP(at // BLOCK)])] == MISSING:
+                passed_over += BLOCK
+                at = upto
+            while at < upto:
+                held, doubt = _may_hold(entry[UP(2 * at)], space, several)
+                if len(second) > 0:
+                    also, doubts = _may_hold(second[UP(at)], space, several)
+                    held, doubt = held & also, doubt | doubts
+                sure, doubtful = _put(entry[UP(2 * at + 1)], held, doubt, survivor, sure, doubtful)
+                at += 1
+    return _check_parts(record, event, survivor, sure, doubtful, out, filled), passed_over
 
 
 @inlined
