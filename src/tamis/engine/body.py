@@ -26,9 +26,9 @@ from tamis.encoding.prefetch import prefetch
 from tamis.engine.coding import MASK_WORDS, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.guards import Guards, looked_at, padding_word, with_guards
-from tamis.engine.lists import BAND_RUN, UPPER_RUN, Entries, Points, Runs, enter, find_runs, first_point_list
+from tamis.engine.lists import Entries, Points, enter, first_point_list
 from tamis.engine.pairs import Pairs, complete_pairs, with_pairs
-from tamis.engine.plan import PAIRS, RANKED, Plan, deciding, is_settled, plan_rows
+from tamis.engine.plan import PAIRS, RANKED, deciding, plan_rows
 from tamis.engine.records import (
     DONE,
     GROUPS,
@@ -41,6 +41,7 @@ from tamis.engine.records import (
     write_record,
 )
 from tamis.engine.roll import Roll, enrol
+from tamis.engine.runs import Runs, find_runs, sorted_runs
 from tamis.engine.scale import MOST_SPACES, Scales, scales_of
 from tamis.engine.second import choose_second
 from tamis.engine.statistics import likelihood_of
@@ -183,13 +184,13 @@ def build(
     has_second = choose_second(start, plan, coded, scales, likelihood)
     entries, points = enter(start, plan, predicates, coded, scales)
     plain_lists = first_point_list(scales) + len(points.key)
-    joined = find_runs(entries, plan, predicates, coded, scales, plain_lists)
+    joined = find_runs(start, entries, plan, predicates, coded, scales, likelihood, sample, has_second, plain_lists)
     in_run = joined != 0
     listed = Entries(entries.list[~in_run], entries.row[~in_run])
     plain, guard = with_guards(start, listed, plan, coded, scales, likelihood, sample)
     share = looked_at(plain, guard, likelihood, len(start) - 1)
     expected = expected_entries(plan, coded, scales, likelihood, share, entries.row, in_run)
-    runs, run_rows = _runs(
+    runs, run_rows = sorted_runs(
         Entries(entries.list[in_run], entries.row[in_run]), joined[in_run], start, plan, predicates, coded, scales
     )
     rows = len(start) - 1
@@ -256,18 +257,6 @@ def _zeros(size: int) -> npt.NDArray[np.uint32]:
     words = np.zeros(size + _LINE, np.uint32)
     skipped = -(address_of(words) // words.itemsize) % _LINE
     return words[skipped : skipped + size]
-
-
-_NO_RUNS = Runs(
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.uint8),
-    np.zeros(0, np.bool_),
-    np.zeros(1, np.int64),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int64),
-)
 
 
 def _directory(
@@ -372,58 +361,6 @@ def _brief(scales: Scales, about: npt.NDArray[np.int64], bounds: npt.NDArray[np.
     words[there, 2] = lines[at, PRESENCE] & ((HAS_RUNS << 32) - 1)
     words[there, 3] = ((upper << 32) | lower)[at]
     return words.ravel()
-
-
-def _runs(
-    entries: Entries,
-    joined: npt.NDArray[np.uint32],
-    start: Any,
-    plan: Plan,
-    predicates: Any,
-    coded: Coded,
-    scales: Scales,
-) -> tuple[Runs, npt.NDArray[np.int32]]:
-    """Sort entries into runs."""
-    side = (joined & U32(0xFF)).astype(np.uint8)
-    if len(entries.row) == 0:
-        return _NO_RUNS, entries.row
-    interval = predicates.start[plan.filter[entries.row]]
-    lo, hi = predicates.lo[interval], predicates.hi[interval]
-    key = np.where(side == UPPER_RUN, ~hi, lo)
-    complete = np.empty(len(entries.row), np.bool_)
-    _completes(entries.row, start, plan, predicates.mode, coded, scales, complete)
-    order = np.lexsort((key, ~complete, joined, entries.list))
-    lists, joined, complete = entries.list[order], joined[order], complete[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = (lists[1:] != lists[:-1]) | (joined[1:] != joined[:-1]) | (complete[1:] != complete[:-1])
-    first, side = np.flatnonzero(new), side[order]
-    banded = side >= BAND_RUN
-    runs = Runs(
-        lists[first],
-        (joined[first] >> U32(8)).astype(np.int32),
-        side[first],
-        complete[first],
-        np.append(first, len(order)),
-        key[order],
-        hi[order][banded],
-        (np.cumsum(banded) - banded - np.arange(len(banded)))[first],
-    )
-    return runs, entries.row[order]
-
-
-@lean_kernel
-def _completes(rows: Any, start: Any, plan: Any, mode: Any, coded: Any, scales: Any, complete: Any) -> None:
-    """Whether list and run decide all predicates of a conjunction."""
-    access, way, filters = plan.access, plan.way, plan.filter
-    dimension, first, last, exact = coded.dimension, coded.first, coded.last, coded.exact
-    spaces, shift_at = scales.spaces, scales.shift_at
-    for i in range(len(rows)):
-        row = rows[i]
-        complete[i] = True
-        for p in range(start[row], start[row + 1]):
-            choice = deciding(access[row], mode), way[row], filters[row], _NONE
-            if not is_settled(p, dimension[p], first, last, exact, spaces, shift_at, choice, True):
-                complete[i] = False
 
 
 @lean_kernel

@@ -31,7 +31,7 @@ from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import I64, U64, UP
+from tamis.encoding.numbers import I64, UP
 from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1
 from tamis.encoding.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
 from tamis.encoding.predicates import Predicates
@@ -40,7 +40,7 @@ from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.atomic import store_last
 from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
-from tamis.engine.lists import point_hash
+from tamis.engine.lists import slot_of
 from tamis.engine.meeting import first_above
 from tamis.engine.owners import (
     OTHERWISE_NUMBERED,
@@ -280,7 +280,7 @@ def _enter(given: Any, first: int, last: int) -> None:
             this_low, this_high = lo[begin[p]], hi[begin[p + 1] - 1]
             width = np.float64(this_high) - np.float64(this_low)
             if this_low == this_high:
-                width = -1.0 / (1.0 + lengths[_head(heads, dimension[p], this_low)])
+                width = -1.0 / (1.0 + lengths[slot_of(dimension[p], this_low, heads)])
             if width < narrowest:
                 second, second_d, second_low, second_high = narrowest, max(d, _NONE), low, high
                 narrowest, d, low, high = width, I64(dimension[p]), this_low, this_high
@@ -290,7 +290,7 @@ def _enter(given: Any, first: int, last: int) -> None:
         links[at + _NEXT], links[at + _DIMENSION], links[at + _KEY] = _NONE, _ANY, low
         links[at + _SECOND], links[at + _SECOND_LO], links[at + _SECOND_HI] = second_d, second_low, second_high
         if d != _ANY and low == high:
-            head = _head(heads, d, low)
+            head = slot_of(d, low, heads)
             links[at + _DIMENSION], links[at + _NEXT] = d, heads[head]
             lengths[head] += 1
             store_last(heads, head, row)
@@ -300,11 +300,6 @@ def _enter(given: Any, first: int, last: int) -> None:
             apart[0][place] = row
             entered[1] += 1
         entered[0] = row + 1
-
-
-@inlined
-def _head(heads: Any, dimension: int, key: int) -> int:
-    return I64(point_hash(dimension, key) & U64(len(heads) - 1))
 
 
 @brief_kernel
@@ -390,7 +385,7 @@ def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, coun
             one_by_one &= ascends and v_lo[UP(v)] == v_hi[UP(v)]
             lowest[d] = min(lowest[d], v_lo[UP(v)])
             highest[d] = max(highest[d], v_hi[UP(v)])
-            prefetch(heads, _head(heads, I64(d), v_lo[UP(v)]))
+            prefetch(heads, slot_of(I64(d), v_lo[UP(v)], heads))
         before, seen = filled, (table, batch, event_scratch)
         if one_by_one:
             filled = _scan_chains(event, rows, heads, links, extent, seen, found, filled, work)
@@ -411,10 +406,10 @@ def _scan_chains(
     """Note those linked rows that an event satisfies, by the chains of its values."""
     v_start, v_dimension, v_lo, _ = seen[1]
     for v in range(v_start[event], v_start[event + 1]):
-        prefetch(links, _WORDS * max(heads[UP(_head(heads, I64(v_dimension[UP(v)]), v_lo[UP(v)]))], 0))
+        prefetch(links, _WORDS * max(heads[UP(slot_of(I64(v_dimension[UP(v)]), v_lo[UP(v)], heads))], 0))
     for v in range(v_start[event], v_start[event + 1]):
         d, key = I64(v_dimension[UP(v)]), v_lo[UP(v)]
-        row = I64(heads[UP(_head(heads, d, key))])
+        row = I64(heads[UP(slot_of(d, key, heads))])
         while row != _NONE:
             at = _WORDS * row
             work[0] += 1

@@ -1,8 +1,9 @@
 """Guards: parts of a list that events pass over.
 
 All conjunctions of a list share one condition, and most of them fail because the event lacks some other attribute they ask
-about. So a long list of a space is laid out in blocks of eight entries, a cache line, and where all eight ask about one more
-dimension, that is the *guard* of the block: an event that lacks it passes over the block, and does not even fetch it.
+about. So a long list of a space or a dimension is laid out in blocks of eight entries, a cache line, and where all eight ask
+about one more dimension, that is the *guard* of the block: an event that lacks it passes over the block, and does not even
+fetch it.
 
     list      [ . . . . . . . . ] [ . . . . . . . . ] [ . . . . . x x x ] [ . . . . . . . . ]      x: padding, never true
     guard     city                shoes               size                none: always looked at
@@ -14,7 +15,7 @@ time; with 20 of 122 at 2,450 instead of 6,010, in 55 %.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ from tamis.engine.statistics import Likelihood
 BLOCK = 8
 """Entries, of two words: a cache line."""
 GUARDED = 32
-"""Lists of spaces are laid out in blocks, and guarded, if they have so many entries, padding included."""
+"""Lists of spaces and dimensions are laid out in blocks, and guarded, if they have so many entries, padding included."""
 _FEWEST = GUARDED - BLOCK + 1
 """Lists of so many entries take so many blocks. Others stay below, even with the padding up to the next block."""
 _UNKNOWN = 0.5
@@ -69,6 +70,28 @@ def count_entries(words: npt.NDArray[np.uint32], dimensions: int) -> int:
     return int(np.count_nonzero(words != padding_word(min(dimensions, RANKED))))
 
 
+class Outlook(NamedTuple):
+    """How much of the first `lists`, where they have at least `size` entries, events are expected to look at."""
+
+    lists: int
+    size: int
+    share: float
+
+
+def outlook_of(
+    start: npt.NDArray[np.int64],
+    entries: Entries,
+    plan: Plan,
+    coded: Coded,
+    scales: Scales,
+    likelihood: Likelihood,
+    sample: EventBatch | None,
+) -> Outlook:
+    """What guards would spare, if all these entries stay in lists."""
+    guarded = _Guarded(start, entries, plan, coded, scales, likelihood, sample)
+    return Outlook(guarded.lists, _FEWEST, guarded.share())
+
+
 def with_guards(
     start: npt.NDArray[np.int64],
     entries: Entries,
@@ -79,22 +102,46 @@ def with_guards(
     sample: EventBatch | None,
 ) -> tuple[Entries, Guards]:
     """Entries in blocks, with -1 for the rows of padding, and their guards; where these do not pay, entries as they are."""
-    plain = int(np.searchsorted(entries.list, scales.cell[-1]))
-    sizes = np.bincount(entries.list[:plain], minlength=1)
-    long = np.flatnonzero(sizes >= _FEWEST)
-    no_guards = np.zeros(0, np.uint16)
-    if len(long) == 0:
-        return entries, no_guards
-    tried = long[:: max(1, len(long) // _TRIED)]
-    some = run_indices((np.cumsum(sizes) - sizes)[tried], sizes[tried])
-    known = sample is not None and len(sample.start) > 1
-    presence = likelihood.presence if known else likelihood.presence * _UNKNOWN
-    told = start, coded.dimension, coded.first, plan.access, presence, likelihood.cumulative
-    *_, cost = _in_blocks(Entries(entries.list[some], entries.row[some]), len(some), sizes[tried], told)
-    if cost[0] >= _MOST_COST * cost[1]:
-        return entries, no_guards
-    guarded, guard, _ = _in_blocks(entries, plain, sizes[long], told)
-    return guarded, guard
+    guarded = _Guarded(start, entries, plan, coded, scales, likelihood, sample)
+    if guarded.share() == 1.0:
+        return entries, np.zeros(0, np.uint16)
+    in_blocks, guard, _ = _in_blocks(entries, guarded.plain, guarded.sizes[guarded.long], guarded.told)
+    return in_blocks, guard
+
+
+class _Guarded:
+    """The lists that may have guards, those of spaces and dimensions, and what decides about them."""
+
+    def __init__(
+        self,
+        start: npt.NDArray[np.int64],
+        entries: Entries,
+        plan: Plan,
+        coded: Coded,
+        scales: Scales,
+        likelihood: Likelihood,
+        sample: EventBatch | None,
+    ) -> None:
+        cells = int(scales.cell[-1])
+        self.lists = cells + len(scales.spaces)
+        self.entries = entries
+        self.plain = int(np.searchsorted(entries.list, self.lists))
+        self.sizes = np.bincount(entries.list[: self.plain], minlength=1)
+        self.long = np.flatnonzero(self.sizes >= _FEWEST)
+        known = sample is not None and len(sample.start) > 1
+        presence = likelihood.presence if known else likelihood.presence * _UNKNOWN
+        met = np.concatenate((np.diff(likelihood.cumulative[: cells + 1]), likelihood.presence))
+        self.told = start, coded.dimension, coded.first, plan.access, presence, met
+
+    def share(self) -> float:
+        """What some of the long lists would cost with guards by what they cost without; 1.0 where guards do not pay."""
+        if len(self.long) == 0:
+            return 1.0
+        tried = self.long[:: max(1, len(self.long) // _TRIED)]
+        some = run_indices((np.cumsum(self.sizes) - self.sizes)[tried], self.sizes[tried])
+        few = Entries(self.entries.list[some], self.entries.row[some])
+        *_, cost = _in_blocks(few, len(some), self.sizes[tried], self.told)
+        return float(cost[0] / cost[1]) if cost[0] < _MOST_COST * cost[1] else 1.0
 
 
 def looked_at(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> npt.NDArray[np.float64]:
@@ -119,7 +166,7 @@ def looked_at(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int
 def _in_blocks(
     entries: Entries, plain: int, sizes: npt.NDArray[np.int64], told: Any
 ) -> tuple[Entries, Guards, npt.NDArray[np.float64]]:
-    """Part long lists, which have these sizes, among the lists of spaces, which are the first entries; and what events look at,
+    """Part long lists, which have these sizes, among the first lists, which have so many entries; and what events look at,
     then and before."""
     dimensions = len(told[4])
     # A block that is not full has two entries at least; besides, there is one at the end of each part, and around a list.
@@ -144,10 +191,10 @@ def _in_blocks(
 def _guard(
     entries: Any, plain: int, told: Any, scratch: Any, lists: Any, rows: Any, guard: Any, cost: Any
 ) -> tuple[int, int]:
-    """Part the lists of spaces, which are the first entries, into blocks; returns how many entries there are then, and how many
+    """Part the first lists, which have so many entries, into blocks; returns how many entries there are then, and how many
     of them are of these lists."""
     given, row = entries
-    cumulative = told[5]
+    met = told[5]
     filled, at = 0, 0
     while at < plain:
         end = at
@@ -165,9 +212,8 @@ def _guard(
                 filled, more = _part(row, at, upto, given[at], told, scratch, filled, lists, rows, guard)
                 looked += more
                 at = upto
-            likely = cumulative[given[end - 1] + 1] - cumulative[given[end - 1]]
-            cost[0] += likely * looked
-            cost[1] += likely * size
+            cost[0] += met[given[end - 1]] * looked
+            cost[1] += met[given[end - 1]] * size
         at = end
     filled = _pad(filled, given[max(plain - 1, 0)], lists, rows)
     upto = filled

@@ -8,9 +8,6 @@ Lists are numbered; the entries of all lies one after another, in the order of t
     points     one per key that serves as access     C + D + 1 + number, ascending by dimension and key
     upper      one-sided ranges of a dimension sorted by bound, loosest first: an event's space cuts off a prefix
     lower      the same from below
-
-A *run* is a part of one list whose entries have the same second condition, a range on one dimension, sorted by its bound:
-what is not satisfied is never touched.
 """
 
 from __future__ import annotations
@@ -21,19 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.kernel import inlined, kernel
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.numbers import I64, U32, U64
+from tamis.encoding.numbers import I64, U64
 from tamis.encoding.predicates import Predicates
 from tamis.engine.coding import MASK_WORDS, RANGE, Coded, fill_mask, has_space
-from tamis.engine.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, RANKED, UPPER, Plan
+from tamis.engine.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan
 from tamis.engine.records import order_in_lists
 from tamis.engine.scale import Scales
 
 _NONE = -1
-
-LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
-"""Classes of runs; bands, which have two ends, are parted by width: BAND_RUN + n is of widths from 2**n to 2**(n + 1)."""
-SHORTEST_RUN = 16
 
 
 class Entries(NamedTuple):
@@ -111,10 +103,16 @@ def _fill_table(dimension: Any, key: Any, table: Any) -> None:
 
 
 @inlined
-def find_point(dimension: int, key: int, start: Any, keys: Any, table: Any) -> int:
-    """The number of a point, -1 if it has no list."""
+def slot_of(dimension: int, key: int, table: Any) -> int:
+    """Where in a table, whose length is a power of two, a point lies, or behind."""
+    return I64(point_hash(dimension, key) & U64(len(table) - 1))
+
+
+@inlined
+def find_point(dimension: int, key: int, slot: int, start: Any, keys: Any, table: Any) -> int:
+    """The number of a point whose slot this is, -1 if it has no list."""
     last = U64(len(table) - 1)
-    at = point_hash(dimension, key) & last
+    at = U64(slot)
     while True:
         number = table[at]
         if number == _NONE:
@@ -178,81 +176,3 @@ def _enter(
             lists[filled], rows[filled] = number, row
             filled += 1
     return filled
-
-
-class Runs(NamedTuple):
-    """Runs in the order of their lists; the entries of run r are `start[r]` to `start[r + 1]`."""
-
-    list: npt.NDArray[np.int64]
-    dimension: npt.NDArray[np.int32]
-    side: npt.NDArray[np.uint8]
-    """LOWER_RUN, UPPER_RUN or BAND_RUN + n."""
-    complete: npt.NDArray[np.bool_]
-    """Nothing is left to check: `ref` are rows, and there are no filter words to look at."""
-    start: npt.NDArray[np.int64]
-    key: npt.NDArray[np.int64]
-    """Ascending within a run: a lower bound, the complement of an upper bound, or the lower end of a band."""
-    end: npt.NDArray[np.int64]
-    """The upper ends of the entries of bands, one band after another."""
-    end_shift: npt.NDArray[np.int64]
-    """For each band: what to add to the place of an entry to get that of its upper end."""
-
-
-def find_runs(
-    entries: Entries, plan: Plan, predicates: Predicates, coded: Coded, scales: Scales, upto: int
-) -> npt.NDArray[np.uint32]:
-    """For each entry of the lists below `upto` the run class that it joins: dimension << 8 | side, 0 for none."""
-    sides = np.zeros(len(plan.access), np.uint32)
-    _sides(plan, predicates, coded, scales, sides)
-    joined = np.zeros(len(entries.row), np.uint32)
-    _join(entries.list, entries.row, sides, upto, joined)
-    return joined
-
-
-@kernel
-def _sides(plan: Any, predicates: Any, coded: Any, scales: Any, sides: Any) -> None:
-    """The run class that the filter predicate of each conjunction would allow."""
-    _, p_mode, p_start, p_lo, p_hi = predicates
-    dimension, shift_at = coded.dimension, scales.shift_at
-    filters = plan.filter
-    for row in range(len(sides)):
-        p = filters[row]
-        if p < 0 or p_mode[p] != 0 or p_start[p + 1] - p_start[p] != 1:
-            continue
-        d = dimension[p]
-        lo, hi = p_lo[p_start[p]], p_hi[p_start[p]]
-        if d >= RANKED or shift_at[d] < 0 or lo == hi or (lo == KEY_MIN and hi == KEY_MAX):
-            continue
-        if hi == KEY_MAX:
-            side = LOWER_RUN
-        elif lo == KEY_MIN:
-            side = UPPER_RUN
-        else:
-            side = BAND_RUN
-            width = U64(hi) - U64(lo)
-            while width > U64(1):
-                width >>= U64(1)
-                side += 1
-        sides[row] = (U32(d) << U32(8)) | U32(side)
-
-
-@kernel
-def _join(lists: Any, rows: Any, sides: Any, upto: int, joined: Any) -> None:
-    """Mark the entries of one list whose classes occur often enough."""
-    at = 0
-    while at < len(lists) and lists[at] < upto:
-        end = at
-        while end < len(lists) and lists[end] == lists[at]:
-            end += 1
-        if end - at >= SHORTEST_RUN:
-            classes = sides[rows[at:end]]
-            ordered = np.sort(classes)
-            begin = 0
-            for i in range(1, len(ordered) + 1):
-                if i == len(ordered) or ordered[i] != ordered[begin]:
-                    if ordered[begin] != 0 and i - begin >= SHORTEST_RUN:
-                        for j in range(len(classes)):
-                            if classes[j] == ordered[begin]:
-                                joined[at + j] = ordered[begin]
-                    begin = i
-        at = end

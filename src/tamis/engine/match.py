@@ -24,6 +24,7 @@ from tamis.engine.meeting import (
     load_wide,
     note_cells,
     presence_runs,
+    show_several,
     unload,
 )
 from tamis.engine.pairs import PairScratch, find_pairs, pair_scratch
@@ -158,9 +159,11 @@ def match_rows(
             lack, need = NO_ROOM_LISTS, 2 * room
             break
         count, plain, lists, passed = load(values, lookup, directory, listed, runs.list, sizes, event, met)
-        if len(event[2]) > 0:
+        wide = len(event[2]) > 0
+        if wide and plain:
             lists, passed = load_wide(
                 values,
+                count,
                 lookup,
                 directory,
                 listed[0],
@@ -169,11 +172,13 @@ def match_rows(
                 runs.list,
                 sizes,
                 event,
-                (plain, lists, passed),
+                (lists, passed),
                 met,
             )
         once = lists
         if not plain:
+            if wide:
+                show_several(values, lookup, roll, event)
             lists, once, passed = lists_of_several(
                 values, count, lookup, directory, points, runs.list, sizes, event, met
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import KEY_MIN
-from tamis.encoding.numbers import F64, I64, U64, UP
+from tamis.encoding.numbers import F64, I64, UP
 from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import NEAR, code_of_space, hide, show
 from tamis.engine.body import (
@@ -30,10 +30,11 @@ from tamis.engine.body import (
     WHOLES,
 )
 from tamis.engine.guards import BLOCK, GUARDED
-from tamis.engine.lists import BAND_RUN, LOWER_RUN, UPPER_RUN, find_point, point_hash
+from tamis.engine.lists import find_point, slot_of
 from tamis.engine.pairs import note_cell
 from tamis.engine.plan import RANKED
 from tamis.engine.roll import LINE, line_of, number_on_roll
+from tamis.engine.runs import BAND_RUN, LOWER_RUN, UPPER_RUN
 from tamis.engine.scale import FARTHEST_WHOLE, MISSING, code_of, number_of, space_of, table_space
 
 MOST_LISTS = 8
@@ -156,6 +157,7 @@ def _lay_out_several(values: Any, lookup: Any, event: Any) -> int:
 @inlined
 def load_wide(
     values: Any,
+    count: int,
     lookup: Any,
     directory: Any,
     entry: Any,
@@ -167,16 +169,79 @@ def load_wide(
     noted: Any,
     met: Any,
 ) -> tuple[int, int]:
-    """Lay out the aspects of an event that was loaded, and note the lists of its keys while it is plain.
+    """Lay out the aspects of a plain event that was loaded, and note the lists of its keys.
 
-    `noted` says whether it is, and how many lists and runs it has; the numbers are returned.
+    `noted` says how many lists and runs it has; the numbers are returned.
     """
+    v_begin, v_lo = values[0], values[3]
+    about, cuts, shift = lookup[1], lookup[2], lookup[4]
+    seen, low, high, touched, first, slot, place = event[2], event[3], event[4], event[5], event[6], event[7], event[8]
+    lines, enrolled = roll
+    lists, passed = noted
+    _fetch_keys(values, count, about, directory[0], points, roll, sizes, event)
+    for i in range(count):
+        dimension, space = I64(touched[UP(i)]), I64(first[UP(i)])
+        line = dimension * 8
+        shifts = about[UP(line + SHIFT_AT)]
+        if shifts < 0:
+            if dimension < NEAR:
+                code = code_of_space(space)
+                show(dimension, code, code, seen)
+            continue
+        key = v_lo[UP(v_begin + ~I64(place[UP(i)]))]
+        code = code_of(cuts, about[UP(line + AT)], about[UP(line + BLOCKS)], shift, shifts & SHIFTS, space, key)
+        number = code
+        if shifts & ENROLLED:
+            number = number_on_roll(key, lines[UP(dimension)], lines[UP(dimension + 1)], enrolled)
+        low[UP(dimension)], high[UP(dimension)] = key, key
+        if dimension < RANKED:
+            show(dimension, code, number, seen)
+        if len(points[1]) > 0:
+            noted_before = lists
+            lists, passed = _add_point(
+                directory[0], points, runs, sizes, dimension, key, I64(slot[UP(i)]), lists, passed, met
+            )
+            prefetch(entry, 2 * met[0][UP(noted_before)] * (lists - noted_before))
+    return lists, passed
+
+
+@inlined
+def _fetch_keys(
+    values: Any, count: int, about: Any, begins: Any, points: Any, roll: Any, sizes: Any, event: Any
+) -> None:
+    """Fetch what is known of the keys of a plain event in wide dimensions: first where they would lie, which is noted, then what
+    lies there."""
+    v_begin, v_lo = values[0], values[3]
+    touched, slot, place = event[5], event[7], event[8]
+    _, keys, table = points
+    lines, enrolled = roll
+    for i in range(count):
+        dimension = I64(touched[UP(i)])
+        shifts = about[UP(dimension * 8 + SHIFT_AT)]
+        if shifts >= 0:
+            key = v_lo[UP(v_begin + ~I64(place[UP(i)]))]
+            at = slot_of(dimension, key, table)
+            slot[UP(i)] = at
+            prefetch(table, at)
+            if shifts & ENROLLED:
+                line = line_of(key, lines[UP(dimension)], lines[UP(dimension + 1)])
+                prefetch(enrolled, line * LINE)
+                prefetch(enrolled, line * LINE + LINE - 1)
+    if len(keys) > 0:
+        for i in range(count):
+            if about[UP(touched[UP(i)] * 8 + SHIFT_AT)] >= 0:
+                number = I64(max(table[UP(slot[UP(i)])], 0))
+                prefetch(keys, number)
+                prefetch(begins, sizes[0] + sizes[1] + 1 + number)
+
+
+@inlined
+def show_several(values: Any, lookup: Any, roll: Any, event: Any) -> None:
+    """Lay out the aspects of an event that is not plain: of dimensions with several values, those of one of them."""
     v_begin, v_end, v_dimension, v_lo, v_hi = values
     local, about, cuts, _, shift, _, _ = lookup
     seen, low, high, first = event[2], event[3], event[4], event[6]
-    plain, lists, passed = noted
     lines, enrolled = roll
-    _fetch_keys(values, lookup, directory[0], points, roll, sizes)
     count, before = -1, -1
     for v in range(v_begin, v_end):
         d, key = v_dimension[UP(v)], v_lo[UP(v)]
@@ -189,49 +254,15 @@ def load_wide(
         code = code_of_space(space)
         number = code
         if shifts >= 0:
-            at, blocks = about[UP(line + AT)], about[UP(line + BLOCKS)]
-            code = code_of(cuts, at, blocks, shift, shifts & SHIFTS, space, key)
+            code = code_of(cuts, about[UP(line + AT)], about[UP(line + BLOCKS)], shift, shifts & SHIFTS, space, key)
             number = code
             if shifts & ENROLLED:
                 number = number_on_roll(key, lines[UP(dimension)], lines[UP(dimension + 1)], enrolled)
             low[UP(dimension)] = min(low[UP(dimension)], key) if d == before else key
             high[UP(dimension)] = max(high[UP(dimension)], v_hi[UP(v)]) if d == before else v_hi[UP(v)]
-            if plain:
-                already = lists
-                lists, passed = _add_point(directory[0], points, runs, sizes, dimension, key, lists, passed, met)
-                prefetch(entry, 2 * met[0][UP(already)] * (lists - already))
         if dimension < NEAR or (shifts >= 0 and dimension < RANKED):
             show(dimension, code, number, seen)
         before = d
-    return lists, passed
-
-
-@inlined
-def _fetch_keys(values: Any, lookup: Any, begins: Any, points: Any, roll: Any, sizes: Any) -> None:
-    """Fetch what is known of the keys of an event in wide dimensions: first where they would lie, then what lies there."""
-    v_begin, v_end, v_dimension, v_lo, _ = values
-    local, about = lookup[0], lookup[1]
-    _, keys, table = points
-    lines, enrolled = roll
-    for stage in range(2):
-        for v in range(v_begin, v_end):
-            dimension, key = _dimension(local, v_dimension[UP(v)]), v_lo[UP(v)]
-            if dimension < 0:
-                continue
-            shifts = about[UP(dimension * 8 + SHIFT_AT)]
-            if shifts < 0:
-                continue
-            slot = I64(point_hash(dimension, key) & U64(len(table) - 1))
-            if stage == 0:
-                prefetch(table, slot)
-                if shifts & ENROLLED:
-                    line = line_of(key, lines[UP(dimension)], lines[UP(dimension + 1)])
-                    prefetch(enrolled, line * LINE)
-                    prefetch(enrolled, line * LINE + LINE - 1)
-            else:
-                number = I64(max(table[UP(slot)], 0))
-                prefetch(keys, number)
-                prefetch(begins, sizes[0] + sizes[1] + 1 + number)
 
 
 @inlined
@@ -322,7 +353,9 @@ def lists_of_several(
             line = dimension * 8
             lists, passed = add_list(begins, runs, about[UP(line + CELL)] + s, lists, passed, met)
             lists = _add_presence(about, bounds, line, s, s, lists, met)
-            lists, passed = _add_point(begins, points, runs, sizes, dimension, low[UP(dimension)], lists, passed, met)
+            key = low[UP(dimension)]
+            slot = slot_of(dimension, key, points[2])
+            lists, passed = _add_point(begins, points, runs, sizes, dimension, key, slot, lists, passed, met)
     lists, passed = add_list(begins, runs, sizes[0] + sizes[1], lists, passed, met)
     once = lists
     for i in range(count):
@@ -335,12 +368,21 @@ def lists_of_several(
 
 @inlined
 def _add_point(
-    begins: Any, points: Any, runs: Any, sizes: Any, dimension: int, key: int, lists: int, passed: int, met: Any
+    begins: Any,
+    points: Any,
+    runs: Any,
+    sizes: Any,
+    dimension: int,
+    key: int,
+    slot: int,
+    lists: int,
+    passed: int,
+    met: Any,
 ) -> tuple[int, int]:
-    """Note the list of a key that has its own."""
+    """Note the list of a key that has its own; it would lie from this slot on."""
     start, keys, table = points
     if len(keys) > 0 and start[UP(dimension)] < start[UP(dimension + 1)]:
-        number = I64(find_point(dimension, key, start, keys, table))
+        number = I64(find_point(dimension, key, slot, start, keys, table))
         if number >= 0:
             lists, passed = add_list(begins, runs, sizes[0] + sizes[1] + 1 + number, lists, passed, met)
     return lists, passed
@@ -373,7 +415,8 @@ def _several_lists(
         number, upto = point_start[UP(dimension)], point_start[UP(dimension + 1)]
         if number < upto:
             if v_lo[UP(v)] == v_hi[UP(v)]:
-                number = I64(find_point(dimension, v_lo[UP(v)], point_start, point_key, point_table))
+                slot = slot_of(dimension, v_lo[UP(v)], point_table)
+                number = I64(find_point(dimension, v_lo[UP(v)], slot, point_start, point_key, point_table))
                 upto = number + I64(number >= 0)
             else:
                 number = first_above(point_key, number, upto, v_lo[UP(v)] - 1)
@@ -382,9 +425,9 @@ def _several_lists(
         if room > len(met[0]):
             return -room, 0
         for at in range(s, t + 1):
-            lists, passed = add_list(begins, runs, about[UP(dimension * 8 + CELL)] + at, lists, passed, met)
+            lists, passed = _add_again(begins, runs, about[UP(dimension * 8 + CELL)] + at, lists, passed, met)
         for at in range(max(number, 0), upto):
-            lists, passed = add_list(begins, runs, cells + dimensions + 1 + at, lists, passed, met)
+            lists, passed = _add_again(begins, runs, cells + dimensions + 1 + at, lists, passed, met)
     return lists, passed
 
 
@@ -422,6 +465,19 @@ def add_list(begins: Any, run_lists: Any, number: int, lists: int, runs: int, me
     return lists, runs
 
 
+@inlined
+def _add_again(begins: Any, run_lists: Any, number: int, lists: int, runs: int, met: Any) -> tuple[int, int]:
+    """The same for a list that may have been noted before: its runs, for which there would be no room, are not noted again."""
+    begin, end, has_runs = _list(begins, number)
+    lists = _note(begin, end, lists, met)
+    if has_runs:
+        for i in range(runs):
+            has_runs = has_runs and run_lists[UP(met[2][UP(i)])] != number
+    if has_runs:
+        runs = _add_runs(run_lists, number, runs, met)
+    return lists, runs
+
+
 # -- runs
 
 
@@ -436,16 +492,12 @@ def presence_runs(about: Any, run_lists: Any, cells: int, touched: Any, count: i
 
 @inlined
 def _add_runs(run_lists: Any, number: int, runs: int, met: Any) -> int:
-    """Note the runs of a list, which may have been noted before."""
+    """Note the runs of a list."""
     run = met[2]
     r = first_above(run_lists, 0, len(run_lists), number - 1)
     while r < len(run_lists) and run_lists[UP(r)] == number:
-        known = False
-        for i in range(runs):
-            known = known or run[UP(i)] == r
-        if not known:
-            run[UP(runs)] = r
-            runs += 1
+        run[UP(runs)] = r
+        runs += 1
         r += 1
     return runs
 
@@ -483,8 +535,8 @@ def _bounds(runs: Any, r: int, space: Any, low: Any, high: Any) -> tuple[int, in
 
 @inlined
 def _gallop(keys: Any, begin: int, end: int, key: int) -> int:
-    """`first_above` whose cost grows with the answer, not with the run."""
-    step = 16
+    """`first_above` whose cost grows with the answer, not with the run, where that is long."""
+    step = 256
     while begin + step <= end and keys[UP(begin + step - 1)] <= key:
         begin += step
         step += step
@@ -493,11 +545,11 @@ def _gallop(keys: Any, begin: int, end: int, key: int) -> int:
 
 @inlined
 def first_above(keys: Any, begin: int, end: int, key: int) -> int:
-    """The first place in ascending keys whose key is above `key`."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if keys[UP(middle)] <= key:
-            begin = middle + 1
-        else:
-            end = middle
+    """The first place in ascending keys whose key is above `key`. Nothing that it finds decides how it goes on: several searches,
+    one after another, are made at once."""
+    left = end - begin
+    while left > 0:
+        half = (left + 1) // 2
+        begin += half * I64(keys[UP(begin + half - 1)] <= key)
+        left -= half
     return begin

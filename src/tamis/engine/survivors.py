@@ -10,7 +10,6 @@ from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import ASPECTS, is_bound, is_member
 from tamis.engine.body import EDGES, SHIFT_AT
 from tamis.engine.guards import BLOCK, GUARDED
-from tamis.engine.lists import BAND_RUN
 from tamis.engine.pairs import pair_reference, pair_word
 from tamis.engine.records import (
     DONE,
@@ -27,6 +26,7 @@ from tamis.engine.records import (
     range_holds,
     set_holds,
 )
+from tamis.engine.runs import BAND_RUN
 from tamis.engine.scale import CODE_BITS, HIGHEST_CODE, MISSING
 
 AHEAD = 16
@@ -87,9 +87,9 @@ def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any, n:
         for i in range(block, block + AHEAD):
             survivor[UP(i)] = 0
         for i in range(blocks, blocks + AHEAD):
-            prefetch(entry, 2 * BLOCK * I64(survivor[UP(i)]))
+            _fetch_block(entry, second, I64(survivor[UP(i)]))
         for i in range(blocks, block):
-            prefetch(entry, 2 * BLOCK * I64(survivor[UP(i + AHEAD)]))
+            _fetch_block(entry, second, I64(survivor[UP(i + AHEAD)]))
             first = BLOCK * I64(survivor[UP(i)])
             n = _scan(first, first + BLOCK, entry, second, space, survivor, n)
     return n, BLOCK * (passed_over - (block - blocks))
@@ -98,6 +98,13 @@ def scan_lists(lists: int, met: Any, entries: Any, space: Any, survivor: Any, n:
 @inlined
 def _is_guarded(guard: Any, begin: int, end: int) -> bool:
     return end - begin >= GUARDED and begin < BLOCK * len(guard)
+
+
+@inlined
+def _fetch_block(entry: Any, second: Any, block: int) -> None:
+    prefetch(entry, 2 * BLOCK * block)
+    if len(second) > 0:
+        prefetch(second, BLOCK * block)
 
 
 @merged
