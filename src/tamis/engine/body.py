@@ -4,8 +4,8 @@
 
 An entry is two words: the *filter word*, the least likely other predicate of its conjunction (its hull), and a reference to
 its record (side by side: 10 % faster than in two arrays). So a list is scanned without a branch, and only what passes the
-filter touches a record. Where that keeps many from their records, the entries have a second filter word. Long lists of
-spaces have blocks of entries that an event may pass over: see `guards`.
+filter touches a record. Where that keeps many from their records, the entries have a second filter word. Long lists have
+blocks of entries that an event may pass over, or parts that are sorted by a bound: see `guards` and `runs`.
 
 Rows are numbered in the order in which their records were laid out, so that neighbours in a list are neighbours everywhere.
 """
@@ -190,9 +190,8 @@ def build(
     plain, guard = with_guards(start, listed, plan, coded, scales, likelihood, sample)
     share = looked_at(plain, guard, likelihood, len(start) - 1)
     expected = expected_entries(plan, coded, scales, likelihood, share, entries.row, in_run)
-    runs, run_rows = sorted_runs(
-        Entries(entries.list[in_run], entries.row[in_run]), joined[in_run], start, plan, predicates, coded, scales
-    )
+    run_entries = Entries(entries.list[in_run], entries.row[in_run])
+    runs, run_rows = sorted_runs(run_entries, joined[in_run], plan, predicates)
     rows = len(start) - 1
     words = most_words(start, predicates, coded) + _PADDING
     written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
@@ -269,7 +268,7 @@ def _directory(
     begin = np.zeros(plain + 1, np.uint32)
     begin[1:] = ends[:plain]
     begin[run_lists] |= U32(HAS_RUNS)
-    # A dimension without bounds has an empty list for each space: matching takes fewer branches that way.
+    # A dimension with bounds on one side only has an empty list on the other: matching takes fewer branches that way.
     places, filled = [], MOST_SPACES + 2
     bounds: list[npt.NDArray[Any]] = [np.zeros(filled)]
     for side in range(2):

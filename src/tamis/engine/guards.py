@@ -47,7 +47,7 @@ _MOST_COST = 0.75
 """Guards must save at least the rest of what looking at all entries of long lists costs. At 0.85, where events have 15 of 20
 attributes, events were 10 % faster or slower."""
 _TRIED = 64
-"""About so many lists tell whether they do."""
+"""About so many lists of spaces, and of dimensions, tell whether they do."""
 _AT_ONCE = 256
 """So many entries of a list are parted into blocks together."""
 _NEEDS = 16
@@ -123,7 +123,7 @@ class _Guarded:
         sample: EventBatch | None,
     ) -> None:
         cells = int(scales.cell[-1])
-        self.lists = cells + len(scales.spaces)
+        self.cells, self.lists = cells, cells + len(scales.spaces)
         self.entries = entries
         self.plain = int(np.searchsorted(entries.list, self.lists))
         self.sizes = np.bincount(entries.list[: self.plain], minlength=1)
@@ -134,13 +134,16 @@ class _Guarded:
         self.told = start, coded.dimension, coded.first, plan.access, presence, met
 
     def share(self) -> float:
-        """What some of the long lists would cost with guards by what they cost without; 1.0 where guards do not pay."""
-        if len(self.long) == 0:
-            return 1.0
-        tried = self.long[:: max(1, len(self.long) // _TRIED)]
-        some = run_indices((np.cumsum(self.sizes) - self.sizes)[tried], self.sizes[tried])
-        few = Entries(self.entries.list[some], self.entries.row[some])
-        *_, cost = _in_blocks(few, len(some), self.sizes[tried], self.told)
+        """What long lists would cost with guards by what they cost without, as some of them tell; 1.0 where guards do not pay."""
+        cost = np.zeros(2)
+        # Those of dimensions, which are few and met often, would else be left out, or decide alone.
+        for long in np.split(self.long, [np.searchsorted(self.long, self.cells)]):
+            if len(long):
+                tried = long[:: max(1, len(long) // _TRIED)]
+                some = run_indices((np.cumsum(self.sizes) - self.sizes)[tried], self.sizes[tried])
+                few = Entries(self.entries.list[some], self.entries.row[some])
+                *_, costs = _in_blocks(few, len(some), self.sizes[tried], self.told)
+                cost += costs * len(long) / len(tried)
         return float(cost[0] / cost[1]) if cost[0] < _MOST_COST * cost[1] else 1.0
 
 

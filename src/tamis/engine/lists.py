@@ -1,6 +1,6 @@
 """The lists of a segment: which conjunctions an event with a given value may satisfy.
 
-Lists are numbered; the entries of all lies one after another, in the order of their lists:
+Lists are numbered; the entries of all lie one after another, in the order of their lists:
 
     spaces     one per space of every dimension      cell[d] + space
     presence   one per dimension                     C + d

@@ -437,7 +437,7 @@ def _add_presence(about: Any, bounds: Any, line: int, first: int, last: int, lis
     here = about[UP(line + PRESENCE)]
     lists = _note((here >> 32) & _BEGIN, here & _BEGIN, lists, met)
     sides = about[UP(line + SIDES)]
-    if sides != 0:  # Wide dimensions have none.
+    if sides != 0:
         lists = _add_prefix(bounds, sides & 0xFFFFFFFF, first, lists, met)
         lists = _add_prefix(bounds, sides >> 32, last, lists, met)
     return lists

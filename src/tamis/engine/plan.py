@@ -6,7 +6,7 @@ Every conjunction is entered in the lists of one *access predicate*. How depends
     POINTS     wide dimension: in the list of every key it names
     UPPER      one-sided, `last` below the top: in a list sorted by bound, of which an event's space cuts off a prefix
     LOWER      the same from below
-    PRESENCE   in the list of the dimension: whatever else needs a value to be there; wide one-sided ranges form runs in it
+    PRESENCE   in the list of the dimension: whatever else needs a value to be there; wide one-sided ranges may form runs in it
     ALWAYS     no predicate needs a value: the list that every event goes through
     PAIRS      by the values that it and another predicate, then in the place of the filter, name at once: see `pairs`
 
@@ -226,7 +226,7 @@ def _in_lists(
 
 @inlined
 def _one_sided(first: int, last: int, kind: int, top: int, wide: bool) -> int:
-    """The way of a one-sided range, ALWAYS if it is none. Wide ones form runs in the list of the dimension."""
+    """The way of a one-sided range, ALWAYS if it is none. Wide ones may form runs in the list of the dimension."""
     if (first == 0) == (last == top) or kind >= POINT:
         return ALWAYS
     if wide:

@@ -1,6 +1,6 @@
 """Runs: parts of a list that are sorted by a bound.
 
-Where many entries of a list have the same second condition, a range on one dimension that is open on the same side, they are
+Where the filter predicates of many entries of a list are ranges on one dimension that are open on the same side, they are
 sorted by its bound: an event's value cuts off a prefix, and what it does not satisfy is never touched.
 
     symbol = 'A' and price > p      list of A:  p = 1.5  2.0  2.0  7.25 | 9.5  11.0          an event with price = 8
@@ -27,8 +27,8 @@ from tamis.engine.coding import Coded
 from tamis.engine.forecast import reaches
 from tamis.engine.guards import outlook_of
 from tamis.engine.lists import Entries
-from tamis.engine.plan import ENTRY, RANKED, RECORD, Plan, deciding, hull_of, is_settled
-from tamis.engine.scale import Scales
+from tamis.engine.plan import ENTRY, RANKED, RECORD, SOME, Plan, deciding, hull_of, is_settled
+from tamis.engine.scale import MISSING, Scales
 from tamis.engine.second import SECOND
 from tamis.engine.statistics import Likelihood
 
@@ -37,6 +37,7 @@ LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
 RUN = 60.0
 """What finding a run and its end costs, in nanoseconds: see `plan`."""
 _SHORTEST = 16
+"""Entries, whatever they would save."""
 _NONE = -1
 
 
@@ -48,7 +49,7 @@ class Runs(NamedTuple):
     side: npt.NDArray[np.uint8]
     """LOWER_RUN, UPPER_RUN or BAND_RUN + n."""
     complete: npt.NDArray[np.bool_]
-    """Nothing is left to check: `ref` are rows, and there are no filter words to look at."""
+    """Nothing is left to check: references are rows, and there are no filter words to look at."""
     start: npt.NDArray[np.int64]
     key: npt.NDArray[np.int64]
     """Ascending within a run: a lower bound, the complement of an upper bound, or the lower end of a band."""
@@ -71,13 +72,15 @@ _NO_RUNS = Runs(
 
 
 class Waiting(NamedTuple):
-    """For each conjunction: which runs it could be in, and what it costs an event that meets its list."""
+    """For each conjunction: which run it could be in, and what it costs an event that meets its list."""
 
-    side: npt.NDArray[np.uint32]
-    """Dimension << 8 | class of the run that its filter predicate would allow, 0 for none."""
+    kind: npt.NDArray[np.uint32]
+    """Dimension << 8 | is anything left to check? << 7 | class of the run that its filter predicate would allow, 0 for none."""
     listed: npt.NDArray[np.float32]
     """Nanoseconds, in the list itself and in the run, which is found besides."""
     in_run: npt.NDArray[np.float32]
+    guarded: npt.NDArray[np.bool_]
+    """Whether it asks about dimensions that events may lack, besides that of its list."""
 
 
 def find_runs(
@@ -92,14 +95,18 @@ def find_runs(
     has_second: bool,
     upto: int,
 ) -> npt.NDArray[np.uint32]:
-    """For each entry of the lists below `upto` the run that it joins: dimension << 8 | class, 0 for none."""
+    """For each entry of the lists below `upto` the kind of run that it joins, see `Waiting`; 0 for none."""
     joined = np.zeros(len(entries.row), np.uint32)
     if not (scales.shift_at >= 0).any():
         return joined
     rows = len(plan.access)
-    waiting = Waiting(np.zeros(rows, np.uint32), np.zeros(rows, np.float32), np.zeros(rows, np.float32))
+    waiting = Waiting(
+        np.zeros(rows, np.uint32), np.zeros(rows, np.float32), np.zeros(rows, np.float32), np.zeros(rows, np.bool_)
+    )
     reach = reaches(plan, coded, scales, likelihood)
     _weigh(start, plan, predicates, coded, scales, likelihood, reach, has_second, waiting)
+    if not waiting.kind.any():
+        return joined
     outlook = outlook_of(start, entries, plan, coded, scales, likelihood, sample)
     _join(entries, waiting, outlook, RUN, upto, joined)
     return joined
@@ -119,14 +126,14 @@ def _weigh(
 ) -> None:
     """Find the run that the filter predicate of each conjunction would allow, and its costs."""
     _, p_mode, p_start, p_lo, p_hi = predicates
-    dimension, first, last, probability = coded.dimension, coded.first, coded.last, coded.probability
-    cell, shift_at = scales.cell, scales.shift_at
+    dimension, first, last, exact = coded.dimension, coded.first, coded.last, coded.exact
+    spaces, cell, shift_at = scales.spaces, scales.cell, scales.shift_at
     cumulative, presence = likelihood
-    access, filters, second = plan.access, plan.filter, plan.second
-    sides, listed, in_run = waiting
-    for row in range(len(sides)):
+    access, way, filters, second = plan.access, plan.way, plan.filter, plan.second
+    kinds, listed, in_run, guarded = waiting
+    for row in range(len(kinds)):
         p = filters[row]
-        if p < 0 or p_mode[p] != 0 or p_start[p + 1] - p_start[p] != 1:
+        if p < 0 or p_mode[p] != SOME or p_start[p + 1] - p_start[p] != 1:
             continue
         d = dimension[p]
         lo, hi = p_lo[p_start[p]], p_hi[p_start[p]]
@@ -142,16 +149,22 @@ def _weigh(
             while width > U64(1):
                 width >>= U64(1)
                 side += 1
-        sides[row] = (U32(d) << U32(8)) | U32(side)
-        passing = 1.0 * probability[p]
-        if access[row] >= 0 and dimension[access[row]] == d:
+        own = dimension[access[row]] if access[row] >= 0 else _NONE
+        passing = 1.0 * coded.probability[p]
+        if own == d:
             passing = min(1.0, passing / max(reach[row], 1e-9))
         also = 1.0
         if second[row] >= 0:
             also = hull_of(second[row], dimension[second[row]], first, last, cell, cumulative, presence)
-        # The other predicates are checked by the record; where there are none, the run decides all.
-        others = start[row + 1] - start[row] - 1 - I64(access[row] >= 0 and access[row] != p)
-        in_run[row] = passing * (ENTRY + RECORD * also * I64(others > 0))
+        choice = deciding(access[row], p_mode), way[row], p, second[row]
+        complete, recorded = True, False
+        for q in range(start[row], start[row + 1]):
+            settled = is_settled(q, dimension[q], first, last, exact, spaces, shift_at, choice, True)
+            recorded = recorded or not settled
+            complete = complete and settled and q != second[row]
+            guarded[row] = guarded[row] or (dimension[q] != own and first[q] != MISSING)
+        kinds[row] = (U32(d) << U32(8)) | (U32(not complete) << U32(7)) | U32(side)
+        in_run[row] = passing * (ENTRY + RECORD * also * I64(recorded))
         listed[row] = ENTRY + RECORD * passing
         if has_second:
             listed[row] = ENTRY + SECOND + RECORD * passing * also
@@ -159,9 +172,9 @@ def _weigh(
 
 @kernel
 def _join(entries: Any, waiting: Any, outlook: Any, price: float, upto: int, joined: Any) -> None:
-    """Mark the entries of one list whose runs save more than their price."""
+    """Mark the entries of each list whose runs save more than their price."""
     lists, rows = entries
-    sides, listed, in_run = waiting
+    kinds, listed, in_run, guarded = waiting
     at = 0
     while at < len(lists) and lists[at] < upto:
         end = at
@@ -169,70 +182,47 @@ def _join(entries: Any, waiting: Any, outlook: Any, price: float, upto: int, joi
             end += 1
         if end - at >= _SHORTEST:
             share = outlook.share if lists[at] < outlook.lists and end - at >= outlook.size else 1.0
-            classes = sides[rows[at:end]]
-            order = np.argsort(classes)
+            own = kinds[rows[at:end]]
+            order = np.argsort(own)
             begin = 0
             for i in range(1, len(order) + 1):
-                if i == len(order) or classes[order[i]] != classes[order[begin]]:
-                    if classes[order[begin]] != 0 and i - begin >= _SHORTEST:
+                if i == len(order) or own[order[i]] != own[order[begin]]:
+                    if own[order[begin]] != 0 and i - begin >= _SHORTEST:
                         saved = -price
                         for j in range(begin, i):
                             row = rows[at + order[j]]
-                            saved += share * listed[row] - in_run[row]
+                            saved += (share if guarded[row] else 1.0) * listed[row] - in_run[row]
                         if saved > 0.0:
                             for j in range(begin, i):
-                                joined[at + order[j]] = classes[order[j]]
+                                joined[at + order[j]] = own[order[j]]
                     begin = i
         at = end
 
 
 def sorted_runs(
-    entries: Entries,
-    joined: npt.NDArray[np.uint32],
-    start: Any,
-    plan: Plan,
-    predicates: Any,
-    coded: Coded,
-    scales: Scales,
+    entries: Entries, joined: npt.NDArray[np.uint32], plan: Plan, predicates: Predicates
 ) -> tuple[Runs, npt.NDArray[np.int32]]:
     """Sort entries into the runs that they join; returns the runs, and the conjunctions in their order."""
-    side = (joined & U32(0xFF)).astype(np.uint8)
+    side = (joined & U32(0x7F)).astype(np.uint8)
     if len(entries.row) == 0:
         return _NO_RUNS, entries.row
     interval = predicates.start[plan.filter[entries.row]]
     lo, hi = predicates.lo[interval], predicates.hi[interval]
     key = np.where(side == UPPER_RUN, ~hi, lo)
-    complete = np.empty(len(entries.row), np.bool_)
-    _completes(entries.row, start, plan, predicates.mode, coded, scales, complete)
-    order = np.lexsort((key, ~complete, joined, entries.list))
-    lists, joined, complete = entries.list[order], joined[order], complete[order]
+    order = np.lexsort((key, joined, entries.list))
+    lists, joined, side = entries.list[order], joined[order], side[order]
     new = np.ones(len(order), np.bool_)
-    new[1:] = (lists[1:] != lists[:-1]) | (joined[1:] != joined[:-1]) | (complete[1:] != complete[:-1])
-    first, side = np.flatnonzero(new), side[order]
+    new[1:] = (lists[1:] != lists[:-1]) | (joined[1:] != joined[:-1])
+    first = np.flatnonzero(new)
     banded = side >= BAND_RUN
     runs = Runs(
         lists[first],
         (joined[first] >> U32(8)).astype(np.int32),
         side[first],
-        complete[first],
+        (joined[first] & U32(0x80)) == 0,
         np.append(first, len(order)),
         key[order],
         hi[order][banded],
         (np.cumsum(banded) - banded - np.arange(len(banded)))[first],
     )
     return runs, entries.row[order]
-
-
-@lean_kernel
-def _completes(rows: Any, start: Any, plan: Any, mode: Any, coded: Any, scales: Any, complete: Any) -> None:
-    """Whether list and run decide all predicates of a conjunction."""
-    access, way, filters = plan.access, plan.way, plan.filter
-    dimension, first, last, exact = coded.dimension, coded.first, coded.last, coded.exact
-    spaces, shift_at = scales.spaces, scales.shift_at
-    for i in range(len(rows)):
-        row = rows[i]
-        complete[i] = True
-        for p in range(start[row], start[row + 1]):
-            choice = deciding(access[row], mode), way[row], filters[row], _NONE
-            if not is_settled(p, dimension[p], first, last, exact, spaces, shift_at, choice, True):
-                complete[i] = False
