@@ -452,9 +452,9 @@ def test_other_files(path: Path) -> None:
     container.write(path, {"start": np.arange(3)})
     with pytest.raises(SnapshotError, match="holds no matcher: name a file that"):
         tamis.load(path)
-    container.write(path, {}, {"content": "matcher", "content_version": 6})
+    container.write(path, {}, {"content": "matcher", "content_version": 7})
     with pytest.raises(
-        SnapshotError, match="is a matcher of version 6, and this Tamis reads version 5: use a newer Tamis"
+        SnapshotError, match="is a matcher of version 7, and this Tamis reads version 6: use a newer Tamis"
     ):
         tamis.load(path)
 

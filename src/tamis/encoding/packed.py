@@ -27,11 +27,21 @@ from tamis.encoding.kernel import COMPILED
 
 Packed = npt.NDArray[np.int64]
 
+_CACHE_LINE = 64
+
 
 def address_of(array: npt.NDArray[Any]) -> int:
     """Where the elements of an array lie."""
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+def aligned_zeros(size: int, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """So many zeros that begin where a cache line does."""
+    each = np.dtype(dtype).itemsize
+    zeros = np.zeros(size + _CACHE_LINE // each, dtype)
+    skipped = -(address_of(zeros) // each) % (_CACHE_LINE // each)
+    return zeros[skipped : skipped + size]
 
 
 def packed(arrays: Iterable[npt.NDArray[Any]], numbers: Iterable[int] = ()) -> Packed:

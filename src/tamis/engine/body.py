@@ -21,14 +21,14 @@ from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, U64
-from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1, u2, u4
+from tamis.encoding.packed import Packed, aligned_zeros, b1, i4, i8, packed, u1, u2, u4, u8
 from tamis.encoding.prefetch import prefetch
-from tamis.engine.coding import MASK_WORDS, Coded, code_predicates
+from tamis.engine.coding import KEYS, MASK_WORDS, POINT, Coded, code_predicates
 from tamis.engine.forecast import Forecast, expected_entries
 from tamis.engine.guards import Guards, looked_at, padding_word, with_guards
 from tamis.engine.lists import Entries, Points, enter, first_point_list
 from tamis.engine.pairs import Pairs, complete_pairs, with_pairs
-from tamis.engine.plan import PAIRS, RANKED, deciding, plan_rows
+from tamis.engine.plan import PAIRS, POINTS, RANKED, Plan, deciding, plan_rows
 from tamis.engine.records import (
     DONE,
     GROUPS,
@@ -50,8 +50,6 @@ HAS_RUNS = 1 << 31
 """Set in the begin of a list that has runs."""
 _NONE = -1
 _PADDING = 64
-_LINE = 16
-"""Words of a cache line."""
 _FAR, _NEAR = 16, 8
 _PLACE = (1 << 40) - 1
 
@@ -85,12 +83,13 @@ class Lookup(NamedTuple):
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
-EDGES, ENROLLED, SHIFTS = 1 << 32, 1 << 33, (1 << 32) - 1
+EDGES, ENROLLED, ALL_ENROLLED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
 """The columns of `Lookup.about`: what matching needs to know of a dimension, in one cache line.
 
 CELL: its first cell. BLOCKS: how many blocks of cuts it has, at AT; 0: spaces are looked up in a table at AT, for WHOLES whole
 numbers from LOWEST. SIDES: where its sorted upper and lower bounds lie, each in 32 bits. PRESENCE: begin and end of
-the list of the dimension, in 32 bits. SHIFT_AT: as in `Scales`; above SHIFTS it has EDGES and ENROLLED, where `Coded` says so.
+the list of the dimension, in 32 bits. SHIFT_AT: as in `Scales`; above SHIFTS it has EDGES and ENROLLED, where `Coded` says so,
+and ALL_ENROLLED, where all keys that have lists of their own are on the roll.
 """
 
 
@@ -149,21 +148,21 @@ def unpacked_body(given: Any) -> Any:
         (u4(given, 7), u4(given, 8)),
         (u4(given, 9), u4(given, 10), u2(given, 11)),
         (i8(given, 12), i8(given, 13), i4(given, 14)),
-        (i8(given, 15), i8(given, 16)),
+        (i8(given, 15), u8(given, 16), i8(given, 17)),
         Runs(
-            i8(given, 17),
-            i4(given, 18),
-            u1(given, 19),
-            b1(given, 20),
-            i8(given, 21),
+            i8(given, 18),
+            i4(given, 19),
+            u1(given, 20),
+            b1(given, 21),
             i8(given, 22),
             i8(given, 23),
             i8(given, 24),
+            i8(given, 25),
         ),
-        u4(given, 25),
         u4(given, 26),
-        (i4(given, 27), u4(given, 28), u1(given, 29), u4(given, 30)),
-        (given[62], given[63]),
+        u4(given, 27),
+        (i4(given, 28), u4(given, 29), u1(given, 30), u4(given, 31)),
+        (given[64], given[65]),
     )
 
 
@@ -202,7 +201,7 @@ def build(
     filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, roll, written, scratch)
     if filled + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
         raise SegmentFullError
-    entry, run_entry = (_zeros(2 * (len(part) + _PADDING)) for part in (plain.row, run_rows))
+    entry, run_entry = (aligned_zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
     record = np.zeros(filled + UNIT * rows + _PADDING, np.uint32)
     numbers = np.full(rows, _NONE, np.int64) if numbers is None else numbers
     conjunction = np.full(max(rows, int(numbers.max(initial=0)) + 1), _NONE, np.int32)
@@ -222,7 +221,7 @@ def build(
     _filter_words(pair_rows, plan.second, coded, nothing, pair_words)
     complete_pairs(pairs, pair_words, references[len(plain.row) :])
     directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
-    about = _about(scales, coded, directory, sides)
+    about = _about(scales, plan, coded, directory, sides)
     body = Body(
         Lookup(
             scales.local,
@@ -249,13 +248,6 @@ def build(
         int(np.count_nonzero(every >= 0)) + len(run_rows),
     )
     return body, Forecast(scales, likelihood, list_costs, np.array([expected]))
-
-
-def _zeros(size: int) -> npt.NDArray[np.uint32]:
-    """Words that begin where a cache line does: so do blocks of entries."""
-    words = np.zeros(size + _LINE, np.uint32)
-    skipped = -(address_of(words) // words.itemsize) % _LINE
-    return words[skipped : skipped + size]
 
 
 def _directory(
@@ -321,9 +313,14 @@ def _fill_whole_words(wholes: Any, cell: Any, table: Any, directory: Any, upper:
 
 
 def _about(
-    scales: Scales, coded: Coded, directory: Directory, sides: list[npt.NDArray[np.int64]]
+    scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: list[npt.NDArray[np.int64]]
 ) -> npt.NDArray[np.int64]:
     by_table = scales.wholes > 0
+    by_keys = plan.access[plan.way == POINTS]
+    unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
+    all_enrolled = coded.enrolled.copy()
+    all_enrolled[coded.dimension[unnamed]] = False
+    flags = EDGES * coded.edges | ENROLLED * coded.enrolled | ALL_ENROLLED * all_enrolled
     first = int(scales.cell[-1])
     presence = directory.begin[first : first + len(scales.spaces) + 1].astype(np.int64)
     columns = (
@@ -334,7 +331,7 @@ def _about(
         scales.wholes,
         sides[0] | (sides[1] << 32),
         (presence[:-1] << 32) | (presence[1:] & (HAS_RUNS - 1)),
-        np.where(scales.shift_at < 0, -1, scales.shift_at | (EDGES * coded.edges) | (ENROLLED * coded.enrolled)),
+        np.where(scales.shift_at < 0, -1, scales.shift_at | flags),
     )
     return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
 

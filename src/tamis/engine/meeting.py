@@ -12,8 +12,9 @@ from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import KEY_MIN
 from tamis.encoding.numbers import F64, I64, UP
 from tamis.encoding.prefetch import prefetch
-from tamis.engine.aspects import NEAR, code_of_space, hide, show
+from tamis.engine.aspects import NEAR, UNKNOWN, code_of_space, hide, show
 from tamis.engine.body import (
+    ALL_ENROLLED,
     AT,
     BLOCKS,
     BRIEF,
@@ -33,7 +34,7 @@ from tamis.engine.guards import BLOCK, GUARDED
 from tamis.engine.lists import find_point, slot_of
 from tamis.engine.pairs import note_cell
 from tamis.engine.plan import RANKED
-from tamis.engine.roll import LINE, line_of, number_on_roll
+from tamis.engine.roll import LINE, line_of, may_be_in, number_on_roll, roll_hash
 from tamis.engine.runs import BAND_RUN, LOWER_RUN, UPPER_RUN
 from tamis.engine.scale import FARTHEST_WHOLE, MISSING, code_of, number_of, space_of, table_space
 
@@ -176,7 +177,7 @@ def load_wide(
     v_begin, v_lo = values[0], values[3]
     about, cuts, shift = lookup[1], lookup[2], lookup[4]
     seen, low, high, touched, first, slot, place = event[2], event[3], event[4], event[5], event[6], event[7], event[8]
-    lines, enrolled = roll
+    lines, marks, enrolled = roll
     lists, passed = noted
     _fetch_keys(values, count, about, directory[0], points, roll, sizes, event)
     for i in range(count):
@@ -192,15 +193,15 @@ def load_wide(
         code = code_of(cuts, about[UP(line + AT)], about[UP(line + BLOCKS)], shift, shifts & SHIFTS, space, key)
         number = code
         if shifts & ENROLLED:
-            number = number_on_roll(key, lines[UP(dimension)], lines[UP(dimension + 1)], enrolled)
+            number = number_on_roll(key, lines[UP(dimension)], lines[UP(dimension + 1)], marks, enrolled)
         low[UP(dimension)], high[UP(dimension)] = key, key
         if dimension < RANKED:
             show(dimension, code, number, seen)
-        if len(points[1]) > 0:
-            noted_before = lists
-            lists, passed = _add_point(
-                directory[0], points, runs, sizes, dimension, key, I64(slot[UP(i)]), lists, passed, met
-            )
+        if len(points[1]) > 0 and not (shifts & ALL_ENROLLED and number == UNKNOWN):
+            noted_before, at = lists, I64(slot[UP(i)])
+            if at < 0:
+                at = slot_of(dimension, key, points[2])  # The line was full, and the next one has it.
+            lists, passed = _add_point(directory[0], points, runs, sizes, dimension, key, at, lists, passed, met)
             prefetch(entry, 2 * met[0][UP(noted_before)] * (lists - noted_before))
     return lists, passed
 
@@ -209,27 +210,39 @@ def load_wide(
 def _fetch_keys(
     values: Any, count: int, about: Any, begins: Any, points: Any, roll: Any, sizes: Any, event: Any
 ) -> None:
-    """Fetch what is known of the keys of a plain event in wide dimensions: first where they would lie, which is noted, then what
-    lies there."""
+    """Fetch what is known of the keys of a plain event in wide dimensions: first where that would lie, then what lies there.
+
+    Noted is where the table of points tells of each, or -1 where it seems to have no list.
+    """
     v_begin, v_lo = values[0], values[3]
     touched, slot, place = event[5], event[7], event[8]
     _, keys, table = points
-    lines, enrolled = roll
+    lines, marks, enrolled = roll
     for i in range(count):
         dimension = I64(touched[UP(i)])
         shifts = about[UP(dimension * 8 + SHIFT_AT)]
         if shifts >= 0:
             key = v_lo[UP(v_begin + ~I64(place[UP(i)]))]
+            if shifts & ENROLLED:
+                prefetch(marks, line_of(roll_hash(key), lines[UP(dimension)], lines[UP(dimension + 1)]))
             at = slot_of(dimension, key, table)
             slot[UP(i)] = at
-            prefetch(table, at)
-            if shifts & ENROLLED:
-                line = line_of(key, lines[UP(dimension)], lines[UP(dimension + 1)])
+            if not shifts & ALL_ENROLLED:
+                prefetch(table, at)
+    for i in range(count):
+        dimension = I64(touched[UP(i)])
+        shifts = about[UP(dimension * 8 + SHIFT_AT)]
+        if shifts >= 0 and shifts & ENROLLED:
+            mixed = roll_hash(v_lo[UP(v_begin + ~I64(place[UP(i)]))])
+            line = line_of(mixed, lines[UP(dimension)], lines[UP(dimension + 1)])
+            if may_be_in(mixed, marks[UP(line)]):
                 prefetch(enrolled, line * LINE)
-                prefetch(enrolled, line * LINE + LINE - 1)
+                prefetch(table, I64(slot[UP(i)]))
+            elif shifts & ALL_ENROLLED:
+                slot[UP(i)] = -1
     if len(keys) > 0:
         for i in range(count):
-            if about[UP(touched[UP(i)] * 8 + SHIFT_AT)] >= 0:
+            if about[UP(touched[UP(i)] * 8 + SHIFT_AT)] >= 0 and slot[UP(i)] >= 0:
                 number = I64(max(table[UP(slot[UP(i)])], 0))
                 prefetch(keys, number)
                 prefetch(begins, sizes[0] + sizes[1] + 1 + number)
@@ -241,7 +254,7 @@ def show_several(values: Any, lookup: Any, roll: Any, event: Any) -> None:
     v_begin, v_end, v_dimension, v_lo, v_hi = values
     local, about, cuts, _, shift, _, _ = lookup
     seen, low, high, first = event[2], event[3], event[4], event[6]
-    lines, enrolled = roll
+    lines, marks, enrolled = roll
     count, before = -1, -1
     for v in range(v_begin, v_end):
         d, key = v_dimension[UP(v)], v_lo[UP(v)]
@@ -257,7 +270,7 @@ def show_several(values: Any, lookup: Any, roll: Any, event: Any) -> None:
             code = code_of(cuts, about[UP(line + AT)], about[UP(line + BLOCKS)], shift, shifts & SHIFTS, space, key)
             number = code
             if shifts & ENROLLED:
-                number = number_on_roll(key, lines[UP(dimension)], lines[UP(dimension + 1)], enrolled)
+                number = number_on_roll(key, lines[UP(dimension)], lines[UP(dimension + 1)], marks, enrolled)
             low[UP(dimension)] = min(low[UP(dimension)], key) if d == before else key
             high[UP(dimension)] = max(high[UP(dimension)], v_hi[UP(v)]) if d == before else v_hi[UP(v)]
         if dimension < NEAR or (shifts >= 0 and dimension < RANKED):

@@ -424,7 +424,7 @@ def _write_spaces(lo: Any, hi: Any, begin: int, end: int, d: int, scales: Any, o
 def _number(key: int, d: int, scales: Any, coded: Any, roll: Any) -> int:
     """The number of a key of a wide dimension, see `aspects`."""
     if coded.enrolled[d]:
-        return number_on_roll(key, roll.start[d], roll.start[d + 1], roll.key)
+        return number_on_roll(key, roll.start[d], roll.start[d + 1], roll.mark, roll.key)
     at, blocks = scales.cut[d], I64(scales.blocks[d])
     space = space_of(scales.cuts, at, blocks, key)
     return code_of(scales.cuts, at, blocks, scales.shift, scales.shift_at[d], space, key)

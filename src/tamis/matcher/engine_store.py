@@ -55,8 +55,8 @@ _MOST_ONE_BY_ONE = 32
 _GONE_PER_LOOK = 1024
 # A thread is given so many parts of a batch, since some events take longer than others.
 _PARTS = 4
-# Fewer rows of a table than this are encoded sooner than another thread begins.
-_FEWEST_ENCODED = 128
+# Shares of a table that have fewer bytes are encoded sooner in one thread: two of 0.2 MB took 1.3 times as long, of 0.9 MB 0.7.
+_FEWEST_ENCODED = 1 << 19
 
 
 class Contents(NamedTuple):
@@ -428,12 +428,13 @@ class EngineStore(Store[ClauseRows]):
     def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
         self._prepare()
         with self._gate.reading():
-            seen = self._seen(self._encoded(TableEncoder(events, self.dimensions, schema), len(events), threads))
+            seen = self._seen(self._encoded(TableEncoder(events, self.dimensions, schema), events, threads))
         return self._matched(seen, events, threads, k)
 
-    def _encoded(self, encoder: TableEncoder, count: int, threads: int) -> list[EncodedEvents]:
+    def _encoded(self, encoder: TableEncoder, events: pa.Table, threads: int) -> list[EncodedEvents]:
         """Encode a table, each thread some of its rows."""
-        shares = _shares(count, min(threads, count // _FEWEST_ENCODED))
+        count = len(events)
+        shares = _shares(count, min(threads, count, events.nbytes // _FEWEST_ENCODED) if threads > 1 else 1)
         if len(shares) > 1:
             try:
                 return each(lambda share: encoder.rows(*share), shares, threads)

@@ -34,7 +34,7 @@ from tamis.storage.layout import Json
 from tamis.storage.tables import COLUMN, to_bytes
 
 _CONTENT = "matcher"
-_VERSION = 5
+_VERSION = 6
 
 Arrays = dict[str, npt.NDArray[Any]]
 

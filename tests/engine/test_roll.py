@@ -1,0 +1,111 @@
+"""The roll: every key that is named has a number of its own in its dimension, and no other key has one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tamis.encoding.kernel import lean_kernel
+from tamis.encoding.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.leaf import Leaf, Mode
+from tamis.encoding.numbers import I64
+from tamis.engine.aspects import UNKNOWN
+from tamis.engine.body import ALL_ENROLLED, ENROLLED, SHIFT_AT
+from tamis.engine.roll import LINE, Roll, line_of, may_be_in, number_on_roll, roll_hash
+from tamis.engine.rows import Rows
+from tamis.engine.segment import Segment
+from tests.engine.naive import rows_with
+from tests.engine.test_segment import check
+from tests.index.naive import Event
+
+BESIDE = (1 << 40) + 1
+"""Multiples of this lie beside the grid: codes do not tell them apart, so they are enrolled."""
+
+
+def named(keys: list[int], dimensions: int = 1) -> Rows:
+    """Subscriptions each of which names one key."""
+    return rows_with([[Leaf(d, Mode.SOME, ((key, key),))] for key in keys for d in range(dimensions)])
+
+
+def number(roll: Roll, dimension: int, key: int) -> int:
+    start = roll.start
+    return int(number_on_roll(I64(key), int(start[dimension]), int(start[dimension + 1]), roll.mark, roll.key))
+
+
+@lean_kernel
+def line(key: int, end: int) -> int:
+    return line_of(roll_hash(key), 0, end)
+
+
+@lean_kernel
+def may_be_known(key: int, end: int, marks: Any) -> bool:
+    return may_be_in(roll_hash(key), marks[line(key, end)])
+
+
+def in_line(wanted: int, lines: int, count: int) -> list[int]:
+    """Keys beside the grid that all belong in one of so many lines."""
+    keys: list[int] = []
+    key = BESIDE
+    while len(keys) < count:
+        if line(I64(key), lines) == wanted:
+            keys.append(key)
+        key += BESIDE
+    return keys
+
+
+def test_who_is_named_has_a_number() -> None:
+    chance = random.Random(1)
+    keys = [BESIDE * each for each in chance.sample(range(-(1 << 20), 1 << 20), 3000)]
+    roll = Segment.of(named(keys, 2), None).body.roll
+    for dimension in range(2):
+        numbers = [number(roll, dimension, key) for key in keys]
+        assert len({*numbers, UNKNOWN}) == len(keys) + 1
+        assert max(numbers) <= UNKNOWN + LINE * (roll.start[dimension + 1] - roll.start[dimension])
+    known = set(keys)
+    others = [key + step for key in keys for step in (-1, 1, BESIDE)] + [KEY_MIN, KEY_MAX, 0, -1]
+    assert {number(roll, 0, key) for key in others if key not in known} == {UNKNOWN}
+
+
+def test_marks_spare_nearly_all_lines() -> None:
+    chance = random.Random(2)
+    roll = Segment.of(named([BESIDE * each for each in chance.sample(range(1 << 20), 3000)]), None).body.roll
+    keys = [BESIDE * chance.randrange(1 << 21, 1 << 22) for _ in range(2000)]
+    wrong = sum(may_be_known(I64(key), int(roll.start[1]), roll.mark) for key in keys)
+    assert 0 < wrong < 0.06 * len(keys)
+
+
+@pytest.mark.parametrize("of_line", [0, 7, 49])
+def test_lines_that_are_full(of_line: int) -> None:
+    """Keys go on to the next line, behind the last one to the first, and are found there, lists and all."""
+    crowd, lines = in_line(of_line, 50, 30), 50
+    chance = random.Random(of_line)
+    rest = [BESIDE * each for each in chance.sample(range(1 << 20, 1 << 21), 6 * lines - len(crowd))]
+    rows = named([*crowd[:-3], *rest, *crowd[-3:]])
+    segment = Segment.of(rows, None)
+    roll = segment.body.roll
+    assert roll.start.tolist() == [0, lines]
+    assert np.count_nonzero(roll.key.reshape(-1, LINE)[:, -1] != KEY_MAX) > 3
+    assert len({number(roll, 0, key) for key in crowd}) == len(crowd)
+    strangers = in_line(of_line, lines, 60)[len(crowd) :]
+    assert {number(roll, 0, key) for key in strangers} == {UNKNOWN}
+    events: list[Event] = [{0: [(key, key)]} for key in [*crowd, *strangers, *rest[:50], KEY_MAX]]
+    assert check(rows, events, segment=segment).compared == 0
+
+
+def test_lists_of_keys_that_are_not_on_the_roll() -> None:
+    """A few neighbours have lists of their own too; where there are such, a stranger to the roll may have one."""
+    keys = [BESIDE * each for each in range(1, 600)]
+    neighbours = [Leaf(0, Mode.SOME, ((key + 5, key + 7), (key + 9, key + 9))) for key in keys[::3]]
+    alike = [[Leaf(d, Mode.SOME, ((key, key),))] for d in range(2) for key in keys]
+    rows = rows_with([*alike, *([leaf] for leaf in neighbours)])
+    segment = Segment.of(rows, None)
+    flags = segment.body.lookup.about.reshape(-1, 8)[segment.body.lookup.local[:2], SHIFT_AT]
+    assert [bool(each & ENROLLED) for each in flags] == [True, True]
+    assert [bool(each & ALL_ENROLLED) for each in flags] == [False, True]
+    events: list[Event] = [
+        {0: [(key + step, key + step)], 1: [(key, key)]} for key in keys[:40] for step in (0, 4, 5, 6, 7, 8, 9, 10)
+    ]
+    check(rows, events, segment=segment)
