@@ -167,7 +167,8 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
         "reads": (many, reads.by_one_thread),
         "reads_two_threads": (many, reads.by_two_threads),
     }
-    best = best_of_each({name: work for name, (_, work) in works.items()}, effort.passes, effort.budget)
+    # The quickest of a few passes with two threads is no measure yet: both must be left alone by others on the machine.
+    best = best_of_each({name: work for name, (_, work) in works.items()}, 4 * effort.passes, effort.budget)
     return {
         "attributes": float(np.diff(batch.start).mean()),
         "matches": matches,

@@ -14,6 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tamis.engine.reentry import become_helper, holding
 
 T = TypeVar("T")
@@ -54,14 +56,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.forget)
 
 
-def each(work: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
-    """What `work` makes of each item, in their order. Should it raise, the first error that is met is raised, and items may be
-    left out."""
+def each(work: Callable[[T], R], items: Sequence[T], threads: int, sizes: Sequence[int] | None = None) -> list[R]:
+    """What `work` makes of each item, in their order. The largest are begun first, if sizes are given.
+
+    Should it raise, the first error that is met is raised, and items may be left out.
+    """
     helpers = min(threads, len(items)) - 1
     if helpers < 1:
         return [work(item) for item in items]
     results: list[Any] = [None] * len(items)
-    waiting = deque(range(len(items)))
+    waiting = deque(range(len(items)) if sizes is None else np.argsort(sizes)[::-1].tolist())
 
     def labour() -> None:
         try:

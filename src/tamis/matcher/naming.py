@@ -32,7 +32,8 @@ def named(matched: Matched, first: int = 0) -> pa.Table:
         here = slice(ends[part], ends[part + 1])
         _name(*matched.parts[part], rows[part], names.place, events[here], named[here])
 
-    each(name, range(len(matched.parts)), matched.threads if ends[-1] >= _FEWEST_FOR_THREADS else 1)
+    threads = matched.threads if ends[-1] >= _FEWEST_FOR_THREADS else 1
+    each(name, range(len(matched.parts)), threads, [len(slots) for _, slots in matched.parts])
     return _table(events, names.column(named))
 
 
