@@ -80,10 +80,12 @@ def test_marks_spare_nearly_all_lines() -> None:
 @pytest.mark.parametrize("of_line", [0, 7, 49])
 def test_lines_that_are_full(of_line: int) -> None:
     """Keys go on to the next line, behind the last one to the first, and are found there, lists and all."""
-    crowd, lines = in_line(of_line, 50, 30), 50
-    chance = random.Random(of_line)
-    rest = [BESIDE * each for each in chance.sample(range(1 << 20, 1 << 21), 6 * lines - len(crowd))]
-    rows = named([*crowd[:-3], *rest, *crowd[-3:]])
+    lines = 50
+    crowd, chance = in_line(of_line, lines, 30), random.Random(of_line)
+    # Keys are entered in ascending order: some of the crowd find lines of others full, or fill them before these come.
+    elsewhere = [key for key in range(BESIDE, BESIDE << 11, BESIDE) if line(I64(key), lines) != of_line]
+    rest = chance.sample(elsewhere, 6 * lines - len(crowd))
+    rows = named([*crowd, *rest])
     segment = Segment.of(rows, None)
     roll = segment.body.roll
     assert roll.start.tolist() == [0, lines]
@@ -93,6 +95,24 @@ def test_lines_that_are_full(of_line: int) -> None:
     assert {number(roll, 0, key) for key in strangers} == {UNKNOWN}
     events: list[Event] = [{0: [(key, key)]} for key in [*crowd, *strangers, *rest[:50], KEY_MAX]]
     assert check(rows, events, segment=segment).compared == 0
+
+
+@pytest.mark.kernels
+def test_numbers_of_a_few_keys() -> None:
+    keys = [BESIDE * each for each in range(-150, 150)]
+    roll = Segment.of(named(keys), None).body.roll
+    assert len({number(roll, 0, key) for key in keys} | {UNKNOWN}) == len(keys) + 1
+    assert {number(roll, 0, key + 1) for key in keys} == {UNKNOWN}
+
+
+def test_the_highest_key_is_on_no_roll() -> None:
+    """It may have a list of its own all the same."""
+    keys = [BESIDE * each for each in range(1, 600)]
+    rows = named([*keys, KEY_MAX])
+    segment = Segment.of(rows, None)
+    assert number(segment.body.roll, 0, KEY_MAX) == UNKNOWN
+    events: list[Event] = [{0: [(key, key)]} for key in (KEY_MAX, KEY_MAX - 1, keys[5], keys[5] + 1)]
+    check(rows, events, segment=segment)
 
 
 def test_lists_of_keys_that_are_not_on_the_roll() -> None:

@@ -77,6 +77,11 @@ def chunked(events: list[dict[str, Any]]) -> pa.Table:
     return pa.concat_tables(parts)
 
 
+def by_view(events: list[dict[str, Any]]) -> pa.Table:
+    table = wide(events)
+    return table.set_column(table.column_names.index("s"), "s", table["s"].cast(pa.string_view()))
+
+
 def by_dictionary(events: list[dict[str, Any]]) -> pa.Table:
     table = wide(events)
     return table.set_column(table.column_names.index("s"), "s", table["s"].dictionary_encode())
@@ -125,6 +130,7 @@ LAYOUTS: list[Callable[[list[dict[str, Any]]], Any]] = [
     wide,
     chunked,
     by_dictionary,
+    by_view,
     sliced,
     numbers,
     nested,

@@ -33,15 +33,15 @@ def measure_rules(rules: int, seed: int, effort: Effort) -> dict[str, Any]:
     events = effort.rule_events
     segments = loaded.engine.version.segments
     stats = loaded.matcher.stats()
+    with loaded.learning_nothing():
+        kinds = {kind: _measure_kind(loaded, scan, expressions, kind, events, effort) for kind in ("planted", "other")}
     return {
         "rules": rules,
         "events": events,
         "conjunctions": stats["conjunctions"],
         "load_seconds": loaded.load_seconds,
         "bytes_each": sum(segment.nbytes + segment.table_nbytes for segment in segments) / rules,
-        "kinds": {
-            kind: _measure_kind(loaded, scan, expressions, kind, events, effort) for kind in ("planted", "other")
-        },
+        "kinds": kinds,
     }
 
 

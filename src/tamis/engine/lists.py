@@ -159,9 +159,9 @@ def _enter(
                     filled += 1
         elif way[row] == POINTS:
             for i in range(p_start[p], p_start[p + 1]):
-                for key in range(p_lo[i], p_hi[i] + 1):
+                for step in range(p_hi[i] - p_lo[i] + 1):  # Behind the highest key there is none to end at.
                     lists[filled], rows[filled] = at_point + points, row
-                    point_dimension[points], point_key[points] = d, key
+                    point_dimension[points], point_key[points] = d, p_lo[i] + step
                     filled += 1
                     points += 1
         else:

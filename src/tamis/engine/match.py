@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
     first: npt.NDArray[np.int32]
     """The space of the lowest and of the highest key in each of them."""
     last: npt.NDArray[np.int32]
-    """Of a plain event, whose spaces these would be again: where its keys lie in the table of points."""
+    """Of a plain event, whose spaces these would be again: where its keys lie in the table of points, -1: nowhere, it seems."""
     place: npt.NDArray[np.int32]
     """Of a plain event: where each of its values is looked up among whole numbers, or ~ the number of the value."""
     origin: npt.NDArray[np.int32]

@@ -9,8 +9,8 @@ place is its number. Of every key one byte more of its hash, its mark, lies in a
     marks      7f 03 c1 00 00 00 00 00        00: free
     keys       a  b  c  -  -  -  -  -
 
-Most keys of events are named by nobody. One word tells so of 97 in a hundred of them: the line itself, in a table that is too
-large for the inner caches, is not fetched.
+Most keys of events are named by nobody. For 97 in a hundred of these the word tells so, or where a line is full the next one: no
+line, of a table that is too large for the inner caches, is fetched.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tamis.engine.scale import HIGHEST_CODE
 
 LINE = 8
 _IN_A_LINE = 6
-"""So many keys a line has on average: of six, one line in seven is full, and the next word is looked at."""
+"""So many keys a line has on average; one line in four is full then. The next word lies mostly in the same cache line."""
 _FREE = KEY_MAX
 """No predicate names it."""
 _FIRST = UNKNOWN + 1

@@ -61,7 +61,7 @@ class Room:
         self._clauses = np.empty(0, np.int32)
         self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._per_event = 0.0
-        """How many slots the events of the last batch had."""
+        """How many slots the events of the last batch had, or half as many as those before."""
 
     @property
     def packed_scratch(self) -> Packed:
@@ -79,7 +79,7 @@ class Room:
         return min(int(1.25 * self._per_event * events) + _SLOTS, _MOST_SLOTS)
 
     def note(self, slots: int, events: int) -> None:
-        self._per_event = slots / max(events, 1)
+        self._per_event = max(slots / max(events, 1), self._per_event / 2)
 
     def event(self, dimensions: int) -> EventScratch:
         """Where an event is laid out by dimension, for so many dimensions."""

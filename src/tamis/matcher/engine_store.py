@@ -435,7 +435,7 @@ class EngineStore(Store[ClauseRows]):
     def _encoded(self, encoder: TableEncoder, events: pa.Table, threads: int) -> list[EncodedEvents]:
         """Encode a table, each thread some of its rows."""
         count = len(events)
-        shares = _shares(count, min(threads, count, events.nbytes // _FEWEST_ENCODED) if threads > 1 else 1)
+        shares = _shares(count, min(threads, count, _nbytes(events) // _FEWEST_ENCODED) if threads > 1 else 1)
         if len(shares) > 1:
             try:
                 return each(lambda share: encoder.rows(*share), shares, threads)
@@ -499,6 +499,13 @@ class EngineStore(Store[ClauseRows]):
             "index_stats": engine,
             **self.engine.tally.as_dict(),
         }
+
+
+def _nbytes(table: pa.Table) -> int:
+    try:
+        return int(table.nbytes)
+    except pa.ArrowException:  # Not all releases of pyarrow can tell it of views.
+        return int(table.get_total_buffer_size())
 
 
 def _shares(count: int, shares: int) -> list[tuple[int, int]]:
