@@ -176,7 +176,7 @@ class Matcher:
         self._store.remove_or_defer(id)
 
     def replace(self, id: Id, expression: Any, weight: float = 0.0) -> None:
-        """Give a subscription another expression and weight; if one is wrong, the old ones stay.
+        """Give a subscription another expression, and another weight, 0 unless it is given; if one is wrong, the old ones stay.
 
         Raises
         ------
@@ -237,10 +237,10 @@ class Matcher:
     def match_iter(
         self, batches: Iterable[Any], threads: int | None = None, k: int | None = None, most: int | None = None
     ) -> Iterator[pa.Table]:
-        """The matches of batch after batch, a table each as `match_batch` gives it; rows are counted over all batches.
+        """The matches of batch after batch in tables as `match_batch` gives them; rows are counted over all batches.
 
-        Batches are taken one by one as results are asked for, and large ones are matched in parts, so memory stays bounded
-        however many events there are. With `most`, a table has no more matches than that, unless a single event has.
+        Batches are taken one by one as results are asked for, and large ones are matched in parts, a table each, so memory stays
+        bounded however many events there are. With `most`, a table has no more matches than that, unless a single event has.
 
         Raises
         ------
