@@ -316,11 +316,7 @@ def _about(
     scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: list[npt.NDArray[np.int64]]
 ) -> npt.NDArray[np.int64]:
     by_table = scales.wholes > 0
-    by_keys = plan.access[plan.way == POINTS]
-    unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
-    all_enrolled = coded.enrolled.copy()
-    all_enrolled[coded.dimension[unnamed]] = False
-    flags = EDGES * coded.edges | ENROLLED * coded.enrolled | ALL_ENROLLED * all_enrolled
+    flags = EDGES * coded.edges | ENROLLED * coded.enrolled | ALL_ENROLLED * _all_enrolled(plan, coded)
     first = int(scales.cell[-1])
     presence = directory.begin[first : first + len(scales.spaces) + 1].astype(np.int64)
     columns = (
@@ -334,6 +330,15 @@ def _about(
         np.where(scales.shift_at < 0, -1, scales.shift_at | flags),
     )
     return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
+
+
+def _all_enrolled(plan: Plan, coded: Coded) -> npt.NDArray[np.bool_]:
+    """By dimension: whether all keys that have lists of their own are on the roll, as those that POINT and KEYS name are."""
+    by_keys = plan.access[plan.way == POINTS]
+    unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
+    all_enrolled = coded.enrolled.copy()
+    all_enrolled[coded.dimension[unnamed]] = False
+    return all_enrolled
 
 
 def _brief(scales: Scales, about: npt.NDArray[np.int64], bounds: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:

@@ -225,21 +225,24 @@ def _fetch_keys(
             key = v_lo[UP(v_begin + ~I64(place[UP(i)]))]
             if shifts & ENROLLED:
                 prefetch(marks, line_of(roll_hash(key), lines[UP(dimension)], lines[UP(dimension + 1)]))
-            at = slot_of(dimension, key, table)
-            slot[UP(i)] = at
             if not shifts & ALL_ENROLLED:
-                prefetch(table, at)
+                slot[UP(i)] = slot_of(dimension, key, table)
+                prefetch(table, I64(slot[UP(i)]))
     for i in range(count):
         dimension = I64(touched[UP(i)])
         shifts = about[UP(dimension * 8 + SHIFT_AT)]
         if shifts >= 0 and shifts & ENROLLED:
-            mixed = roll_hash(v_lo[UP(v_begin + ~I64(place[UP(i)]))])
+            key = v_lo[UP(v_begin + ~I64(place[UP(i)]))]
+            mixed = roll_hash(key)
             line = line_of(mixed, lines[UP(dimension)], lines[UP(dimension + 1)])
-            if may_be_in(mixed, marks[UP(line)]):
+            maybe = may_be_in(mixed, marks[UP(line)])
+            if maybe:
                 prefetch(enrolled, line * LINE)
-                prefetch(table, I64(slot[UP(i)]))
-            elif shifts & ALL_ENROLLED:
+            if shifts & ALL_ENROLLED:
                 slot[UP(i)] = -1
+                if maybe:
+                    slot[UP(i)] = slot_of(dimension, key, table)
+                    prefetch(table, I64(slot[UP(i)]))
     if len(keys) > 0:
         for i in range(count):
             if about[UP(touched[UP(i)] * 8 + SHIFT_AT)] >= 0 and slot[UP(i)] >= 0:

@@ -6,15 +6,14 @@ events do.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
-
-import numpy as np
 
 from tamis.engine.reentry import become_helper, holding
 
@@ -23,6 +22,8 @@ R = TypeVar("R")
 
 # Threads are started when they are needed, so this is no number that anybody has.
 _MOST = 1024
+# Some items take longer than others, and some threads: a share is halved so often, and the smallest parts come last.
+_HALVINGS = 4
 
 
 class _Pool:
@@ -65,7 +66,10 @@ def each(work: Callable[[T], R], items: Sequence[T], threads: int, sizes: Sequen
     if helpers < 1:
         return [work(item) for item in items]
     results: list[Any] = [None] * len(items)
-    waiting = deque(range(len(items)) if sizes is None else np.argsort(sizes)[::-1].tolist())
+    order: Sequence[int] = range(len(items))
+    if sizes is not None:
+        order = sorted(order, key=sizes.__getitem__, reverse=True)
+    waiting = deque(order)
 
     def labour() -> None:
         try:
@@ -89,3 +93,20 @@ def each(work: Callable[[T], R], items: Sequence[T], threads: int, sizes: Sequen
     if errors:
         raise errors[0]
     return results
+
+
+def shares_of(count: int, shares: int) -> list[tuple[int, int]]:
+    """So many rows in shares of nearly one size: the first row of each, and where it ends."""
+    shares = max(shares, 1)
+    return list(itertools.pairwise(count * share // shares for share in range(shares + 1)))
+
+
+def halves_of(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Some rows in parts: one half of them, half of the rest, and so on."""
+    for _ in range(_HALVINGS):
+        middle = (first + last + 1) // 2
+        if middle == last:
+            break
+        yield first, middle
+        first = middle
+    yield first, last

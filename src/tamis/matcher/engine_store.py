@@ -8,8 +8,7 @@ together: the gate keeps constants from changing in between. Matching itself nee
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +38,7 @@ from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows, RowCompiler
-from tamis.matcher.crew import each
+from tamis.matcher.crew import each, halves_of, shares_of
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.plan import Plan, plan_of
@@ -53,9 +52,6 @@ _MOST_PENDING = 256
 _MOST_ONE_BY_ONE = 32
 # Constants and dimensions are swept when as many subscriptions have gone as there are, of which so many take a look.
 _GONE_PER_LOOK = 1024
-# Some events take longer than others, and some threads: the share of a thread in a batch is halved so often, and the smallest
-# parts come last.
-_HALVINGS = 4
 # Shares of a table that have fewer bytes are encoded sooner in one thread: two of 0.2 MB took 1.3 times as long, of 0.9 MB 0.7.
 _FEWEST_ENCODED = 1 << 19
 
@@ -435,7 +431,7 @@ class EngineStore(Store[ClauseRows]):
     def _encoded(self, encoder: TableEncoder, events: pa.Table, threads: int) -> list[EncodedEvents]:
         """Encode a table, each thread some of its rows."""
         count = len(events)
-        shares = _shares(count, min(threads, count, _nbytes(events) // _FEWEST_ENCODED) if threads > 1 else 1)
+        shares = shares_of(count, min(threads, count, _nbytes(events) // _FEWEST_ENCODED) if threads > 1 else 1)
         if len(shares) > 1:
             try:
                 return each(lambda share: encoder.rows(*share), shares, threads)
@@ -508,12 +504,6 @@ def _nbytes(table: pa.Table) -> int:
         return int(table.get_total_buffer_size())
 
 
-def _shares(count: int, shares: int) -> list[tuple[int, int]]:
-    """So many rows in shares of nearly one size: the first row of each, and where it ends."""
-    shares = max(shares, 1)
-    return list(itertools.pairwise(count * share // shares for share in range(shares + 1)))
-
-
 def _parts(batches: list[EventBatch], threads: int) -> list[EventBatch]:
     """The same events in parts for so many threads."""
     if threads == 1:
@@ -522,20 +512,9 @@ def _parts(batches: list[EventBatch], threads: int) -> list[EventBatch]:
     return [
         batch._replace(start=batch.start[first : last + 1])
         for batch in batches
-        for share in _shares(len(batch.start) - 1, min(of_each, len(batch.start) - 1))
-        for first, last in _halves(*share)
+        for share in shares_of(len(batch.start) - 1, min(of_each, len(batch.start) - 1))
+        for first, last in halves_of(*share)
     ]
-
-
-def _halves(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Some rows in parts: one half of them, half of the rest, and so on."""
-    for _ in range(_HALVINGS):
-        middle = (first + last + 1) // 2
-        if middle == last:
-            break
-        yield first, middle
-        first = middle
-    yield first, last
 
 
 def _heaviest(seen: _Seen, found: Found, k: int) -> Found:
