@@ -342,6 +342,20 @@ def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest
     assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
 
 
+def test_whoever_makes_many_changes_lets_in_those_that_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, breaks = engine_of(), list[float]()
+    monkeypatch.setattr("tamis.engine.merging.time.sleep", breaks.append)
+    slots = added(engine, 96).tolist()
+    engine.publish()
+    for slot in slots[:64]:
+        engine.remove_one(slot)
+    assert breaks == []
+    engine._merges.threads[False] = threading.Thread()
+    for slot in slots[64:]:
+        engine.remove_one(slot)
+    assert len(breaks) == 1
+
+
 def test_work_of_parts_that_find_nothing_is_counted() -> None:
     engine = engine_of()
     for _ in range(3):

@@ -54,6 +54,8 @@ _NOWHERE = 0
 _SLOTS_AT_ONCE = 64
 _CHANGES_PER_LOOK = 512
 """After so many changes that came alone, parts are looked at for something to merge."""
+_CHANGES_PER_BREAK = 32
+"""After so many of them, threads that merge are let in."""
 
 _NO_DEATHS = np.zeros(0, np.int64)
 
@@ -275,6 +277,8 @@ class Engine:
         self._changes += 1
         if self._frozen or self._changes % _CHANGES_PER_LOOK == 0:
             self._merge_if_due()
+        if self._changes % _CHANGES_PER_BREAK == 0:
+            self._merges.let_in()
 
     def publish(self) -> None:
         """Let the next match see all changes so far, at once; and begin to merge if it is time."""
