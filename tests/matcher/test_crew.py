@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tamis.matcher.crew import _pool, each
+from tamis.matcher.crew import Crew, _pool, each, shares_of, tapering
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -56,6 +56,65 @@ def test_an_error_comes_through_and_ends_the_work(threads: int) -> None:
         each(work, range(10_000), threads)
     assert len(done) < 10_000
     assert each(str, range(3), threads) == ["0", "1", "2"]
+
+
+def test_work_begins_while_items_are_made() -> None:
+    begun = threading.Event()
+
+    def work(item: int) -> int:
+        begun.set()
+        return item
+
+    with Crew(work, 2) as crew:
+        crew.give(5, 50)
+        assert begun.wait(60)
+        for place in (7, 1, 3):
+            crew.give(place, 10 * place)
+        assert crew.results() == [10, 30, 50, 70]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_nobody_works_any_more_when_items_could_not_be_made(threads: int) -> None:
+    done: list[int] = []
+
+    def interrupted() -> None:
+        with Crew(done.append, threads) as crew:
+            for place in range(100):
+                crew.give(place, place)
+            raise KeyError("made")
+
+    with pytest.raises(KeyError, match="made"):
+        interrupted()
+    count = len(done)
+    assert each(str, range(20), 4) == list(map(str, range(20)))
+    assert len(done) == count
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_an_error_that_comes_while_items_are_made_is_raised(threads: int) -> None:
+    raised = threading.Event()
+
+    def work(item: int) -> int:
+        raised.set()
+        raise KeyError(item)
+
+    with Crew(work, threads) as crew:
+        crew.give(0, 0)
+        assert raised.wait(60)
+        crew.give(1, 0)
+        with pytest.raises(KeyError, match="0"):
+            crew.results()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+def test_parts_get_smaller_and_are_everything(threads: int) -> None:
+    for count in (0, 1, 2, 5, 100, 1001):
+        for bounds in (list(tapering(count, threads)), shares_of(count, threads)):
+            assert [row for first, last in bounds for row in range(first, last)] == list(range(count))
+        sizes = [last - first for first, last in tapering(count, threads)]
+        assert sizes == sorted(sizes, reverse=True)
+        assert all(sizes)
+        assert sizes[:1] == [-(-count // threads)][: len(sizes)]
 
 
 def test_work_may_ask_for_work() -> None:

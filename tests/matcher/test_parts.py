@@ -18,9 +18,10 @@ from tests.random_cases import RandomCases
 EVENTS = 60
 
 
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_store, "_FEWEST_ENCODED", 4)
+@pytest.fixture(autouse=True, params=["encoded by all", "encoded by one"])
+def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "encoded by all":
+        monkeypatch.setattr(engine_store, "_FEWEST_ENCODED", 4)
     monkeypatch.setattr(naming, "_FEWEST_FOR_THREADS", 1)
 
 

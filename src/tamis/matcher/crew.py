@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
 
 from tamis.engine.reentry import become_helper, holding
 
@@ -22,8 +22,8 @@ R = TypeVar("R")
 
 # Threads are started when they are needed, so this is no number that anybody has.
 _MOST = 1024
-# Some items take longer than others, and some threads: a share is halved so often, and the smallest parts come last.
-_HALVINGS = 4
+# The last parts of rows have such a fraction of one thread's share. More parts, and smaller ones, take longer than they save.
+_LAST = 8
 
 
 class _Pool:
@@ -38,18 +38,16 @@ class _Pool:
         self._is_held = holding(self._lock)
         self._threads: ThreadPoolExecutor | None = None
 
-    def begin(self, labour: Callable[[], None], helpers: int) -> list[Future[None]]:
-        """Let so many threads labour; fewer, or none, when Python is about to end."""
-        futures: list[Future[None]] = []
+    def begin(self, labour: Callable[[], None]) -> list[Future[None]]:
+        """Let a thread labour; none when Python is about to end."""
         if self._is_held():
-            return futures  # A finalizer that matches, in the midst of this.
+            return []  # A finalizer that matches, in the midst of this.
         with self._lock:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="tamis-match", initializer=become_helper)
             with suppress(RuntimeError):
-                while len(futures) < helpers:
-                    futures.append(self._threads.submit(labour))
-        return futures
+                return [self._threads.submit(labour)]
+        return []
 
 
 _pool = _Pool()
@@ -57,42 +55,84 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.forget)
 
 
+class Crew(Generic[T, R]):
+    """Threads that work on items while more of them are made; the caller joins in when all have been given.
+
+    Should the work raise, the first error that is met is raised, and items may be left out. Nobody works any more when the
+    crew has been left.
+    """
+
+    def __init__(self, work: Callable[[T], R], threads: int) -> None:
+        self._work = work
+        self._helpers = threads - 1
+        self._waiting: SimpleQueue[tuple[int, T] | None] = SimpleQueue()
+        self._results: dict[int, R] = {}
+        self._futures: list[Future[None]] = []
+
+    def __enter__(self) -> Crew[T, R]:
+        return self
+
+    def give(self, place: int, item: T) -> None:
+        """Let anybody take an item, which has this place among all."""
+        self._waiting.put((place, item))
+        if len(self._futures) < self._helpers:
+            self._futures += _pool.begin(self._labour)
+
+    def results(self) -> list[R]:
+        """What became of all items, in the order of their places. The caller works on what is left of them."""
+        self._end()
+        self._labour()
+        for error in self._errors():
+            raise error
+        return [self._results[place] for place in sorted(self._results)]
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self._leave_out()
+            self._errors()
+
+    def _labour(self) -> None:
+        try:
+            while (given := self._waiting.get()) is not None:
+                place, item = given
+                self._results[place] = self._work(item)
+        except BaseException:
+            self._leave_out()
+            raise
+
+    def _end(self) -> None:
+        """Let everybody end who finds nothing more."""
+        for _ in range(len(self._futures) + 1):
+            self._waiting.put(None)
+
+    def _leave_out(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._waiting.get_nowait()
+        self._end()
+
+    def _errors(self) -> list[BaseException]:
+        """What those met who helped. Whoever was too busy to begin is not waited for."""
+        started = [future for future in self._futures if not future.cancel()]
+        return [error for error in [future.exception() for future in started] if error is not None]
+
+
 def each(work: Callable[[T], R], items: Sequence[T], threads: int, sizes: Sequence[int] | None = None) -> list[R]:
     """What `work` makes of each item, in their order. The largest are begun first, if sizes are given.
 
     Should it raise, the first error that is met is raised, and items may be left out.
     """
-    helpers = min(threads, len(items)) - 1
-    if helpers < 1:
+    if min(threads, len(items)) < 2:
         return [work(item) for item in items]
-    results: list[Any] = [None] * len(items)
-    order: Sequence[int] = range(len(items))
-    if sizes is not None:
-        order = sorted(order, key=sizes.__getitem__, reverse=True)
-    waiting = deque(order)
+    with Crew(work, min(threads, len(items))) as crew:
+        for place in range(len(items)) if sizes is None else largest_first(sizes):
+            crew.give(place, items[place])
+        return crew.results()
 
-    def labour() -> None:
-        try:
-            while True:
-                try:
-                    at = waiting.popleft()
-                except IndexError:
-                    return
-                results[at] = work(items[at])
-        except BaseException:
-            waiting.clear()
-            raise
 
-    futures = _pool.begin(labour, helpers)
-    try:
-        labour()
-    finally:
-        # Nobody works any more when this returns; whoever was too busy to begin is not waited for.
-        started = [future for future in futures if not future.cancel()]
-        errors = [error for error in (future.exception() for future in started) if error is not None]
-    if errors:
-        raise errors[0]
-    return results
+def largest_first(sizes: Sequence[int]) -> list[int]:
+    """The places of the largest, the next one, and so on."""
+    return sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
 
 
 def shares_of(count: int, shares: int) -> list[tuple[int, int]]:
@@ -101,12 +141,13 @@ def shares_of(count: int, shares: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(count * share // shares for share in range(shares + 1)))
 
 
-def halves_of(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Some rows in parts: one half of them, half of the rest, and so on."""
-    for _ in range(_HALVINGS):
-        middle = (first + last + 1) // 2
-        if middle == last:
-            break
-        yield first, middle
-        first = middle
-    yield first, last
+def tapering(count: int, threads: int) -> Iterator[tuple[int, int]]:
+    """So many rows in parts for so many threads, which get smaller to the end: the first row of each, and where it ends.
+
+    Some rows take longer than others, and some threads: each part is one thread's share of what is left.
+    """
+    first, least = 0, max(count // (_LAST * threads), 1)
+    while first < count:
+        last = min(first + max(-(-(count - first) // threads), least), count)
+        yield first, last
+        first = last

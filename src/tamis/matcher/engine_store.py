@@ -8,7 +8,7 @@ together: the gate keeps constants from changing in between. Matching itself nee
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow as pa
 from tamis.encoding.compile import Compiler
 from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.event_table import TableEncoder, encode_table
-from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat, encode_plain
+from tamis.encoding.events import EventBatch, encode_flat, encode_plain
 from tamis.encoding.growing import GrowingArray
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.plain_row import PlainEncoder
@@ -38,7 +38,7 @@ from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows, RowCompiler
-from tamis.matcher.crew import each, halves_of, shares_of
+from tamis.matcher.crew import Crew, each, largest_first, shares_of, tapering
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.plan import Plan, plan_of
@@ -70,14 +70,16 @@ class Contents(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """Encoded events, and what of the store belongs to that moment."""
+    """What of the store belongs to the moment in which events are encoded."""
 
-    encoded: list[EncodedEvents]
-    """One part after another."""
     version: Version
     ids: Ids
     weights: GrowingArray
     dimensions: int
+
+
+_Encoded = tuple[list[EventBatch], int]
+"""Some events in parts, and how many values of theirs are mismatched."""
 
 
 class EngineStore(Store[ClauseRows]):
@@ -417,39 +419,42 @@ class EngineStore(Store[ClauseRows]):
         return *seen, encoded.mismatched
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
-        self._prepare()
-        with self._gate.reading():
-            seen = self._seen([encode_flat(events, self.dimensions)])
-        return self._matched(seen, events, threads, k)
+        def encoded() -> Iterator[_Encoded]:
+            batch, mismatched = encode_flat(events, self.dimensions)
+            yield _slices(batch, tapering(len(events), threads)), mismatched
+
+        return self._matched(encoded, events, threads, k)
 
     def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
+        def encoded() -> Iterator[_Encoded]:
+            return _encoded_table(TableEncoder(events, self.dimensions, schema), events, threads)
+
+        return self._matched(encoded, events, threads, k)
+
+    def _matched(
+        self,
+        encoded: Callable[[], Iterator[_Encoded]],
+        events: list[FlatEvent] | pa.Table,
+        threads: int,
+        k: int | None,
+    ) -> Matched:
+        """Match events, some while others are still being encoded."""
         self._prepare()
-        with self._gate.reading():
-            seen = self._seen(self._encoded(TableEncoder(events, self.dimensions, schema), events, threads))
-        return self._matched(seen, events, threads, k)
 
-    def _encoded(self, encoder: TableEncoder, events: pa.Table, threads: int) -> list[EncodedEvents]:
-        """Encode a table, each thread some of its rows."""
-        count = len(events)
-        shares = shares_of(count, min(threads, count, _nbytes(events) // _FEWEST_ENCODED) if threads > 1 else 1)
-        if len(shares) > 1:
-            try:
-                return each(lambda share: encoder.rows(*share), shares, threads)
-            except Exception:
-                pass  # Something is wrong with the table: the whole of it tells what comes first, and in which row.
-        return [encoder.rows(0, count)]
-
-    def _seen(self, encoded: list[EncodedEvents]) -> _Seen:
-        return _Seen(encoded, self.engine.version, self.ids, self._weights, len(self.dimensions))
-
-    def _matched(self, seen: _Seen, events: list[FlatEvent] | pa.Table, threads: int, k: int | None) -> Matched:
         def match(batch: EventBatch) -> Found:
             found = self.engine.match(seen.version, batch, seen.dimensions)
             return found if k is None else _heaviest(seen, found, k)
 
-        parts = _parts([encoded.batch for encoded in seen.encoded], threads)
-        found = each(match, parts, threads, [len(part.start) for part in parts])
-        mismatched = sum(encoded.mismatched for encoded in seen.encoded)
+        first, mismatched = 0, 0
+        with Crew(match, threads) as crew:
+            with self._gate.reading():
+                seen = _Seen(self.engine.version, self.ids, self._weights, len(self.dimensions))
+                for parts, of_these in encoded():
+                    for at in largest_first([len(part.start) for part in parts]):
+                        crew.give(first + at, parts[at])
+                    first += len(parts)
+                    mismatched += of_these
+            found = crew.results()
         work = functools.reduce(Work.plus, [part.work for part in found], Work())
         tally = self.engine.tally
         tally.add(len(events), work, mismatched)
@@ -504,17 +509,38 @@ def _nbytes(table: pa.Table) -> int:
         return int(table.get_total_buffer_size())
 
 
-def _parts(batches: list[EventBatch], threads: int) -> list[EventBatch]:
-    """The same events in parts for so many threads."""
-    if threads == 1:
-        return batches
-    of_each = -(-threads // len(batches))
-    return [
-        batch._replace(start=batch.start[first : last + 1])
-        for batch in batches
-        for share in shares_of(len(batch.start) - 1, min(of_each, len(batch.start) - 1))
-        for first, last in halves_of(*share)
-    ]
+def _encoded_table(encoder: TableEncoder, events: pa.Table, threads: int) -> Iterator[_Encoded]:
+    """Encode a table: each thread some of its rows, or one thread first those with which the others can begin.
+
+    Raises
+    ------
+    EventError, TableError
+    """
+    count = len(events)
+    if threads == 1 or count < 4 * threads:
+        batch, mismatched = encoder.rows(0, count)
+        yield _slices(batch, tapering(count, threads)), mismatched
+        return
+    shares = shares_of(count, min(threads, _nbytes(events) // _FEWEST_ENCODED))
+    try:
+        if len(shares) > 1:
+            encoded = each(lambda share: encoder.rows(*share), shares, threads)
+            parts = [part for batch, _ in encoded for part in _slices(batch, tapering(len(batch.start) - 1, 2))]
+            yield parts, sum(mismatched for _, mismatched in encoded)
+            return
+        first = count // 4
+        batch, mismatched = encoder.rows(0, first)
+        yield _slices(batch, shares_of(first, threads - 1)), mismatched
+        batch, mismatched = encoder.rows(first, count)
+        yield _slices(batch, tapering(count - first, threads)), mismatched
+    except Exception:
+        encoder.rows(0, count)  # The whole of a table tells what is wrong with it first, and in which row.
+        raise
+
+
+def _slices(batch: EventBatch, bounds: Iterable[tuple[int, int]]) -> list[EventBatch]:
+    """Some of its events, and others."""
+    return [batch._replace(start=batch.start[first : last + 1]) for first, last in bounds]
 
 
 def _heaviest(seen: _Seen, found: Found, k: int) -> Found:
