@@ -8,6 +8,7 @@ together: the gate keeps constants from changing in between. Matching itself nee
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from tamis.encoding.predicate_rows import PredicateRows
 from tamis.encoding.predicates import ends_by_dimension
 from tamis.engine.delta import Delta
 from tamis.engine.engine import Engine, Version
-from tamis.engine.found import Found, Work
+from tamis.engine.found import Work
 from tamis.engine.rows import Rows
 from tamis.engine.sample import Sample, relabelled, renumbered
 from tamis.engine.segment import Segment
@@ -43,7 +44,7 @@ from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.plan import Plan, plan_of
 from tamis.matcher.sources import Block, Sources
-from tamis.matcher.store import Matched, Store
+from tamis.matcher.store import Part, R, Store
 
 # Subscriptions that are added one by one wait for each other up to this many.
 _MOST_PENDING = 256
@@ -67,15 +68,6 @@ class Contents(NamedTuple):
     weights: npt.NDArray[np.float64]
     dimensions: pa.Table
     sources: Sources
-
-
-class _Seen(NamedTuple):
-    """What of the store belongs to the moment in which events are encoded."""
-
-    version: Version
-    ids: Ids
-    weights: GrowingArray
-    dimensions: int
 
 
 _Encoded = tuple[list[EventBatch], int]
@@ -418,18 +410,20 @@ class EngineStore(Store[ClauseRows]):
         single.event.put(encoded.batch)
         return *seen, encoded.mismatched
 
-    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
+    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         def encoded() -> Iterator[_Encoded]:
             batch, mismatched = encode_flat(events, self.dimensions)
             yield _slices(batch, tapering(len(events), threads)), mismatched
 
-        return self._matched(encoded, events, threads, k)
+        return self._matched(encoded, events, threads, k, then)
 
-    def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
+    def match_table(
+        self, events: pa.Table, schema: Schema | None, threads: int, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
         def encoded() -> Iterator[_Encoded]:
             return _encoded_table(TableEncoder(events, self.dimensions, schema), events, threads)
 
-        return self._matched(encoded, events, threads, k)
+        return self._matched(encoded, events, threads, k, then)
 
     def _matched(
         self,
@@ -437,31 +431,36 @@ class EngineStore(Store[ClauseRows]):
         events: list[FlatEvent] | pa.Table,
         threads: int,
         k: int | None,
-    ) -> Matched:
+        then: Callable[[Part], R],
+    ) -> list[R]:
         """Match events, some while others are still being encoded."""
         self._prepare()
 
-        def match(batch: EventBatch) -> Found:
-            found = self.engine.match(seen.version, batch, seen.dimensions)
-            return found if k is None else _heaviest(seen, found, k)
+        def match(given: tuple[int, EventBatch]) -> tuple[R, Work]:
+            first, batch = given
+            counts, slots, work = self.engine.match(version, batch, dimensions)
+            if k is not None:
+                counts, slots = keep_heaviest(counts, slots, weights.view(), k)
+            return then(Part(first, counts, slots, ids, names, version)), work
 
-        first, mismatched = 0, 0
+        row, mismatched = 0, 0
         with Crew(match, threads) as crew:
             with self._gate.reading():
-                seen = _Seen(self.engine.version, self.ids, self._weights, len(self.dimensions))
+                version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
+                names = ids.names_at_hand()
                 for parts, of_these in encoded():
+                    rows = list(itertools.accumulate((len(part.start) - 1 for part in parts), initial=row))
                     for at in largest_first([len(part.start) for part in parts]):
-                        crew.give(first + at, parts[at])
-                    first += len(parts)
+                        crew.give(rows[at], (rows[at], parts[at]))
+                    row = rows[-1]
                     mismatched += of_these
             found = crew.results()
-        work = functools.reduce(Work.plus, [part.work for part in found], Work())
         tally = self.engine.tally
-        tally.add(len(events), work, mismatched)
+        tally.add(len(events), functools.reduce(Work.plus, [work for _, work in found], Work()), mismatched)
         if len(events) and tally.events >= self.sample.next:
             self.sample.take_due(events, tally.events)
             self.engine.follow()
-        return Matched([(part.counts, part.slots) for part in found], seen.ids, seen.version, threads)
+        return [made for made, _ in found]
 
     # -- learning from events
 
@@ -517,7 +516,7 @@ def _encoded_table(encoder: TableEncoder, events: pa.Table, threads: int) -> Ite
     EventError, TableError
     """
     count = len(events)
-    if threads == 1 or count < 4 * threads:
+    if threads == 1 or count < 8 * threads:
         batch, mismatched = encoder.rows(0, count)
         yield _slices(batch, tapering(count, threads)), mismatched
         return
@@ -528,7 +527,7 @@ def _encoded_table(encoder: TableEncoder, events: pa.Table, threads: int) -> Ite
             parts = [part for batch, _ in encoded for part in _slices(batch, tapering(len(batch.start) - 1, 2))]
             yield parts, sum(mismatched for _, mismatched in encoded)
             return
-        first = count // 4
+        first = count // 8
         batch, mismatched = encoder.rows(0, first)
         yield _slices(batch, shares_of(first, threads - 1)), mismatched
         batch, mismatched = encoder.rows(first, count)
@@ -539,10 +538,5 @@ def _encoded_table(encoder: TableEncoder, events: pa.Table, threads: int) -> Ite
 
 
 def _slices(batch: EventBatch, bounds: Iterable[tuple[int, int]]) -> list[EventBatch]:
-    """Some of its events, and others."""
-    return [batch._replace(start=batch.start[first : last + 1]) for first, last in bounds]
-
-
-def _heaviest(seen: _Seen, found: Found, k: int) -> Found:
-    counts, slots = keep_heaviest(found.counts, found.slots, seen.weights.view(), k)
-    return found._replace(counts=counts, slots=slots)
+    """The events of a batch within these bounds; all, where there are none."""
+    return [batch._replace(start=batch.start[first : last + 1]) for first, last in bounds] or [batch]

@@ -246,16 +246,22 @@ class Ids:
         texts = pa.array(self.name(used), pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), texts)
 
-    def names(self, count: int) -> Names | None:
-        """The names of all slots, for a column of so many; None where that takes longer than to find those alone."""
+    def names_at_hand(self) -> Names | None:
+        """The names of all slots, if they need not be laid out first."""
         if self.type is int:
             return Names(self._numbers.data, None)
         dictionary, changes = self._dictionary, self._changes
         if dictionary is None or dictionary.changes != changes:
-            if _FEW * count < self._room():
-                # Laying out all ids anew, for a few after a change, would cost more than finding those.
-                return None
-            dictionary = self._dictionary = _Dictionary(changes, self._all_texts().dictionary_encode())
+            return None
+        return Names(dictionary.places, dictionary.names)
+
+    def names(self, count: int) -> Names | None:
+        """The names of all slots, for a column of so many; None where that takes longer than to find those alone."""
+        at_hand, changes = self.names_at_hand(), self._changes
+        if at_hand is not None or _FEW * count < self._room():
+            # Laying out all ids anew, for a few after a change, would cost more than finding those.
+            return at_hand
+        dictionary = self._dictionary = _Dictionary(changes, self._all_texts().dictionary_encode())
         return Names(dictionary.places, dictionary.names)
 
     def _all_texts(self) -> pa.Array:

@@ -7,7 +7,7 @@ Slots are never given twice; those of removed subscriptions go when the store is
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ from tamis.matcher.ids import Id, Ids
 from tamis.matcher.owners import NO_PROGRAM, Owners, verify
 from tamis.matcher.plan import Plan
 from tamis.matcher.sources import Block, GivenExpressions, Sources
-from tamis.matcher.store import Matched, Store
+from tamis.matcher.store import Part, R, Store
 
 # Below this, laying expressions out in columns costs more than compiling them one by one.
 _FEWEST_IN_BULK = 32
@@ -291,22 +291,24 @@ class IndexStore(Store[Clauses]):
             self.flush()
             return self.ids.name(self._matched(encode_flat([flat], self.dimensions), k).slots)
 
-    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
+    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self.changing():
             self.flush()
-            return self._matched(encode_flat(events, self.dimensions), k)
+            return [then(self._matched(encode_flat(events, self.dimensions), k))]
 
-    def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
+    def match_table(
+        self, events: pa.Table, schema: Schema | None, threads: int, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
         with self.changing():
             self.flush()
-            return self._matched(encode_table(events, self.dimensions, schema), k)
+            return [then(self._matched(encode_table(events, self.dimensions, schema), k))]
 
-    def _matched(self, encoded: EncodedEvents, k: int | None) -> Matched:
+    def _matched(self, encoded: EncodedEvents, k: int | None) -> Part:
         rows, slots = self.match(encoded)
         counts = np.bincount(rows, minlength=len(encoded.batch.start) - 1)
         if k is not None:
             counts, slots = keep_heaviest(counts, slots, self._weights.view(), k)
-        return Matched([(counts, slots)], self.ids, self.ids)
+        return Part(0, counts, slots, self.ids, self.ids.names_at_hand(), self.ids)
 
     def match(self, encoded: EncodedEvents) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """All pairs of event row and slot, each once, grouped by event."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,13 @@ from tamis.language.values import is_iterable
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.ids import Id, plain_id
 from tamis.matcher.index_store import IndexStore
-from tamis.matcher.naming import named, named_in_pieces
+from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
 from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
 from tamis.matcher.plan import Plan
 from tamis.matcher.reading import arrow_errors, as_table, read_events, rows_counted_from
 from tamis.matcher.snapshot import write_snapshot
 from tamis.matcher.sources import GivenExpressions, TableRows
-from tamis.matcher.store import Matched, Store
+from tamis.matcher.store import Part, R, Store
 
 # `match_iter` matches so many events at a time.
 _PART = 4096
@@ -224,7 +224,8 @@ class Matcher:
             A table has one column per attribute (null: missing; structs flattened; lists: several values), or a single
             column ``map<string, V>`` or ``list<struct<attribute, value>>``.
         threads : int, optional
-            How many threads match; without it as many as there are processors, if the batch is large.
+            How many threads match; without it as many as there are processors, if the batch is large. With several, the
+            columns come in several chunks.
         k : int, optional
             Only so many matches of each event, those that weigh most, the heaviest first.
 
@@ -232,7 +233,7 @@ class Matcher:
         ------
         EventError, TableError
         """
-        return named(self._matched(events, threads, k))
+        return self._table(read_events(events), threads, k)
 
     def match_iter(
         self, batches: Iterable[Any], threads: int | None = None, k: int | None = None, most: int | None = None
@@ -262,13 +263,25 @@ class Matcher:
                 read = read_events(batch)
             for start in range(0, len(read), _PART):
                 part = read.slice(start, _PART) if isinstance(read, pa.Table) else read[start : start + _PART]
-                with rows_counted_from(first):
-                    matched = self._matched_events(part, threads, k)
                 if most is None:
-                    yield named(matched, first)
+                    yield self._table(part, threads, k, first)
                 else:
-                    yield from named_in_pieces(matched, most, first)
+                    with rows_counted_from(first):
+                        found = self._matched(part, threads, k, lambda found: found)
+                    for each in found:
+                        yield from named_in_pieces(each._replace(first=first + each.first), most)
                 first += len(part)
+
+    def _table(
+        self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, first: int = 0
+    ) -> pa.Table:
+        """The matches of events that were read, whose rows are counted from `first` on."""
+
+        def name(part: Part) -> Named | Part:
+            return named_at_hand(part._replace(first=first + part.first))
+
+        with rows_counted_from(first):
+            return table_of(self._matched(events, threads, k, name))
 
     def count_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.int64]:
         """How many subscriptions each event of a batch satisfies.
@@ -277,7 +290,8 @@ class Matcher:
         ------
         EventError, TableError
         """
-        return self._matched(events, threads, None).counts
+        counts = self._matched(read_events(events), threads, None, lambda part: part.counts)
+        return np.concatenate(counts)
 
     def exists_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.bool_]:
         """Whether any subscription wants it, for each event of a batch.
@@ -391,20 +405,19 @@ class Matcher:
             error.subscription = identifier
             raise
 
-    def _matched(self, events: Any, threads: int | None, k: int | None) -> Matched:
-        return self._matched_events(read_events(events), threads, k)
-
-    def _matched_events(self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None) -> Matched:
-        """Match events that were read."""
+    def _matched(
+        self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
+        """Match events that were read, in parts; returns what `then` makes of each."""
         limit = None if k is None else plain_limit(k)
         workers = plain_threads(threads, len(events))
         if isinstance(events, pa.Table):
             with arrow_errors():
-                return self._store.match_table(events, self._schema, workers, limit)
+                return self._store.match_table(events, self._schema, workers, limit, then)
         if self._schema is not None:
             for row, event in enumerate(events):
                 self._schema.check_event(event, row)
-        return self._store.match_flat(events, workers, limit)
+        return self._store.match_flat(events, workers, limit, then)
 
 
 def _listed(given: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,41 +11,44 @@ import pyarrow as pa
 
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.numbers import UP
-from tamis.matcher.crew import each
-from tamis.matcher.store import Matched
-
-# Fewer matches than this are named sooner than another thread begins.
-_FEWEST_FOR_THREADS = 1 << 14
+from tamis.matcher.ids import Names
+from tamis.matcher.store import Part
 
 
-def named(matched: Matched, first: int = 0) -> pa.Table:
-    """The columns ``event``, where rows are counted from `first` on, and ``subscription``."""
-    ends = np.cumsum([0, *(len(slots) for _, slots in matched.parts)]).tolist()
-    rows = np.cumsum([first, *(len(counts) for counts, _ in matched.parts)]).tolist()
-    names = matched.ids.names(ends[-1])
-    if names is None:
-        events = np.repeat(np.arange(first, rows[-1]), matched.counts)
-        return _table(events, matched.ids.column(matched.slots))
-    events, named = np.empty(ends[-1], np.int64), np.empty(ends[-1], names.place.dtype)
+class Named(NamedTuple):
+    """The matches of some events: the row of each, and what `names` say of its slot."""
 
-    def name(part: int) -> None:
-        here = slice(ends[part], ends[part + 1])
-        _name(*matched.parts[part], rows[part], names.place, events[here], named[here])
-
-    threads = matched.threads if ends[-1] >= _FEWEST_FOR_THREADS else 1
-    each(name, range(len(matched.parts)), threads, [len(slots) for _, slots in matched.parts])
-    return _table(events, names.column(named))
+    events: npt.NDArray[np.int64]
+    places: npt.NDArray[Any]
+    names: Names
 
 
-def named_in_pieces(matched: Matched, most: int, first: int = 0) -> Iterator[pa.Table]:
-    """The same in tables of at most so many rows, more only where one event has them."""
-    row = first
-    for counts, slots in matched.parts:
-        ends = np.append(0, np.cumsum(counts))
-        for start, end in pieces(ends, most):
-            piece = counts[start:end], slots[ends[start] : ends[end]]
-            yield named(matched._replace(parts=[piece]), row + start)
-        row += len(counts)
+def named_at_hand(part: Part) -> Named | Part:
+    """Name matches, if all names are at hand; else they are laid out when all matches are known, and once."""
+    return part if part.names is None else _named(part, part.names)
+
+
+def table_of(parts: Sequence[Named | Part]) -> pa.Table:
+    """What `named_at_hand` gave of some parts, as a table: the columns ``event``, the row, and ``subscription``, the id."""
+    named = [part for part in parts if isinstance(part, Named)]
+    waiting = [part for part in parts if isinstance(part, Part)]
+    if waiting:  # as are all
+        counts, slots = (np.concatenate(arrays) for arrays in zip(*(part[1:3] for part in waiting), strict=True))
+        whole = waiting[0]._replace(counts=counts, slots=slots)
+        names = whole.ids.names(len(slots))
+        if names is None:
+            return _table([_events(whole)], [whole.ids.column(slots)])
+        named = [_named(whole, names)]
+    return _table([part.events for part in named], [part.names.column(part.places) for part in named])
+
+
+def named_in_pieces(part: Part, most: int) -> Iterator[pa.Table]:
+    """A part in tables of at most so many rows, more only where one event has them."""
+    ends = np.append(0, np.cumsum(part.counts))
+    for start, end in pieces(ends, most):
+        slots = part.slots[ends[start] : ends[end]]
+        piece = part._replace(first=part.first + start, counts=part.counts[start:end], slots=slots)
+        yield table_of([named_at_hand(piece)])
 
 
 def pieces(ends: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
@@ -57,8 +60,21 @@ def pieces(ends: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _table(events: Any, subscriptions: pa.Array) -> pa.Table:
-    return pa.table({"event": pa.array(events, pa.int64()), "subscription": subscriptions})
+def _named(part: Part, names: Names) -> Named:
+    events, places = np.empty(len(part.slots), np.int64), np.empty(len(part.slots), names.place.dtype)
+    _name(part.counts, part.slots, part.first, names.place, events, places)
+    return Named(events, places, names)
+
+
+def _events(part: Part) -> npt.NDArray[np.int64]:
+    """The row of each match."""
+    rows = np.arange(part.first, part.first + len(part.counts))
+    return np.repeat(rows, part.counts)
+
+
+def _table(events: list[npt.NDArray[np.int64]], subscriptions: list[pa.Array]) -> pa.Table:
+    columns = [pa.chunked_array([pa.array(rows) for rows in events]), pa.chunked_array(subscriptions)]
+    return pa.Table.from_arrays(columns, ["event", "subscription"])
 
 
 @lean_kernel

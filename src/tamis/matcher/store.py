@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
@@ -25,34 +25,29 @@ from tamis.errors import ReentryError
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
-from tamis.matcher.ids import Id, Ids
+from tamis.matcher.ids import Id, Ids, Names
 from tamis.matcher.plan import Plan
 from tamis.matcher.sources import Block, Sources
 
 ClausesT = TypeVar("ClausesT")
+R = TypeVar("R")
 
 _stores: WeakSet[Store[Any]] = WeakSet()
 """All that there are."""
 
 
-class Matched(NamedTuple):
-    """The slots that each event of a batch satisfies, one event after another, and the ids that name them."""
+class Part(NamedTuple):
+    """The slots that some events of a batch satisfy, one event after another."""
 
-    parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]
-    """How many each event has, and which: of some events, then of the next."""
+    first: int
+    """The row of the first of these events."""
+    counts: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int32]
     ids: Ids
+    names: Names | None
+    """What slots are called, if that is at hand."""
     held: object
     """While this lives, no slot is given to another subscription."""
-    threads: int = 1
-    """How many may name them."""
-
-    @property
-    def counts(self) -> npt.NDArray[np.int64]:
-        return np.concatenate([np.zeros(0, np.int64), *(counts for counts, _ in self.parts)])
-
-    @property
-    def slots(self) -> npt.NDArray[np.int32]:
-        return np.concatenate([np.zeros(0, np.int32), *(slots for _, slots in self.parts)])
 
 
 class Store(ABC, Generic[ClausesT]):
@@ -164,12 +159,14 @@ class Store(ABC, Generic[ClausesT]):
         """The ids of the subscriptions that one event satisfies: all, or the `k` that weigh most."""
 
     @abstractmethod
-    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None) -> Matched:
-        """Match events in their normal form."""
+    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        """Match events in their normal form, in parts; returns what `then` makes of each, in the thread that matched it."""
 
     @abstractmethod
-    def match_table(self, events: pa.Table, schema: Schema | None, threads: int, k: int | None) -> Matched:
-        """Match a table of events; with a schema, they must keep to it."""
+    def match_table(
+        self, events: pa.Table, schema: Schema | None, threads: int, k: int | None, then: Callable[[Part], R]
+    ) -> list[R]:
+        """The same of a table of events; with a schema, they must keep to it."""
 
     @abstractmethod
     def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
