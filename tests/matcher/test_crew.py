@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tamis.matcher.crew import Crew, _pool, each, shares_of, tapering
+from tamis.matcher.crew import Crew, _pool, each, largest_first, shares_of, tapering
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -15,20 +16,8 @@ def test_results_are_in_order(threads: int) -> None:
     assert each(str, [], threads) == []
 
 
-@pytest.mark.parametrize("threads", [2, 5])
-def test_the_largest_are_begun_first(threads: int) -> None:
-    sizes = [3, 9, 1, 8, 20, 0, 4]
-    meeting = threading.Barrier(threads, timeout=60)
-    first: list[int] = []
-
-    def work(item: int) -> int:
-        if len(first) < threads:  # Nobody comes here a second time before all have been here.
-            first.append(sizes[item])
-            meeting.wait()
-        return item
-
-    assert each(work, range(7), threads, sizes) == list(range(7))
-    assert sorted(first) == sorted(sizes)[-threads:]
+def test_the_largest_come_first() -> None:
+    assert largest_first([3, 9, 1, 9, 20]) == [4, 1, 3, 0, 2]
 
 
 def test_the_caller_and_others_work() -> None:
@@ -66,6 +55,7 @@ def test_work_begins_while_items_are_made() -> None:
         return item
 
     with Crew(work, 2) as crew:
+        crew.begin()
         crew.give(5, 50)
         assert begun.wait(60)
         for place in (7, 1, 3):
@@ -73,37 +63,77 @@ def test_work_begins_while_items_are_made() -> None:
         assert crew.results() == [10, 30, 50, 70]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
-def test_nobody_works_any_more_when_items_could_not_be_made(threads: int) -> None:
+def test_nobody_works_any_more_when_items_could_not_be_made() -> None:
+    begun, may_end = threading.Event(), threading.Event()
     done: list[int] = []
 
+    def work(item: int) -> None:
+        begun.set()
+        assert may_end.wait(60)
+        done.append(item)
+
     def interrupted() -> None:
-        with Crew(done.append, threads) as crew:
+        with Crew(work, 2) as crew:
+            crew.begin()
             for place in range(100):
                 crew.give(place, place)
+            assert begun.wait(60)
+            threading.Timer(0.1, may_end.set).start()
             raise KeyError("made")
 
     with pytest.raises(KeyError, match="made"):
         interrupted()
-    count = len(done)
-    assert each(str, range(20), 4) == list(map(str, range(20)))
-    assert len(done) == count
+    assert done == [0]
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_an_error_that_comes_while_items_are_made_is_raised(threads: int) -> None:
+def test_an_error_that_comes_while_items_are_made_is_raised() -> None:
     raised = threading.Event()
 
     def work(item: int) -> int:
-        raised.set()
-        raise KeyError(item)
+        if item == 0:
+            raised.set()
+            raise KeyError("nought")
+        return item
 
-    with Crew(work, threads) as crew:
+    with Crew(work, 3) as crew:
+        crew.begin()
         crew.give(0, 0)
         assert raised.wait(60)
-        crew.give(1, 0)
-        with pytest.raises(KeyError, match="0"):
+        for place in range(1, 9):
+            crew.give(place, place)
+        with pytest.raises(KeyError, match="nought"):
             crew.results()
+
+
+def test_a_crew_that_is_left_at_once_keeps_no_threads() -> None:
+    with Crew(str, 3) as crew:
+        crew.begin()
+        crew.give(0, 0)
+    assert all(future.done() for future in crew._futures)
+
+
+def test_the_caller_does_what_no_thread_can_be_had_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def hold(item: int) -> None:
+        begun.set()
+        assert may_end.wait(60)
+
+    def refuse(pool: ThreadPoolExecutor) -> None:
+        raise RuntimeError("can't start new thread")
+
+    _pool.forget()
+    busy = Crew(hold, 2)
+    busy.begin()
+    busy.give(0, 0)
+    assert begun.wait(60)
+    with monkeypatch.context() as patched:
+        patched.setattr(ThreadPoolExecutor, "_adjust_thread_count", refuse)
+        assert each(str, range(9), 3) == list(map(str, range(9)))
+    may_end.set()
+    assert busy.results() == [None]
+    # What waited in the pool was cancelled, so its thread is free.
+    assert each(str, range(9), 3) == list(map(str, range(9)))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 16])

@@ -104,8 +104,10 @@ def test_a_dictionary_that_was_made_while_ids_came_is_not_kept(monkeypatch: pyte
         return made(changes, encoded)
 
     monkeypatch.setattr(ids, "_Dictionary", made_meanwhile)
-    assert names.column(slots).to_pylist() == ["a", "b"]
-    assert names.column(slots + 2).to_pylist() == ["c", "d"]
+    for slot, name in enumerate("abcd"):
+        found = names.names(2)
+        assert found is not None
+        assert found.column(found.place[[slot]]).to_pylist() == [name]
 
 
 def test_replacing_by_many_clauses_names_the_subscription_once(monkeypatch: pytest.MonkeyPatch) -> None:

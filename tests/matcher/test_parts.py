@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.matcher import engine_store
+from tamis.matcher import engine_store, ids
 from tests.random_cases import RandomCases
 
 EVENTS = 60
@@ -180,6 +180,20 @@ def test_one_by_one_gives_the_same() -> None:
         assert [matcher.match(event, k=3) for event in events] == [
             matcher.match_batch([event], k=3)["subscription"].to_pylist() for event in events
         ]
+
+
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_names_that_are_not_at_hand(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change texts are laid out anew, all of them or, where matches are few, those of the matches."""
+    monkeypatch.setattr(ids, "_FEW", few)
+    matcher = matcher_of(texts=True)
+    for number, threads in enumerate((2, 3, 5)):
+        matcher.add(f"new{number}", "m >= 0")
+        table = matcher.match_batch(wide(events_of()), threads=threads)
+        table.validate(full=True)
+        matcher.add(f"other{number}", "m < 0")
+        assert table.to_pylist() == matcher.match_batch(wide(events_of()), threads=1).to_pylist()
+        assert f"new{number}" in table["subscription"].to_pylist()
 
 
 def test_few_or_no_events() -> None:

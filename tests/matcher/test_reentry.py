@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tamis
@@ -219,6 +220,7 @@ LATER = {
     205: "name BETWEEN 'neu' AND 'wx'",
 }
 EVENTS: list[dict[str, Any]] = [EVENT, {"a": 1, "b": 9, "name": "xyz"}, {"a": 2, "b": 5, "name": "new"}]
+TABLE = pa.Table.from_pylist(6 * EVENTS)  # of which a thread can begin with some rows while others are encoded
 
 
 def add_and_match(matcher: Matcher) -> None:
@@ -242,6 +244,7 @@ CALLS: dict[str, Callable[[Matcher], Any]] = {
     "replace": lambda matcher: matcher.replace(4, "a = 2"),
     "match": lambda matcher: matcher.match(EVENT),
     "match a batch": lambda matcher: matcher.match_batch(EVENTS),
+    "match a table in threads": lambda matcher: matcher.match_batch(TABLE, threads=2),
 }
 
 

@@ -55,7 +55,7 @@ _SLOTS_AT_ONCE = 64
 _CHANGES_PER_LOOK = 512
 """After so many changes that came alone, parts are looked at for something to merge."""
 _CHANGES_PER_BREAK = 32
-"""After so many of them, threads that merge are let in."""
+"""After so many calls that change something, threads that merge are let in."""
 
 _NO_DEATHS = np.zeros(0, np.int64)
 
@@ -274,17 +274,22 @@ class Engine:
 
     def _look(self) -> None:
         """Begin to merge if it is time, of which small changes are seldom the reason."""
-        self._changes += 1
         if self._frozen or self._changes % _CHANGES_PER_LOOK == 0:
             self._merge_if_due()
-        if self._changes % _CHANGES_PER_BREAK == 0:
-            self._merges.let_in()
+        self._count_change()
 
     def publish(self) -> None:
         """Let the next match see all changes so far, at once; and begin to merge if it is time."""
         with self.lock:
             self._show()
         self._merge_if_due()
+        self._count_change()
+
+    def _count_change(self) -> None:
+        """Count a call that changed something, and take a break if it is time."""
+        self._changes += 1
+        if self._changes % _CHANGES_PER_BREAK == 0:
+            self._merges.let_in()
 
     def _show(self) -> None:
         if self._coming:

@@ -39,15 +39,31 @@ class _Pool:
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, labour: Callable[[], None]) -> list[Future[None]]:
-        """Let a thread labour; none when Python is about to end."""
+        """Let a thread labour; none when Python is about to end, or no more threads can be had."""
         if self._is_held():
             return []  # A finalizer that matches, in the midst of this.
+        future: Future[None] = Future()
         with self._lock:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="tamis-match", initializer=become_helper)
-            with suppress(RuntimeError):
-                return [self._threads.submit(labour)]
-        return []
+            try:
+                self._threads.submit(_labour_for, future, labour)
+            except RuntimeError:
+                # What was submitted may wait there nevertheless, and a thread that is there already may have taken it.
+                if future.cancel():
+                    return []
+        return [future]
+
+
+def _labour_for(future: Future[None], labour: Callable[[], None]) -> None:
+    """Labour, unless that was cancelled."""
+    if future.set_running_or_notify_cancel():
+        try:
+            labour()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(None)
 
 
 _pool = _Pool()
@@ -64,52 +80,60 @@ class Crew(Generic[T, R]):
 
     def __init__(self, work: Callable[[T], R], threads: int) -> None:
         self._work = work
-        self._helpers = threads - 1
+        self._threads = threads
+        self._given = 0
         self._waiting: SimpleQueue[tuple[int, T] | None] = SimpleQueue()
+        """None is the last, and whoever meets it leaves it there for others."""
         self._results: dict[int, R] = {}
         self._futures: list[Future[None]] = []
 
     def __enter__(self) -> Crew[T, R]:
         return self
 
+    def begin(self) -> None:
+        """Let all others wait for items, now that none has been given; else they begin when all have."""
+        self._begin(self._threads - 1)
+
     def give(self, place: int, item: T) -> None:
         """Let anybody take an item, which has this place among all."""
         self._waiting.put((place, item))
-        if len(self._futures) < self._helpers:
-            self._futures += _pool.begin(self._labour)
+        self._given += 1
 
     def results(self) -> list[R]:
         """What became of all items, in the order of their places. The caller works on what is left of them."""
-        self._end()
+        self._waiting.put(None)
+        self._begin(min(self._threads, self._given) - 1)
         self._labour()
         for error in self._errors():
             raise error
         return [self._results[place] for place in sorted(self._results)]
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is not None:
-            self._leave_out()
-            self._errors()
+        self._leave_out()
+        self._errors()
+
+    def _begin(self, helpers: int) -> None:
+        while len(self._futures) < helpers and (begun := _pool.begin(self._labour)):
+            self._futures += begun
 
     def _labour(self) -> None:
         try:
             while (given := self._waiting.get()) is not None:
                 place, item = given
                 self._results[place] = self._work(item)
+            self._waiting.put(None)
         except BaseException:
             self._leave_out()
             raise
 
-    def _end(self) -> None:
-        """Let everybody end who finds nothing more."""
-        for _ in range(len(self._futures) + 1):
-            self._waiting.put(None)
-
     def _leave_out(self) -> None:
-        with suppress(Empty):
-            while True:
-                self._waiting.get_nowait()
-        self._end()
+        """Let nobody find any more items."""
+        try:
+            with suppress(Empty):
+                while True:
+                    self._waiting.get_nowait()
+        finally:
+            self._waiting.put(None)
 
     def _errors(self) -> list[BaseException]:
         """What those met who helped. Whoever was too busy to begin is not waited for."""
@@ -117,16 +141,16 @@ class Crew(Generic[T, R]):
         return [error for error in [future.exception() for future in started] if error is not None]
 
 
-def each(work: Callable[[T], R], items: Sequence[T], threads: int, sizes: Sequence[int] | None = None) -> list[R]:
-    """What `work` makes of each item, in their order. The largest are begun first, if sizes are given.
+def each(work: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
+    """What `work` makes of each item, in their order.
 
     Should it raise, the first error that is met is raised, and items may be left out.
     """
     if min(threads, len(items)) < 2:
         return [work(item) for item in items]
     with Crew(work, min(threads, len(items))) as crew:
-        for place in range(len(items)) if sizes is None else largest_first(sizes):
-            crew.give(place, items[place])
+        for place, item in enumerate(items):
+            crew.give(place, item)
         return crew.results()
 
 

@@ -55,6 +55,8 @@ _MOST_ONE_BY_ONE = 32
 _GONE_PER_LOOK = 1024
 # Shares of a table that have fewer bytes are encoded sooner in one thread: two of 0.2 MB took 1.3 times as long, of 0.9 MB 0.7.
 _FEWEST_ENCODED = 1 << 19
+# Then the others begin with one row of so many.
+_FIRST = 8
 
 
 class Contents(NamedTuple):
@@ -415,25 +417,28 @@ class EngineStore(Store[ClauseRows]):
             batch, mismatched = encode_flat(events, self.dimensions)
             yield _slices(batch, tapering(len(events), threads)), mismatched
 
-        return self._matched(encoded, events, threads, k, then)
+        return self._matched(encoded, events, False, threads, k, then)
 
     def match_table(
         self, events: pa.Table, schema: Schema | None, threads: int, k: int | None, then: Callable[[Part], R]
     ) -> list[R]:
-        def encoded() -> Iterator[_Encoded]:
-            return _encoded_table(TableEncoder(events, self.dimensions, schema), events, threads)
+        by_one = _is_encoded_by_one(events, threads)
 
-        return self._matched(encoded, events, threads, k, then)
+        def encoded() -> Iterator[_Encoded]:
+            return _encoded_table(TableEncoder(events, self.dimensions, schema), events, by_one, threads)
+
+        return self._matched(encoded, events, by_one, threads, k, then)
 
     def _matched(
         self,
         encoded: Callable[[], Iterator[_Encoded]],
         events: list[FlatEvent] | pa.Table,
+        by_one: bool,
         threads: int,
         k: int | None,
         then: Callable[[Part], R],
     ) -> list[R]:
-        """Match events, some while others are still being encoded."""
+        """Match events; where one thread encodes them, some while others are still being encoded."""
         self._prepare()
 
         def match(given: tuple[int, EventBatch]) -> tuple[R, Work]:
@@ -445,6 +450,8 @@ class EngineStore(Store[ClauseRows]):
 
         row, mismatched = 0, 0
         with Crew(match, threads) as crew:
+            if by_one:
+                crew.begin()  # Not behind the gate: whoever waits for the pool keeps nobody from changing constants.
             with self._gate.reading():
                 version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
                 names = ids.names_at_hand()
@@ -508,33 +515,36 @@ def _nbytes(table: pa.Table) -> int:
         return int(table.get_total_buffer_size())
 
 
-def _encoded_table(encoder: TableEncoder, events: pa.Table, threads: int) -> Iterator[_Encoded]:
-    """Encode a table: each thread some of its rows, or one thread first those with which the others can begin.
+def _is_encoded_by_one(events: pa.Table, threads: int) -> bool:
+    """Whether it is best that one thread encodes a table, and the others match what it has done: if it is small."""
+    return 1 < threads <= len(events) // _FIRST and _nbytes(events) < 2 * _FEWEST_ENCODED
+
+
+def _encoded_table(encoder: TableEncoder, events: pa.Table, by_one: bool, threads: int) -> Iterator[_Encoded]:
+    """Encode a table: one thread first those rows with which the others can begin, or each thread some.
 
     Raises
     ------
     EventError, TableError
     """
     count = len(events)
-    if threads == 1 or count < 8 * threads:
-        batch, mismatched = encoder.rows(0, count)
-        yield _slices(batch, tapering(count, threads)), mismatched
-        return
-    shares = shares_of(count, min(threads, _nbytes(events) // _FEWEST_ENCODED))
     try:
-        if len(shares) > 1:
-            encoded = each(lambda share: encoder.rows(*share), shares, threads)
-            parts = [part for batch, _ in encoded for part in _slices(batch, tapering(len(batch.start) - 1, 2))]
-            yield parts, sum(mismatched for _, mismatched in encoded)
+        if by_one:
+            first = count // _FIRST
+            batch, mismatched = encoder.rows(0, first)
+            yield _slices(batch, shares_of(first, threads - 1)), mismatched
+            batch, mismatched = encoder.rows(first, count)
+            yield _slices(batch, tapering(count - first, threads)), mismatched
             return
-        first = count // 8
-        batch, mismatched = encoder.rows(0, first)
-        yield _slices(batch, shares_of(first, threads - 1)), mismatched
-        batch, mismatched = encoder.rows(first, count)
-        yield _slices(batch, tapering(count - first, threads)), mismatched
+        most = min(threads, count, _nbytes(events) // _FEWEST_ENCODED) if threads > 1 else 1
+        shares = shares_of(count, most)
+        encoded = each(lambda share: encoder.rows(*share), shares, threads)
     except Exception:
         encoder.rows(0, count)  # The whole of a table tells what is wrong with it first, and in which row.
         raise
+    for_each = threads if len(shares) == 1 else 2
+    parts = [part for batch, _ in encoded for part in _slices(batch, tapering(len(batch.start) - 1, for_each))]
+    yield parts, sum(mismatched for _, mismatched in encoded)
 
 
 def _slices(batch: EventBatch, bounds: Iterable[tuple[int, int]]) -> list[EventBatch]:

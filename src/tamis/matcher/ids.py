@@ -237,11 +237,8 @@ class Ids:
             return texts
         return list(map(self._texts.__getitem__, slots.tolist()))
 
-    def column(self, slots: npt.NDArray[np.int32]) -> pa.Array:
-        """The ids of slots, as an Arrow array: numbers, or strings by dictionary."""
-        names = self.names(len(slots))
-        if names is not None:
-            return names.column(names.place[slots])
+    def few_names(self, slots: npt.NDArray[np.int32]) -> pa.DictionaryArray:
+        """The ids of slots, as an Arrow array, where they are str and `names` says that these are few."""
         used, places = np.unique(slots, return_inverse=True)
         texts = pa.array(self.name(used), pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), texts)

@@ -225,7 +225,7 @@ class Matcher:
             column ``map<string, V>`` or ``list<struct<attribute, value>>``.
         threads : int, optional
             How many threads match; without it as many as there are processors, if the batch is large. With several, the
-            columns come in several chunks.
+            columns may come in several chunks.
         k : int, optional
             Only so many matches of each event, those that weigh most, the heaviest first.
 
@@ -281,7 +281,7 @@ class Matcher:
             return named_at_hand(part._replace(first=first + part.first))
 
         with rows_counted_from(first):
-            return table_of(self._matched(events, threads, k, name))
+            return table_of(self._matched(events, threads, k, name), plain_threads(threads, len(events)))
 
     def count_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.int64]:
         """How many subscriptions each event of a batch satisfies.

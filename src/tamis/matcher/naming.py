@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.numbers import UP
+from tamis.matcher.crew import each
 from tamis.matcher.ids import Names
 from tamis.matcher.store import Part
 
@@ -28,17 +29,16 @@ def named_at_hand(part: Part) -> Named | Part:
     return part if part.names is None else _named(part, part.names)
 
 
-def table_of(parts: Sequence[Named | Part]) -> pa.Table:
+def table_of(parts: Sequence[Named | Part], threads: int = 1) -> pa.Table:
     """What `named_at_hand` gave of some parts, as a table: the columns ``event``, the row, and ``subscription``, the id."""
     named = [part for part in parts if isinstance(part, Named)]
     waiting = [part for part in parts if isinstance(part, Part)]
     if waiting:  # as are all
-        counts, slots = (np.concatenate(arrays) for arrays in zip(*(part[1:3] for part in waiting), strict=True))
-        whole = waiting[0]._replace(counts=counts, slots=slots)
-        names = whole.ids.names(len(slots))
+        names = waiting[0].ids.names(sum(len(part.slots) for part in waiting))
         if names is None:
-            return _table([_events(whole)], [whole.ids.column(slots)])
-        named = [_named(whole, names)]
+            slots = np.concatenate([part.slots for part in waiting])
+            return _table(list(map(_events, waiting)), [waiting[0].ids.few_names(slots)])
+        named = each(lambda part: _named(part, names), waiting, threads)
     return _table([part.events for part in named], [part.names.column(part.places) for part in named])
 
 
