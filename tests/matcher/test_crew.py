@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tamis.matcher import crew
 from tamis.matcher.crew import Crew, _pool, each, largest_first, shares_of, tapering
 
 
@@ -54,13 +55,13 @@ def test_work_begins_while_items_are_made() -> None:
         begun.set()
         return item
 
-    with Crew(work, 2) as crew:
-        crew.begin()
-        crew.give(5, 50)
+    with Crew(work, 2) as workers:
+        workers.begin()
+        workers.give(5, 50)
         assert begun.wait(60)
         for place in (7, 1, 3):
-            crew.give(place, 10 * place)
-        assert crew.results() == [10, 30, 50, 70]
+            workers.give(place, 10 * place)
+        assert workers.results() == [10, 30, 50, 70]
 
 
 def test_nobody_works_any_more_when_items_could_not_be_made() -> None:
@@ -73,10 +74,10 @@ def test_nobody_works_any_more_when_items_could_not_be_made() -> None:
         done.append(item)
 
     def interrupted() -> None:
-        with Crew(work, 2) as crew:
-            crew.begin()
+        with Crew(work, 2) as workers:
+            workers.begin()
             for place in range(100):
-                crew.give(place, place)
+                workers.give(place, place)
             assert begun.wait(60)
             threading.Timer(0.1, may_end.set).start()
             raise KeyError("made")
@@ -95,21 +96,33 @@ def test_an_error_that_comes_while_items_are_made_is_raised() -> None:
             raise KeyError("nought")
         return item
 
-    with Crew(work, 3) as crew:
-        crew.begin()
-        crew.give(0, 0)
+    with Crew(work, 3) as workers:
+        workers.begin()
+        workers.give(0, 0)
         assert raised.wait(60)
         for place in range(1, 9):
-            crew.give(place, place)
+            workers.give(place, place)
         with pytest.raises(KeyError, match="nought"):
-            crew.results()
+            workers.results()
 
 
 def test_a_crew_that_is_left_at_once_keeps_no_threads() -> None:
-    with Crew(str, 3) as crew:
-        crew.begin()
-        crew.give(0, 0)
-    assert all(future.done() for future in crew._futures)
+    with Crew(str, 3) as workers:
+        workers.begin()
+        workers.give(0, 0)
+    assert all(future.done() for future in workers._futures)
+
+
+def test_threads_do_not_wait_for_a_caller_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the interrupt of an interrupt keeps a crew from being left."""
+    monkeypatch.setattr(crew, "_PATIENCE", 0.05)
+    forsaken = Crew(str, 4)
+    forsaken.begin()
+    assert all(future.result(timeout=60) is None for future in forsaken._futures)
+    # A caller who is merely slow does the work alone.
+    for place in range(9):
+        forsaken.give(place, place)
+    assert forsaken.results() == list(map(str, range(9)))
 
 
 def test_the_caller_does_what_no_thread_can_be_had_for(monkeypatch: pytest.MonkeyPatch) -> None:

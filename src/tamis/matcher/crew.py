@@ -22,6 +22,9 @@ R = TypeVar("R")
 
 # Threads are started when they are needed, so this is no number that anybody has.
 _MOST = 1024
+# Seconds that a thread waits for items. They come within milliseconds, or not at all: when an interrupt came while another was
+# dealt with, the caller may be gone without a sign.
+_PATIENCE = 1.0
 # The last parts of rows have such a fraction of one thread's share. More parts, and smaller ones, take longer than they save.
 _LAST = 8
 
@@ -118,10 +121,16 @@ class Crew(Generic[T, R]):
 
     def _labour(self) -> None:
         try:
-            while (given := self._waiting.get()) is not None:
+            while True:
+                try:
+                    given = self._waiting.get(timeout=_PATIENCE)
+                except Empty:
+                    return
+                if given is None:
+                    self._waiting.put(None)
+                    return
                 place, item = given
                 self._results[place] = self._work(item)
-            self._waiting.put(None)
         except BaseException:
             self._leave_out()
             raise
