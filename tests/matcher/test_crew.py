@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import weakref
+from typing import Any
 
 import pytest
 
@@ -110,7 +112,7 @@ def test_a_crew_that_is_left_at_once_keeps_no_threads() -> None:
     with Crew(str, 3) as workers:
         workers.begin()
         workers.give(0, 0)
-    assert all(future.done() for future in workers._futures)
+    assert not any(shift.has_begun() and shift._work.locked() for shift in workers._shifts)
 
 
 def test_threads_do_not_wait_for_a_caller_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +120,8 @@ def test_threads_do_not_wait_for_a_caller_who_is_gone(monkeypatch: pytest.Monkey
     monkeypatch.setattr(crew, "_PATIENCE", 0.05)
     forsaken = Crew(str, 4)
     forsaken.begin()
-    assert all(future.result(timeout=60) is None for future in forsaken._futures)
+    for shift in forsaken._shifts:
+        shift.wait()
     # A caller who is merely slow does the work alone.
     for place in range(9):
         forsaken.give(place, place)
@@ -132,7 +135,7 @@ def test_the_caller_does_what_no_thread_can_be_had_for(monkeypatch: pytest.Monke
         begun.set()
         assert may_end.wait(60)
 
-    def refuse(pool: ThreadPoolExecutor) -> None:
+    def refuse(*_: Any) -> None:
         raise RuntimeError("can't start new thread")
 
     _pool.forget()
@@ -141,11 +144,10 @@ def test_the_caller_does_what_no_thread_can_be_had_for(monkeypatch: pytest.Monke
     busy.give(0, 0)
     assert begun.wait(60)
     with monkeypatch.context() as patched:
-        patched.setattr(ThreadPoolExecutor, "_adjust_thread_count", refuse)
+        patched.setattr("_thread.start_new_thread", refuse)
         assert each(str, range(9), 3) == list(map(str, range(9)))
     may_end.set()
     assert busy.results() == [None]
-    # What waited in the pool was cancelled, so its thread is free.
     assert each(str, range(9), 3) == list(map(str, range(9)))
 
 
@@ -178,7 +180,41 @@ def test_many_callers_at_once() -> None:
 
 def test_a_fork_begins_without_threads() -> None:
     assert each(str, range(4), 2) == ["0", "1", "2", "3"]
-    before = _pool._threads
+    before = _pool._waiting
     _pool.forget()
     assert each(str, range(4), 2) == ["0", "1", "2", "3"]
-    assert _pool._threads is not before
+    assert _pool._waiting is not before
+
+
+def test_threads_are_used_again() -> None:
+    _pool.forget()
+    workers: set[int] = set()
+    for _ in range(50):
+        meeting = threading.Barrier(3, timeout=60)
+
+        def work(item: int, meeting: threading.Barrier = meeting) -> int:
+            meeting.wait()
+            return threading.get_ident()
+
+        workers.update(each(work, range(3), 3))
+        while len(_pool._free) < len(workers) - 1:  # A thread is free a moment after its work is done.
+            pass
+    assert len(workers) == 3
+
+
+def test_results_do_not_outlive_a_crew() -> None:
+    class Large:
+        pass
+
+    def work(item: int) -> Large:
+        return Large()
+
+    _pool.forget()
+    gc.disable()
+    try:
+        kept = [weakref.ref(large) for large in each(work, range(20), 3)]
+        while len(_pool._free) < 2:  # A thread is free a moment after its work is done.
+            pass
+        assert [each() for each in kept] == [None] * 20
+    finally:
+        gc.enable()

@@ -6,21 +6,21 @@ events do.
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
-import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from tamis.engine.reentry import become_helper, holding
+from tamis.engine.reentry import become_helper
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Threads are started when they are needed, so this is no number that anybody has.
+# A crew has no more threads than this, whatever was asked for.
 _MOST = 1024
 # Seconds that a thread waits for items. They come within milliseconds, or not at all: when an interrupt came while another was
 # dealt with, the caller may be gone without a sign.
@@ -29,44 +29,73 @@ _PATIENCE = 1.0
 _LAST = 8
 
 
+class _Shift:
+    """What one thread does for a crew, unless it is called off before it begins."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._log: deque[bool] = deque()
+        """Its first entry tells for good: whether a thread began, or it was called off."""
+        self._work = _thread.allocate_lock()
+        self._work.acquire()
+
+    def do(self, labour: Callable[[], None]) -> None:
+        self._log.append(True)
+        if self._log[0]:
+            try:
+                labour()
+            except BaseException as error:
+                self.error = error
+            self._work.release()
+
+    def has_begun(self) -> bool:
+        """Whether it has; if not, it never will."""
+        self._log.append(False)
+        return self._log[0]
+
+    def wait(self) -> None:
+        with self._work:
+            pass
+
+
 class _Pool:
-    """Threads that wait for work."""
+    """Threads that wait for work, with all that they share made in C: what Python's own pool, futures and conditions do can be
+    interrupted half-way, after which they wait for ever, and so does Python when it is to end.
+    """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
         """Threads do not survive a fork."""
-        self._lock = threading.RLock()
-        self._is_held = holding(self._lock)
-        self._threads: ThreadPoolExecutor | None = None
+        self._waiting: SimpleQueue[tuple[_Shift, Callable[[], None]]] = SimpleQueue()
+        self._free: deque[None] = deque()
+        """Has something for each thread that is free."""
 
-    def begin(self, labour: Callable[[], None]) -> list[Future[None]]:
-        """Let a thread labour; none when Python is about to end, or no more threads can be had."""
-        if self._is_held():
-            return []  # A finalizer that matches, in the midst of this.
-        future: Future[None] = Future()
-        with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="tamis-match", initializer=become_helper)
-            try:
-                self._threads.submit(_labour_for, future, labour)
-            except RuntimeError:
-                # What was submitted may wait there nevertheless, and a thread that is there already may have taken it.
-                if future.cancel():
-                    return []
-        return [future]
-
-
-def _labour_for(future: Future[None], labour: Callable[[], None]) -> None:
-    """Labour, unless that was cancelled."""
-    if future.set_running_or_notify_cancel():
+    def begin(self, labour: Callable[[], None]) -> list[_Shift]:
+        """Let a thread labour; none when no more threads can be had."""
         try:
-            labour()
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(None)
+            self._free.pop()
+        except IndexError:
+            try:
+                _thread.start_new_thread(_serve, (self._waiting, self._free))
+            except RuntimeError:
+                return []
+        shift = _Shift()
+        self._waiting.put((shift, labour))
+        return [shift]
+
+
+def _serve(waiting: SimpleQueue[tuple[_Shift, Callable[[], None]]], free: deque[None]) -> None:
+    become_helper()
+    while True:
+        _serve_once(*waiting.get())
+        free.append(None)
+
+
+def _serve_once(shift: _Shift, labour: Callable[[], None]) -> None:
+    """Nothing is held while the thread waits for more."""
+    shift.do(labour)
 
 
 _pool = _Pool()
@@ -88,7 +117,7 @@ class Crew(Generic[T, R]):
         self._waiting: SimpleQueue[tuple[int, T] | None] = SimpleQueue()
         """None is the last, and whoever meets it leaves it there for others."""
         self._results: dict[int, R] = {}
-        self._futures: list[Future[None]] = []
+        self._shifts: list[_Shift] = []
 
     def __enter__(self) -> Crew[T, R]:
         return self
@@ -116,8 +145,8 @@ class Crew(Generic[T, R]):
         self._errors()
 
     def _begin(self, helpers: int) -> None:
-        while len(self._futures) < helpers and (begun := _pool.begin(self._labour)):
-            self._futures += begun
+        while len(self._shifts) < min(helpers, _MOST) and (begun := _pool.begin(self._labour)):
+            self._shifts += begun
 
     def _labour(self) -> None:
         try:
@@ -146,8 +175,10 @@ class Crew(Generic[T, R]):
 
     def _errors(self) -> list[BaseException]:
         """What those met who helped. Whoever was too busy to begin is not waited for."""
-        started = [future for future in self._futures if not future.cancel()]
-        return [error for error in [future.exception() for future in started] if error is not None]
+        started = [shift for shift in self._shifts if shift.has_begun()]
+        for shift in started:
+            shift.wait()
+        return [shift.error for shift in started if shift.error is not None]
 
 
 def each(work: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
