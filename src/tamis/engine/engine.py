@@ -274,9 +274,9 @@ class Engine:
 
     def _look(self) -> None:
         """Begin to merge if it is time, of which small changes are seldom the reason."""
+        self._count_change()
         if self._frozen or self._changes % _CHANGES_PER_LOOK == 0:
             self._merge_if_due()
-        self._count_change()
 
     def publish(self) -> None:
         """Let the next match see all changes so far, at once; and begin to merge if it is time."""

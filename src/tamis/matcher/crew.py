@@ -72,30 +72,27 @@ class _Pool:
         self._free: deque[None] = deque()
         """Has something for each thread that is free."""
 
-    def begin(self, labour: Callable[[], None]) -> list[_Shift]:
-        """Let a thread labour; none when no more threads can be had."""
+    def begin(self, labour: Callable[[], None]) -> _Shift | None:
+        """Let a thread labour; None when no more threads can be had."""
         try:
             self._free.pop()
         except IndexError:
             try:
                 _thread.start_new_thread(_serve, (self._waiting, self._free))
             except RuntimeError:
-                return []
+                return None
         shift = _Shift()
         self._waiting.put((shift, labour))
-        return [shift]
+        return shift
 
 
 def _serve(waiting: SimpleQueue[tuple[_Shift, Callable[[], None]]], free: deque[None]) -> None:
     become_helper()
     while True:
-        _serve_once(*waiting.get())
+        shift, labour = waiting.get()
+        shift.do(labour)
+        del shift, labour  # Nothing is kept alive while the thread waits for more.
         free.append(None)
-
-
-def _serve_once(shift: _Shift, labour: Callable[[], None]) -> None:
-    """Nothing is held while the thread waits for more."""
-    shift.do(labour)
 
 
 _pool = _Pool()
@@ -145,8 +142,8 @@ class Crew(Generic[T, R]):
         self._errors()
 
     def _begin(self, helpers: int) -> None:
-        while len(self._shifts) < min(helpers, _MOST) and (begun := _pool.begin(self._labour)):
-            self._shifts += begun
+        while len(self._shifts) < min(helpers, _MOST) and (shift := _pool.begin(self._labour)) is not None:
+            self._shifts.append(shift)
 
     def _labour(self) -> None:
         try:

@@ -448,7 +448,7 @@ class EngineStore(Store[ClauseRows]):
                 counts, slots = keep_heaviest(counts, slots, weights.view(), k)
             return then(Part(first, counts, slots, ids, names, version)), work
 
-        row, mismatched = 0, 0
+        given, row, mismatched = 0, 0, 0
         with Crew(match, threads) as crew:
             if by_one:
                 crew.begin()  # Not behind the gate: whoever waits for the pool keeps nobody from changing constants.
@@ -458,8 +458,8 @@ class EngineStore(Store[ClauseRows]):
                 for parts, of_these in encoded():
                     rows = list(itertools.accumulate((len(part.start) - 1 for part in parts), initial=row))
                     for at in largest_first([len(part.start) for part in parts]):
-                        crew.give(rows[at], (rows[at], parts[at]))
-                    row = rows[-1]
+                        crew.give(given + at, (rows[at], parts[at]))
+                    given, row = given + len(parts), rows[-1]
                     mismatched += of_these
             found = crew.results()
         tally = self.engine.tally
