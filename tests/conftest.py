@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.numba_cache import use_numba_cache
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# One folder for all processes and runs, so that each kernel is compiled once. Set before a kernel is imported.
+os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parent.parent / ".cache" / "numba")
 
 SOAK_FACTOR = 20
 """How many times more cases a soak run tries."""
@@ -40,9 +43,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # The process that only hands tests out to xdist workers runs none.
-    if not config.getoption("numprocesses", None):
-        use_numba_cache()
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("soak" if config.getoption("--soak") else "default")
 
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses the `spark` fixture, so that one xdist worker runs it and one JVM serves it.
 
-    Tests of one index go to one worker too: each worker has a cache of its own, and compiling takes longer than most tests.
+    Tests of one index go to one worker too: two would wait for each other while one of them compiles its kernels.
     """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):

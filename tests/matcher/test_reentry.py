@@ -20,8 +20,8 @@ import pytest
 
 import tamis
 from tamis import Matcher
+from tamis.encoding import background
 from tamis.engine import engine
-from tamis.engine.reentry import become_helper
 from tamis.errors import ReentryError, UnknownIdError
 from tamis.matcher.engine_store import EngineStore
 
@@ -330,7 +330,7 @@ def test_a_finalizer_in_a_thread_of_ours_waits_for_nobody() -> None:
     matcher.add_many(range(5), ["a = 1"] * 5)
 
     def finalize() -> None:
-        become_helper()
+        background._own.is_ours = True
         matcher.remove(3)
 
     with matcher._store.lock:  # as optimize() holds it, which waits for the thread

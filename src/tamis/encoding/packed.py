@@ -53,6 +53,19 @@ def packed(arrays: Iterable[npt.NDArray[Any]], numbers: Iterable[int] = ()) -> P
     return np.array([*flat, *numbers], np.int64)
 
 
+def _populate(context: Any, builder: Any, array: Any, address: Any, length: Any, itemsize: int) -> None:
+    """Make an array of elements that lie at an address."""
+    size = context.get_constant(types.intp, itemsize)
+    arrayobj.populate_array(  # type: ignore[no-untyped-call]
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=[length],
+        strides=[size],
+        itemsize=size,
+        meminfo=None,
+    )
+
+
 def _reader(dtype: type[np.generic]) -> Any:
     """A function of a packed array and a place that gives the array of that place, whose elements are of one type."""
     if not COMPILED:
@@ -75,21 +88,34 @@ def _reader(dtype: type[np.generic]) -> Any:
             second = builder.add(first, ir.Constant(arguments[1].type, 1))
             address, length = (builder.load(builder.gep(data, [at])) for at in (first, second))
             array = context.make_array(array_type)(context, builder)
-            size = context.get_constant(types.intp, np.dtype(dtype).itemsize)
-            arrayobj.populate_array(  # type: ignore[no-untyped-call]
-                array,
-                data=builder.inttoptr(address, array.data.type),
-                shape=[length],
-                strides=[size],
-                itemsize=size,
-                meminfo=None,
-            )
+            _populate(context, builder, array, address, length, np.dtype(dtype).itemsize)
             return array._getvalue()
 
         return array_type(given, types.intp), generate
 
     return intrinsic(typed)
 
+
+def _words_at(typing_context: Any, address: Any, length: Any) -> Any:
+    """An array of words that lie at an address."""
+    array_type = types.Array(types.int64, 1, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(array_type)(context, builder)
+        _populate(context, builder, array, arguments[0], arguments[1], 8)
+        return array._getvalue()
+
+    return array_type(types.intp, types.intp), generate
+
+
+def _plain_words_at(address: int, length: int) -> Any:
+    """The plain twin."""
+    memory: Any = (ctypes.c_char * (8 * int(length))).from_address(int(address))
+    return np.frombuffer(memory, np.int64)
+
+
+words_at: Any = intrinsic(_words_at) if COMPILED else _plain_words_at
+"""So many words that lie at an address, for a kernel that is handed a packed array by its address."""
 
 u1 = _reader(np.uint8)
 b1 = _reader(np.bool_)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tamis.encoding.entry import call_entry
 from tamis.encoding.kernel import lean_kernel
-from tamis.engine.match import match_rows
+from tamis.encoding.packed import i8
+from tamis.engine.match import EVENT, LACK, NEED, STOP, WORK
 from tamis.engine.owners import name_owners
 
 NO_ROOM_SLOTS = 4
@@ -15,25 +17,25 @@ _EVENTS_AT_ONCE = 16
 
 @lean_kernel
 def match_events(
-    packed: Any, batch: Any, life: Any, place: Any, counts: Any, buffers: Any, out: Any, work: Any
+    matching: Any, owners: Any, batch: Any, life: Any, place: Any, counts: Any, buffers: Any, out: Any
 ) -> tuple[int, int, int, int, int, int]:
     """Match events from `place[0]` up to the last: slots to `out`, how many each to `counts`.
 
-    `packed` are body, owners and scratch, `buffers` rows, the scratch of an event, and clauses. `place` says besides up to which
-    event rows have been found that wait to be named, and where they begin. Returns the same for the event at which it stopped,
-    how much of `out` is filled, and, if it stopped for want of room, of what and how much is needed.
+    `matching` is how `match_rows` is called: its entry, its call and the address of that. `buffers` are rows, the scratch of an
+    event, and clauses. `place` says besides up to which event rows have been found that wait to be named, and where they begin.
+    Returns the same for the event at which it stopped, how much of `out` is filled, and, if it stopped for want of room, of what
+    and how much is needed.
     """
-    body, owners, scratch = packed
+    entry, call, address = matching
     rows, event_scratch, clauses = buffers
     event, found, at = place
-    filled = 0
+    filled, work = 0, i8(call, WORK)
     while event < len(counts):
         if found == event:
-            upto = min(event + _EVENTS_AT_ONCE, len(counts))
-            found, _, lack, need = match_rows(body, batch, scratch, (event, upto), counts, rows, work)
-            at = 0
+            call[EVENT], call[STOP] = event, min(event + _EVENTS_AT_ONCE, len(counts))
+            found, at = call_entry(entry, address), 0
             if found == event:
-                return event, found, at, filled, lack, need
+                return event, found, at, filled, call[LACK], call[NEED]
         event, at, slots, compared = name_owners(
             owners, batch, life, (rows, counts), (event, found, at), event_scratch, (out[filled:], clauses)
         )

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.background import checkpoint
 from tamis.encoding.conjunctions import Conjunctions
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import inlined, lean_kernel
@@ -171,24 +172,32 @@ def build(
 ) -> tuple[Body, Forecast]:
     """Build a segment over all conjunctions of a table; and what it was planned with.
 
-    Rows have the numbers that are given, else those that their records come by.
+    Rows have the numbers that are given, else those that their records come by. A thread of ours may be told to stop between any
+    two steps that take long.
     """
     start, predicates = table
     scales = scales_of(predicates)
     likelihood = likelihood_of(scales, predicates, sample)
+    checkpoint()
     coded = code_predicates(predicates, scales, likelihood)
     roll = enrol(predicates, coded)
+    checkpoint()
     plan, list_costs = plan_rows(start, predicates, coded, scales, likelihood)
     plan, pairs, pair_rows = with_pairs(start, plan, predicates, coded, scales, likelihood, sample)
+    checkpoint()
     has_second = choose_second(start, plan, coded, scales, likelihood)
+    checkpoint()
     entries, points = enter(start, plan, predicates, coded, scales)
     plain_lists = first_point_list(scales) + len(points.key)
     joined = find_runs(start, entries, plan, predicates, coded, scales, likelihood, sample, has_second, plain_lists)
+    checkpoint()
     in_run = joined != 0
     listed = Entries(entries.list[~in_run], entries.row[~in_run])
+    checkpoint()
     plain, guard = with_guards(start, listed, plan, coded, scales, likelihood, sample)
     share = looked_at(plain, guard, likelihood, len(start) - 1)
     expected = expected_entries(plan, coded, scales, likelihood, share, entries.row, in_run)
+    checkpoint()
     run_entries = Entries(entries.list[in_run], entries.row[in_run])
     runs, run_rows = sorted_runs(run_entries, joined[in_run], plan, predicates)
     rows = len(start) - 1
@@ -201,6 +210,7 @@ def build(
     filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, roll, written, scratch)
     if filled + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
         raise SegmentFullError
+    checkpoint()
     entry, run_entry = (aligned_zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
     record = np.zeros(filled + UNIT * rows + _PADDING, np.uint32)
     numbers = np.full(rows, _NONE, np.int64) if numbers is None else numbers
@@ -209,6 +219,7 @@ def build(
     references = np.empty(len(every), np.uint32)
     layout = references, run_entry[1::2], record, numbers, np.full(rows, _NONE, np.int64)
     filled = _lay_out(every, run_rows, complete, written, layout)
+    checkpoint()
     entry[1 : 2 * len(plain.row) : 2] = references[: len(plain.row)]
     conjunction[numbers] = np.arange(rows)
     nothing = min(len(scales.spaces), RANKED)
@@ -217,6 +228,7 @@ def build(
     _filter_words(run_rows, plan.second, coded, nothing, run_entry[::2])
     if has_second:
         _filter_words(plain.row, plan.second, coded, nothing, second)
+    checkpoint()
     pair_words = np.empty(len(pair_rows), np.uint32)
     _filter_words(pair_rows, plan.second, coded, nothing, pair_words)
     complete_pairs(pairs, pair_words, references[len(plain.row) :])

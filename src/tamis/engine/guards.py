@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import inlined, lean_kernel, shared
+from tamis.encoding.kernel import inlined, lean_kernel
 from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.prefetch import prefetch
 from tamis.encoding.runs import run_indices
@@ -59,7 +59,7 @@ Guards = npt.NDArray[np.uint16]
 have. Those of short lists, which are not in blocks, mean nothing. Empty where guards do not pay."""
 
 
-@shared
+@inlined
 def padding_word(nothing: int) -> Any:
     """The filter word of padding: what all events have there is not in its range. `nothing` is behind the last dimension."""
     return U32((nothing << 16) | (1 << 8))

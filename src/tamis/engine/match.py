@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import inlined, lean_kernel
+from tamis.encoding.events import EventBatch
+from tamis.encoding.kernel import entry_kernel, inlined
 from tamis.encoding.numbers import UP
-from tamis.encoding.packed import b1, i4, i8, u1, u4, u8
+from tamis.encoding.packed import Packed, b1, i4, i8, packed, u1, u4, u8, words_at
 from tamis.engine.aspects import nothing_seen
 from tamis.engine.body import Body, unpacked_body
 from tamis.engine.meeting import (
@@ -139,15 +140,47 @@ def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
 NO_ROOM_ENTRIES, NO_ROOM_LISTS, NO_ROOM_OUT = 1, 2, 3
 
 
-@lean_kernel
-def match_rows(
+BODY, SCRATCH, START, DIMENSION, LOW, HIGH, COUNTS, OUT, WORK = range(9)
+"""The arrays of a call of `match_rows`: the packed body and scratch, the events, how many rows each has, the rows, the work."""
+EVENT, STOP, FILLED, LACK, NEED = range(18, 23)
+"""The numbers behind them: from which event on, and up to which; what of OUT is filled; what was lacking, and how much of it."""
+_CALL_WORDS = 23
+
+
+def rows_call(
+    body: Packed, scratch: Packed, batch: EventBatch, counts: Any, rows: npt.NDArray[np.uint32], work: Any
+) -> Packed:
+    """What `match_rows` takes. The caller keeps the arrays, and sets EVENT and STOP."""
+    return packed((body, scratch, *batch, counts, rows, work), (0, 0, 0, 0, 0))
+
+
+@entry_kernel
+def match_rows(address: int) -> int:
+    """Match events from EVENT up to STOP: rows, some with DOUBT, to OUT, how many each to COUNTS.
+
+    `address` is that of a `rows_call`. EVENT becomes the event at which it stopped; LACK says what for, if it is not STOP.
+    """
+    call = words_at(address, _CALL_WORDS)
+    batch = EventBatch(i8(call, START), i4(call, DIMENSION), i8(call, LOW), i8(call, HIGH))
+    event, filled, lack, need = _match_rows(
+        i8(call, BODY),
+        batch,
+        i8(call, SCRATCH),
+        (call[EVENT], call[STOP]),
+        i8(call, COUNTS),
+        u4(call, OUT),
+        i8(call, WORK),
+    )
+    call[EVENT], call[FILLED], call[LACK], call[NEED] = event, filled, lack, need
+    return event
+
+
+@inlined
+def _match_rows(
     body: Any, batch: Any, scratch: Any, place: Any, counts: Any, out: Any, work: Any
 ) -> tuple[int, int, int, int]:
-    """Match events from `place[0]` up to `place[1]`: rows, some with DOUBT, to `out`, how many each to `counts`.
-
-    `body` and `scratch` are packed. Returns the event at which it stopped, how much of `out` is filled, and, if it stopped for
-    want of room, of what and how much is needed.
-    """
+    """Returns the event at which it stopped, how much of `out` is filled, and, if it stopped for want of room, of what and how
+    much is needed."""
     v_start, v_dimension, v_lo, v_hi = batch
     event, met, survivor, ordered, of_pairs = _unpacked_scratch(scratch)
     lookup, directory, listed, points, roll, runs, run_entry, record, pairs, sizes = unpacked_body(body)

@@ -6,6 +6,7 @@ being done.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -13,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Protocol, TypeAlias
 
+from tamis.encoding.background import begin_named_thread
 from tamis.engine.delta import Delta
-from tamis.engine.reentry import become_helper
 from tamis.engine.segment import Segment
 
 Part: TypeAlias = Segment | Delta
@@ -127,15 +128,13 @@ class Merges:
         self._survive_fork()
         with engine.lock:
             for size in {_is_large(parts) for parts in engine.due()} - self.threads.keys():
-                thread = threading.Thread(target=self.do_all, args=(engine, size), name="tamis-merge", daemon=True)
-                thread.start()
+                thread = begin_named_thread(functools.partial(self.do_all, engine, size), "tamis-merge")
                 # It waits for the lock before it does anything; whoever waits for it must find it started.
-                self.threads[size] = thread
+                if thread is not None:
+                    self.threads[size] = thread
 
     def do_all(self, engine: Mergeable, large: bool | None = None) -> None:
         """Merge until nothing is due; only what is large, or only what is not, if that is asked for."""
-        if large is not None:
-            become_helper()
         try:
             while parts := self._take(engine, lambda parts: large is None or _is_large(parts) is large, large):
                 self._do(engine, parts)

@@ -20,6 +20,7 @@ from tamis.encoding.conjunctions import (
     hash_conjunctions,
 )
 from tamis.encoding.labels import Relabelling
+from tamis.encoding.leaf import Mode
 from tamis.encoding.predicates import Predicates, relabelled, taken
 from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.owners import Owners
@@ -40,6 +41,14 @@ class Rows(NamedTuple):
     def number(self) -> int:
         """How many rows there are."""
         return len(self.slot)
+
+    def apart(self) -> int:
+        """How many rows name no value that events could find them by in a delta."""
+        start, (_, mode, begin, lo, hi) = self.table
+        some = np.flatnonzero(mode == Mode.SOME)
+        named = np.zeros(len(mode) + 1, np.int64)
+        named[some + 1] = lo[begin[some]] == hi[begin[some + 1] - 1]
+        return int(np.count_nonzero(np.diff(np.cumsum(named)[start]) == 0))
 
     def relabelled(self, dimension: int, relabelling: Relabelling) -> Rows:
         """The same with the keys of a dimension following its labels."""

@@ -25,10 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.kernel import inlined, kernel
+from tamis.encoding.kernel import inlined, inlined_with_arrays, kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.numbers import F64, I64, U64, UP
 from tamis.encoding.predicates import Predicates
+from tamis.encoding.sorting import sort_part
 
 MOST_SPACES = 254
 MISSING = 255
@@ -303,8 +304,7 @@ def _cut(first: Any, ends: Any, tables: Any, cuts: Any, counts: Any, wide: Any, 
         if count == _FULL:
             wide[d] = True
             step = (end - begin + _SAMPLE - 1) // _SAMPLE
-            sample = np.append(ends[begin:end:step], ends[begin:end].min())
-            sample.sort()
+            sample = _sorted_sample(ends, begin, end, step)
             distinct[d] = _differ(sample, end - begin)
             count = 0
             for i in range(MOST_SPACES - 1):
@@ -318,10 +318,24 @@ def _cut(first: Any, ends: Any, tables: Any, cuts: Any, counts: Any, wide: Any, 
                 if table[slot] != _EMPTY:
                     cuts[filled + place] = table[slot]
                     place += 1
-            cuts[filled : filled + count].sort()
+            sort_part(cuts, filled, filled + count)
             distinct[d] = count
         counts[d] = count
         filled += count
+
+
+@inlined_with_arrays
+def _sorted_sample(ends: Any, begin: int, end: int, step: int) -> Any:
+    """One of so many ends, and the lowest, in order. By hand: what NumPy has for it takes Numba two seconds to compile."""
+    sample = np.empty((end - begin + step - 1) // step + 1, np.int64)
+    for i in range(len(sample) - 1):
+        sample[i] = ends[begin + i * step]
+    lowest = ends[begin]
+    for i in range(begin, end):
+        lowest = min(lowest, ends[i])
+    sample[len(sample) - 1] = lowest
+    sort_part(sample, 0, len(sample))
+    return sample
 
 
 @inlined
@@ -365,7 +379,9 @@ def _lay_out(
         for i in range(count):
             out[at + i] = cuts[begin + i]
         if shift_at[d] >= 0:
-            last = ends[first[d] : first[d + 1]].max()
+            last = ends[first[d]]
+            for i in range(first[d], first[d + 1]):
+                last = max(last, ends[i])
             for i in range(count):
                 highest = cuts[begin + i + 1] - 1 if i + 1 < count else last
                 bits = 0

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.background import checkpoint
 from tamis.encoding.conjunctions import Conjunctions, conjunctions_taken
+from tamis.encoding.entry import entry_of
 from tamis.encoding.events import EventBatch
+from tamis.encoding.packed import address_of
 from tamis.encoding.programs import ACCEPT, Programs
 from tamis.encoding.runs import run_indices
 from tamis.engine.access import Access, access_of
@@ -17,6 +20,7 @@ from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_bo
 from tamis.engine.forecast import Forecast, Watch
 from tamis.engine.found import Found, Life, Slots, Work
 from tamis.engine.lease import Lease
+from tamis.engine.match import match_rows, rows_call
 from tamis.engine.owners import Owners, numbering_of, packed_owners, slot_numbers
 from tamis.engine.records import MOST_ROWS
 from tamis.engine.room import Rooms
@@ -47,7 +51,9 @@ class Segment:
     @classmethod
     def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
         """Build the index over some rows."""
+        checkpoint()
         table, owners = distinct(rows)
+        checkpoint()
         body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS))
         return cls(table, owners.by_row(body.row), rows.programs, body, forecast)
 
@@ -137,9 +143,11 @@ class Segment:
         size = room.slots_for(len(counts))
         while place[0] < len(counts):
             out = np.empty(size, np.int32)
-            packed = (*self.packed, room.packed_scratch)
+            body, owners = self.packed
+            call = rows_call(body, room.packed_scratch, batch, counts, room.rows, work)
+            matching = entry_of(match_rows), call, address_of(call)
             buffers = room.rows, room.event(dimensions), room.clauses(size)
-            *reached, filled, lack, need = match_events(packed, batch, life, place, counts, buffers, out, work)
+            *reached, filled, lack, need = match_events(matching, owners, batch, life, place, counts, buffers, out)
             place = tuple(reached)
             if filled:
                 parts.append(out[:filled])

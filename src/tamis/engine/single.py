@@ -4,7 +4,7 @@ All that the call needs is packed once for the segments of a version, and used f
 change brings with it is only put in: deltas, the dead, and the time.
 
     packed    event  its arrays  died  tally  buffers ...   segments                            deltas                  ids    now
-                                                            body owners scratch watch  ...      columns rows  ...
+                                                            call owners watch  ...              columns rows  ...
 
 Only addresses are kept, neither segments nor deltas: whoever matches holds the version, and others may go.
 """
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tamis.encoding.entry import call_entry, entry_of
 from tamis.encoding.events import EventBatch
 from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
@@ -28,7 +29,18 @@ from tamis.engine.atomic import count_up
 from tamis.engine.batch import NO_ROOM_SLOTS
 from tamis.engine.delta import DeltaView, scan_delta
 from tamis.engine.found import Life, Slots
-from tamis.engine.match import NO_ROOM_OUT, Needs, match_rows, needs_of
+from tamis.engine.match import (
+    DIMENSION,
+    EVENT,
+    LACK,
+    NEED,
+    NO_ROOM_OUT,
+    STOP,
+    Needs,
+    match_rows,
+    needs_of,
+    rows_call,
+)
 from tamis.engine.owners import EventScratch, name_owners
 from tamis.engine.room import BodyScratch
 from tamis.engine.segment import Segment
@@ -44,8 +56,11 @@ _NO_IDS = np.zeros(0, np.int64)
 # Where `packed` has what.
 _EVENT, _PLACE, _START, _DIED, _TALLY, _ROWS_FOUND, _COUNTS, _WORK, _LACK, _VALUE, _VALUES = range(11)
 _LOWEST, _HIGHEST, _OUT_SLOTS, _CLAUSES, _NAMES, _SEGMENTS, _DELTAS, _IDS, _NUMBERS = range(11, 20)
+# The numbers behind the arrays: what time it is, and where `match_rows` is called.
+_NOW, _ENTRY = 2 * _NUMBERS, 2 * _NUMBERS + 1
 # A segment has so many arrays; a delta has one and a number, which takes as much room.
-_OF_SEGMENT, _OF_DELTA = 4, 2
+_CALL, _OWNERS, _WATCH, _OF_SEGMENT = range(4)
+_OF_DELTA = 2
 _FEW_DELTAS = 8
 _BRIEF = 10_000
 """An event that is expected to meet no more entries than this is matched without letting go of the GIL."""
@@ -113,7 +128,7 @@ class Single:
         if version.number != self._number or ids is not self._ids or self._words is not self.event.words:
             self._follow(version, ids)
         if rows != self._rows_put or now != self._now_put:
-            self._packed[2 * _NUMBERS], self._deltas[self._last_rows] = now, rows
+            self._packed[_NOW], self._deltas[self._last_rows] = now, rows
             self._rows_put, self._now_put = rows, now
         count = self._kernel(self._packed)
         if count != NO_ROOM:
@@ -153,15 +168,25 @@ class Single:
         self._place[2] = self._place[4] = address_of(words) + 8 * HEAD
         scratches = self._scratches_for(version.segments)
         self._scratch_arrays = [(scratch.packed, scratch.arrays) for scratch in scratches]
+        event = EventBatch(
+            self._start, words.view(np.int32), words, words
+        )  # Where its values lie, each event says itself.
+        self._calls = [
+            rows_call(
+                segment.packed[0], scratch.packed, event, buffers.counts, buffers.rows, buffers.work[3 * i : 3 * i + 3]
+            )
+            for i, (segment, scratch) in enumerate(zip(version.segments, scratches, strict=True))
+        ]
         self._segments = _joined(
-            packed((*segment.packed, scratch.packed, segment.watch.seen))
-            for segment, scratch in zip(version.segments, scratches, strict=True)
+            packed((call, segment.packed[1], segment.watch.seen))
+            for segment, call in zip(version.segments, self._calls, strict=True)
         )
+        entry = entry_of(match_rows) if version.segments else 0
         self._deltas = np.zeros(2 * _OF_DELTA * self._most, np.int64)
         self._died, self._ids = _NO_IDS, None
         tally = self._tally.counts
         arrays = (words, self._place, self._start, _NO_IDS, tally, *buffers, self._segments, self._deltas, _NO_IDS)
-        self._packed = packed(arrays, (0,))
+        self._packed = packed(arrays, (0, entry))
         self._generation, self._number = version.generation, -1
         expected = sum(segment.watch.expected for segment in version.segments)
         self._kernel = match_single_briefly if expected <= _BRIEF else match_single
@@ -241,7 +266,7 @@ def match_single(given: Any) -> int:
     if not unpack_event(i8(given, _EVENT), start, place):
         return NOT_SMALL
     batch = EventBatch(start, i4(place, 0), i8(place, 1), i8(place, 2))
-    life = Life(i8(given, _DIED), given[2 * _NUMBERS])
+    life = Life(i8(given, _DIED), given[_NOW])
     segments, deltas = i8(given, _SEGMENTS), i8(given, _DELTAS)
     rows, counts, work = u4(given, _ROWS_FOUND), i8(given, _COUNTS), i8(given, _WORK)
     scratch = EventScratch(i8(given, _VALUE), i8(given, _VALUES))
@@ -254,10 +279,13 @@ def match_single(given: Any) -> int:
         done[:] = 0
         if part < of_segments:
             at = part * _OF_SEGMENT
-            owners = i8(segments, at + 1)
-            _, _, lack, need = match_rows(i8(segments, at), batch, i8(segments, at + 2), (0, 1), counts, rows, done)
-            if lack:
-                lacking[0], lacking[1], lacking[2] = part, lack, need
+            owners = i8(segments, at + _OWNERS)
+            call = i8(segments, at + _CALL)
+            for i in range(6):  # dimensions, lowest and highest keys
+                call[2 * DIMENSION + i] = place[i]
+            call[EVENT], call[STOP] = 0, 1
+            if call_entry(given[_ENTRY], segments[2 * (at + _CALL)]) == 0:
+                lacking[0], lacking[1], lacking[2] = part, call[LACK], call[NEED]
                 return NO_ROOM
         else:
             at = (part - of_segments) * _OF_DELTA
@@ -288,7 +316,7 @@ def _count_work(tally: Any, segments: Any, work: Any, parts: int) -> None:
         survivors += work[3 * part + 1]
         compared += work[3 * part + 2]
         if part < len(segments) // (2 * _OF_SEGMENT):
-            seen = i8(segments, part * _OF_SEGMENT + 3)
+            seen = i8(segments, part * _OF_SEGMENT + _WATCH)
             count_up(seen, 0, 1)
             count_up(seen, 1, work[3 * part])
     count_up(tally, EVENTS, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.encoding.kernel import inlined, merged, shared
+from tamis.encoding.kernel import inlined, merged
 from tamis.encoding.numbers import I64, U32, UP
 from tamis.encoding.prefetch import prefetch
 from tamis.engine.aspects import ASPECTS, is_bound, is_member
@@ -52,7 +52,7 @@ def filter_pairs(count: int, pairs: Any, space: Any, survivor: Any) -> int:
     return n
 
 
-@shared
+@inlined
 def room_for(entries: int) -> int:
     """How long the array of survivors has to be, for so many entries."""
     return entries + entries // BLOCK + 2 * AHEAD

@@ -7,6 +7,7 @@ events do.
 from __future__ import annotations
 
 import _thread
+import functools
 import itertools
 import os
 from collections import deque
@@ -15,7 +16,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from tamis.engine.reentry import become_helper
+from tamis.encoding.background import begin_thread, is_ours, is_stopping, wake_with
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -58,6 +59,9 @@ class _Shift:
             pass
 
 
+_Work = tuple[_Shift, Callable[[], None]]
+
+
 class _Pool:
     """Threads that wait for work, with all that they share made in C: what Python's own pool, futures and conditions do can be
     interrupted half-way, after which they wait for ever, and so does Python when it is to end.
@@ -68,34 +72,39 @@ class _Pool:
 
     def forget(self) -> None:
         """Threads do not survive a fork."""
-        self._waiting: SimpleQueue[tuple[_Shift, Callable[[], None]]] = SimpleQueue()
+        self._waiting: SimpleQueue[_Work | None] = SimpleQueue()
         self._free: deque[None] = deque()
         """Has something for each thread that is free."""
 
+    def stop(self) -> None:
+        """Let all threads end when they have done what they are at."""
+        self._waiting.put(None)
+
     def begin(self, labour: Callable[[], None]) -> _Shift | None:
         """Let a thread labour; None when no more threads can be had."""
+        if is_stopping():
+            return None
         try:
             self._free.pop()
         except IndexError:
-            try:
-                _thread.start_new_thread(_serve, (self._waiting, self._free))
-            except RuntimeError:
+            if not begin_thread(functools.partial(_serve, self._waiting, self._free)):
                 return None
         shift = _Shift()
         self._waiting.put((shift, labour))
         return shift
 
 
-def _serve(waiting: SimpleQueue[tuple[_Shift, Callable[[], None]]], free: deque[None]) -> None:
-    become_helper()
-    while True:
-        shift, labour = waiting.get()
+def _serve(waiting: SimpleQueue[_Work | None], free: deque[None]) -> None:
+    while (work := waiting.get()) is not None:
+        shift, labour = work
         shift.do(labour)
-        del shift, labour  # Nothing is kept alive while the thread waits for more.
+        del work, shift, labour  # Nothing is kept alive while the thread waits for more.
         free.append(None)
+    waiting.put(None)  # for the next
 
 
 _pool = _Pool()
+wake_with(_pool.stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.forget)
 
@@ -147,7 +156,7 @@ class Crew(Generic[T, R]):
 
     def _labour(self) -> None:
         try:
-            while True:
+            while not (is_stopping() and is_ours()):
                 try:
                     given = self._waiting.get(timeout=_PATIENCE)
                 except Empty:

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.encoding.background import is_ours
 from tamis.encoding.predicate_rows import PredicateRows
-from tamis.engine.reentry import holding, is_helper
+from tamis.engine.reentry import holding
 from tamis.errors import ReentryError
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
@@ -92,7 +93,7 @@ class Store(ABC, Generic[ClausesT]):
         ------
         UnknownIdError, IdTypeError
         """
-        if self.is_inside() or is_helper():
+        if self.is_inside() or is_ours():
             self._defer(identifier)
             return
         if not self.lock.acquire(False):
@@ -114,7 +115,7 @@ class Store(ABC, Generic[ClausesT]):
 
     def catch_up(self) -> None:
         """Remove what could not be removed when it was asked for."""
-        if self._late and not self.is_inside() and not is_helper():
+        if self._late and not self.is_inside() and not is_ours():
             with self.lock:
                 self._remove_late()
 
