@@ -23,6 +23,7 @@ from tamis.cli.match import match
 from tamis.cli.pipeline import pipeline
 from tamis.cli.plan import plan
 from tamis.cli.stats import stats
+from tamis.cli.warmup import warmup
 from tamis.errors import FileError, TamisError
 
 
@@ -88,5 +89,5 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-for _command in (match, explain, check, build, stats, plan, pipeline, generate, indexes, demo):
+for _command in (match, explain, check, build, stats, plan, pipeline, generate, indexes, warmup, demo):
     main.add_command(_command)
