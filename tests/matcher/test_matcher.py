@@ -364,3 +364,10 @@ class TestDefectsOfOthers:
         matcher = tamis.Matcher()
         matcher.add_many(range(4), ["a <> 1", "NOT (a = 1)", "a NOT IN (1)", "a NOT LIKE 'x'"])
         assert matcher.match({"b": 1}) == []
+
+
+@pytest.mark.kernels
+def test_subscriptions_that_ask_about_nothing() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(range(3), ["TRUE", "FALSE", "TRUE"])
+    assert matcher.match_batch([{"a": 1}, {}]).to_pydict() == {"event": [0, 0, 1, 1], "subscription": [0, 2, 0, 2]}

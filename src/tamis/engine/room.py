@@ -108,9 +108,12 @@ class DeltaRoom:
         return self._event
 
     def extent(self, dimensions: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The lowest and highest key of the event by dimension: the wrong way round where it has none."""
-        if len(self._lowest) < dimensions:
-            room = dimensions + dimensions // 2
+        """The lowest and highest key of the event by dimension: the wrong way round where it has none.
+
+        There is one at least: rows without a dimension look there too.
+        """
+        if len(self._lowest) <= dimensions:
+            room = dimensions + dimensions // 2 + 1
             self._lowest, self._highest = np.full(room, KEY_MAX), np.full(room, KEY_MIN)
         return self._lowest, self._highest
 
