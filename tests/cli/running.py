@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from tamis.cli.main import main
 
+PLACES = ["event", "file", "line"]
 COMMAND = [sys.executable, "-m", "tamis"]
 
 
@@ -47,7 +48,10 @@ def write_jsonl(path: Path, objects: Iterable[Any]) -> Path:
 def pairs(text: str) -> set[tuple[Any, Any]]:
     """The matches of JSONL output."""
     records = [json.loads(line) for line in text.splitlines()]
-    assert all(list(record) == ["event", "subscription"] for record in records)
+    assert all(
+        list(record) in (["event", "line", "subscription"], ["event", "file", "line", "subscription"])
+        for record in records
+    )
     found = {(record["event"], record["subscription"]) for record in records}
     assert len(found) == len(records)
     return found

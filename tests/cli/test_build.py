@@ -101,10 +101,6 @@ def test_wrong_command_lines(tmp_path: Path, subscriptions: Path, index: Path, e
     for words in (["build", subscriptions], ["build", subscriptions, "-"], ["build", subscriptions, subscriptions]):
         assert run(*words).exit_code == 2
     assert run("build", subscriptions, index, "--errors", index).exit_code == 2
-    result = run("match", "--index", index, subscriptions, events)
-    assert result.exit_code == 2
-    assert "Give no more than EVENTS" in result.stderr
-    assert run("match", subscriptions, events, events).exit_code == 2
     result = run("match", "--index", tmp_path / "nothing", events)
     assert result.exit_code == 2
     assert "or a file that `tamis build` wrote" in result.stderr

@@ -126,7 +126,7 @@ def test_files_that_cannot_be_read_do_not_hide_others(tmp_path: Path) -> None:
     empty, good = write(tmp_path / "empty.txt"), write(tmp_path / "good.txt", *GOOD)
     result = run("check", tmp_path / "missing", empty, good)
     assert result.exit_code == 1
-    assert f"{tmp_path / 'missing'}: error: cannot be opened: No such file or directory\n" in result.stdout
+    assert f"{tmp_path / 'missing'}: error: there is no such file\n" in result.stdout
     assert f"{empty}: error: there is no subscription in it\n" in result.stdout
     assert f"{good}: 2 subscriptions, 0 errors" in result.stdout
 

@@ -105,8 +105,8 @@ def test_schema(tmp_path: Path) -> None:
         (["a = 1", "[]"], "the event: an event is a JSON object, not a list"),
         (["a = 1", '{"a": [[1]]}'], "Error: attribute 'a': a list holds scalars, not other lists"),
         (["a = 1", '{"a": 1, "a": 2}'], "the event: the key 'a' is given twice"),
-        (["a = 1", "@missing"], "missing: cannot be opened"),
-        (["--subscriptions", "missing", "--id", "a", "{}"], "missing: cannot be opened"),
+        (["a = 1", "@missing"], "missing: there is no such file"),
+        (["--subscriptions", "missing", "--id", "a", "{}"], "missing: there is no such file"),
     ],
 )
 def test_what_is_wrong(words: list[str], message: str) -> None:

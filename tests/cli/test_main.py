@@ -105,7 +105,7 @@ def test_a_live_stream_is_answered_at_once_and_can_be_interrupted(tmp_path: Path
         process.stdin.write('{"a": 1}\n')
         process.stdin.flush()
         # Comes although stdin stays open and a batch is not full.
-        assert json.loads(process.stdout.readline()) == {"event": number, "subscription": 1}
+        assert json.loads(process.stdout.readline()) == {"event": number, "line": number + 1, "subscription": 1}
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130

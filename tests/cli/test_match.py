@@ -86,23 +86,23 @@ def test_parquet_all_the_way(tmp_path: Path) -> None:
     result = run("match", tmp_path / "s.parquet", tmp_path / "e.parquet", "-o", tmp_path / "m.parquet")
     assert result.stdout == ""
     found = pq.read_table(tmp_path / "m.parquet")
-    assert found.schema.types == [pa.int64(), pa.int64()]
-    assert {tuple(row.values()) for row in found.to_pylist()} == {(0, 1), (0, 2), (0, 3), (1, 3)}
+    assert found.schema.types == [pa.int64()] * 3
+    assert {tuple(row.values()) for row in found.to_pylist()} == {(0, 1, 1), (0, 1, 2), (0, 1, 3), (1, 2, 3)}
 
 
 def test_counts(tmp_path: Path, subscriptions: Path, events: Path) -> None:
     records = [json.loads(line) for line in run("match", subscriptions, events, "--count").stdout.splitlines()]
-    assert records == [{"event": event, "matches": count} for event, count in enumerate([2, 1, 0, 2])]
+    assert records == [{"event": n, "line": n + 1, "matches": count} for n, count in enumerate([2, 1, 0, 2])]
     run("match", subscriptions, events, "--count", "-o", tmp_path / "m.csv", "--event-id", "order.id")
-    assert (tmp_path / "m.csv").read_text() == "event,matches\no1,2\no2,1\no3,0\no4,2\n"
+    assert (tmp_path / "m.csv").read_text() == "event,line,matches\no1,1,2\no2,2,1\no3,3,0\no4,4,2\n"
 
 
 def test_events_named_by_a_field(tmp_path: Path, subscriptions: Path, events: Path) -> None:
     run("match", subscriptions, events, "--event-id", "order.id", "-o", tmp_path / "m.csv")
     with (tmp_path / "m.csv").open(newline="") as stream:
         header, *records = csv.reader(stream)
-    assert header == ["event", "subscription"]
-    assert {tuple(record) for record in records} == {(f"o{event + 1}", each) for event, each in MATCHES}
+    assert header == ["event", "line", "subscription"]
+    assert {tuple(record) for record in records} == {(f"o{n + 1}", f"{n + 1}", each) for n, each in MATCHES}
 
 
 def test_quiet(subscriptions: Path, events: Path) -> None:
@@ -337,14 +337,14 @@ def test_a_table_of_another_form_is_an_error_of_the_file(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["missing", "e.jsonl"], "missing: cannot be opened: No such file or directory"),
-        (["s.jsonl", "missing"], "missing: cannot be opened: No such file or directory"),
-        ([".", "e.jsonl"], ".: cannot be opened: Is a directory"),
+        (["missing", "e.jsonl"], "missing: there is no such file"),
+        (["s.jsonl", "missing"], "missing: there is no such file"),
+        ([".", "e.jsonl"], ".: is a folder, not a file"),
         (["empty", "e.jsonl"], "empty: there is no subscription in it"),
         (["empty.csv", "e.jsonl"], "empty.csv:1: the header must have the columns id and expression"),
         (["empty.parquet", "e.jsonl"], "empty.parquet: is not Parquet, or is damaged"),
         (["s.jsonl", "empty.parquet"], "empty.parquet: is not Parquet, or is damaged"),
-        (["s.jsonl", "e.jsonl", "--schema", "missing"], "missing: cannot be opened"),
+        (["s.jsonl", "e.jsonl", "--schema", "missing"], "missing: there is no such file"),
         (["s.jsonl", "e.jsonl", "-o", "no/such/file"], "no/such/file: cannot be written: No such file or directory"),
         (["s.jsonl", "e.jsonl", "--output-format", "parquet"], "stdout: Parquet is written to a file"),
     ],

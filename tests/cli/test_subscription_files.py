@@ -139,8 +139,8 @@ def test_bytes_that_are_not_utf8(tmp_path: Path, name: str, header: list[str]) -
 
 
 def test_a_header_that_is_not_text(tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_bytes(b"\x1f\x8b\xff\xfe,id\n")
-    with pytest.raises(FileError, match=r"s\.csv:1: not UTF-8: byte 0x8b at column 2"):
+    (tmp_path / "s.csv").write_bytes(b"\x1f\xff\xfe,id\n")
+    with pytest.raises(FileError, match=r"s\.csv:1: not UTF-8: byte 0xff at column 2"):
         read(tmp_path / "s.csv")
 
 

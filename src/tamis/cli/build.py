@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from tamis.cli.byte_stream import STDIN
 from tamis.cli.diagnostics import Diagnostics, OnError, counted
 from tamis.cli.error_file import open_errors
 from tamis.cli.exit_status import FAILED, SKIPPED
-from tamis.cli.lines import STDIN
 from tamis.cli.load import load
 from tamis.cli.options import (
     errors_option,

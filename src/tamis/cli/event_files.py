@@ -1,18 +1,22 @@
-"""Files of events, in batches: JSONL (an object per line) or Parquet (see `Matcher.match_batch`).
+"""Files of events, in batches: JSONL, CSV, or Parquet (see `Matcher.match_batch`).
 
-An event is known by its *label*: its number, counted from 0 over all lines that are not empty, or the value of a field.
+An event is known by its *label*: its number, counted from 0 over all files, or the value of a field. Blank lines have no
+number; a line that cannot be read has one, so numbers do not depend on what becomes of bad lines.
 """
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.cli.event_json import TimestampReader, read_label
+from tamis.cli.byte_stream import STDIN, ByteStream, cannot_open, without_packed_end
+from tamis.cli.event_json import read_label
 from tamis.cli.event_labels import LabelColumn, Labels
-from tamis.cli.json_text import JsonError, read_object
-from tamis.cli.lines import Line, Lines, not_text
+from tamis.cli.event_lines import CsvEvents, EventLine, JsonEvents
+from tamis.cli.lines import LineError
 from tamis.cli.parquet_rows import ParquetRows
 from tamis.errors import FileError
 
@@ -21,13 +25,15 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-FORMATS = ("jsonl", "parquet")
+FORMATS = ("jsonl", "csv", "parquet")
+_ENDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Some consecutive events of a file: mappings or a table, their labels and lines; what was wrong with other lines."""
 
+    file: str
     events: list[dict[str, Any]] | pa.Table
     labels: pa.Array
     lines: Sequence[int]
@@ -39,7 +45,41 @@ class Batch:
     def part(self, start: int, end: int) -> Batch:
         """Some of the events, as a batch of their own."""
         events = self.events[start:end] if isinstance(self.events, list) else self.events.slice(start, end - start)
-        return Batch(events, self.labels.slice(start, end - start), self.lines[start:end])
+        return Batch(self.file, events, self.labels.slice(start, end - start), self.lines[start:end])
+
+
+def format_of(path: str) -> str:
+    """The format that the end of a name tells; JSONL for other names and for stdin."""
+    name = without_packed_end(path)
+    return next((format for end, format in _ENDS.items() if name.endswith(end)), "jsonl")
+
+
+def expanded(paths: Sequence[str]) -> list[str]:
+    """All files of some paths and patterns (``logs/*.jsonl``), patterns in the order of their names; stdin without any path.
+
+    Raises
+    ------
+    FileError
+        When there is no such file, or none fits a pattern, or one cannot be opened.
+    """
+    found: list[str] = []
+    for path in paths or [STDIN]:
+        if path == STDIN or os.path.lexists(path) or not glob.has_magic(path):
+            found.append(path)
+            continue
+        matched = sorted(each for each in glob.glob(path, recursive=True) if not os.path.isdir(each))
+        if not matched:
+            raise FileError("no file fits this pattern", path=path)
+        found += matched
+    if found.count(STDIN) > 1:
+        raise FileError("can be read only once", path="stdin")
+    for path in found:
+        if path != STDIN:
+            try:
+                open(path, "rb").close()
+            except (OSError, ValueError) as error:  # ValueError: a null character in the name
+                raise cannot_open(path, error) from None
+    return found
 
 
 class EventFile:
@@ -48,90 +88,172 @@ class EventFile:
     Parameters
     ----------
     path : str
-        The file; ``-`` is stdin, JSONL.
+        The file; ``-`` is stdin.
     format : str, optional
-        One of FORMATS. If it is not given, what ends in `.parquet` or `.pq` is Parquet, anything else JSONL.
+        One of FORMATS. If it is not given, the end of the name tells.
     label : str, optional
         The field whose value is the label of an event, a string or an integer.
     schema : Schema, optional
-        Strings of JSONL under attributes that it declares as timestamps are read as such: JSON has none.
+        Strings of JSONL under attributes that it declares as timestamps are read as such: JSON has none. It also tells the
+        kinds of the columns of CSV.
+    first : int
+        The number of the first event.
+    kind : type, optional
+        The type of the labels of files before this one.
     """
 
     def __init__(
-        self, path: str, format: str | None = None, *, label: str | None = None, schema: Schema | None = None
+        self,
+        path: str,
+        format: str | None = None,
+        *,
+        label: str | None = None,
+        schema: Schema | None = None,
+        first: int = 0,
+        kind: type | None = None,
     ) -> None:
-        parquet = format == "parquet" if format else path.lower().endswith((".parquet", ".pq"))
-        self._content: Lines | ParquetRows = ParquetRows(path) if parquet else Lines(path)
+        format = format or format_of(path)
+        self.number = first
+        """The number of the next event."""
+        self.kind = kind
         self._label = label
         self._label_column: LabelColumn | None = None
-        if label is not None and isinstance(self._content, ParquetRows):
-            self._label_column = LabelColumn(self._content, label)
-        self._kind: type | None = None
-        self._timestamps = TimestampReader(schema)
-
-    @property
-    def name(self) -> str:
-        return self._content.name
+        self._rows: ParquetRows | None = None
+        self._is_csv = format == "csv"
+        if format == "parquet":
+            self._rows = ParquetRows(path)
+            self.name = self._rows.name
+            if label is not None:
+                self._label_column = LabelColumn(self._rows, label, kind)
+                self.kind = self._label_column.kind
+            return
+        self._stream = ByteStream(path)
+        self.name = self._stream.name
+        self._lines = CsvEvents(self._stream, schema) if self._is_csv else JsonEvents(self._stream, schema)
 
     def share(self) -> float | None:
         """How much of the file is read, from 0 to 1; None if its size is unknown."""
-        return self._content.share()
+        return self._stream.share() if self._rows is None else self._rows.share()
 
     def error(self, line: int, message: str) -> FileError:
         """The error for a line of this file."""
-        return self._content.error(line, message)
+        return FileError(message, path=self.name, line=line)
 
     def batches(self, size: int, *, until_error: bool = False) -> Iterator[Batch]:
         """Batches of up to `size` events. On a live stream a batch does not wait for events that have not come yet.
 
         With `until_error`, the batch with the first error is the last, and its events are those before the error.
         """
-        if isinstance(self._content, ParquetRows):
-            return self._table_batches(self._content, size, until_error)
-        return self._line_batches(self._content, size, until_error)
+        if self._rows is not None:
+            return self._table_batches(self._rows, size, until_error)
+        return self._line_batches(size, until_error)
 
     @property
     def label_type(self) -> pa.DataType:
-        """The type of the labels, as far as it is known: those of JSONL are strings until one is read."""
+        """The type of the labels, as far as it is known: those of text files are strings until one is read."""
         import pyarrow as pa
 
-        if self._label_column is not None:
-            return self._label_column.type
-        return pa.string() if self._label is not None and self._kind is not int else pa.int64()
+        return pa.string() if self._label is not None and self.kind is not int else pa.int64()
 
     def _table_batches(self, rows: ParquetRows, size: int, until_error: bool) -> Iterator[Batch]:
         import pyarrow as pa
 
         for first, table in rows.tables(size):
             if self._label_column is None:
-                numbers = pa.array(range(first - 1, first - 1 + table.num_rows), pa.int64())
-                yield Batch(table, numbers, range(first, first + table.num_rows))
+                numbers = pa.array(range(self.number, self.number + table.num_rows), pa.int64())
+                batch = Batch(self.name, table, numbers, range(first, first + table.num_rows))
             else:
-                yield _labelled(rows, first, table, self._label_column.labels(table), until_error)
+                batch = _labelled(rows, first, table, self._label_column.labels(table), until_error)
+            self.number += table.num_rows
+            yield batch
 
-    def _line_batches(self, lines: Lines, size: int, until_error: bool) -> Iterator[Batch]:
+    def _line_batches(self, size: int, until_error: bool) -> Iterator[Batch]:
         events: list[_Event] = []
         errors: list[FileError] = []
-        for number, line in enumerate(line for line in lines if line.text.strip()):
+        for line in self._lines:
             try:
-                event = self._read(line, number)
-                self._kind = type(event.label)
-                events.append(event)
-            except JsonError as error:
-                errors.append(lines.error(line.number, str(error)))
+                events.append(self._read(line))
+            except LineError as error:
+                errors.append(self.error(line.line, str(error)))
+            self.number += 1
             full = len(events) + len(errors) >= size
-            if full or not lines.ready() or (until_error and errors):
-                yield _batch(events, errors)
+            if full or not self._lines.ready() or (until_error and errors):
+                yield self._batch(events, errors)
                 events, errors = [], []
         if events or errors:
-            yield _batch(events, errors)
+            yield self._batch(events, errors)
 
-    def _read(self, line: Line, number: int) -> _Event:
-        if problem := not_text(line.text):
-            raise JsonError(problem)
-        event = read_object(line.text, "an event", per_line=True)
-        label = number if self._label is None else read_label(event, self._label, self._kind)
-        return _Event(line.number, label, self._timestamps.read(event))
+    def _read(self, line: EventLine) -> _Event:
+        if line.problem is not None:
+            raise LineError(line.problem)
+        label: str | int = self.number
+        if self._label is not None:
+            label = read_label(line.fields, self._label, self.kind, texts=self._is_csv)
+            self.kind = type(label)
+        return _Event(line.line, label, line.fields)
+
+    def _batch(self, events: list[_Event], errors: list[FileError]) -> Batch:
+        import pyarrow as pa
+
+        kind = pa.string() if events and isinstance(events[0].label, str) else pa.int64()
+        labels = pa.array([event.label for event in events], kind)
+        return Batch(self.name, [event.fields for event in events], labels, [event.line for event in events], errors)
+
+
+class EventFiles:
+    """Several files of events, one after another. Events are numbered through.
+
+    Parameters
+    ----------
+    paths : list of str
+        Files, at least one; see `expanded` for patterns.
+    format, label, schema
+        As of `EventFile`.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        format: str | None = None,
+        *,
+        label: str | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        self._paths = paths
+        self._format = format
+        self._label = label
+        self._schema = schema
+        self._done = 0
+        self._file = self._opened(None)
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several files, so that a line alone does not tell where an event is."""
+        return len(self._paths) > 1
+
+    @property
+    def label_type(self) -> pa.DataType:
+        """The type of the labels, as far as it is known."""
+        return self._file.label_type
+
+    def share(self) -> float | None:
+        """How much of all files is read, from 0 to 1, as if all were of one size; None if that is unknown."""
+        share = self._file.share()
+        return None if share is None else (self._done + share) / len(self._paths)
+
+    def batches(self, size: int, *, until_error: bool = False) -> Iterator[Batch]:
+        """The batches of all files, as `EventFile.batches` gives them."""
+        while True:
+            yield from self._file.batches(size, until_error=until_error)
+            if self._done + 1 == len(self._paths):
+                return
+            self._done += 1
+            self._file = self._opened(self._file)
+
+    def _opened(self, before: EventFile | None) -> EventFile:
+        first, kind = (0, None) if before is None else (before.number, before.kind)
+        path = self._paths[self._done]
+        return EventFile(path, self._format, label=self._label, schema=self._schema, first=first, kind=kind)
 
 
 class _Event(NamedTuple):
@@ -145,7 +267,7 @@ def _labelled(rows: ParquetRows, first: int, table: pa.Table, labels: Labels, un
     import pyarrow as pa
 
     if not labels.problems:
-        return Batch(table, labels.values, range(first, first + table.num_rows))
+        return Batch(rows.name, table, labels.values, range(first, first + table.num_rows))
     problems = list(labels.problems.items())
     kept = len(labels.rows)
     if until_error:
@@ -154,12 +276,4 @@ def _labelled(rows: ParquetRows, first: int, table: pa.Table, labels: Labels, un
     errors = [rows.error(first + row, message) for row, message in problems]
     lines = [first + row for row in labels.rows[:kept]]
     taken = pa.array(labels.rows[:kept], pa.int64())
-    return Batch(table.take(taken), labels.values.slice(0, kept), lines, errors)
-
-
-def _batch(events: list[_Event], errors: list[FileError]) -> Batch:
-    import pyarrow as pa
-
-    kind = pa.string() if events and isinstance(events[0].label, str) else pa.int64()
-    labels = pa.array([event.label for event in events], kind)
-    return Batch([event.fields for event in events], labels, [event.line for event in events], errors)
+    return Batch(rows.name, table.take(taken), labels.values.slice(0, kept), lines, errors)

@@ -58,8 +58,10 @@ def _timestamp(value: Any, name: str) -> Any:
     return moment
 
 
-def read_label(event: dict[str, Any], path: str, kind: type | None) -> str | int:
+def read_label(event: dict[str, Any], path: str, kind: type | None, *, texts: bool = False) -> str | int:
     """The value of a field, which may lie in nested objects (``order.id``): a string or an integer, all of one type.
+
+    `texts`: a field with several readings, as CSV has, is its text, which is the last of them.
 
     Raises
     ------
@@ -71,6 +73,8 @@ def read_label(event: dict[str, Any], path: str, kind: type | None) -> str | int
     found: Any = event
     for name in [path] if path in event else path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
+    if texts and isinstance(found, list):
+        found = found[-1]
     if found is None:
         raise JsonError(no_field(path))
     try:

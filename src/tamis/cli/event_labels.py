@@ -30,10 +30,11 @@ class LabelColumn:
     Raises
     ------
     FileError
-        When there is no such column, or it holds neither strings nor integers.
+        When there is no such column, or it holds neither strings nor integers, or not what the labels of files before were
+        (`kind`).
     """
 
-    def __init__(self, rows: ParquetRows, name: str) -> None:
+    def __init__(self, rows: ParquetRows, name: str, kind: type | None = None) -> None:
         import pyarrow as pa
 
         from tamis.encoding.columns import is_text
@@ -46,6 +47,11 @@ class LabelColumn:
         if not (is_text(found) or pa.types.is_integer(found)):
             raise FileError(f"the column {name!r} must be strings or integers, not {found}", path=rows.name)
         self.type = pa.string() if is_text(found) else pa.int64()
+        self.kind: type = str if is_text(found) else int
+        if kind is not None and kind is not self.kind:
+            raise FileError(
+                f"the column {name!r} is {found}; in the files before, the field was {kind.__name__}", path=rows.name
+            )
 
     def labels(self, table: pa.Table) -> Labels:
         """The labels of some rows; these count from 0."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tamis.cli.byte_stream import STDIN
 from tamis.cli.event_files import EventFile
 from tamis.cli.event_json import TimestampReader
 from tamis.cli.exit_status import NOT_MATCHED
-from tamis.cli.json_text import JsonError, read_json, read_object
-from tamis.cli.lines import STDIN, read_text
+from tamis.cli.expression_text import read_expression
+from tamis.cli.json_text import read_object
+from tamis.cli.lines import LineError, read_text
 from tamis.cli.options import event_format_option, format_option, read_schema, schema_option
 from tamis.cli.subscription_files import SubscriptionFile
 from tamis.cli.subscription_lines import expression_of, wrong_expression
@@ -62,7 +64,7 @@ def explain(
 
     schema = read_schema(schema_path)
     if subscriptions is None and identifier is None and len(words) == 2:
-        expression = _of_text(words[0])
+        expression = read_expression(words[0])
     elif subscriptions is not None and identifier is not None and len(words) == 1:
         expression = _of_file(SubscriptionFile(subscriptions, format), identifier)
     else:
@@ -87,17 +89,6 @@ def coloured(tree: str) -> str:
     return _HEADLINE.sub(lambda found: found[1] + click.style(found[2], fg=_COLOURS[found[2]]), tree)
 
 
-def _of_text(text: str) -> Expression:
-    from tamis.language.reading import to_expression
-
-    if not text.lstrip().startswith("["):
-        return to_expression(text)
-    try:
-        return to_expression(read_json(text))
-    except JsonError as error:
-        raise ExpressionError(str(error)) from None
-
-
 def _of_file(file: SubscriptionFile, identifier: str) -> Expression:
     """The expression of a subscription. Other lines may be as they are."""
     unread = 0
@@ -119,7 +110,7 @@ def _read_event(word: str, schema: Schema | None) -> dict[str, Any]:
     text = read_text(path) if word == STDIN or word.startswith("@") else word
     try:
         event = TimestampReader(schema).read(read_object(text, "an event"))
-    except JsonError as error:
+    except LineError as error:
         raise FileError(str(error), path=name) from None
     if schema is not None:
         from tamis.language.event import flatten

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tamis.cli.lines import LineError
 
-class JsonError(ValueError):
-    """A text is not JSON, or not the JSON that is needed. Its text has no place; the caller knows file and line."""
+
+class JsonError(LineError):
+    """A text is not JSON, or not the JSON that is needed."""
 
 
 def read_json(text: str) -> Any:
@@ -18,7 +20,7 @@ def read_json(text: str) -> Any:
     JsonError
     """
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
         raise JsonError(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} ({place})") from None
@@ -46,6 +48,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise JsonError(f"the key {twice!r} is given twice in one object")
     return found
+
+
+# Made once: json.loads would make one for every line.
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _name(value: Any) -> str:

@@ -6,22 +6,21 @@ text as a lone surrogate, so that the line keeps its place; `not_text` finds it.
 
 from __future__ import annotations
 
-import gzip
-import io
-import os
 import re
-import select
-import sys
-import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
+from tamis.cli.byte_stream import ByteStream
 from tamis.errors import FileError
 
-STDIN = "-"
+BOM = b"\xef\xbb\xbf"
+"""The mark that some editors on Windows begin a file with."""
 
-_BLOCK = 1 << 16
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+class LineError(ValueError):
+    """A line cannot be used. Its text names no place; the caller knows file and line."""
 
 
 class Line(NamedTuple):
@@ -32,7 +31,7 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """Iterates over the lines of a file once. What ends in `.gz` is unpacked.
+    """Iterates over the lines of a file once; see `ByteStream` for packed ones.
 
     Raises
     ------
@@ -40,64 +39,48 @@ class Lines:
         When the file is missing, cannot be opened or, later, cannot be read.
     """
 
-    def __init__(self, path: str) -> None:
-        self.name = "stdin" if path == STDIN else path
-        self._raw = _stdin() if path == STDIN else _open(path)
-        self._stream = gzip.GzipFile(fileobj=self._raw) if is_packed(path) else self._raw
-        self._ours = path != STDIN
+    def __init__(self, path: str | ByteStream) -> None:
+        self._stream = ByteStream(path) if isinstance(path, str) else path
+        self.name = self._stream.name
         self._left = 0
-        self._size = _size(self._raw)
 
     def __iter__(self) -> Iterator[Line]:
-        number = 0
+        return (Line(number, decoded(data)) for number, data in enumerate(self.raw(), 1))
+
+    def raw(self) -> Iterator[bytes]:
+        """The lines as they are in the file, without the line feed and without a mark at the beginning of the file."""
         begun: list[bytes] = []  # a line whose end has not come yet: joined once, or long lines would cost their square
+        first = True
         try:
-            while block := self._block():
+            while block := self._stream.block():
                 *whole, rest = block.split(b"\n")
                 if whole:
                     whole[0] = b"".join([*begun, whole[0]])
                     begun = []
+                    if first:
+                        whole[0] = whole[0].removeprefix(BOM)
+                        first = False
                 begun.append(rest)
                 self._left = len(whole)
                 for data in whole:
-                    number += 1
                     self._left -= 1
-                    yield Line(number, _decoded(data, number))
+                    yield data
             if rest := b"".join(begun):
-                yield Line(number + 1, _decoded(rest, number + 1))
+                yield rest.removeprefix(BOM) if first else rest
         finally:
-            if self._ours:
-                self._raw.close()
+            self._stream.close()
 
     def ready(self) -> bool:
         """Whether the next line, or the end, is there already; on a live stream one may have to wait for it."""
-        if self._left or self._size is not None:
-            return True
-        try:
-            return bool(select.select([self._raw], [], [], 0)[0])
-        except (OSError, ValueError):  # no file of the system, as in tests
-            return True
+        return self._left > 0 or self._stream.ready()
 
     def share(self) -> float | None:
         """How much of the file is read, from 0 to 1; None if its size is unknown."""
-        if not self._size:
-            return None
-        return 1.0 if self._raw.closed else min(1.0, self._raw.tell() / self._size)
+        return self._stream.share()
 
     def error(self, line: int, message: str) -> FileError:
         """The error for a line of this file."""
         return FileError(message, path=self.name, line=line)
-
-    def _block(self) -> bytes:
-        try:
-            return cast(io.BufferedReader, self._stream).read1(_BLOCK)
-        except (OSError, EOFError, zlib.error) as error:
-            raise FileError(f"cannot be read: {_reason(error)}", path=self.name) from None
-
-
-def is_packed(path: str) -> bool:
-    """Whether the name is that of a file packed with gzip."""
-    return path.lower().endswith(".gz")
 
 
 def read_text(path: str) -> str:
@@ -116,45 +99,14 @@ def read_text(path: str) -> str:
     return "\n".join(texts)
 
 
+def decoded(data: bytes) -> str:
+    """The text of a line, without a carriage return at its end."""
+    return data.removesuffix(b"\r").decode(errors="surrogateescape")
+
+
 def not_text(text: str) -> str | None:
     """What is wrong with a line that is not UTF-8; None if it is."""
     if text.isascii() or (found := _NOT_UTF8.search(text)) is None:
         return None
     byte = ord(found.group()) - 0xDC00
-    return f"not UTF-8: byte 0x{byte:02x} at column {found.start() + 1}. Hint: convert it with iconv -t utf-8"
-
-
-def cannot_open(path: str, error: OSError | ValueError) -> FileError:
-    """The error for a file that the system does not open."""
-    return FileError(f"cannot be opened: {_reason(error)}", path=path)
-
-
-def _stdin() -> BinaryIO:
-    if sys.stdin is None:
-        raise FileError("is closed", path="stdin")
-    return sys.stdin.buffer
-
-
-def _open(path: str) -> BinaryIO:
-    try:
-        return open(path, "rb")
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        raise cannot_open(path, error) from None
-
-
-def _size(stream: BinaryIO) -> int | None:
-    """The size of a regular file; None for pipes and the like."""
-    try:
-        return os.fstat(stream.fileno()).st_size if stream.seekable() else None
-    except (OSError, ValueError):
-        return None
-
-
-def _decoded(data: bytes, number: int) -> str:
-    if number == 1:
-        data = data.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors on Windows begin with
-    return data.removesuffix(b"\r").decode(errors="surrogateescape")
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return f"not UTF-8: byte 0x{byte:02x} at column {found.start() + 1}. Hint: convert text with iconv -t utf-8"

@@ -17,6 +17,7 @@ from tamis.cli.demo import demo
 from tamis.cli.diagnostics import CLEAR, is_terminal
 from tamis.cli.exit_status import FAILED, INTERRUPTED, NO_READER
 from tamis.cli.explain import explain
+from tamis.cli.filter import filter_events
 from tamis.cli.generate import generate
 from tamis.cli.indexes import indexes
 from tamis.cli.match import match
@@ -89,5 +90,18 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-for _command in (match, explain, check, build, stats, plan, pipeline, generate, indexes, warmup, demo):
+for _command in (
+    match,
+    filter_events,
+    explain,
+    check,
+    build,
+    stats,
+    plan,
+    pipeline,
+    generate,
+    indexes,
+    warmup,
+    demo,
+):
     main.add_command(_command)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tamis.cli import match_files
+from tamis.cli.byte_stream import STDIN
 from tamis.cli.diagnostics import Diagnostics, OnError, is_terminal
 from tamis.cli.error_file import open_errors
-from tamis.cli.event_files import EventFile
+from tamis.cli.event_files import EventFiles, expanded
 from tamis.cli.exit_status import FAILED, SKIPPED
-from tamis.cli.lines import STDIN
 from tamis.cli.load import load
 from tamis.cli.match_files import STDOUT, open_matches
 from tamis.cli.match_run import MatchRun
@@ -35,24 +35,29 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="[SUBSCRIPTIONS] [EVENTS]")
+@click.argument("files", nargs=-1, metavar="[SUBSCRIPTIONS] [EVENTS]...")
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     default=STDOUT,
-    help="File for the matches, which appears when it is complete. Default: stdout.",
+    help="Write the matches to FILE, which appears when it is complete. Default: stdout.",
 )
 @click.option(
     "--output-format",
     type=click.Choice(match_files.FORMATS),
     help="Format of the matches. Default: by the end of the name of --output, else jsonl.",
 )
-@click.option("--count", is_flag=True, help="Write how many subscriptions each event matches, not which.")
+@click.option("--count", is_flag=True, help="Write how many subscriptions match each event, not which.")
+@click.option(
+    "-k",
+    type=click.IntRange(1),
+    help="Write at most this many matches of each event: those with the highest weights, the highest first.",
+)
 @click.option(
     "--event-id",
     metavar="FIELD",
-    help="Name events by the value of this field, a string or an integer, instead of their number (from 0).",
+    help="Write the value of this field, a string or an integer, instead of the number of the event.",
 )
 @format_option
 @event_format_option
@@ -65,7 +70,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=10_000,
     show_default=True,
-    help="How many events are read at once.",
+    help="Number of events to read at a time.",
 )
 @quiet_option
 def match(
@@ -73,6 +78,7 @@ def match(
     output: str,
     output_format: str | None,
     count: bool,
+    k: int | None,
     event_id: str | None,
     format: str | None,
     event_format: str | None,
@@ -83,39 +89,56 @@ def match(
     batch_size: int,
     quiet: bool,
 ) -> None:
-    """Match EVENTS against SUBSCRIPTIONS, or against those that a file --index has.
+    """Match EVENTS against SUBSCRIPTIONS.
 
-    SUBSCRIPTIONS is JSONL ({"id": ..., "expression": ...}), CSV (id,expression), Parquet, or text with an expression per
-    line, whose number is then its id. EVENTS is JSONL or Parquet; - or nothing is JSONL from stdin.
+    SUBSCRIPTIONS is a file: JSONL ({"id": ..., "expression": ...}), CSV (id,expression), Parquet, or text with one
+    expression per line, whose id is the line number. With --index FILE, leave SUBSCRIPTIONS out.
 
-    Matches are written as {"event": ..., "subscription": ...}, with the number of the event, counted from 0. Bad lines are
-    reported as file:line: message. The exit status is 1 if one stopped the work, 3 if some were skipped.
+    EVENTS are files or patterns such as 'logs/*.jsonl': JSONL, a JSON array, CSV or Parquet. Files packed with gzip or
+    zstd are unpacked. Without EVENTS, or for -, events come from stdin.
+
+    Each match is a line {"event": ..., "line": ..., "subscription": ...}. "event" counts from 0 over all files, "line"
+    counts from 1. With several files there is also "file".
+
+    A bad line is reported as file:line: message. The exit status is 1 if a bad line stopped the work, 3 if bad lines
+    were skipped.
 
     \b
     Examples:
       tamis match alerts.jsonl events.jsonl > matches.jsonl
+      tamis match alerts.jsonl 'logs/*.jsonl.gz' -k 10
       tail -f events.jsonl | tamis match alerts.txt - --event-id order_id
       tamis match subscriptions.parquet events.parquet --output matches.parquet
-      tamis match --index alerts.tamis events.jsonl > matches.jsonl
+      tamis match --index alerts.tamis events.csv > matches.jsonl
     """
     subscriptions, events = _inputs(files, built=_is_built(index))
-    if subscriptions == events == STDIN:
+    if subscriptions == STDIN and (not events or STDIN in events):
         raise click.UsageError("Subscriptions and events cannot both come from stdin.")
+    if count and k is not None:
+        raise click.UsageError("Give --count or -k, not both: -k chooses matches, --count writes none.")
     if not output:
         raise click.BadParameter("the name of the file is empty", param_hint="--output")
-    if errors is not None and errors in (*files, index, output, events):
+    paths = expanded(events)
+    if errors is not None and errors in (*files, *paths, index, output):
         raise click.BadParameter("bad lines need a file of their own", param_hint="--errors")
+    if output != STDOUT and output in (*files, *paths):
+        raise click.BadParameter("matches need a file of their own", param_hint="--output")
     if subscriptions is None and (schema_path or format):
         raise click.UsageError(
-            "--schema and --format are about SUBSCRIPTIONS; a file given with --index has its own schema."
+            "--schema and --format are about SUBSCRIPTIONS; the file given with --index has its own schema."
         )
     matcher = _matcher(index, schema_path, built=subscriptions is None)
     to_terminal = output == STDOUT and is_terminal(sys.stdout)
     with open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal, errors=error_file)
-        file = EventFile(events, event_format, label=event_id, schema=matcher.schema)
         source = None if subscriptions is None else SubscriptionFile(subscriptions, format)
-        run = MatchRun(matcher, file, diagnostics, count)
+        run = MatchRun(
+            matcher,
+            EventFiles(paths, event_format, label=event_id, schema=matcher.schema),
+            diagnostics,
+            count=count,
+            k=k,
+        )
         try:
             if source is not None:
                 load(source, matcher, diagnostics)
@@ -139,16 +162,13 @@ def _is_built(index: str) -> bool:
     return index not in (AUTO, *indexes()) and os.path.exists(index)
 
 
-def _inputs(files: tuple[str, ...], *, built: bool) -> tuple[str | None, str]:
+def _inputs(files: tuple[str, ...], *, built: bool) -> tuple[str | None, tuple[str, ...]]:
     """The subscriptions, None if they are built already, and the events."""
-    fewest, most = (0, 1) if built else (1, 2)
-    if len(files) < fewest:
-        raise click.UsageError("Give SUBSCRIPTIONS, or a file that `tamis build` wrote with --index.")
-    if len(files) > most:
-        given = "EVENTS, since --index has the subscriptions" if built else "SUBSCRIPTIONS and EVENTS"
-        raise click.UsageError(f"Give no more than {given}.")
-    events = files[fewest] if len(files) == most else STDIN
-    return None if built else files[0], events
+    if built:
+        return None, files
+    if not files:
+        raise click.UsageError("Give SUBSCRIPTIONS, or --index with a file that `tamis build` wrote.")
+    return files[0], files[1:]
 
 
 def _matcher(index: str, schema_path: str | None, *, built: bool) -> Matcher:

@@ -1,7 +1,7 @@
 """Matches to stdout or to a file, as JSONL, CSV or Parquet.
 
-A table of matches has two columns: `event`, and `subscription` or (counts) `matches`. Text is made by Arrow, a column at a
-time: a busy event has a hundred thousand matches.
+A table of matches has the columns `event`, `file` where there are several, `line`, and `subscription` or (counts) `matches`.
+Arrow makes the text, a column at a time: a busy event has a hundred thousand matches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from tamis.cli.lines import is_packed
+from tamis.cli.byte_stream import PACKED_ENDS, without_packed_end
 from tamis.cli.whole_file import whole_file
 from tamis.errors import FileError
 
@@ -50,7 +50,7 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
     Parameters
     ----------
     format : str, optional
-        One of FORMATS. If it is not given: by the end of the name, else JSONL. Text under a name in `.gz` is packed.
+        One of FORMATS. If it is not given: by the end of the name, else JSONL. Text under a name in `.gz` or `.zst` is packed.
 
     Raises
     ------
@@ -65,10 +65,10 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
         if sys.stdout is None:
             raise FileError("is closed", path="stdout")
         yield writer(sys.stdout.buffer)
-    elif is_packed(path):
+    elif path.lower().endswith(PACKED_ENDS):
         if kind == "parquet":
-            raise FileError("Parquet is packed in itself. Hint: a name without .gz", path=path)
-        with whole_file(path) as stream, _packing(stream) as packed:
+            raise FileError("Parquet is packed in itself. Hint: a name that ends in .parquet", path=path)
+        with whole_file(path) as stream, _packing(path, stream) as packed:
             yield writer(packed)
     else:
         with whole_file(path) as stream:
@@ -77,20 +77,23 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
 
 def _format_of(path: str) -> str:
     ends = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-    name = path.lower().removesuffix(".gz")
+    name = without_packed_end(path)
     return next((format for end, format in ends.items() if name.endswith(end)), "jsonl")
 
 
-def _packing(stream: BinaryIO) -> BinaryIO:
+def _packing(path: str, stream: BinaryIO) -> BinaryIO:
+    if path.lower().endswith(".zst"):
+        import pyarrow as pa
+
+        return cast(BinaryIO, pa.CompressedOutputStream(stream, "zstd"))
     # No name and no time in it: the same matches give the same bytes.
     return cast(BinaryIO, gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0))
 
 
 class _JsonWriter(MatchWriter):
     def write(self, matches: pa.Table) -> None:
-        first, second = matches.column_names
-        before = (f'{{"{first}": ', f', "{second}": ', "}\n")
-        _write_lines(self.stream, matches, before, json.dumps)
+        first, *others = (f'"{name}": ' for name in matches.column_names)
+        _write_lines(self.stream, matches, ["{" + first, *(f", {name}" for name in others), "}\n"], json.dumps)
 
     def finish(self, schema: pa.Schema) -> None:
         self.stream.flush()
@@ -101,7 +104,8 @@ class _CsvWriter(MatchWriter):
 
     def write(self, matches: pa.Table) -> None:
         self._begin(matches.column_names)
-        _write_lines(self.stream, matches, ("", ",", "\n"), _csv_field)
+        between = [","] * (matches.num_columns - 1)
+        _write_lines(self.stream, matches, ["", *between, "\n"], _csv_field)
 
     def finish(self, schema: pa.Schema) -> None:
         self._begin(schema.names)
@@ -147,16 +151,15 @@ class _ParquetWriter(MatchWriter):
 _WRITERS: dict[str, type[MatchWriter]] = {"jsonl": _JsonWriter, "csv": _CsvWriter, "parquet": _ParquetWriter}
 
 
-def _write_lines(
-    stream: BinaryIO, matches: pa.Table, around: tuple[str, str, str], quote: Callable[[str], str]
-) -> None:
-    """Write a line per row: its two values as text, and what stands before, between and after them."""
+def _write_lines(stream: BinaryIO, matches: pa.Table, around: list[str], quote: Callable[[str], str]) -> None:
+    """Write a line per row: its values as text, and what stands before, between and after them."""
     import pyarrow.compute as pc
 
     for start in range(0, matches.num_rows, _ROWS_AT_ONCE):
         part = matches.slice(start, _ROWS_AT_ONCE)
-        first, second = (_texts(column, quote) for column in part.columns)
-        lines = pc.binary_join_element_wise(around[0], first, around[1], second, around[2], "")
+        values = [_texts(column, quote) for column in part.columns]
+        pieces = [piece for pair in zip(around, values, strict=False) for piece in pair]
+        lines = pc.binary_join_element_wise(*pieces, around[-1], "")
         size = pc.sum(pc.binary_length(lines)).as_py()
         stream.write(memoryview(lines.buffers()[2])[:size])
     stream.flush()

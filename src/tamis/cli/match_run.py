@@ -1,4 +1,4 @@
-"""One pass over a file of events: match, write, keep count."""
+"""One pass over files of events: match, write, keep count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tamis.cli.diagnostics import Diagnostics, counted
-from tamis.cli.event_files import Batch, EventFile
+from tamis.cli.event_files import Batch, EventFiles
 from tamis.cli.match_files import MatchWriter
 from tamis.errors import EventError, FileError, TableError
 
@@ -32,13 +32,30 @@ class Pace:
 
 
 class MatchRun:
-    """Matches the events of a file and writes the matches, or with `count` how many there are for each event."""
+    """Matches the events of files and writes the matches.
 
-    def __init__(self, matcher: Matcher, file: EventFile, diagnostics: Diagnostics, count: bool) -> None:
+    Parameters
+    ----------
+    count : bool
+        Whether to write how many matches each event has, instead of the matches.
+    k : int, optional
+        Matches of each event to write, the heaviest first; by default all, in no order.
+    """
+
+    def __init__(
+        self,
+        matcher: Matcher,
+        files: EventFiles,
+        diagnostics: Diagnostics,
+        *,
+        count: bool = False,
+        k: int | None = None,
+    ) -> None:
         self._matcher = matcher
-        self._file = file
+        self._files = files
         self._diagnostics = diagnostics
         self._count = count
+        self._k = k
         self._pace = Pace()
         self._events = 0
         self._matches = 0
@@ -55,8 +72,8 @@ class MatchRun:
         self._diagnostics.progress("matching", 0)
         self._started = time.perf_counter()
         read = 0.0
-        for batch in self._file.batches(batch_size, until_error=self._diagnostics.stops):
-            read, read_before = self._file.share() or 0.0, read
+        for batch in self._files.batches(batch_size, until_error=self._diagnostics.stops):
+            read, read_before = self._files.share() or 0.0, read
             errors = [*batch.errors, *self._write(writer, batch, read_before, read)]
             for error in sorted(errors, key=lambda error: error.line or 0):
                 self._diagnostics.bad_line(error)
@@ -95,7 +112,8 @@ class MatchRun:
         second = self._matcher.match_batch([]).schema.field("subscription")
         if self._count:
             second = pa.field("matches", pa.int64())
-        return pa.schema([pa.field("event", self._file.label_type), second])
+        file = [pa.field("file", pa.string())] if self._files.several else []
+        return pa.schema([pa.field("event", self._files.label_type), *file, pa.field("line", pa.int64()), second])
 
     def _write(self, writer: MatchWriter, batch: Batch, read_before: float, read: float) -> list[FileError]:
         """Match a batch and write it; the errors of events that are wrong, only the first if bad lines stop the work.
@@ -132,22 +150,27 @@ class MatchRun:
                 yield from self._matched(batch.part(half, len(batch)))
                 return
             message = str(error).removeprefix("event 0, ").removeprefix("event 0: ")
-            yield self._file.error(batch.lines[0], message)
+            yield FileError(message, path=batch.file, line=batch.lines[0])
         except TableError as error:
-            raise FileError(str(error), path=self._file.name) from None
+            raise FileError(str(error), path=batch.file) from None
         else:
             yield matches
 
     def _matches_of(self, batch: Batch) -> pa.Table:
+        """The matches of a batch with the label and the place of each event."""
         import pyarrow as pa
 
+        places = {"event": batch.labels}
+        if self._files.several:
+            places["file"] = pa.array([batch.file] * len(batch), pa.string())
+        events = pa.table({**places, "line": pa.array(batch.lines, pa.int64())})
         if self._count:
             counts = self._matcher.count_batch(batch.events)
             self._matches += int(counts.sum())
-            found = pa.table({"event": batch.labels, "matches": counts})
+            found = events.append_column("matches", pa.array(counts))
         else:
-            pairs = self._matcher.match_batch(batch.events)
+            pairs = self._matcher.match_batch(batch.events, k=self._k)
             self._matches += pairs.num_rows
-            found = pairs.set_column(0, "event", batch.labels.take(pairs["event"]))
+            found = events.take(pairs["event"]).append_column("subscription", pairs["subscription"])
         self._events += len(batch)
         return found

@@ -30,7 +30,7 @@ def event_format_option(command: F) -> F:
     return click.option(
         "--event-format",
         type=click.Choice(event_files.FORMATS),
-        help="Format of the events. Default: parquet for .parquet and .pq, else jsonl.",
+        help="Format of the events. Default: by the end of the name (.csv, .parquet), else jsonl.",
     )(command)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.lines import STDIN, cannot_open
+from tamis.cli.byte_stream import STDIN, cannot_open
 from tamis.errors import FileError
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tamis.cli.lines import STDIN, Lines
+from tamis.cli.byte_stream import STDIN, without_packed_end
+from tamis.cli.lines import Lines
 from tamis.cli.parquet_rows import ParquetRows
 from tamis.cli.subscription_lines import Read, read_csv, read_expressions, read_json_lines
 from tamis.cli.subscription_tables import read_rows, subscription_tables
@@ -73,5 +74,5 @@ class SubscriptionFile:
 def _format_of(path: str) -> str:
     if path == STDIN:
         return "jsonl"
-    name = path.lower().removesuffix(".gz")
+    name = without_packed_end(path)
     return next((format for end, format in _ENDS.items() if name.endswith(end)), "text")

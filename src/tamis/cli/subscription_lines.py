@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.cli.csv_text import not_csv
 from tamis.cli.json_text import JsonError, read_object
 from tamis.cli.lines import Line, Lines, not_text
 from tamis.errors import ExpressionError, FileError, HistoryError, IdTypeError, OptionError, ParseError
@@ -69,7 +70,7 @@ def read_csv(lines: Lines) -> Iterator[Read]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield lines.error(line, _not_csv(error))
+            yield lines.error(line, not_csv(error))
             continue
         if record:
             yield _of_record(lines, line, header, record)
@@ -135,17 +136,11 @@ def _wrong_keys(found: dict[str, Any]) -> str:
     return f"a subscription has the keys id and either expression or predicates, and may have weight; there are: {keys}"
 
 
-def _not_csv(error: csv.Error) -> str:
-    if "unexpected end" in str(error):
-        return "not CSV: a double quote that opens in this record is never closed; all lines after it belong to it"
-    return f"not CSV: {error}"
-
-
 def _header(lines: Lines, records: Iterator[list[str]]) -> list[str]:
     try:
         names = next(records, [])
     except csv.Error as error:
-        raise lines.error(1, _not_csv(error)) from None
+        raise lines.error(1, not_csv(error)) from None
     if problem := not_text(",".join(names)):
         raise lines.error(1, problem)
     header = [name.strip() for name in names]

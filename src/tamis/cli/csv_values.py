@@ -1,0 +1,115 @@
+"""What a field of a CSV file says as a value of an event.
+
+CSV has no kinds. So a field that reads as a number, a boolean or a timestamp has two values, that one and its text, and a
+predicate sees the one that it compares with: `zip = '12345'` the text, `zip > 10000` the number. A declared schema decides
+instead, where there is one. An empty field is a missing value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.lines import LineError
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+    from tamis.language.values import Kind
+
+# A zero in front is part of a name made of digits, as in a postcode.
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST_INTEGER = len("-9223372036854775808")
+_BOOLEANS = {"true": True, "false": False}
+_LETTERS_OF_BOOLEANS = frozenset("tTfF")
+_STARTS_OF_NUMBERS = frozenset("0123456789+-. ")
+
+Read = Callable[[str], Any]
+"""Gives the value of a field."""
+
+
+def reader_of(name: str, schema: Schema | None) -> Read:
+    """What reads the fields of a column: as the schema declares, or as anything that they may be.
+
+    The reader raises a LineError for a field that is not of the declared kind.
+    """
+    if schema is None or name not in schema:
+        return readings
+    return _Declared(name, schema[name].kind)
+
+
+def readings(text: str) -> Any:
+    """The values of a field: its text, and what else that may be; None if it is empty.
+
+    >>> readings("12"), readings("012"), readings("")
+    ([12, '12'], '012', None)
+    """
+    if not text:
+        return None
+    first = text[0]
+    if first in _STARTS_OF_NUMBERS:
+        number = _number(text)
+        if number is None:
+            number = _timestamp(text)
+        return text if number is None else [number, text]
+    if first in _LETTERS_OF_BOOLEANS and (truth := _boolean(text)) is not None:
+        return [truth, text]
+    return text
+
+
+def _number(text: str) -> int | float | None:
+    plain = text.strip(" ")
+    if _INTEGER.fullmatch(plain) and len(plain) <= _LONGEST_INTEGER:
+        from tamis.language.values import INT64_MAX, INT64_MIN
+
+        value = int(plain)
+        if INT64_MIN <= value <= INT64_MAX:
+            return value
+    if _NUMBER.fullmatch(plain):
+        # An integer beyond 64 bits is a double: it lies on the same side of every integer that a predicate can name.
+        double = float(plain)
+        return None if math.isinf(double) else double
+    return None
+
+
+def _boolean(text: str) -> bool | None:
+    return _BOOLEANS.get(text.lower())
+
+
+def _timestamp(text: str) -> Any:
+    from tamis.errors import LiteralError
+    from tamis.language.literals import read_timestamp
+
+    if len(text) < len("2026-11-14") or text[4] != "-":
+        return None
+    try:
+        return read_timestamp(text)
+    except LiteralError:
+        return None
+
+
+class _Declared:
+    """Reads fields of a column whose kind is declared."""
+
+    def __init__(self, name: str, kind: Kind) -> None:
+        from tamis.language.values import Kind
+
+        self._name = name
+        self._kind = kind
+        readers: dict[Kind, Read] = {
+            Kind.NUMBER: _number,
+            Kind.STRING: str,
+            Kind.BOOLEAN: _boolean,
+            Kind.TIMESTAMP: _timestamp,
+        }
+        self._read = readers[kind]
+
+    def __call__(self, text: str) -> Any:
+        if not text:
+            return None
+        value = self._read(text)
+        if value is None:
+            raise LineError(f"attribute {self._name!r}: {text!r} is not a {self._kind}, which the schema declares")
+        return value

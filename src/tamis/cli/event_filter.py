@@ -1,0 +1,141 @@
+"""Whether an event satisfies one expression, and what may be wrong when none does.
+
+The reference evaluator decides. For a single expression it is also the quickest: of 200,000 events as JSON lines (30 MB), with
+three predicates, it decided in 4.1 s, `Matcher.match_batch` in 5.9 s, `Matcher.match` in 7.6 s, each beside 2 s for reading
+JSON; and no kernel is compiled for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.diagnostics import counted
+from tamis.errors import HistoryError, did_you_mean
+from tamis.language.evaluate import evaluate, evaluate_flat
+from tamis.language.event import FlatEvent, flatten, kind_of_value
+from tamis.language.expression import Expression, Predicate
+from tamis.language.operators import Operator
+from tamis.language.values import Kind
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+
+_NOTED = 1_000
+"""Events whose attributes and kinds are noted, for a hint if no event matches."""
+
+
+class AskedFields:
+    """Takes from events what some attributes are made of: most fields of most events are asked about by nobody."""
+
+    def __init__(self, attributes: Iterable[str]) -> None:
+        split = [name.split(".") for name in attributes]
+        # An attribute may stand under its dotted name, or in objects under the beginnings of it.
+        self._keys = {".".join(parts[:end]) for parts in split for end in range(1, len(parts) + 1)}
+        self._paths = [(".".join(parts), *(parts if len(parts) == 2 else (None, None))) for parts in split]
+        self._is_deep = any(len(parts) > 2 for parts in split)
+
+    def has_key(self, name: str) -> bool:
+        """Whether a field or a column of this name may hold a part of an attribute."""
+        return name in self._keys
+
+    def of(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event with these attributes only, or with a little more: those that matter mean what they mean in `event`."""
+        found: dict[str, Any] = {}
+        for name, outer, inner in () if self._is_deep else self._paths:
+            value = event.get(name)
+            around = None if outer is None else event.get(outer)
+            if around is not None:
+                if type(around) is not dict or name in event:
+                    return self._whole(event)
+                value = around.get(inner)
+            if type(value) is list and any(isinstance(element, dict | list) for element in value):
+                return self._whole(event)
+            # An object has no value of its own.
+            if value is not None and type(value) is not dict:
+                found[name] = value
+        return self._whole(event) if self._is_deep else found
+
+    def _whole(self, event: dict[str, Any]) -> dict[str, Any]:
+        return {key: event[key] for key in self._keys if key in event}
+
+
+class EventFilter:
+    """Decides events. The first ones are noted, so that `hint` can say why none matched.
+
+    Raises
+    ------
+    ExpressionError
+        When the expression asks about earlier events, or does not keep to the schema.
+    """
+
+    def __init__(self, expression: Expression, schema: Schema | None = None) -> None:
+        if expression.needs_history():
+            raise HistoryError(
+                "`tamis filter` looks at each event alone; ANY, ALL and EXISTS over history compare with earlier events. "
+                "Hint: tamis explain --history"
+            )
+        if schema is not None:
+            schema.check(expression)
+        self.attributes = expression.attributes()
+        self._expression = expression
+        self._schema = schema
+        self.asked = AskedFields(self.attributes)
+        self._noted = 0
+        self._names: dict[str, None] = {}
+        self._kinds: dict[str, set[Kind | None]] = defaultdict(set)
+
+    def matches(self, event: dict[str, Any]) -> bool:
+        """Whether the expression is TRUE for an event.
+
+        Raises
+        ------
+        EventError
+        """
+        asked = self.asked.of(event)
+        if self._schema is not None:
+            self._schema.check_event(flatten(asked))
+        if self._noted < _NOTED:
+            self._note(event, flatten(asked))
+        return evaluate(self._expression, asked) is True
+
+    def matches_flat(self, event: FlatEvent) -> bool:
+        """The same for an event that is flat already, and has only what the expression asks about."""
+        if self._schema is not None:
+            self._schema.check_event(event)
+        if self._noted < _NOTED:
+            self._note(event, event)
+        return evaluate_flat(self._expression, event) is True
+
+    def hint(self) -> list[str]:
+        """What may be wrong with the expression, if no event matched."""
+        if not self._noted:
+            return ["there are no events"]
+        among = f"the first {_NOTED:,} events" if self._noted == _NOTED else counted(self._noted, "event")
+        asked = _asked_kinds(self._expression)
+        said = []
+        for name in sorted(self.attributes):
+            if name not in self._kinds:
+                said.append(f"none of {among} has an attribute {name!r}{did_you_mean(name, list(self._names))}")
+            elif asked[name] and not asked[name] & self._kinds[name]:
+                found, wanted = (
+                    " or ".join(sorted(f"{kind}s" for kind in kinds)) for kinds in (self._kinds[name], asked[name])
+                )
+                said.append(f"in {among}, values of {name!r} are {found}; the expression compares {wanted}")
+        return said
+
+    def _note(self, event: Mapping[str, Any], flat: FlatEvent) -> None:
+        self._noted += 1
+        self._names.update(dict.fromkeys(event))
+        for name, values in flat.items():
+            self._kinds[name].update(map(kind_of_value, values))
+
+
+def _asked_kinds(expression: Expression) -> dict[str, set[Kind | None]]:
+    """The kinds of the literals that each attribute is compared with."""
+    kinds: dict[str, set[Kind | None]] = defaultdict(set)
+    for node in expression.walk():
+        if isinstance(node, Predicate) and node.operator not in (Operator.IS_NULL, Operator.IS_NOT_NULL):
+            kinds[node.attribute].update(node.kinds)
+    return kinds

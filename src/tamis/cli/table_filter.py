@@ -1,0 +1,94 @@
+"""The rows of a table that satisfy an expression, and rows as JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.cli.event_filter import EventFilter
+from tamis.encoding.columns import event_columns, is_long
+from tamis.errors import EventError
+from tamis.language.event import FlatEvent
+from tamis.language.values import Kind
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps without a zone are UTC
+
+
+class Decided(NamedTuple):
+    """A row, whether it matches, and if it is wrong, why."""
+
+    row: int
+    matches: bool
+    problem: str | None = None
+
+
+def decided(table: pa.Table, event_filter: EventFilter, first: int = 0) -> Iterator[Decided]:
+    """What becomes of each row. A table with a wrong row is halved until that row is alone.
+
+    Raises
+    ------
+    TableError
+        When the table is not one of events.
+    """
+    try:
+        answers = [event_filter.matches_flat(event) for event in _flat_events(table, event_filter)]
+    except EventError as error:
+        if len(table) > 1:
+            half = len(table) // 2
+            yield from decided(table.slice(0, half), event_filter, first)
+            yield from decided(table.slice(half), event_filter, first + half)
+        else:
+            yield Decided(first, False, str(error).removeprefix("event 0, ").removeprefix("event 0: "))
+        return
+    yield from (Decided(first + row, answer) for row, answer in enumerate(answers))
+
+
+def json_lines(table: pa.Table) -> Iterator[bytes]:
+    """The rows as JSON objects."""
+    for row in table.to_pylist(maps_as_pydicts="lossy"):
+        try:
+            text = json.dumps(row, ensure_ascii=False, allow_nan=False, default=_text)
+        except ValueError:
+            text = json.dumps(_without_nan(row), ensure_ascii=False, default=_text)
+        yield text.encode()
+
+
+def _flat_events(table: pa.Table, event_filter: EventFilter) -> list[FlatEvent]:
+    """The rows in their normal form, with the attributes that are asked about."""
+    names = table.column_names
+    among = None if is_long(table) else [place for place, name in enumerate(names) if event_filter.asked.has_key(name)]
+    events: list[FlatEvent] = [{} for _ in range(len(table))]
+    for column in event_columns(table, among):
+        if column.attribute not in event_filter.attributes:
+            continue
+        values = column.values.to_pylist() if isinstance(column.values, pa.Array) else column.values.tolist()
+        if column.kind is Kind.TIMESTAMP:
+            values = [_EPOCH + timedelta(microseconds=value) for value in values]
+        for row, value in zip(column.rows.tolist(), values, strict=True):
+            event = events[row]
+            event[column.attribute] = (*event.get(column.attribute, ()), value)
+    return events
+
+
+def _text(value: Any) -> Any:
+    """A value that JSON has no form for: moments as ISO 8601, bytes as base64, others as Python writes them."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return str(value)
+
+
+def _without_nan(value: Any) -> Any:
+    """NaN and infinity as null, which JSON has instead."""
+    if isinstance(value, dict):
+        return {key: _without_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
