@@ -48,7 +48,7 @@ class JsonArray:
                     break
                 block = self._stream.block()
                 if not block:
-                    yield Element(self._line, b"", CUT_OFF)
+                    yield Element(self._line + _blank_lines(self._buffer), b"", CUT_OFF)
                     return
                 self._buffer += block
             yield from self._after()
@@ -96,8 +96,7 @@ class JsonArray:
         text = data.strip()
         self._elements += 1
         if text:
-            blank = data[: len(data) - len(data.lstrip())]
-            yield Element(line + blank.count(b"\n"), text)
+            yield Element(line + _blank_lines(data), text)
         elif not last or self._elements > 1:
             yield Element(line, b"", "a comma in the JSON array has no value before or after it")
 
@@ -108,11 +107,15 @@ class JsonArray:
             self._buffer = self._stream.block()
             if not self._buffer:
                 return
-        blank = self._buffer[: len(self._buffer) - len(self._buffer.lstrip())]
-        hint = "Hint: a file holds one array, or one object per line"
-        yield Element(
-            self._line + blank.count(b"\n"), b"", f"there is more text after the end of the JSON array. {hint}"
+        problem = (
+            "there is more text after the end of the JSON array. Hint: a file holds one array, or one object per line"
         )
+        yield Element(self._line + _blank_lines(self._buffer), b"", problem)
+
+
+def _blank_lines(data: bytes) -> int:
+    """How many lines end before the first byte that is not blank."""
+    return data[: len(data) - len(data.lstrip())].count(b"\n")
 
 
 def in_one_line(data: bytes) -> bytes:
