@@ -1,8 +1,13 @@
-"""``tamis pipeline``: raw files in, matches and a page about them out, on Spark."""
+"""``tamis pipeline``: matches files on Spark and writes a page about the matches."""
 
 from __future__ import annotations
 
+import sys
+
 import click
+
+from tamis.cli.diagnostics import counted
+from tamis.cli.exit_status import SKIPPED
 
 
 def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
@@ -19,21 +24,54 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
 @click.argument("subscriptions")
 @click.argument("events")
 @click.argument("output")
-@click.option("--event-id", default="id", show_default=True, help="The column of events with their ids.")
-@click.option("--attribute", "attributes", multiple=True, help="A column that is an attribute; all, if none is named.")
-@click.option("--keep", multiple=True, help="A column of events to write with each match.")
-@click.option("--carry", multiple=True, help="A column of subscriptions to write with each match.")
-@click.option("-k", type=click.IntRange(min=1), help="Only so many subscriptions of each event, the heaviest.")
-@click.option("--time", "time_column", help="The column of events that says when they happened.")
-@click.option("--shards", type=click.IntRange(min=1), help="Files of the index; one per million, if not given.")
-@click.option("--subscription-format", type=click.Choice(["parquet", "json", "csv"]), help="If names do not tell.")
-@click.option("--event-format", type=click.Choice(["parquet", "json", "csv"]), help="If names do not tell.")
 @click.option(
-    "--event-schema", help="Columns of events and types, such as 'id long, price double'; others are bad lines."
+    "--event-id", metavar="COLUMN", default="id", show_default=True, help="Column of events that holds their ids."
+)
+@click.option(
+    "--attribute",
+    "attributes",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column of events to match; may be repeated. Default: all columns.",
+)
+@click.option(
+    "--keep", metavar="COLUMN", multiple=True, help="Column of events to write beside each match; may be repeated."
+)
+@click.option(
+    "--carry",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column of subscriptions to write beside each match; may be repeated.",
+)
+@click.option(
+    "-k",
+    type=click.IntRange(min=1),
+    help="Write at most this many matches of each event, those with the highest weights.",
+)
+@click.option("--time", "time_column", metavar="COLUMN", help="Column of events that says when they happened.")
+@click.option(
+    "--shards", type=click.IntRange(min=1), help="Files of the index. Default: one per million subscriptions."
+)
+@click.option(
+    "--subscription-format",
+    type=click.Choice(["parquet", "json", "csv"]),
+    help="Format of the subscriptions. Default: by the ends of the names.",
+)
+@click.option(
+    "--event-format",
+    type=click.Choice(["parquet", "json", "csv"]),
+    help="Format of the events. Default: by the ends of the names.",
+)
+@click.option(
+    "--event-schema",
+    metavar="COLUMNS",
+    help="Columns and types of events, such as 'id long, price double'. A line with another value is a bad line.",
 )
 @click.option("--overwrite", is_flag=True, help="Delete what an earlier run wrote to OUTPUT.")
-@click.option("--master", help="The cluster; this machine, if Spark is not told otherwise.")
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")
+@click.option(
+    "--master", metavar="ADDRESS", help="Cluster to run on. Default: Spark's own settings, else this machine."
+)
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Setting of Spark; may be repeated.")
 def pipeline(
     subscriptions: str,
     events: str,
@@ -52,12 +90,15 @@ def pipeline(
     master: str | None,
     conf: tuple[str, ...],
 ) -> None:
-    """Match raw files on Spark, and write a page about it.
+    """Match files on Spark and write a report.
 
-    EVENTS are matched with SUBSCRIPTIONS, and everything goes to the folder OUTPUT. Both are files or folders of Parquet, JSON
-    lines or CSV. OUTPUT gets the index, the matches, how many each subscription has, statistics of the events' attributes, what
-    was rejected, lines that cannot be read (bad_subscriptions, bad_events), events that are wrong (wrong_events), and a page
-    about it, summary.html. It needs Spark (pip install 'tamis[spark]').
+    SUBSCRIPTIONS and EVENTS are files or folders: Parquet, JSON lines or CSV. They are checked before Spark starts. This
+    command needs Spark: pip install 'tamis[spark]'.
+
+    The folder OUTPUT gets the matches, the index, the number of matches of each subscription, statistics of the
+    attributes, and a page about all of it: summary.html. Lines that cannot be used go to OUTPUT as well: bad_subscriptions
+    and bad_events (not readable), rejected (subscriptions with an error), wrong_events. The exit status is 3 if there are
+    any.
 
     \b
     Examples:
@@ -66,13 +107,14 @@ def pipeline(
     """
     settings = _pairs(conf)
     try:
-        from tamis.spark.pipeline import run_pipeline
+        from tamis.spark.pipeline import UNUSED, check_inputs, run_pipeline
         from tamis.spark.session import start_session
 
+        check_inputs(subscriptions, events, output, subscription_format, event_format, overwrite=overwrite)
         spark = start_session(master, settings)
     except ImportError as error:
         raise click.ClickException(f"Spark is not installed ({error.name}). Hint: pip install 'tamis[spark]'") from None
-    spark.sparkContext.setLogLevel("FATAL")  # Whatever fails is told once, below, and without the stack of Java.
+    spark.sparkContext.setLogLevel("FATAL")  # An error is printed once, below, without the stack of Java.
     try:
         summary = run_pipeline(
             spark,
@@ -98,3 +140,7 @@ def pipeline(
     for note in summary.notes:
         click.echo(note, err=True)
     click.echo(f"{'page':>30}  {output}/summary.html")
+    unused = sum(summary.figures[name] for name in UNUSED)
+    if unused:
+        click.echo(f"{counted(unused, 'line')} could not be used; {output} has them with the reasons", err=True)
+        sys.exit(SKIPPED)

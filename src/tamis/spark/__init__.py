@@ -8,6 +8,7 @@ attribute_statistics  statistics: what events look like          contents       
 workloads             the generator's, as jobs                   summary_page   the page that a pipeline writes
 event_checks          wrong_events: those that cannot be matched
 pipeline              run_pipeline: all of it, from raw files    session, java  what our own jobs run on
+given                 whether a DataFrame is one of Spark
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from tamis.encoding.columns import Column, event_columns
 from tamis.language.values import Kind
 from tamis.matcher.reading import right_rows, wrong_rows
 from tamis.spark.frames import event_attributes, map_in_arrow, quoted
+from tamis.spark.given import checked_frame, listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,12 +49,14 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, ev
 
     Raises
     ------
-    FrameError
+    FrameError, OptionError
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    chosen = event_attributes(events, event_id, attributes)
+    checked_frame(events, "events")
+    asked = None if attributes is None else listed(attributes, "attributes")
+    chosen = event_attributes(events, event_id, asked)
     frame = events.select(*(quoted(name) for name in chosen))
     values = map_in_arrow(frame, ValuesTask(tuple(chosen)), _SCHEMA)
     keys = ["attribute", "kind"]

@@ -16,6 +16,7 @@ from tamis.language.schema import Schema
 from tamis.matcher.reading import right_rows, wrong_rows
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.frames import event_attributes, quoted, subscription_frame
+from tamis.spark.given import checked_frame, listed
 from tamis.spark.manifest import SAMPLES, IndexFolder, Manifest, new_name
 from tamis.spark.rejected_rows import Rejections, rejected_frame
 from tamis.spark.segment_files import ID, read_sample, write_arrow, write_segment
@@ -92,7 +93,10 @@ def build(
     ------
     FrameError, OptionError, SchemaError, IndexFolderError, ConflictError
     """
-    given = subscription_frame(subscriptions)
+    given = subscription_frame(checked_frame(subscriptions, "subscriptions"))
+    if events is not None:
+        checked_frame(events, "events")
+        attributes = None if attributes is None else listed(attributes, "attributes")
     declared = None if schema is None else Schema.of(schema).to_dict()
     folder = IndexFolder(path)
     # Read now: what another publishes meanwhile was not reckoned with, and is not to be undone.

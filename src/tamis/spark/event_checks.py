@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import FrameError
 from tamis.spark.frames import REASON, clashing, map_in_arrow, quoted
+from tamis.spark.given import checked_frame, checked_index, plain_version
 from tamis.spark.manifest import IndexFolder
 from tamis.spark.match_task import WrongTask
-from tamis.spark.matching import MatchOptions, checked_attributes, plain_version
+from tamis.spark.matching import MatchOptions, checked_attributes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,8 +51,9 @@ def wrong_events(
     """
     from pyspark.sql import DataFrame
 
+    checked_frame(events, "events")
     options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
-    if isinstance(index, DataFrame):
+    if isinstance(checked_index(index), DataFrame):
         return wrong_among(events, None, options)
     return wrong_among(events, IndexFolder(index).manifest(plain_version(version)).schema, options)
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from tamis.errors import ConflictError, IndexFolderError
+from tamis.errors import ConflictError, IndexFolderError, shortened
 from tamis.storage.replacing import flush_folder
 
 FORMAT = "tamis-index"
@@ -320,9 +320,9 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     IndexFolderError
         For an address of another kind.
     """
-    text = os.fspath(path)
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
-        raise IndexFolderError(f"the path of an index is a string, not {text!r}")
+        raise IndexFolderError(f"the path of a folder is a string or a Path, not {shortened(path)}")
     parsed = urlparse(text)
     if parsed.scheme == "file":
         return Path(unquote(parsed.path))

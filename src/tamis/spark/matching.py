@@ -21,6 +21,7 @@ from tamis.errors import FrameError, OptionError, shortened
 from tamis.matcher.options import plain_limit
 from tamis.spark.building import build
 from tamis.spark.frames import clashing, event_attributes, id_type_of, map_in_arrow, quoted, type_of
+from tamis.spark.given import checked_frame, checked_index, listed, plain_count, plain_version
 from tamis.spark.manifest import IndexFolder, Manifest, Segment, local_path
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 
@@ -99,8 +100,10 @@ def match(
     """
     from pyspark.sql import DataFrame
 
-    folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
+    checked_frame(events, "events")
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
+    index = checked_index(index)
+    folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
     return matched(events, folder, folder.manifest(plain_version(version)), options, moment_now())
 
 
@@ -300,22 +303,6 @@ def _built_once(subscriptions: DataFrame) -> str:
 
 def _half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
-def plain_count(given: object, what: str, meaning: str) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise OptionError(f"`{what}` is {meaning}, a whole number from 1 on, not {shortened(given)}")
-    return given
-
-
-def plain_version(given: object) -> int | None:
-    return None if given is None else plain_count(given, "version", "the number of one")
-
-
-def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise OptionError(f"`{what}` is a list of columns. Hint: {what}=[{names!r}]")
-    return tuple(names)
 
 
 def checked_attributes(events: DataFrame, carried: Collection[str], options: MatchOptions) -> tuple[str, ...]:

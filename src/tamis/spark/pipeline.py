@@ -17,10 +17,11 @@ from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
 from tamis.spark.event_checks import wrong_among
 from tamis.spark.frames import quoted, subscription_frame
+from tamis.spark.given import checked_session
 from tamis.spark.manifest import address, local_path, pattern
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
 from tamis.spark.matching import MatchOptions, checked_attributes, match
-from tamis.spark.raw_files import RawRows, failures_of_spark, mixed_columns, read_raw
+from tamis.spark.raw_files import RawRows, check_raw, failures_of_spark, mixed_columns, read_raw
 from tamis.spark.segment_files import ID
 from tamis.spark.summary_page import Summary, summary_page
 from tamis.storage.replacing import replacing
@@ -41,6 +42,9 @@ _OURS = (
     "summary.json",
 )
 _SHOWN = 20
+
+UNUSED = ("rejected subscriptions", "bad lines of subscriptions", "bad lines of events", "wrong events")
+"""Figures of a run that count what could not be used."""
 
 
 def run_pipeline(
@@ -90,8 +94,9 @@ def run_pipeline(
     FileError, FrameError, OptionError, IndexFolderError
     """
     begun = time.perf_counter()
+    checked_session(spark)
+    earlier = check_inputs(subscriptions, events, output, subscription_format, event_format, overwrite=overwrite)
     folder = local_path(output)
-    earlier = _earlier(folder, overwrite)
     given = read_raw(spark, subscriptions, subscription_format)
     raw = read_raw(spark, events, event_format, event_schema)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time_column, None)
@@ -120,15 +125,37 @@ def run_pipeline(
         )
         found.write.parquet(address(folder / "matches"))
         matching = time.perf_counter() - begun_matching
-        figures = {
-            "rejected subscriptions": built.rejected,
-            "bad lines of subscriptions": bad_subscriptions,
-            "bad lines of events": bad,
-            "wrong events": _written_if_any(spark, wrong, folder / "wrong_events"),
-            "seconds to match": round(matching, 2),
-        }
+        wrong_count = _written_if_any(spark, wrong, folder / "wrong_events")
+        unused = (built.rejected, bad_subscriptions, bad, wrong_count)
+        figures = {**dict(zip(UNUSED, unused, strict=True)), "seconds to match": round(matching, 2)}
         statistics(raw.rows, chosen, event_id=event_id).coalesce(1).write.parquet(address(folder / "statistics"))
         return _reported(spark, folder, raw, figures, begun)
+
+
+def check_inputs(
+    subscriptions: str | os.PathLike[str],
+    events: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    subscription_format: str | None = None,
+    event_format: str | None = None,
+    *,
+    overwrite: bool = False,
+) -> list[Path]:
+    """Raise what is wrong with the paths that `run_pipeline` takes, as far as that is seen without Spark.
+
+    Returns
+    -------
+    list of Path
+        What an earlier run has written to `output`.
+
+    Raises
+    ------
+    FileError, OptionError, IndexFolderError
+    """
+    earlier = _earlier(local_path(output), overwrite)
+    check_raw(subscriptions, subscription_format)
+    check_raw(events, event_format)
+    return earlier
 
 
 def _reported(spark: SparkSession, folder: Path, raw: RawRows, figures: dict[str, Any], begun: float) -> Summary:
@@ -213,9 +240,14 @@ def _range(digits: int) -> str:
 
 def _earlier(folder: Path, overwrite: bool) -> list[Path]:
     """What an earlier run has written, if it may be overwritten."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError("is a file; the results need a folder", path=str(folder))
     there = [folder / name for name in _OURS if (folder / name).exists()]
     if there and not overwrite:
-        raise FileError("an earlier run has written to it. Hint: another folder, or overwrite it", path=str(folder))
+        raise FileError(
+            "an earlier run has written to it. Hint: name another folder, or overwrite it (--overwrite)",
+            path=str(folder),
+        )
     return there
 
 

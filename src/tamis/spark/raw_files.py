@@ -76,26 +76,52 @@ def read_raw(
     ------
     FileError, OptionError
     """
-    place = _local_place(path)
-    if not place.exists():
-        raise FileError("is not there", path=str(place))
-    kind = _format(place) if form is None else form
-    if kind not in FORMATS:
-        raise OptionError(f"the format is one of {', '.join(FORMATS)}, not {shortened(kind)}")
+    place, kind, files = check_raw(path, form)
     declared = None if schema is None else _declared(schema)
-    files = _files(place)
-    if not any(file.stat().st_size for file in files):
-        what = "is empty" if place.is_file() else "has no files with anything in them"
-        raise FileError(f"{what}. Hint: {_HINTS[kind]}", path=str(place))
     with failures_of_spark(f"cannot read it as {kind}", place):
         reader = spark.read.option("recursiveFileLookup", _has_plain_folders(place, files))
         if kind == "parquet":
-            _check_parquet(files)
             reader = reader if declared is None else reader.schema(declared)
             return RawRows(reader.parquet(pattern(place)), None, guessed=False)
         if kind == "json":
             return _json(reader, place, declared)
         return _csv(reader.text(pattern(place)), place, _header(files), declared)
+
+
+def check_raw(path: str | os.PathLike[str], form: str | None = None) -> tuple[Path, str, list[Path]]:
+    """A file or a folder as a path, its format and its files, if it can be read as far as that is seen without Spark.
+
+    Raises
+    ------
+    FileError, OptionError
+    """
+    place = _local_place(path)
+    if not place.exists():
+        raise FileError("there is no such file or folder", path=str(place))
+    kind = _format(place) if form is None else form
+    if kind not in FORMATS:
+        raise OptionError(f"the format is one of {', '.join(FORMATS)}, not {shortened(kind)}")
+    files = _files(place)
+    try:
+        if not any(file.stat().st_size for file in files):
+            what = "is empty" if place.is_file() else "has no files with anything in them"
+            raise FileError(f"{what}. Hint: {_HINTS[kind]}", path=str(place))
+        _has_plain_folders(place, files)
+        if kind == "parquet":
+            _check_parquet(files)
+        elif kind == "csv":
+            _header(files)
+        else:
+            _check_opened(files)
+    except OSError as error:
+        raise FileError(f"cannot be opened: {error.strerror or error}", path=str(error.filename or place)) from None
+    return place, kind, files
+
+
+def _check_opened(files: list[Path]) -> None:
+    """Raise an OSError if the system does not open one of the files."""
+    for file in files:
+        file.open("rb").close()
 
 
 @contextmanager
@@ -117,7 +143,7 @@ def _local_place(path: str | os.PathLike[str]) -> Path:
         raise FileError(
             "raw files are a file or a folder that the driver and all executors see. Hint: tamis.spark.build and match take "
             "DataFrames, which Spark reads from any address",
-            path=os.fspath(path),
+            path=str(path),
         ) from None
 
 
@@ -176,11 +202,15 @@ def _format(place: Path) -> str:
     found = {kind: file.name for file, kind in reversed(of_file.items())}
     if len(found) == 1 and None not in found:
         return str(next(iter(found)))
-    told = ", ".join(f"{name} is {kind or 'nothing that we know'}" for kind, name in found.items())
-    several = f"several formats ({told})" if len(found) > 1 else "no format that we know"
-    raise FileError(
-        f"names of files tell {several}. Hint: a folder for each, or say which: {', '.join(FORMATS)}", path=str(place)
-    )
+    ends = ", ".join(_ENDINGS)
+    if not found:
+        raise FileError("is a folder without any file", path=str(place))
+    if None in found:
+        problem = f"the name of {found[None]} does not end in one of {ends}"
+    else:
+        problem = "it has files of several formats: " + ", ".join(f"{name} is {kind}" for kind, name in found.items())
+    hint = f"Hint: a folder for each format, or give the format: {', '.join(FORMATS)}"
+    raise FileError(f"cannot tell its format: {problem}. {hint}", path=str(place))
 
 
 def _declared(schema: str) -> StructType:

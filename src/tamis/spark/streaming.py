@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.errors import ConflictError, FrameError, IndexFolderError, OptionError
+from tamis.errors import ConflictError, FrameError, IndexFolderError, OptionError, shortened
 from tamis.spark.event_checks import wrong_among
 from tamis.spark.frames import clashing
+from tamis.spark.given import checked_frame
 from tamis.spark.manifest import IndexFolder, address, local_path, new_name
 from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.updating import update
@@ -87,7 +88,9 @@ def match_stream(
     """
     if (output is None) == (deliver is None):
         raise OptionError("either `output`, a folder, or `deliver`, a function, says where matches go")
-    if not events.isStreaming:
+    if deliver is not None and not callable(deliver):
+        raise OptionError(f"`deliver` is a function of a DataFrame and a number, not {shortened(deliver)}")
+    if not checked_frame(events, "events").isStreaming:
         raise FrameError("events are no stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, skip_wrong=wrong is not None)
@@ -127,9 +130,9 @@ def update_stream(
 
     Raises
     ------
-    FrameError, IndexFolderError
+    FrameError, OptionError, IndexFolderError
     """
-    if not changes.isStreaming:
+    if not checked_frame(changes, "changes").isStreaming:
         raise FrameError("changes are no stream. Hint: tamis.spark.update takes other DataFrames")
     folder = IndexFolder(index)
     folder.manifest()
@@ -145,6 +148,8 @@ def _started(
     name: str | None,
 ) -> StreamingQuery:
     """Start a query that carries something out with every micro-batch."""
+    if trigger is not None and not isinstance(trigger, dict):
+        raise OptionError(f"`trigger` is a dict such as {{'availableNow': True}}, not {shortened(trigger)}")
     writer = stream.writeStream.foreachBatch(carry_out).option("checkpointLocation", address(local_path(checkpoint)))
     if trigger is not None:
         writer = writer.trigger(**trigger)
@@ -158,7 +163,7 @@ def _local_folder(path: str | os.PathLike[str], what: str) -> Path:
         return local_path(path)
     except IndexFolderError:
         raise OptionError(
-            f"`{what}` is a folder that the driver and all executors see as files, not {os.fspath(path)!r}. Hint: `deliver` "
+            f"`{what}` is a folder that the driver and all executors see as files, not {shortened(path)}. Hint: `deliver` "
             "writes matches to any place, and a checkpoint may be on a local disk or on NFS"
         ) from None
 

@@ -20,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
-from tamis.errors import FrameError, OptionError
+from tamis.errors import FrameError, OptionError, shortened
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.building import now
 from tamis.spark.frames import ADDED, CHANGE, FORMS, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
+from tamis.spark.given import checked_frame
 from tamis.spark.manifest import SEGMENTS, IndexFolder, Manifest, Segment, without_rows
 from tamis.spark.rejected_rows import Rejections, rejected_frame
 from tamis.spark.segment_files import (
@@ -102,6 +103,7 @@ def update(
     """
     if (source is None) != (batch is None):
         raise OptionError("`source` and `batch` go together: which stream, and which of its batches")
+    checked_frame(changes, "changes")
     folder = IndexFolder(path)
     manifest = folder.manifest()
     given = _changes_frame(changes, manifest, order)
@@ -330,9 +332,12 @@ def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(
 
     Raises
     ------
-    IndexFolderError
+    OptionError, IndexFolderError
     """
+    if not isinstance(retain, timedelta):
+        raise OptionError(f"`retain` is a timedelta, such as timedelta(days=1), not {shortened(retain)}")
     folder = IndexFolder(path)
+    folder.manifest()  # There is one, or this says so.
     before = datetime.now(UTC) - retain
     manifests = [folder.manifest(version) for version in folder.versions()]
     old = [manifest for manifest, next_one in itertools.pairwise(manifests) if next_one.published_at < before]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.errors import FrameError
+from tamis.spark.given import checked_session
 from tamis.workload import EVENT_BLOCK, AnyConfig, Workload, generate
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def generate_subscriptions(spark: SparkSession, config: AnyConfig, partitions: i
     partitions : int, optional
         How many tasks make them; by default Spark decides.
     """
+    checked_session(spark)
     workload = generate(config)
     return _blocks(spark, workload.blocks, partitions, _Subscriptions(workload), workload.subscription_schema)
 
@@ -56,6 +58,7 @@ def generate_events(
     partitions : int, optional
         How many tasks make them; by default Spark decides.
     """
+    checked_session(spark)
     if not isinstance(count, int) or count < 0:
         raise FrameError(f"a number of events is a whole number, at least 0, not {count!r}")
     workload = generate(config)

@@ -1,0 +1,119 @@
+"""What is handed to public functions: is it a DataFrame, a session, a list of columns?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import FrameError, OptionError, shortened
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def checked_frame(given: Any, what: str) -> DataFrame:
+    """A DataFrame of Spark, `what` being what it holds ("events").
+
+    Raises
+    ------
+    FrameError
+        For anything else.
+    """
+    from pyspark.sql import DataFrame
+
+    if isinstance(given, DataFrame):
+        return given
+    raise FrameError(f"{what} must be a DataFrame of Spark, not {_described(given)}{_hint(given)}")
+
+
+def checked_index(given: Any) -> str | os.PathLike[str] | DataFrame:
+    """The path of an index, or a DataFrame of subscriptions.
+
+    Raises
+    ------
+    FrameError
+        For anything else.
+    """
+    from pyspark.sql import DataFrame
+
+    if isinstance(given, DataFrame | str | os.PathLike):
+        return given
+    raise FrameError(
+        f"the index must be a path, or a DataFrame of Spark with subscriptions, not {_described(given)}{_hint(given)}"
+    )
+
+
+def checked_session(given: Any) -> SparkSession:
+    """A Spark session, classic or of Spark Connect.
+
+    Raises
+    ------
+    FrameError
+        For anything else.
+    """
+    # The session of Spark Connect is another class of the same name.
+    if any(cls.__name__ == "SparkSession" and cls.__module__.startswith("pyspark.") for cls in type(given).__mro__):
+        session: SparkSession = given
+        return session
+    raise FrameError(f"a Spark session is needed, not {_described(given)}. Hint: tamis.spark.start_session() gives one")
+
+
+def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
+    """Names of columns that were given as the option `what`.
+
+    Raises
+    ------
+    OptionError
+    """
+    if isinstance(names, str):
+        raise OptionError(f"`{what}` is a list of columns. Hint: {what}=[{names!r}]")
+    try:
+        found = tuple(names)
+    except TypeError:
+        raise OptionError(f"`{what}` is a list of columns, not {_described(names)}") from None
+    for name in found:
+        if not isinstance(name, str):
+            raise OptionError(f"`{what}` is a list of names of columns; {_described(name)} is no name")
+    return found
+
+
+def plain_count(given: object, what: str, meaning: str) -> int:
+    """A number that was given as the option `what`.
+
+    Raises
+    ------
+    OptionError
+    """
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise OptionError(f"`{what}` is {meaning}, a whole number from 1 on, not {shortened(given)}")
+    return given
+
+
+def plain_version(given: object) -> int | None:
+    """The number of a version of an index; None is the current one.
+
+    Raises
+    ------
+    OptionError
+    """
+    return None if given is None else plain_count(given, "version", "the number of one")
+
+
+def _described(given: Any) -> str:
+    """What something is: its class, and itself where that is short."""
+    if given is None:
+        return "None"
+    cls = type(given)
+    name = (
+        cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__.partition('.')[0]} {cls.__qualname__}"
+    )
+    return f"{shortened(given)} ({name})" if isinstance(given, str | int | float | os.PathLike) else f"a {name}"
+
+
+def _hint(given: Any) -> str:
+    if isinstance(given, str | os.PathLike):
+        return ". Hint: spark.read.parquet(...) reads one from files"
+    if given is None:
+        return ""
+    return ". Hint: spark.createDataFrame(...) makes one of a pandas frame, an Arrow table or a list of rows"
