@@ -42,7 +42,7 @@ def test_skip_shows_some_and_counts_all(capsys: pytest.CaptureFixture[str]) -> N
         diagnostics.bad_line(FileError("wrong", path="f", line=line))
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "f:1: wrong"
-    assert shown[BAD_LINES_SHOWN:] == ["... further bad lines are only counted. Hint: --errors FILE gets all"]
+    assert shown[BAD_LINES_SHOWN:] == ["... further bad lines are only counted. Hint: --errors FILE writes all of them"]
     assert diagnostics.bad_lines == 99
 
 

@@ -123,6 +123,14 @@ def test_usage(words: list[str]) -> None:
     assert "Give EXPRESSION and EVENT" in result.stderr
 
 
+def test_hints_about_files(tmp_path: Path) -> None:
+    path = write(tmp_path / "e.jsonl", "{}", "{}")
+    assert run("explain", "a = 1", path).stderr.endswith(f"Hint: @{path} reads that file\n")
+    assert run("explain", "a = 1", f"@{path}").stderr.endswith(
+        "Hint: EVENT is one object; `sed -n 17p` picks one line of a file\n"
+    )
+
+
 def test_only_truths_are_coloured() -> None:
     tree = "TRUE     AND\n├─ FALSE    a = TRUE   (a is False)"
     assert coloured(tree) == "\x1b[32mTRUE\x1b[0m     AND\n├─ \x1b[31mFALSE\x1b[0m    a = TRUE   (a is False)"

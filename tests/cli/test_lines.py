@@ -60,7 +60,10 @@ def test_long_lines_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_byte_that_is_not_utf8_is_found(tmp_path: Path) -> None:
     _, bad = lines_of(tmp_path / "f", b"ok\nmot\xe9\n")
     assert bad.number == 2
-    assert not_text(bad.text) == "not UTF-8: byte 0xe9 at column 4. Hint: convert text with iconv -t utf-8"
+    assert (
+        not_text(bad.text)
+        == "not UTF-8: byte 0xe9 at column 4. Hint: files are text in UTF-8; iconv converts other encodings"
+    )
     assert not_text("é 𝄞 \u2028") is None
 
 

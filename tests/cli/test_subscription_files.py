@@ -52,13 +52,13 @@ def test_jsonl(tmp_path: Path) -> None:
         ("[1]", "a subscription is a JSON object, not a list"),
         (
             '{"id": "a"}',
-            "a subscription has the keys id and either expression or predicates, and may have weight; there are: id",
+            "a subscription needs the keys id and either expression or predicates (weight is optional); it has: id",
         ),
         (
             "{}",
-            "a subscription has the keys id and either expression or predicates, and may have weight; there are: none",
+            "a subscription needs the keys id and either expression or predicates (weight is optional); it has: none",
         ),
-        ('{"id": 1, "expression": "a = 1", "predicates": []}', "a subscription has the keys id and either"),
+        ('{"id": 1, "expression": "a = 1", "predicates": []}', "a subscription needs the keys id and either"),
         ('{"id": 1.5, "expression": "a = 1"}', "an id is a str or an int, not float"),
         ('{"id": null, "expression": "a = 1"}', "an id is a str or an int"),
         ('{"id": 99999999999999999999, "expression": "a = 1"}', "the integer 99999999999999999999 is beyond 64 bits"),

@@ -219,6 +219,8 @@ def without_packed_end(path: str) -> str:
 
 def cannot_open(path: str, error: OSError | ValueError) -> FileError:
     """The error for a file that the system does not open."""
+    if not path:
+        return FileError("the name of the file is empty", path="''")
     if isinstance(error, IsADirectoryError):
         return FileError("is a folder, not a file. Hint: name its files, or a pattern such as 'folder/*'", path=path)
     if isinstance(error, FileNotFoundError):

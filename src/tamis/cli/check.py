@@ -28,17 +28,18 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @format_option
 @schema_option
-@click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON, an object per file.")
+@click.option("--strict", is_flag=True, help="Count warnings as errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, one object per file.")
 @quiet_option
 def check(
     files: tuple[str, ...], format: str | None, schema_path: str | None, strict: bool, as_json: bool, quiet: bool
 ) -> None:
     """Check files of subscriptions.
 
-    Every error is listed with its line: what cannot be read, does not keep to the schema, or has an id that is there
-    already. Warnings are for expressions that never match, that always match, or that say too much. At the end stands what
-    the file is made of. - reads stdin. The exit status is 1 if there are errors.
+    FILE is what `tamis match` takes as SUBSCRIPTIONS; - is stdin. Each error is printed with its line: a line that cannot
+    be read, an expression that does not fit the schema, an id that an earlier line has. Warnings are about expressions
+    that never match, always match, or have needless parts. A summary of attributes and operators comes last. The exit
+    status is 1 if there are errors.
 
     \b
     Examples:

@@ -113,7 +113,7 @@ def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
     if Kind.ALWAYS in kinds:
         said = ["matches every event"]
     if expression.needs_history():
-        said.append("compares with earlier events, of which `tamis match` keeps none")
+        said.append("compares with earlier events; `tamis match` keeps none")
     return said
 
 

@@ -35,11 +35,17 @@ _TOO_DEAR = {
 
 
 @click.command()
-@click.option("--wishes", type=click.IntRange(100), default=200_000, show_default=True, help="How many readers wait.")
-@click.option("--books", type=click.IntRange(10), default=2_000, show_default=True, help="How many books come in.")
-@click.option("--seed", type=click.IntRange(0), default=7, show_default=True, help="Another seed, another day.")
+@click.option(
+    "--wishes", type=click.IntRange(100), default=200_000, show_default=True, help="Number of readers who wait."
+)
+@click.option(
+    "--books", type=click.IntRange(10), default=2_000, show_default=True, help="Number of books that come in."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=7, show_default=True, help="Seed of the random books and wishes."
+)
 def demo(wishes: int, books: int, seed: int) -> None:
-    """Tell a story: books against the standing wishes of many readers.
+    """Show Tamis at work: books against the standing wishes of many readers.
 
     \b
     Example:

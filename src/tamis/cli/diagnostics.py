@@ -65,7 +65,11 @@ class Diagnostics:
         if self.bad_lines <= BAD_LINES_SHOWN:
             self.say(str(error))
         elif self.bad_lines == BAD_LINES_SHOWN + 1:
-            where = "only counted. Hint: --errors FILE gets all" if self._errors is None else f"in {self._errors.path}"
+            where = (
+                "only counted. Hint: --errors FILE writes all of them"
+                if self._errors is None
+                else f"in {self._errors.path}"
+            )
             self.say(f"... further bad lines are {where}")
 
     def summary(self, message: str) -> None:

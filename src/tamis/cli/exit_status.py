@@ -1,4 +1,4 @@
-"""What the exit status says. 2 is click's own: the command line is wrong."""
+"""Exit statuses. 2 is click's own: the command line is wrong."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ SKIPPED = 3
 """The work was done, but bad lines were skipped."""
 
 NOT_MATCHED = 4
-"""``explain --exit-code``: the event does not match."""
+"""``explain --exit-code``: the event does not match. ``filter --exit-code``: no event was printed or counted."""
 
 INTERRUPTED = 130
 """Ctrl-C, as shells count it: 128 and the number of the signal."""
 
 NO_READER = 141
-"""Whoever read our output has gone (``| head``), counted the same way."""
+"""The reader of the output has ended (``| head``), counted the same way."""

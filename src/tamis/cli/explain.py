@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -31,13 +32,15 @@ _HEADLINE = re.compile(r"^([│├└─ ]*)(TRUE|FALSE|UNKNOWN)\b", re.MULTILIN
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[EXPRESSION] EVENT")
-@click.option("--subscriptions", metavar="FILE", help="Take the expression from a file of subscriptions; needs --id.")
-@click.option("--id", "identifier", help="The id of the subscription; for a text file, the number of its line.")
-@click.option("--history", metavar="FILE", help="Earlier events, for ANY, ALL and EXISTS: JSONL or Parquet.")
+@click.option("--subscriptions", metavar="FILE", help="File of subscriptions to take the expression from; needs --id.")
+@click.option("--id", "identifier", help="Id of the subscription; in a text file, the number of its line.")
+@click.option(
+    "--history", metavar="FILE", help="File of earlier events, for ANY, ALL and EXISTS: JSONL, CSV or Parquet."
+)
 @format_option
 @event_format_option
 @schema_option
-@click.option("--json", "as_json", is_flag=True, help="Write the explanation as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
 @click.option("--exit-code", is_flag=True, help="Exit with status 4 if the event does not match.")
 def explain(
     words: tuple[str, ...],
@@ -52,7 +55,8 @@ def explain(
 ) -> None:
     """Explain why EVENT matches EXPRESSION or not.
 
-    EXPRESSION is SQL text or the JSON form. EVENT is a JSON object, @FILE with one, or - for stdin.
+    EXPRESSION is SQL text or the JSON form. EVENT is a JSON object, @FILE for a file with one, or - for stdin. The answer
+    shows every part of the expression with its truth: TRUE, FALSE or UNKNOWN.
 
     \b
     Examples:
@@ -111,12 +115,19 @@ def _read_event(word: str, schema: Schema | None) -> dict[str, Any]:
     try:
         event = TimestampReader(schema).read(read_object(text, "an event"))
     except LineError as error:
-        raise FileError(str(error), path=name) from None
+        raise FileError(f"{error}{_hint(word, str(error))}", path=name) from None
     if schema is not None:
         from tamis.language.event import flatten
 
         schema.check_event(flatten(event))
     return event
+
+
+def _hint(word: str, problem: str) -> str:
+    """What may be meant by a word that is not an event."""
+    if os.path.isfile(word):
+        return f". Hint: @{word} reads that file"
+    return ". Hint: EVENT is one object; `sed -n 17p` picks one line of a file" if "extra data" in problem else ""
 
 
 def _read_history(file: EventFile) -> list[dict[str, Any]]:

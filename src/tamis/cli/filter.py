@@ -32,7 +32,7 @@ from tamis.errors import FileError
 @on_error_option
 @errors_option
 @click.option("--exit-code", is_flag=True, help="Exit with status 4 if no event is printed or counted.")
-@click.option("-q", "--quiet", is_flag=True, help="No hints if no event matches.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no hints when no event matches.")
 def filter_events(
     expression: str,
     files: tuple[str, ...],

@@ -31,28 +31,30 @@ _NUMBERS = ("integer", "float")
     metavar="NAME",
     default="dense",
     show_default=True,
-    help=f"What to start from: {', '.join(_PRESETS[:-1])} or {_PRESETS[-1]}. The options below change it.",
+    help=f"Preset to start from: {', '.join(_PRESETS[:-1])} or {_PRESETS[-1]}. The options below change it.",
 )
-@click.option("--subscriptions", type=int, help="How many subscriptions. Default: a million; detection: 4,000.")
-@click.option("--events", type=int, help="How many events. Default: be-gen: every base event once; others: 1,000.")
-@click.option("--other-events", type=int, help="How many events that no subscription is derived from.")
-@click.option("--seed", type=int, help="Chooses one of the workloads that the parameters describe.")
+@click.option("--subscriptions", type=int, help="Number of subscriptions. Default: a million; detection: 4,000.")
+@click.option("--events", type=int, help="Number of events. Default: every base event once (be-gen), else 1,000.")
+@click.option("--other-events", type=int, help="Number of events that no subscription is derived from.")
+@click.option("--seed", type=int, help="Seed of the random choices.")
 @click.option(
     "--style",
     type=click.Choice(_STYLES),
     help="be-gen: subscriptions derived from events; op-index: independent of them. Default: that of the preset.",
 )
-@click.option("--dimensions", type=int, help="How many attributes there are.")
-@click.option("--cardinality", type=int, help="How many values an attribute has.")
-@click.option("--subscription-size", type=float, help="Predicates per subscription: the mean; op-index: the most.")
-@click.option("--event-size", type=int, help="Attributes per event.")
+@click.option("--dimensions", type=int, help="Number of attributes.")
+@click.option("--cardinality", type=int, help="Number of values of an attribute.")
+@click.option(
+    "--subscription-size", type=float, help="Mean number of predicates per subscription; op-index: the highest number."
+)
+@click.option("--event-size", type=int, help="Number of attributes per event.")
 @click.option(
     "--match-probability",
     type=float,
-    help="be-gen only: share of the subscriptions derived from each event. Others may match it by chance.",
+    help="be-gen only: share of the subscriptions that is derived from each event. Others may match by chance.",
 )
 @click.option("--equality-ratio", type=float, help="Share of = among the predicates.")
-@click.option("--alpha", type=float, help="Popularity of attributes; alerts: of symbols. 0 is uniform.")
+@click.option("--alpha", type=float, help="Skew of the popularity of attributes (alerts: symbols). 0 is uniform.")
 @click.option(
     "--operator-class",
     type=click.Choice(_OPERATOR_CLASSES),
@@ -60,20 +62,24 @@ _NUMBERS = ("integer", "float")
 )
 @click.option("--range-share", type=float, help="be-gen only: mean width of BETWEEN, as a share of the cardinality.")
 @click.option("--string-share", type=float, help="Share of the attributes that carry strings.")
-@click.option("--prefix-share", type=float, help="Share of LIKE 'prefix%' on these.")
-@click.option("--numbers", type=click.Choice(_NUMBERS), help="How numbers are written.")
-@click.option("--symbols", type=int, help="alerts only: how many symbols there are.")
-@click.option("--distance", type=float, help="alerts only: how far from usual prices alerts wait. 1 is near, 2 is far.")
-@click.option("--band-share", type=float, help="alerts only: share of BETWEEN.")
-@click.option("--volume-share", type=float, help="alerts only: share with a third predicate, on the volume.")
-@click.option("--planted-share", type=float, help="detection only: share of the events that satisfy a rule on purpose.")
-@click.option("--wide", is_flag=True, help="Events with a column per attribute instead of a list of pairs.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary.")
+@click.option("--prefix-share", type=float, help="Share of LIKE 'prefix%' among predicates on strings.")
+@click.option("--numbers", type=click.Choice(_NUMBERS), help="Type of the numbers.")
+@click.option("--symbols", type=int, help="alerts only: number of symbols.")
+@click.option(
+    "--distance", type=float, help="alerts only: distance of alerts from the usual price. 1 is near, 2 is far."
+)
+@click.option("--band-share", type=float, help="alerts only: share of alerts with BETWEEN.")
+@click.option("--volume-share", type=float, help="alerts only: share of alerts with a third predicate, on the volume.")
+@click.option(
+    "--planted-share", type=float, help="detection only: share of the events that are made to satisfy a rule."
+)
+@click.option("--wide", is_flag=True, help="Write events with one column per attribute, not as a list of pairs.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any) -> None:
     """Write a generated workload to FOLDER.
 
-    It gets subscriptions and events as Parquet, and the parameters as JSON. The same parameters give the same workload. A
-    workload that is in the folder already is replaced.
+    FOLDER gets subscriptions and events as Parquet, and the parameters as JSON. The same parameters give the same workload.
+    A workload that is in FOLDER already is replaced.
 
     \b
     Example:

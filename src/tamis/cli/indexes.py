@@ -9,6 +9,8 @@ import click
 def indexes() -> None:
     """List the indexes and what they can do.
 
+    An index is the algorithm that `tamis match --index NAME` matches with. Without --index it is the first one.
+
     \b
     Example:
       tamis indexes

@@ -77,11 +77,12 @@ def _drop_output() -> None:
 def main() -> None:
     """Match events against standing Boolean expressions.
 
-    A subscription is a condition, as it would stand behind WHERE in SQL. It matches an event when a SQL engine would
-    keep the event's row under that condition.
+    A subscription is a condition, as behind WHERE in SQL. It matches an event when a SQL engine would keep the event's
+    row under that condition.
 
     \b
-    Example:
+    Examples:
+      tamis filter 'price < 20' events.jsonl
       tamis explain "price < 20 AND genre = 'crime'" '{"price": 12, "genre": "crime"}'
       tamis match alerts.jsonl events.jsonl > matches.jsonl
     """

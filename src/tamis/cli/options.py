@@ -20,8 +20,8 @@ def format_option(command: F) -> F:
     return click.option(
         "--format",
         type=click.Choice(subscription_files.FORMATS),
-        help="Format of the subscriptions. Default: by the end of the name; text (an expression per line) for other "
-        "names, jsonl for stdin.",
+        help="Format of the subscriptions. Default: by the end of the name (.jsonl, .csv, .parquet), text with one "
+        "expression per line for other names, jsonl for stdin.",
     )(command)
 
 
@@ -40,8 +40,8 @@ def schema_option(command: F) -> F:
         "--schema",
         "schema_path",
         metavar="FILE",
-        help='Declare the attributes in a JSON file: {"price": "number", "tags": "list<string>", "at": "timestamp"}. '
-        "Kinds are checked, and strings of declared timestamps are read as such.",
+        help='JSON file that declares attributes: {"price": "number", "tags": "list<string>", "at": "timestamp"}. '
+        "Kinds are then checked, and strings of declared timestamps are read as timestamps.",
     )(command)
 
 
@@ -52,14 +52,14 @@ def on_error_option(command: F) -> F:
         type=click.Choice(["stop", "skip"]),
         default="stop",
         show_default=True,
-        help="At a bad line: stop, or report it, skip it and exit with status 3 at the end.",
+        help="At a bad line: stop, or report it, skip it and end with status 3.",
     )(command)
 
 
 def errors_option(command: F) -> F:
     """``--errors``, a file for bad lines."""
     return click.option(
-        "--errors", metavar="FILE", help="Write all bad lines to a file, as JSONL: file, line and message."
+        "--errors", metavar="FILE", help="Write all bad lines to FILE, as JSONL with file, line and message."
     )(command)
 
 
@@ -70,14 +70,14 @@ def index_option(command: F) -> F:
         metavar="FILE|NAME",
         default="auto",
         show_default=True,
-        help="File that `tamis build` wrote, which has the subscriptions: SUBSCRIPTIONS is then left out. Or the name of an "
-        "index to match with; see `tamis indexes`.",
+        help="File that `tamis build` wrote. It holds the subscriptions, so leave SUBSCRIPTIONS out. Or the name of an "
+        "index; `tamis indexes` lists them.",
     )(command)
 
 
 def quiet_option(command: F) -> F:
     """``--quiet``."""
-    return click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")(command)
+    return click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")(command)
 
 
 def read_schema(path: str | None) -> Schema | None:

@@ -13,12 +13,12 @@ from tamis.errors import IdTypeError
 @click.command()
 @click.argument("index")
 @click.argument("id")
-@click.option("--json", "as_json", is_flag=True, help="Write the plan as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(index: str, id: str, as_json: bool) -> None:
-    """Tell how the file INDEX finds the subscription ID.
+    """Show how INDEX finds the subscription ID.
 
-    INDEX is what `tamis build` wrote. What is told: by which predicate events are led to the subscription, and what is then
-    still checked.
+    INDEX is a file that `tamis build` wrote. The plan names the predicate that leads events to the subscription, and the
+    predicates that are checked after that.
 
     \b
     Examples:

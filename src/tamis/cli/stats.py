@@ -13,9 +13,9 @@ from tamis.cli.diagnostics import counted
 
 @click.command()
 @click.argument("index")
-@click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def stats(index: str, as_json: bool) -> None:
-    """Tell what is in the file INDEX that `tamis build` wrote.
+    """Show what is in INDEX, a file that `tamis build` wrote.
 
     \b
     Examples:

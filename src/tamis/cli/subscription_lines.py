@@ -93,7 +93,7 @@ def expression_of(subscription: Subscription) -> Expression:
 def wrong_expression(error: ExpressionError) -> str:
     """The text of an error for someone who sees file and line before it."""
     if isinstance(error, HistoryError):
-        return "compares with earlier events, of which `tamis match` keeps none. Hint: tamis explain --history"
+        return "compares with earlier events; `tamis match` keeps none. Hint: tamis explain --history"
     error.subscription = None
     one_line = isinstance(error, ParseError) and "\n" not in error.text
     # A second number of a line would only confuse.
@@ -133,7 +133,7 @@ def _source(found: dict[str, Any]) -> Any:
 
 def _wrong_keys(found: dict[str, Any]) -> str:
     keys = ", ".join(found) or "none"
-    return f"a subscription has the keys id and either expression or predicates, and may have weight; there are: {keys}"
+    return f"a subscription needs the keys id and either expression or predicates (weight is optional); it has: {keys}"
 
 
 def _header(lines: Lines, records: Iterator[list[str]]) -> list[str]:

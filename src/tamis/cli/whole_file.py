@@ -48,7 +48,7 @@ def _names(path: str) -> tuple[Path, Path]:
         # A link stays a link: what it points to is replaced.
         final = Path(os.path.realpath(path))
         if final.is_dir() or not final.name:
-            raise FileError("cannot be written: it is a directory", path=path)
+            raise FileError("cannot be written: it is a folder", path=path)
         if final.exists() and not final.is_file():
             return final, final
         return final, final.with_name(f".{final.name}.{os.getpid()}.part")
