@@ -109,4 +109,5 @@ def not_text(text: str) -> str | None:
     if text.isascii() or (found := _NOT_UTF8.search(text)) is None:
         return None
     byte = ord(found.group()) - 0xDC00
-    return f"not UTF-8: byte 0x{byte:02x} at column {found.start() + 1}. Hint: files are text in UTF-8; iconv converts other encodings"
+    hint = "Hint: files are text in UTF-8; iconv converts other encodings"
+    return f"not UTF-8: byte 0x{byte:02x} at column {found.start() + 1}. {hint}"
