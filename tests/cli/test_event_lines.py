@@ -10,6 +10,7 @@ import pytest
 from tamis.cli.byte_stream import ByteStream
 from tamis.cli.event_lines import CsvEvents, JsonEvents
 from tamis.errors import FileError
+from tamis.language.values import Kind
 
 
 def json_events(path: Path, data: bytes) -> list[tuple[int, Any, bytes]]:
@@ -62,9 +63,10 @@ def test_csv(tmp_path: Path) -> None:
 
 
 def test_only_some_columns_are_read(tmp_path: Path) -> None:
-    [(_, fields, raw)] = csv_events(tmp_path / "e", b"a,b\n1,x\n", attributes=["b", "c"])
-    assert fields == {"b": "x"}
-    assert raw == b"1,x"
+    asked = {"b": {Kind.NUMBER}, "c": {Kind.STRING}, "d": set(Kind), "e": {Kind.NUMBER}, "f": set(), "g": {Kind.STRING}}
+    [(_, fields, raw)] = csv_events(tmp_path / "e", b"a,b,c,d,e,f\n1,2,3,4,x,\n", asked=asked)
+    assert fields == {"b": 2, "c": "3", "d": [4, "4"], "e": "x", "f": None}
+    assert raw == b"1,2,3,4,x,"
 
 
 @pytest.mark.parametrize("mark", [b",", b";", b"\t"])

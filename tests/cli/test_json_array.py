@@ -77,7 +77,7 @@ JSON = st.recursive(
 @given(values=st.lists(JSON, max_size=5), indent=st.none() | st.just(2), sizes=st.lists(st.integers(1, 9), min_size=1))
 def test_any_array_in_any_blocks(values: list[object], indent: int | None, sizes: list[int]) -> None:
     text = json.dumps(values, indent=indent).encode()
-    blocks = []
+    blocks: list[bytes] = []
     while text:
         size = sizes[len(blocks) % len(sizes)]
         blocks.append(text[:size])

@@ -113,4 +113,4 @@ def test_inputs_of_a_pipeline_are_checked_without_spark(tmp_path: Path) -> None:
         ((subscriptions, events, events), "e.jsonl: is a file; the results need a folder"),
     ):
         with pytest.raises(FileError, match=message):
-            check_inputs(*words)  # type: ignore[arg-type]
+            check_inputs(*words)

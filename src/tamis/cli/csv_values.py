@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.lines import LineError
@@ -30,14 +30,17 @@ Read = Callable[[str], Any]
 """Gives the value of a field."""
 
 
-def reader_of(name: str, schema: Schema | None) -> Read:
+def reader_of(name: str, schema: Schema | None, kinds: Collection[Kind] | None = None) -> Read:
     """What reads the fields of a column: as the schema declares, or as anything that they may be.
 
-    The reader raises a LineError for a field that is not of the declared kind.
+    `kinds` are those that predicates compare the column with, if that is known: one reading is enough for one of them. The
+    reader raises a LineError for a field that is not of the declared kind.
     """
-    if schema is None or name not in schema:
+    if schema is not None and name in schema:
+        return _Declared(name, schema[name].kind)
+    if kinds is None or len(kinds) > 1:
         return readings
-    return _Declared(name, schema[name].kind)
+    return _One(next(iter(kinds), None))
 
 
 def readings(text: str) -> Any:
@@ -90,21 +93,32 @@ def _timestamp(text: str) -> Any:
         return None
 
 
+def _reader_of_kind(kind: Kind | None) -> Read:
+    """What reads a field as a value of one kind, or gives None; any text is a string."""
+    readers: dict[str | None, Read] = {"number": _number, "boolean": _boolean, "timestamp": _timestamp}
+    return readers.get(kind, str)
+
+
+class _One:
+    """Reads fields of a column that is compared with one kind of literals only."""
+
+    def __init__(self, kind: Kind | None) -> None:
+        self._read = _reader_of_kind(kind)
+
+    def __call__(self, text: str) -> Any:
+        if not text:
+            return None
+        value = self._read(text)
+        return text if value is None else value
+
+
 class _Declared:
     """Reads fields of a column whose kind is declared."""
 
     def __init__(self, name: str, kind: Kind) -> None:
-        from tamis.language.values import Kind
-
         self._name = name
         self._kind = kind
-        readers: dict[Kind, Read] = {
-            Kind.NUMBER: _number,
-            Kind.STRING: str,
-            Kind.BOOLEAN: _boolean,
-            Kind.TIMESTAMP: _timestamp,
-        }
-        self._read = readers[kind]
+        self._read = _reader_of_kind(kind)
 
     def __call__(self, text: str) -> Any:
         if not text:

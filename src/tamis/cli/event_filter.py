@@ -79,6 +79,8 @@ class EventFilter:
         if schema is not None:
             schema.check(expression)
         self.attributes = expression.attributes()
+        self.kinds = _asked_kinds(expression)
+        """The kinds that each attribute is compared with."""
         self._expression = expression
         self._schema = schema
         self.asked = AskedFields(self.attributes)
@@ -113,14 +115,13 @@ class EventFilter:
         if not self._noted:
             return ["there are no events"]
         among = f"the first {_NOTED:,} events" if self._noted == _NOTED else counted(self._noted, "event")
-        asked = _asked_kinds(self._expression)
         said = []
         for name in sorted(self.attributes):
             if name not in self._kinds:
                 said.append(f"none of {among} has an attribute {name!r}{did_you_mean(name, list(self._names))}")
-            elif asked[name] and not asked[name] & self._kinds[name]:
+            elif self.kinds[name] and not self.kinds[name] & self._kinds[name]:
                 found, wanted = (
-                    " or ".join(sorted(f"{kind}s" for kind in kinds)) for kinds in (self._kinds[name], asked[name])
+                    " or ".join(sorted(f"{kind}s" for kind in kinds)) for kinds in (self._kinds[name], self.kinds[name])
                 )
                 said.append(f"in {among}, values of {name!r} are {found}; the expression compares {wanted}")
         return said
@@ -132,10 +133,12 @@ class EventFilter:
             self._kinds[name].update(map(kind_of_value, values))
 
 
-def _asked_kinds(expression: Expression) -> dict[str, set[Kind | None]]:
-    """The kinds of the literals that each attribute is compared with."""
-    kinds: dict[str, set[Kind | None]] = defaultdict(set)
+def _asked_kinds(expression: Expression) -> dict[str, set[Kind]]:
+    """The kinds of the literals that each attribute is compared with; all kinds where no plain predicate tells."""
+    kinds: dict[str, set[Kind]] = {}
     for node in expression.walk():
-        if isinstance(node, Predicate) and node.operator not in (Operator.IS_NULL, Operator.IS_NOT_NULL):
-            kinds[node.attribute].update(node.kinds)
-    return kinds
+        if isinstance(node, Predicate):
+            found = kinds.setdefault(node.attribute, set())
+            if node.operator not in (Operator.IS_NULL, Operator.IS_NOT_NULL):
+                found.update(node.kinds)
+    return {name: kinds.get(name, set(Kind)) for name in expression.attributes()}

@@ -6,7 +6,7 @@ A blank line is no event. A line that cannot be read is an event with a problem,
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.cli.byte_stream import ByteStream
@@ -20,6 +20,7 @@ from tamis.errors import FileError, shortened
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
+    from tamis.language.values import Kind
 
 LONGEST_FIELD = 1 << 26
 """Bytes of the longest field of a CSV file: a quote that is never closed must not fill the memory."""
@@ -101,17 +102,20 @@ class CsvEvents:
 
     Parameters
     ----------
-    attributes : collection of str, optional
-        The columns that are read; by default all.
+    asked : mapping, optional
+        The columns that are read, and the kinds that each is compared with; by default all columns, as any kind.
     """
 
     def __init__(
-        self, stream: ByteStream, schema: Schema | None = None, attributes: Collection[str] | None = None
+        self,
+        stream: ByteStream,
+        schema: Schema | None = None,
+        asked: Mapping[str, Collection[Kind]] | None = None,
     ) -> None:
         self._stream = stream
         self._lines = Lines(stream)
         self._schema = schema
-        self._attributes = attributes
+        self._asked = asked
         self._readers: dict[str, tuple[int, Read]] = {}
         self._columns = 0
         self._waiting: list[bytes] = []
@@ -169,9 +173,9 @@ class CsvEvents:
         self.header = b"\n".join(line for line in self._waiting if line.strip()) if names else None
         self._columns = len(names)
         self._readers = {
-            name: (place, reader_of(name, self._schema))
+            name: (place, reader_of(name, self._schema, None if self._asked is None else self._asked[name]))
             for place, name in enumerate(names)
-            if self._attributes is None or name in self._attributes
+            if self._asked is None or name in self._asked
         }
 
     def _wrong_header(self, problem: str) -> FileError:

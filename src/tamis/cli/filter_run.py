@@ -69,9 +69,7 @@ class FilterRun:
 
     def _lines(self, path: str, *, is_csv: bool) -> None:
         stream = ByteStream(path)
-        events = (
-            CsvEvents(stream, self._schema, self._filter.attributes) if is_csv else JsonEvents(stream, self._schema)
-        )
+        events = CsvEvents(stream, self._schema, self._filter.kinds) if is_csv else JsonEvents(stream, self._schema)
         begun = False
         for line in events:
             if not begun:

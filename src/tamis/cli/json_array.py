@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from tamis.cli.byte_stream import ByteStream
 
-# A string, a quote that opens a string whose end has not come yet, or a character that begins or ends something.
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|"|[\[\]{},]', re.DOTALL)
+# A string, a quote that opens a string whose end has not come yet, or a bracket.
+_INSIDE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|"|[\[\]{}]', re.DOTALL)
+# Between elements also a comma.
+_BETWEEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|"|[\[\]{},]', re.DOTALL)
 
 CUT_OFF = "the JSON array is cut off: its ] is missing"
 
@@ -29,9 +31,10 @@ class JsonArray:
         self._stream = stream
         self._left = 0
         self._buffer = b""
+        self._start = 0  # where the element begins in the buffer
         self._position = 0  # how far the buffer is scanned
         self._depth = 0  # how many brackets within the element are open
-        self._line = 1  # of the first byte of the buffer
+        self._line = 1  # of the first byte of the element
         self._elements = 0
         self._ended = False
 
@@ -48,9 +51,10 @@ class JsonArray:
                     break
                 block = self._stream.block()
                 if not block:
-                    yield Element(self._line + _blank_lines(self._buffer), b"", CUT_OFF)
+                    yield Element(self._line + _blank_lines(self._buffer[self._start :]), b"", CUT_OFF)
                     return
-                self._buffer += block
+                self._position -= self._start
+                self._buffer, self._start = self._buffer[self._start :] + block, 0
             yield from self._after()
         finally:
             self._stream.close()
@@ -64,16 +68,16 @@ class JsonArray:
         self._buffer = self._stream.block()
         self._take(self._buffer.index(b"[") + 1)
 
-    def _take(self, size: int) -> bytes:
-        """Cut off the beginning of the buffer."""
-        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+    def _take(self, end: int) -> bytes:
+        """The bytes from where the element begins to `end`, where the next one begins."""
+        taken = self._buffer[self._start : end]
         self._line += taken.count(b"\n")
-        self._position = 0
+        self._start = self._position = end
         return taken
 
     def _scanned(self) -> Iterator[Element]:
         """The elements that end within the buffer."""
-        while token := _TOKEN.search(self._buffer, self._position):
+        while token := (_INSIDE if self._depth else _BETWEEN).search(self._buffer, self._position):
             character = token[0]
             if character == b'"':
                 self._position = token.start()
@@ -102,15 +106,16 @@ class JsonArray:
 
     def _after(self) -> Iterator[Element]:
         """What is wrong when more than blanks follow the array."""
-        while not self._buffer.strip():
-            self._take(len(self._buffer))
-            self._buffer = self._stream.block()
-            if not self._buffer:
+        rest = self._buffer[self._start :]
+        while not rest.strip():
+            self._line += rest.count(b"\n")
+            rest = self._stream.block()
+            if not rest:
                 return
         problem = (
             "there is more text after the end of the JSON array. Hint: a file holds one array, or one object per line"
         )
-        yield Element(self._line + _blank_lines(self._buffer), b"", problem)
+        yield Element(self._line + _blank_lines(rest), b"", problem)
 
 
 def _blank_lines(data: bytes) -> int:

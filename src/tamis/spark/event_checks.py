@@ -53,7 +53,8 @@ def wrong_events(
 
     checked_frame(events, "events")
     options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
-    if isinstance(checked_index(index), DataFrame):
+    index = checked_index(index)
+    if isinstance(index, DataFrame):
         return wrong_among(events, None, options)
     return wrong_among(events, IndexFolder(index).manifest(plain_version(version)).schema, options)
 
