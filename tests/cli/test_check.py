@@ -143,7 +143,7 @@ def test_parquet(tmp_path: Path) -> None:
 def test_text_that_cannot_be_encoded(tmp_path: Path) -> None:
     result = run("check", write(tmp_path / "s.jsonl", '{"\\ud800": 1}'))
     assert result.exit_code == 1
-    assert "there are: \\ud800" in result.stdout
+    assert "it has: \\ud800" in result.stdout
 
 
 def test_no_files() -> None:
