@@ -119,7 +119,9 @@ def test_devices_are_written_to_as_they_are() -> None:
     assert not Path(os.devnull).is_file()
 
 
-@pytest.mark.parametrize(("name", "reason"), [("", "it is a folder"), ("no/such/folder", "No such file"), ("a\0b", "null")])
+@pytest.mark.parametrize(
+    ("name", "reason"), [("", "it is a folder"), ("no/such/folder", "No such file"), ("a\0b", "null")]
+)
 def test_what_cannot_be_written(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(FileError, match=f"cannot be written: .*{reason}"), open_matches(os.path.join(tmp_path, name)):
         raise AssertionError("unreachable")

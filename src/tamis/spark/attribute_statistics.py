@@ -55,8 +55,9 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, ev
     from pyspark.sql import functions as F  # noqa: N812
 
     checked_frame(events, "events")
-    asked = None if attributes is None else listed(attributes, "attributes")
-    chosen = event_attributes(events, event_id, asked)
+    attributes = None if attributes is None else listed(attributes, "attributes")
+
+    chosen = event_attributes(events, event_id, attributes)
     frame = events.select(*(quoted(name) for name in chosen))
     values = map_in_arrow(frame, ValuesTask(tuple(chosen)), _SCHEMA)
     keys = ["attribute", "kind"]

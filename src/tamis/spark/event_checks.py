@@ -52,8 +52,8 @@ def wrong_events(
     from pyspark.sql import DataFrame
 
     checked_frame(events, "events")
-    options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
     index = checked_index(index)
+    options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
     if isinstance(index, DataFrame):
         return wrong_among(events, None, options)
     return wrong_among(events, IndexFolder(index).manifest(plain_version(version)).schema, options)

@@ -101,9 +101,10 @@ def match(
     from pyspark.sql import DataFrame
 
     checked_frame(events, "events")
-    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
     index = checked_index(index)
+
     folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
+    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
     return matched(events, folder, folder.manifest(plain_version(version)), options, moment_now())
 
 

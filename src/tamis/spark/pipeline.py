@@ -125,9 +125,13 @@ def run_pipeline(
         )
         found.write.parquet(address(folder / "matches"))
         matching = time.perf_counter() - begun_matching
-        wrong_count = _written_if_any(spark, wrong, folder / "wrong_events")
-        unused = (built.rejected, bad_subscriptions, bad, wrong_count)
-        figures = {**dict(zip(UNUSED, unused, strict=True)), "seconds to match": round(matching, 2)}
+        figures = {
+            "rejected subscriptions": built.rejected,
+            "bad lines of subscriptions": bad_subscriptions,
+            "bad lines of events": bad,
+            "wrong events": _written_if_any(spark, wrong, folder / "wrong_events"),
+            "seconds to match": round(matching, 2),
+        }
         statistics(raw.rows, chosen, event_id=event_id).coalesce(1).write.parquet(address(folder / "statistics"))
         return _reported(spark, folder, raw, figures, begun)
 
