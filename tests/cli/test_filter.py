@@ -162,7 +162,7 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
     assert "e.parquet:4: attribute 'price': " in result.stderr
 
 
-BAD = ['{"a": 1}', "nonsense", '{"a": [[1]]}', '{"b": 1e999, "a": 1}', '{"a": 1}']
+BAD = ['{"a": 1}', "nonsense", '{"a": 99999999999999999999}', '{"b": 1e999, "a": 1}', '{"a": 1}']
 
 
 def test_stop_at_a_bad_line(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_skip_bad_lines(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_not_asked_about_is_not_looked_at(tmp_path: Path) -> None:
-    path = write(tmp_path / "e.jsonl", '{"a": 1, "b": 99999999999999999999999, "c": [[1]]}')
+    path = write(tmp_path / "e.jsonl", '{"a": 1, "b": 99999999999999999999999, "c": 1}')
     assert printed("a = 1", path, "-c") == ["1"]
 
 

@@ -82,7 +82,7 @@ def test_a_schema_tells_the_kinds_of_csv(tmp_path: Path) -> None:
 
 
 def test_numbers_around_bad_and_blank_lines(tmp_path: Path, subscriptions: Path) -> None:
-    lines = ["", '{"price": 5}', "nonsense", "  ", '{"price": [[1]]}', '{"price": 6}']
+    lines = ["", '{"price": 5}', "nonsense", "  ", '{"price": 99999999999999999999}', '{"price": 6}']
     path = write(tmp_path / "e.jsonl", *lines)
     found = records(subscriptions, path, "--on-error", "skip", "-k", 1)
     assert found == [
