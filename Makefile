@@ -8,13 +8,14 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALL := PIP_USE_PEP517=1 $(PIP) install --constraint constraints.txt --no-build-isolation --editable
 # Tests run in this many processes; those that need Spark stay in one of them.
 JOBS ?= 2
-PYTEST = $(BIN)/pytest --quiet -n $(JOBS) --dist loadgroup
+PYTEST = $(BIN)/pytest --quiet -n $(JOBS) --dist loadgroup --durations 15
 # The Pythons to try for .venv, the first suitable one is taken; `make PYTHON=...` names it.
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-kafka bench-loading bench-engine bench-indexes bench-spark setup lint format clean
+.PHONY: help demo test test-fast test-long test-kafka setup lint format clean
+.PHONY: bench-loading bench-engine bench-indexes bench-spark bench-exits bench-first-use
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -26,6 +27,16 @@ demo: .venv/core.stamp  ## Set up what the library needs and run the main job
 test: lint  ## Set up everything and run all checks and tests
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m kernels
 	$(PYTEST)
+
+# Nothing that starts Spark or other processes: a minute once kernels are compiled.
+test-fast: .venv/dev.stamp  ## Check style, the language, the encoding and the engine
+	$(BIN)/ruff check --quiet .
+	$(PYTEST) -m 'not spark' tests/language tests/encoding tests/engine tests/storage
+
+# Before a release, and before an issue is called resolved: within an hour on two cores.
+test-long: .venv/dev.stamp  ## Run the long forms of tests: new random cases, empty caches
+	$(PYTEST) --long -m long
+	$(PYTEST) --soak -m 'not spark' tests/language tests/encoding tests/engine tests/matcher tests/differential
 
 # Fetches a broker and Spark's connector by Maven, hence apart from the other tests. The connector has to be of Spark's own
 # version, and Maven has not always that of the newest: SPARK=4.0.0 takes another Spark than that in .venv.
@@ -56,6 +67,12 @@ bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; r
 	$(BIN)/python -m tamis.bench.spark --json docs/results/spark.json $(BENCH)
 	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
 	$(BIN)/python -m tamis.bench.cluster_plan docs/results docs/spark.md
+
+bench-exits: .venv/core.stamp  ## End many processes while threads are at work
+	$(BIN)/python -m tamis.bench.exits --json docs/results/exits.json
+
+bench-first-use: .venv/core.stamp  ## Measure the first use with an empty cache
+	$(BIN)/python -m tamis.bench.first_use --json docs/results/first_use.json
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis
 

@@ -40,6 +40,7 @@ settings.register_profile(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="try many more cases, and new ones on every run")
+    parser.addoption("--long", action="store_true", help="run tests that take minutes, too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,11 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what uses the `spark` fixture, so that one xdist worker runs it and one JVM serves it.
 
     Tests of one index go to one worker too: two would wait for each other while one of them compiles its kernels.
     """
+    if not config.getoption("--long"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)

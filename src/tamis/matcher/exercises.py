@@ -30,8 +30,7 @@ _TEXTS = [
     "title ILIKE '%Word{n}%'",
     "title RLIKE 'wo+rd{n}x?' AND genre <> 'h'",
     "at >= TIMESTAMP '2026-01-01 00:00:00' AND price IS NOT NULL AND weight IS NULL",
-    "(a = {n} OR b = 1) AND (c = 2 OR d = 3) AND (e = 4 OR f = 5) AND (g = 6 OR h = 7) AND (i = 8 OR j = 9)"
-    " AND (k = 1 OR l = 2) AND (m = 3 OR n = 4)",
+    " AND ".join(f"(x{i} = {{n}} OR y{i} = {i})" for i in range(7)),
 ]
 _EVENT: dict[str, Any] = {
     "price": 10.5, "genre": "g3", "title": "a word7 of mine", "tags": ["a1", "b"], "sold": False, "at": _TIME, "a": 1, "d": 3,
@@ -40,7 +39,9 @@ _EVENT: dict[str, Any] = {
 
 def _added(count: int, texts: list[str] = _TEXTS) -> Matcher:
     matcher = Matcher()
-    matcher.add_many(range(count), [texts[n % len(texts)].format(n=n) for n in range(count)], [float(n) for n in range(count)])
+    matcher.add_many(
+        range(count), [texts[n % len(texts)].format(n=n) for n in range(count)], [float(n) for n in range(count)]
+    )
     return matcher
 
 
