@@ -11,8 +11,18 @@ import random
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
-from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, all_of, any_of
-from tamis.language.operators import Operator
+from tamis.language.expression import (
+    FALSE,
+    TRUE,
+    CasePredicate,
+    Expression,
+    Not,
+    Predicate,
+    TruthTest,
+    all_of,
+    any_of,
+)
+from tamis.language.operators import CASED, LIKES, SETS, Case, Operator
 from tamis.language.values import Interval
 
 ATTRIBUTES = ["a", "b", "c", "user.name", "user.geo.country", "odd name", "type"]
@@ -46,6 +56,10 @@ NUMBERS: list[Any] = [
 STRINGS = [
     "", "a", "ab", "abc", "abd", "b", "B", "Ab", "aB", "é", "É", "ab%", "a_b", "%", "_", "a\\b", "it's", 'say "x"',
     "😀", "z😀", "\U0010ffff", "\ud7ff", "\ue000", "ß", "ẞ", "İ", "ΑΣ", "ας", "foo bar", "bar", "foo", "line\nbreak", "tab\t",
+    "SS", "AB", "FOO", "10.0.0.1", "10.200.0.0", "11.0.0.0", "::ffff:10.0.0.1", "2001:DB8::1", "::1", "010.0.0.1", "fe80::1%eth0",
+]  # fmt: skip
+NETWORKS = [
+    "10.0.0.0/8", "10.0.0.1", "10.128.0.0/9", "0.0.0.0/0", "::/0", "2001:db8::/32", "::1/128", "::ffff:10.0.0.0/104", "255.255.255.255",
 ]  # fmt: skip
 LIKE_PATTERNS = [
     "a%", "%b", "%b%", "%", "%%", "a_c", "_", "__", "ab", "", "%a%b%", "é%", "%É", "%ab%c", "a%%c", "_%", "%_", "😀%", "%foo%",
@@ -83,6 +97,10 @@ class RandomCases:
         chance = self._random
         attribute = chance.choice(self._attributes)
         operator = chance.choice(list(Operator))
+        if operator in CASED and chance.random() < 0.2:
+            return self._case_predicate(attribute, operator)
+        if operator is Operator.IP_IN:
+            return Predicate(attribute, operator, chance.choices(NETWORKS, k=chance.randint(1, 3)))
         if operator in (Operator.IS_NULL, Operator.IS_NOT_NULL):
             return Predicate(attribute, operator)
         if operator in (Operator.RLIKE, Operator.NOT_RLIKE):
@@ -105,16 +123,31 @@ class RandomCases:
             return Predicate(attribute, operator, [self.literal()])
         return Predicate(attribute, operator, [chance.choice(ordered)])
 
+    def _case_predicate(self, attribute: str, operator: Operator) -> CasePredicate:
+        case = self._random.choice(list(Case))
+        if operator in LIKES:
+            # Mostly in the right case: the others never match.
+            pattern = self._random.choice(LIKE_PATTERNS)
+            pattern = case.change(pattern) if self._random.random() < 0.8 else pattern
+            return CasePredicate(case, attribute, operator, [pattern])
+        values = self._random.choices(STRINGS, k=self._random.randint(1, 4) if operator in SETS else 1)
+        if self._random.random() < 0.8:
+            values = [case.change(value) for value in values]
+        return CasePredicate(case, attribute, operator, values)
+
     def expression(self, depth: int = 3) -> Expression:
         chance = self._random.random()
         if depth == 0 or chance < 0.35:
             return self.predicate()
         if chance < 0.37:
             return self._random.choice([TRUE, FALSE])
-        if chance < 0.5:
+        if chance < 0.46:
             return Not(self.expression(depth - 1))
+        if chance < 0.54:
+            truth = self._random.choice([True, False, None])
+            return TruthTest(self.expression(depth - 1), truth, self._random.random() < 0.5)
         operands = [self.expression(depth - 1) for _ in range(self._random.randint(2, 4))]
-        return all_of(*operands) if chance < 0.75 else any_of(*operands)
+        return all_of(*operands) if chance < 0.77 else any_of(*operands)
 
     def value(self) -> Any:
         chance = self._random.random()

@@ -10,6 +10,7 @@ from tamis.language.expression import (
     FALSE,
     TRUE,
     And,
+    CasePredicate,
     Exists,
     Expression,
     Join,
@@ -17,8 +18,20 @@ from tamis.language.expression import (
     Or,
     Predicate,
     Quantified,
+    TruthTest,
 )
-from tamis.language.operators import COMPARISONS, NULL_TESTS, ORDER_COMPARISONS, RANGES, SETS, Operator, Quantifier
+from tamis.language.operators import (
+    CASED,
+    COMPARISONS,
+    LIKES,
+    NULL_TESTS,
+    ORDER_COMPARISONS,
+    RANGES,
+    SETS,
+    Case,
+    Operator,
+    Quantifier,
+)
 from tamis.language.values import INT64_MAX, INT64_MIN, Kind, Scalar
 from tamis.language.words import KEYWORDS
 
@@ -56,6 +69,7 @@ ODD_NAMES = [
     "NOT.x",
 ]
 REGEXES = ["", "a", "^a.*b$", r"\d+\s", "(?i)x|y", "[a-z]{2}", "'", '"', r"\\", "%_", "ü+"]
+NETWORKS = ["10.0.0.0/8", "10.1.0.0/16", "10.0.0.1", "0.0.0.0/0", "2001:db8::/32", "::/0", "::ffff:10.0.0.0/104"]
 ESCAPES = ["!", "\\", "'", "%", "_", "x", "é"]
 
 
@@ -115,6 +129,10 @@ def predicates(draw: st.DrawFn, names: st.SearchStrategy[str] | None = None) -> 
     """Predicates of every operator, with literals of every kind it takes."""
     attribute = draw(attributes() if names is None else names)
     operator = draw(st.sampled_from(Operator))
+    if operator in CASED and draw(st.integers(0, 3)) == 0:
+        return draw(case_predicates(attribute, operator))
+    if operator is Operator.IP_IN:
+        return Predicate(attribute, operator, draw(st.lists(st.sampled_from(NETWORKS), min_size=1, max_size=3)))
     if operator in NULL_TESTS:
         return Predicate(attribute, operator)
     if operator in SETS:
@@ -129,6 +147,17 @@ def predicates(draw: st.DrawFn, names: st.SearchStrategy[str] | None = None) -> 
         return Predicate(attribute, operator, [draw(st.sampled_from(REGEXES))])
     pattern, escape = draw(like_patterns())
     return Predicate(attribute, operator, [pattern], escape=escape)
+
+
+@st.composite
+def case_predicates(draw: st.DrawFn, attribute: str, operator: Operator) -> CasePredicate:
+    """Predicates on lower(a) and upper(a)."""
+    case = draw(st.sampled_from(Case))
+    if operator in LIKES:
+        pattern, escape = draw(like_patterns())
+        return CasePredicate(case, attribute, operator, [pattern], escape=escape)
+    count = 3 if operator in SETS else 1
+    return CasePredicate(case, attribute, operator, draw(st.lists(strings(), min_size=1, max_size=count)))
 
 
 def history_predicates(names: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Quantified | Exists]:
@@ -155,6 +184,7 @@ def expressions(
         leaves,
         lambda inner: st.one_of(
             st.builds(Not, inner),
+            st.builds(TruthTest, inner, st.sampled_from([True, False, None]), st.booleans()),
             st.builds(And, st.lists(inner, min_size=2, max_size=4)),
             st.builds(Or, st.lists(inner, min_size=2, max_size=4)),
         ),

@@ -18,15 +18,37 @@ from collections.abc import Callable, Container, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from tamis.encoding.dimensions import FACET_OF_KIND, Dimension, Dimensions, Facet, StringDimension
+from tamis.encoding.dimensions import (
+    FACET_OF_KIND,
+    NEEDLES,
+    REGEXES,
+    Dimension,
+    Dimensions,
+    Facet,
+    StringDimension,
+)
 from tamis.encoding.intervals import EVERYTHING, NOTHING, Intervals, between, complement, intersection, points, union
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.labels import Relabelling
 from tamis.encoding.leaf import Leaf, Mode, leaf
-from tamis.language.expression import FALSE, TRUE, And, Constant, Expression, Not, Or, Predicate, all_of, any_of
+from tamis.language.addresses import network_range
+from tamis.language.expression import (
+    FALSE,
+    TRUE,
+    And,
+    CasePredicate,
+    Constant,
+    Expression,
+    Not,
+    Or,
+    Predicate,
+    TruthTest,
+    all_of,
+    any_of,
+)
 from tamis.language.like import LikePattern, LikeShape
 from tamis.language.normal import to_nnf
-from tamis.language.operators import NULL_TESTS, POSITIVE, Operator
+from tamis.language.operators import NULL_TESTS, POSITIVE, Case, Operator
 from tamis.language.values import Scalar, kind_of
 
 MAX_CLAUSES = 64
@@ -128,8 +150,25 @@ class Compiler:
         if isinstance(node, Not):
             assert isinstance(node.operand, Predicate)
             return self._predicate(node.operand, negated=True)
+        if isinstance(node, TruthTest):
+            return self._test(node)
         assert isinstance(node, Predicate)
         return self._predicate(node, negated=False)
+
+    def _test(self, test: TruthTest) -> Expression:
+        """A test of a positive predicate: it is UNKNOWN where the event has no key in the dimension."""
+        assert isinstance(test.operand, Predicate)
+        [(number, intervals)] = self._positive(test.operand, test.operand.operator)
+        if test.accepted == {True, False}:
+            return Leaf(number, Mode.SOME, EVERYTHING)
+        truths: list[Expression] = []
+        if True in test.accepted:
+            truths.append(leaf(number, Mode.SOME, intervals))
+        if False in test.accepted:
+            truths.append(leaf(number, Mode.NONE, intervals))
+        if None in test.accepted:
+            truths.append(Leaf(number, Mode.ABSENT, NOTHING))
+        return _merged_or(truths)
 
     def _predicate(self, predicate: Predicate, negated: bool) -> Expression:
         operator = predicate.operator
@@ -152,10 +191,15 @@ class Compiler:
         """Dimension and intervals of the positive form."""
         attribute, values = predicate.attribute, predicate.values
         if operator in (Operator.LIKE, Operator.ILIKE):
-            fold = operator is Operator.ILIKE
-            return [self._like(attribute, LikePattern.read(str(values[0]), predicate.escape, fold), fold)]
+            return [self._like(attribute, like_pattern(predicate, operator), case_of(predicate, operator))]
         if operator is Operator.RLIKE:
             return [self._pattern(attribute, Facet.REGEX, str(values[0]))]
+        if operator is Operator.IP_IN:
+            return [self._networks(attribute, [str(value) for value in values])]
+        if isinstance(predicate, CasePredicate):
+            changed = self._dimensions.get(attribute, Facet(predicate.case.value))
+            assert isinstance(changed, StringDimension)
+            return [(changed.number, points([changed.label(str(value)) for value in values]))]
         by_facet: dict[Facet, list[int]] = {}
         for value in values:
             facet = facet_of(value)
@@ -165,8 +209,15 @@ class Compiler:
             for facet, keys in by_facet.items()
         ]
 
-    def _like(self, attribute: str, pattern: LikePattern, fold: bool) -> tuple[int, Intervals]:
-        facet = like_facet(pattern.shape, fold)
+    def _networks(self, attribute: str, networks: list[str]) -> tuple[int, Intervals]:
+        dimension = self._dimensions.get(attribute, Facet.ADDRESS)
+        ranges = map(network_range, networks)
+        return dimension.number, union(
+            between(dimension.key(first), dimension.key(beyond) - 1) for first, beyond in ranges
+        )
+
+    def _like(self, attribute: str, pattern: LikePattern, case: Case | None) -> tuple[int, Intervals]:
+        facet = like_facet(pattern.shape, case)
         if pattern.shape is LikeShape.GENERAL:
             return self._pattern(attribute, facet, pattern.to_regex())
         if pattern.shape is LikeShape.CONTAINS:
@@ -231,7 +282,7 @@ def _factors(tree: Expression) -> tuple[Clause, ...]:
     return tuple(leaves)
 
 
-_SET_FACETS = frozenset({Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.REGEX, Facet.LOWER_REGEX})
+_SET_FACETS = NEEDLES | REGEXES
 
 
 def _intersected(number: int, groups: dict[tuple[int, Mode], list[Leaf]]) -> Expression:
@@ -315,24 +366,35 @@ def intervals_of(operator: Operator, keys: list[int]) -> Intervals:
     return between(keys[0], keys[1])
 
 
-def like_facet(shape: LikeShape, fold: bool) -> Facet:
-    """The facet that serves a LIKE pattern."""
-    if shape is LikeShape.SUFFIX:
-        return Facet.LOWER_REVERSED if fold else Facet.REVERSED
-    if shape is LikeShape.CONTAINS:
-        return Facet.LOWER_NEEDLE if fold else Facet.NEEDLE
-    if shape is LikeShape.GENERAL:
-        return Facet.LOWER_REGEX if fold else Facet.REGEX
-    return Facet.LOWER if fold else Facet.STRING
+_LIKE_FACETS = {LikeShape.SUFFIX: "reversed", LikeShape.CONTAINS: "needle", LikeShape.GENERAL: "regex"}
+
+
+def like_facet(shape: LikeShape, case: Case | None) -> Facet:
+    """The facet that serves a LIKE pattern on strings in a case."""
+    name = _LIKE_FACETS.get(shape)
+    if name is None:
+        return Facet(case.value) if case is not None else Facet.STRING
+    return Facet(name if case is None else f"{case} {name}")
+
+
+def case_of(predicate: Predicate, operator: Operator) -> Case | None:
+    """The case in which a predicate with a positive operator sees strings."""
+    if operator is Operator.ILIKE:
+        return Case.LOWER
+    return predicate.case if isinstance(predicate, CasePredicate) else None
+
+
+def like_pattern(predicate: Predicate, operator: Operator) -> LikePattern:
+    """The pattern of a LIKE or ILIKE."""
+    return LikePattern.read(str(predicate.values[0]), predicate.escape, operator is Operator.ILIKE)
 
 
 def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar]]]:
     """The dimensions that a predicate asks about, and the constants that it puts on them where keys depend on these."""
     operator = POSITIVE.get(predicate.operator, predicate.operator)
     if operator in (Operator.LIKE, Operator.ILIKE):
-        fold = operator is Operator.ILIKE
-        pattern = LikePattern.read(str(predicate.values[0]), predicate.escape, fold)
-        facet = like_facet(pattern.shape, fold)
+        pattern = like_pattern(predicate, operator)
+        facet = like_facet(pattern.shape, case_of(predicate, operator))
         if pattern.shape is LikeShape.EXACT:
             yield predicate.attribute, facet, [pattern.literal]
         elif pattern.shape in (LikeShape.PREFIX, LikeShape.SUFFIX):
@@ -347,6 +409,10 @@ def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar
         yield predicate.attribute, Facet.REGEX, [predicate.values[0]]
     elif operator in NULL_TESTS:
         yield predicate.attribute, Facet.PRESENCE, []
+    elif operator is Operator.IP_IN:
+        yield predicate.attribute, Facet.ADDRESS, [end for value in predicate.values for end in network_range(str(value))]
+    elif isinstance(predicate, CasePredicate):
+        yield predicate.attribute, Facet(predicate.case.value), list(predicate.values)
     else:
         by_facet: dict[Facet, list[Scalar]] = {}
         for value in predicate.values:

@@ -7,6 +7,8 @@
     reversed, lower reversed  the same of the string read backwards, so that a suffix is a prefix
     needle, lower needle      the numbers of the substrings it contains            (patterns)
     regex, lower regex        the numbers of the regular expressions it matches
+    upper ...                 each of the lower ones once more, in upper case
+    address                   the label of the address, nothing if the string is none
     presence                  0, whatever its kind
 
 The pattern facets are sets: every string that is present carries `PRESENT` besides its hits, so "contains none of these"
@@ -42,6 +44,8 @@ from tamis.encoding.keys import (
 from tamis.encoding.labels import Labels, Relabelling
 from tamis.encoding.patterns import Needles, Regexes
 from tamis.encoding.runs import run_indices
+from tamis.language.addresses import address_text
+from tamis.language.operators import Case
 from tamis.language.values import Kind, to_microseconds
 
 PRESENT = -1
@@ -70,7 +74,19 @@ class Facet(StrEnum):
     LOWER_NEEDLE = "lower needle"
     REGEX = "regex"
     LOWER_REGEX = "lower regex"
+    UPPER = "upper"
+    UPPER_REVERSED = "upper reversed"
+    UPPER_NEEDLE = "upper needle"
+    UPPER_REGEX = "upper regex"
+    ADDRESS = "address"
 
+
+NEEDLES = frozenset({Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.UPPER_NEEDLE})
+REGEXES = frozenset({Facet.REGEX, Facet.LOWER_REGEX, Facet.UPPER_REGEX})
+CASE_OF: dict[Facet, Case] = {
+    facet: case for case in Case for facet in Facet if facet.value == case.value or facet.startswith(f"{case} ")
+}
+"""The case in which a facet sees strings, if it changes it."""
 
 FACET_OF_KIND = {kind: Facet(kind.value) for kind in Kind}
 
@@ -264,6 +280,47 @@ class StringDimension(Dimension):
         self._labels.restore(texts, numbers)
 
 
+class AddressDimension(Dimension):
+    """Addresses in the order of `language.addresses`, by the labels of the ends of networks."""
+
+    key_kind = KeyKind.NAME
+
+    def __init__(self, number: int, attribute: str, facet: Facet) -> None:
+        super().__init__(number, attribute, facet)
+        self._labels = Labels(-(2**62), 2**62)
+
+    def missing(self, constants: Iterable[str]) -> list[str]:
+        return self._labels.missing(constants)
+
+    def add(self, missing: list[str]) -> list[Relabelling]:
+        relabelling = self._labels.add(missing)
+        return [] if relabelling is None else [relabelling]
+
+    def key(self, value: str) -> int:
+        """The key of an end of a network that was added."""
+        return self._labels.label(value)
+
+    def located(self, texts: Iterable[str]) -> list[int | None]:
+        """The keys of strings of events; None for those that are no address."""
+        addresses = map(address_text, texts)
+        return [None if address is None else self._labels.locate(address) for address in addresses]
+
+    def words(self) -> int:
+        return len(self._labels)
+
+    def labels_at(self, key: int) -> Labels | None:
+        return self._labels
+
+    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
+        return self._labels.keeping(np.concatenate((lows, highs)))
+
+    def state(self) -> State:
+        return list(self._labels.constants), list(self._labels.labels)
+
+    def restore(self, texts: list[str], numbers: list[int]) -> None:
+        self._labels.restore(texts, numbers)
+
+
 class PatternDimension(Dimension):
     """The patterns found in a string; several keys a value."""
 
@@ -271,9 +328,8 @@ class PatternDimension(Dimension):
 
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
         super().__init__(number, attribute, facet)
-        self._lower = facet in (Facet.LOWER_NEEDLE, Facet.LOWER_REGEX)
-        is_needle = facet in (Facet.NEEDLE, Facet.LOWER_NEEDLE)
-        self._patterns = Needles() if is_needle else Regexes(lowered=self._lower)
+        self._case = CASE_OF.get(facet)
+        self._patterns = Needles() if facet in NEEDLES else Regexes(one_case=self._case is not None)
 
     def missing(self, constants: Iterable[str]) -> list[str]:
         return [pattern for pattern in dict.fromkeys(constants) if pattern not in self._patterns]
@@ -289,7 +345,7 @@ class PatternDimension(Dimension):
 
     def hits(self, text: str) -> list[int]:
         """The keys of a string of an event."""
-        return [PRESENT, *self._patterns.hits(text.lower() if self._lower else text)]
+        return [PRESENT, *self._patterns.hits(text if self._case is None else self._case.change(text))]
 
     def words(self) -> int:
         return len(self._patterns)
@@ -309,8 +365,7 @@ class PatternDimension(Dimension):
 
     def keys(self, values: pa.Array | texts.Texts) -> tuple[Keys, npt.NDArray[np.int64]]:
         """The keys of a column of strings without nulls, and how many each string has."""
-        strings = texts.lowered(values) if self._lower else texts.texts_of(values)
-        return self._patterns.keys(strings, PRESENT)
+        return self._patterns.keys(texts.cased(values, self._case), PRESENT)
 
 
 _TEXT: dict[Facet, Callable[[str], str]] = {
@@ -318,12 +373,16 @@ _TEXT: dict[Facet, Callable[[str], str]] = {
     Facet.LOWER: str.lower,
     Facet.REVERSED: lambda text: text[::-1],
     Facet.LOWER_REVERSED: lambda text: text.lower()[::-1],
+    Facet.UPPER: str.upper,
+    Facet.UPPER_REVERSED: lambda text: text.upper()[::-1],
 }
 _COLUMN: dict[Facet, Callable[[pa.Array], pa.Array]] = {
     Facet.STRING: lambda column: column,
-    Facet.LOWER: texts.lowered,
+    Facet.LOWER: lambda column: texts.cased(column, Case.LOWER),
+    Facet.UPPER: lambda column: texts.cased(column, Case.UPPER),
     Facet.REVERSED: texts.reversed_texts,
-    Facet.LOWER_REVERSED: lambda column: texts.reversed_texts(texts.lowered(column)),
+    Facet.LOWER_REVERSED: lambda column: texts.reversed_texts(texts.cased(column, Case.LOWER)),
+    Facet.UPPER_REVERSED: lambda column: texts.reversed_texts(texts.cased(column, Case.UPPER)),
 }
 _CLASSES: dict[Facet, type[Dimension]] = {
     Facet.NUMBER: NumberDimension,
@@ -331,18 +390,20 @@ _CLASSES: dict[Facet, type[Dimension]] = {
     Facet.BOOLEAN: BooleanDimension,
     Facet.PRESENCE: PresenceDimension,
     **dict.fromkeys(_TEXT, StringDimension),
-    **dict.fromkeys((Facet.NEEDLE, Facet.LOWER_NEEDLE, Facet.REGEX, Facet.LOWER_REGEX), PatternDimension),
+    **dict.fromkeys(NEEDLES | REGEXES, PatternDimension),
+    Facet.ADDRESS: AddressDimension,
 }
 
 
 class Facets:
     """The dimensions of one attribute, arranged by the kind of value that feeds them."""
 
-    __slots__ = ("asked", "boolean", "number", "patterns", "presence", "texts", "timestamp")
+    __slots__ = ("address", "asked", "boolean", "number", "patterns", "presence", "texts", "timestamp")
 
     def __init__(self) -> None:
-        self.asked: frozenset[Kind] = frozenset()
-        """The kinds that some predicate compares with."""
+        self.asked: frozenset[Kind | Facet] = frozenset()
+        """The kinds that some predicate compares with, and ADDRESS if one asks for addresses."""
+        self.address: AddressDimension | None = None
         self.number: NumberDimension | None = None
         self.timestamp: TimestampDimension | None = None
         self.boolean: BooleanDimension | None = None
@@ -357,6 +418,9 @@ class Facets:
         elif isinstance(dimension, PatternDimension):
             self.asked |= {Kind.STRING}
             self.patterns.append(dimension)
+        elif isinstance(dimension, AddressDimension):
+            self.asked |= {Kind.STRING, Facet.ADDRESS}
+            self.address = dimension
         else:
             setattr(self, dimension.facet.value, dimension)
             if dimension.facet is not Facet.PRESENCE:

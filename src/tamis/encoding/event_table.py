@@ -23,7 +23,7 @@ from tamis.encoding.columns import (
     plain_texts,
     without_views,
 )
-from tamis.encoding.dimensions import NOT_ASKED, Dimensions, Facets
+from tamis.encoding.dimensions import NOT_ASKED, AddressDimension, Dimensions, Facet, Facets
 from tamis.encoding.events import EncodedEvents, EventBatch
 from tamis.encoding.kernel import kernel
 from tamis.encoding.plain_columns import PlainColumns, entries_batch, is_plain
@@ -96,7 +96,7 @@ class TableEncoder:
         """Encode some columns of a table, or all, column by column."""
         parts: list[_Part] = []
         dimensions = self._dimensions
-        rows_of: dict[str, dict[Kind, list[Rows]]] = {}
+        rows_of: dict[str, dict[Kind | Facet, list[Rows]]] = {}
         for column in _allowed(event_columns(table, among), self._schema):
             rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
             facets = dimensions.by_attribute.get(column.attribute)
@@ -105,7 +105,11 @@ class TableEncoder:
             if facets.presence is not None:
                 rows = np.unique(column.rows)
                 parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
-            parts.extend(_parts(column, facets))
+            of_column = _parts(column, facets)
+            parts.extend(of_column)
+            if facets.address is not None:
+                addresses = [rows for number, rows, _ in of_column if number == facets.address.number]
+                rows_of[column.attribute].setdefault(Facet.ADDRESS, []).extend(addresses)
         mismatched = sum(
             _mismatched(dimensions.by_attribute[attribute].asked, kinds)
             for attribute, kinds in rows_of.items()
@@ -247,11 +251,11 @@ def _put_aside(start: Any, before: Any, dimension: Any, keys: Any, all_dimension
             all_keys[before[event] + v] = keys[v]
 
 
-def _mismatched(asked: frozenset[Kind], kinds: dict[Kind, list[Rows]]) -> int:
+def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[Rows]]) -> int:
     """How many rows have the attribute, but not in all the kinds that are asked for."""
     if asked <= kinds.keys() and len(kinds) == 1:
         return 0
-    rows = {kind: np.unique(np.concatenate(parts)) for kind, parts in kinds.items()}
+    rows = {kind: np.unique(np.concatenate(parts)) for kind, parts in kinds.items() if parts}
     present = len(np.unique(np.concatenate(list(rows.values()))))
     if not asked <= rows.keys():
         return present
@@ -264,7 +268,7 @@ def _parts(column: Column, facets: Facets) -> list[_Part]:
     if column.kind is not Kind.STRING:
         dimension = getattr(facets, column.kind.value)
         return [] if dimension is None else [(dimension.number, column.rows, dimension.keys(column.values))]
-    if not facets.texts and not facets.patterns:
+    if not facets.texts and not facets.patterns and facets.address is None:
         return []
     codes, distinct = _distinct(column.values)
     parts: list[_Part] = []
@@ -277,7 +281,19 @@ def _parts(column: Column, facets: Facets) -> list[_Part]:
             parts.append((pattern.number, np.repeat(column.rows, counts), keys))
         else:
             parts.append((pattern.number, *_spread(column.rows, codes, keys, counts)))
+    if facets.address is not None:
+        parts.append((facets.address.number, *_addresses(facets.address, column.rows, codes, distinct)))
     return parts
+
+
+def _addresses(dimension: AddressDimension, rows: Rows, codes: Any, distinct: Texts) -> tuple[Rows, Rows]:
+    """The rows whose strings are addresses, and their keys."""
+    located = dimension.located(distinct.to_pylist())
+    known = np.array([key is not None for key in located], np.bool_)
+    keys = np.array([0 if key is None else key for key in located], np.int64)
+    if codes is not None:
+        known, keys = known[codes], keys[codes]
+    return rows[known], keys[known]
 
 
 def _distinct(values: pa.Array) -> tuple[npt.NDArray[np.int32] | None, Texts]:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.dimensions import Dimension, Dimensions, Facets
+from tamis.encoding.dimensions import Dimension, Dimensions, Facet, Facets
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import INT_EXACT, ascend
 from tamis.encoding.leaf import Mode
@@ -244,30 +244,35 @@ class _Writer:
                     self.mismatched += len(facets.asked) > 1
                     continue
                 kind = kind_of_value(value)
-                self._one_kind(facets, kind, values)
-                self.mismatched += not facets.asked <= {kind}
+                found = self._one_kind(facets, kind, values)
+                self.mismatched += not facets.asked <= found
                 continue
             by_kind: dict[Kind | None, list[Any]] = {}
             for value in values:
                 by_kind.setdefault(kind_of_value(value), []).append(value)
-            for kind, same in by_kind.items():
-                self._one_kind(facets, kind, same)
-            self.mismatched += not facets.asked <= by_kind.keys()
+            kinds = [self._one_kind(facets, kind, same) for kind, same in by_kind.items()]
+            self.mismatched += not facets.asked <= frozenset().union(*kinds)
         self._start.append(len(self.lo))
 
-    def _one_kind(self, facets: Facets, kind: Kind | None, values: Iterable[Any]) -> None:
-        """The values of an attribute that are of one kind."""
+    def _one_kind(self, facets: Facets, kind: Kind | None, values: Iterable[Any]) -> set[Kind | Facet]:
+        """The values of an attribute that are of one kind; returns that kind, and ADDRESS if one of them is an address."""
         assert kind is not None
+        found: set[Kind | Facet] = {kind}
         if kind is Kind.STRING:
             for text in facets.texts:
                 self._put(text, [text.key(value) for value in values])
             for pattern in facets.patterns:
                 hits = [pattern.hits(value) for value in values]
                 self._put(pattern, sorted(set().union(*hits)))
+            if facets.address is not None:
+                keys = [key for key in facets.address.located(values) if key is not None]
+                self._put(facets.address, keys)
+                found |= {Facet.ADDRESS} if keys else set()
         else:
             dimension = getattr(facets, kind.value)
             if dimension is not None:
                 self._put_scalars(dimension, values)
+        return found
 
     def _put_scalars(self, dimension: Dimension, values: Iterable[Any]) -> None:
         for value in values:

@@ -164,16 +164,16 @@ class _NeedleTier(Tier):
 
 
 class Regexes(Patterns):
-    """Regular expressions; with `lowered`, the strings that they are searched in are all in lower case."""
+    """Regular expressions; with `one_case`, the strings that they are searched in are all in lower, or all in upper case."""
 
     few = 32
 
-    def __init__(self, *, lowered: bool = False) -> None:
+    def __init__(self, *, one_case: bool = False) -> None:
         super().__init__()
-        self._lowered = lowered
+        self._one_case = one_case
 
     def _tier(self, members: dict[str, int]) -> Tier:
-        return _RegexTier(members, self._lowered)
+        return _RegexTier(members, self._one_case)
 
 
 _Match = tuple[Callable[[bytes | memoryview], list[int] | None], list[int]]
@@ -188,13 +188,13 @@ class _RegexTier(Tier):
     that takes 2 us, as long as an automaton takes to find the literals.
     """
 
-    def __init__(self, members: dict[str, int], lowered: bool) -> None:
+    def __init__(self, members: dict[str, int], one_case: bool) -> None:
         super().__init__(members)
         self._all = _RegexSet(members) if len(members) <= _LARGEST_SET else None
         guarded: dict[bool, dict[frozenset[str], dict[str, int]]] = {False: {}, True: {}}
         by_length: dict[int, list[tuple[int, str]]] = {}
         for pattern, number in members.items():
-            need = needed(pattern) if lowered else needed_in_any_case(pattern)
+            need = needed(pattern) if one_case else needed_in_any_case(pattern)
             if need.literals:
                 guarded[need.lower].setdefault(need.literals, {})[pattern] = number
             else:

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 from tamis.encoding.compile import prefix_range
 from tamis.encoding.dimensions import (
+    CASE_OF,
+    REGEXES,
+    AddressDimension,
     BooleanDimension,
     Dimension,
     Facet,
@@ -24,8 +27,9 @@ from tamis.encoding.dimensions import (
 from tamis.encoding.intervals import EVERYTHING, Intervals, complement
 from tamis.encoding.keys import INT_EXACT, KEY_MAX, KEY_MIN
 from tamis.encoding.leaf import Mode
+from tamis.language.addresses import networks_between
 from tamis.language.expression import Predicate
-from tamis.language.operators import OPPOSITE, Operator
+from tamis.language.operators import OPPOSITE, Case, Operator
 from tamis.language.printer import Printer
 from tamis.language.quoting import quoted
 from tamis.language.values import from_microseconds, is_moment
@@ -35,9 +39,8 @@ SHOWN = 5
 
 _PRINTER = Printer()
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
-_LOWERED = frozenset({Facet.LOWER, Facet.LOWER_REVERSED, Facet.LOWER_NEEDLE, Facet.LOWER_REGEX})
-_BACKWARDS = frozenset({Facet.REVERSED, Facet.LOWER_REVERSED})
-_KINDS = {Facet.NUMBER: "number", Facet.BOOLEAN: "boolean", Facet.TIMESTAMP: "timestamp"}
+_BACKWARDS = frozenset({Facet.REVERSED, Facet.LOWER_REVERSED, Facet.UPPER_REVERSED})
+_KINDS = {Facet.NUMBER: "number", Facet.BOOLEAN: "boolean", Facet.TIMESTAMP: "timestamp", Facet.ADDRESS: "address"}
 
 
 class _Bound(NamedTuple):
@@ -50,13 +53,16 @@ class _Bound(NamedTuple):
 def phrase(dimension: Dimension, mode: Mode, intervals: Intervals, *, scalar: bool = False) -> str:
     """What a leaf says; `scalar`: events have at most one value, so that "some are not" is "none is"."""
     name = _PRINTER.name(dimension.attribute)
-    if mode is Mode.ABSENT:
-        return f"{name} IS NULL"
     if dimension.facet is Facet.PRESENCE:
-        return f"{name} IS NOT NULL"
+        return f"{name} IS NULL" if mode is Mode.ABSENT else f"{name} IS NOT NULL"
+    kind = _KINDS.get(dimension.facet, "string")
+    if mode is Mode.ABSENT:
+        return f"{name} is no {kind}"
     if _covers_all(dimension, intervals):
-        return f"{name} is a {_KINDS.get(dimension.facet, 'string')}"
+        return f"{name} is {'an' if kind[0] == 'a' else 'a'} {kind}"
     negated = mode is Mode.NONE
+    if isinstance(dimension, AddressDimension):
+        return _networks(dimension, intervals, negated)
     if isinstance(dimension, PatternDimension):
         numbers = [number for lo, hi in intervals for number in range(lo, hi + 1)]
         return _any_of([_pattern(dimension, number) for number in numbers[:SHOWN]], negated, len(numbers) - SHOWN)
@@ -106,23 +112,45 @@ def _equals(attribute: str, values: Sequence[Any], negated: bool) -> str:
     return f"{name} {'NOT IN' if negated else 'IN'} ({', '.join(literals)})"
 
 
+def _networks(dimension: AddressDimension, intervals: Intervals, negated: bool) -> str:
+    networks: list[str] = []
+    for lo, hi in intervals:
+        labels = dimension.labels_at(lo)
+        assert labels is not None
+        first, beyond = bisect_left(labels.labels, lo), bisect_left(labels.labels, hi + 1)
+        networks += networks_between(labels.constants[first], labels.constants[beyond])
+    shown = [_PRINTER.literal(network) for network in networks[:SHOWN]]
+    if len(networks) > SHOWN:
+        shown.append(f"... {len(networks) - SHOWN:,} more")
+    text = f"ip_in({', '.join([_PRINTER.name(dimension.attribute), *shown])})"
+    return f"NOT {text}" if negated else text
+
+
 def _pattern(dimension: PatternDimension, number: int) -> _Part:
-    attribute, pattern = dimension.attribute, dimension.pattern(number)
-    lowered = dimension.facet in _LOWERED
-    if dimension.facet in (Facet.REGEX, Facet.LOWER_REGEX):
-        predicate = Predicate.unchecked(attribute, Operator.RLIKE, (pattern,))
-        return _Part(_name(dimension) if lowered else _PRINTER.name(attribute), (predicate,))
-    return _Part(_PRINTER.name(attribute), (_like(attribute, lowered, *quoted(pattern, before="%", after="%")),))
+    pattern = dimension.pattern(number)
+    if dimension.facet in REGEXES:
+        return _Part(_name(dimension), (Predicate.unchecked(dimension.attribute, Operator.RLIKE, (pattern,)),))
+    return _like(dimension, *quoted(pattern, before="%", after="%"))
 
 
-def _like(attribute: str, lowered: bool, pattern: str, escape: str | None) -> Predicate:
-    return Predicate.unchecked(attribute, Operator.ILIKE if lowered else Operator.LIKE, (pattern,), escape)
+def _like(dimension: Dimension, pattern: str, escape: str | None) -> _Part:
+    """A pattern for strings as they are, for their lower case (ILIKE), or for their upper case."""
+    lowered = CASE_OF.get(dimension.facet) is Case.LOWER
+    predicate = Predicate.unchecked(
+        dimension.attribute, Operator.ILIKE if lowered else Operator.LIKE, (pattern,), escape
+    )
+    return _Part(_PRINTER.name(dimension.attribute) if lowered else _cased(dimension), (predicate,))
+
+
+def _cased(dimension: Dimension) -> str:
+    """The name of the attribute in the case in which a dimension sees it."""
+    case, name = CASE_OF.get(dimension.facet), _PRINTER.name(dimension.attribute)
+    return name if case is None else f"{case}({name})"
 
 
 def _name(dimension: Dimension) -> str:
     """The name of what the keys of a string dimension are of."""
-    name = _PRINTER.name(dimension.attribute)
-    name = f"lower({name})" if dimension.facet in _LOWERED else name
+    name = _cased(dimension)
     return f"reverse({name})" if dimension.facet in _BACKWARDS else name
 
 
@@ -140,16 +168,15 @@ def _covers_all(dimension: Dimension, intervals: Intervals) -> bool:
 def _interval(dimension: Dimension, lo: int, hi: int) -> _Part:
     attribute = dimension.attribute
     low, high = _low(dimension, lo), _high(dimension, hi)
-    plain = _PRINTER.name(attribute)
     if isinstance(dimension, StringDimension) and low is not None and low.included:
-        lowered, backwards = dimension.facet in _LOWERED, dimension.facet in _BACKWARDS
+        backwards = dimension.facet in _BACKWARDS
         text = low.value[::-1] if backwards else low.value
         if lo == hi:
-            return _Part(plain, (_like(attribute, lowered, *quoted(text)),))
+            return _like(dimension, *quoted(text))
         end = prefix_range(low.value)[1] if low.value else None
         if end is not None and high is not None and not high.included and high.value == end:
             around = {"before": "%"} if backwards else {"after": "%"}
-            return _Part(plain, (_like(attribute, lowered, *quoted(text, **around)),))
+            return _like(dimension, *quoted(text, **around))
     name = _name(dimension)
     if low is not None and high is not None and low.included and high.included:
         return _Part(name, (Predicate.unchecked(attribute, Operator.BETWEEN, (low.value, high.value)),))
@@ -201,7 +228,7 @@ def _high(dimension: Dimension, key: int) -> _Bound | None:
 
 def _edge(dimension: Dimension, key: int) -> _Bound | None:
     """The end of a region of labels: of large integers the number there, of strings no bound at all."""
-    return None if isinstance(dimension, StringDimension) else _Bound(_value(dimension, key), True)
+    return None if isinstance(dimension, StringDimension | AddressDimension) else _Bound(_value(dimension, key), True)
 
 
 def _shorter(inside: Any, outside: Any) -> _Bound | None:

@@ -52,7 +52,7 @@ _PLAIN = frozenset({int, float})
 _CODES = {
     each: (OPERATOR_CODE[POSITIVE.get(each, each)] << _OPERATOR) + _NONE * (each in POSITIVE)
     for each in Operator
-    if each not in PATTERNS | NULL_TESTS
+    if each not in PATTERNS | NULL_TESTS | {Operator.IP_IN}
 }
 """What of a code the operator gives."""
 _COMPARED = operator.attrgetter("attribute", "operator")

@@ -40,6 +40,7 @@ _KINDS = list(Kind)
 _NO_KIND = len(_KINDS)
 _BOOLEAN = _KINDS.index(Kind.BOOLEAN)
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
+_SPECIAL = PATTERNS | NULL_TESTS | {Operator.IP_IN}
 # What is known of a row: it is a conjunction as it stands, it is never true, or the compiler must see it.
 WHOLE, _NEVER, _LEFT = 0, 1, 2
 
@@ -105,7 +106,7 @@ def _labelled_columns(table: PredicateRows) -> Iterator[_Column]:
     """The literals whose keys are labels, by attribute and facet; those of patterns are not compared, and left out."""
     lengths = np.diff(table.value_start)
     attribute = np.repeat(table.attribute, lengths)
-    pattern = np.array([operator in PATTERNS for operator in OPERATORS], np.bool_)[table.operator]
+    pattern = np.array([operator in _SPECIAL for operator in OPERATORS], np.bool_)[table.operator]
     compared = ~np.repeat(pattern, lengths)
     for kind, positions, plain in table.values:
         if kind is Kind.STRING:
@@ -161,7 +162,7 @@ def _takes(operators: Ints, lengths: Ints, kind: Ints) -> Bools:
             high[code] = KEY_MAX
         elif positive is Operator.BETWEEN:
             low[code], high[code], ordered[code] = 2, 2, True
-        elif operator not in PATTERNS and operator not in NULL_TESTS:
+        elif operator not in _SPECIAL:
             high[code], ordered[code] = 1, positive is not Operator.EQ
     fits = (lengths >= low[operators]) & (lengths <= high[operators])
     return np.asarray(fits & ~(ordered[operators] & (kind == _BOOLEAN)))
@@ -188,10 +189,10 @@ def _dimension(table: PredicateRows, pair: int, compiler: Compiler) -> int:
 
 
 class _Specials:
-    """Predicates that are compiled one by one, each distinct one once: patterns and tests for null."""
+    """Predicates that are compiled one by one, each distinct one once: patterns, tests for null and ip_in."""
 
     def __init__(self, table: PredicateRows) -> None:
-        special = np.array([operator in PATTERNS | NULL_TESTS for operator in OPERATORS], np.bool_)
+        special = np.array([operator in _SPECIAL for operator in OPERATORS], np.bool_)
         self._at = np.flatnonzero(special[table.operator])
         self._predicates: list[Predicate | None] = []
         for p in self._at.tolist():

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.kernel import kernel
+from tamis.language.operators import Case
 
 
 class Texts:
@@ -62,13 +63,21 @@ class Texts:
 
     @functools.cached_property
     def lowered(self) -> Texts:
-        """``str.lower()`` of every string. Arrow's own differs from Python's outside ASCII, so those are done in Python."""
-        lower = pc.ascii_lower(self.strings)
+        """``str.lower()`` of every string."""
+        return self._changed(pc.ascii_lower(self.strings), Case.LOWER)
+
+    @functools.cached_property
+    def uppered(self) -> Texts:
+        """``str.upper()`` of every string."""
+        return self._changed(pc.ascii_upper(self.strings), Case.UPPER)
+
+    def _changed(self, ascii_changed: pa.Array, case: Case) -> Texts:
+        """Every string in a case. Arrow's own differs from Python's outside ASCII, so those are done in Python."""
         if self.is_ascii:
-            return Texts(lower)
+            return Texts(ascii_changed)
         other = pc.invert(pc.string_is_ascii(self.strings))
-        folded = [text.lower() for text in self.strings.filter(other).to_pylist()]
-        return Texts(pc.replace_with_mask(lower, other, pa.array(folded, pa.large_string())))
+        changed = [case.change(text) for text in self.strings.filter(other).to_pylist()]
+        return Texts(pc.replace_with_mask(ascii_changed, other, pa.array(changed, pa.large_string())))
 
     @functools.cached_property
     def reversed(self) -> Texts:
@@ -86,9 +95,12 @@ def texts_of(strings: pa.Array | Texts) -> Texts:
     return strings if isinstance(strings, Texts) else Texts(strings)
 
 
-def lowered(strings: pa.Array | Texts) -> Texts:
-    """``str.lower()`` of every string."""
-    return texts_of(strings).lowered
+def cased(strings: pa.Array | Texts, case: Case | None) -> Texts:
+    """Every string in a case; as it is for None."""
+    texts = texts_of(strings)
+    if case is None:
+        return texts
+    return texts.lowered if case is Case.LOWER else texts.uppered
 
 
 def reversed_texts(strings: pa.Array | Texts) -> Texts:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.checks import check_attribute
-from tamis.language.expression import Exists, Expression, Join, Not, Predicate, Quantified
-from tamis.language.operators import MIRRORED, Operator, Quantifier
+from tamis.language.expression import CasePredicate, Exists, Expression, Join, Not, Predicate, Quantified, TruthTest
+from tamis.language.operators import MIRRORED, Case, Operator, Quantifier
 from tamis.language.quoting import quoted
 from tamis.language.values import is_iterable
 
@@ -58,7 +58,7 @@ def exists(*terms: EarlierTerm) -> Exists:
     )
 
 
-class _Comparable(ABC):
+class _Comparable(ABC, Generic[Built]):
     """Something whose comparisons build: ``==`` and the others call `_compare`."""
 
     __slots__ = ()
@@ -67,21 +67,46 @@ class _Comparable(ABC):
     def _compare(self, operator: Operator, other: Any) -> Any:
         """What a comparison with a literal or another name makes."""
 
+    # A comparison with history(...) is a term of exists(), whatever stands on the other side.
+    @overload  # type: ignore[override]
+    def __eq__(self, other: EarlierAttribute) -> EarlierTerm: ...
+    @overload
+    def __eq__(self, other: object) -> Built: ...
     def __eq__(self, other: object) -> Any:
         return self._compare(Operator.EQ, other)
 
+    @overload  # type: ignore[override]
+    def __ne__(self, other: EarlierAttribute) -> EarlierTerm: ...
+    @overload
+    def __ne__(self, other: object) -> Built: ...
     def __ne__(self, other: object) -> Any:
         return self._compare(Operator.NE, other)
 
+    @overload
+    def __lt__(self, other: EarlierAttribute) -> EarlierTerm: ...
+    @overload
+    def __lt__(self, other: object) -> Built: ...
     def __lt__(self, other: object) -> Any:
         return self._compare(Operator.LT, other)
 
+    @overload
+    def __le__(self, other: EarlierAttribute) -> EarlierTerm: ...
+    @overload
+    def __le__(self, other: object) -> Built: ...
     def __le__(self, other: object) -> Any:
         return self._compare(Operator.LE, other)
 
+    @overload
+    def __gt__(self, other: EarlierAttribute) -> EarlierTerm: ...
+    @overload
+    def __gt__(self, other: object) -> Built: ...
     def __gt__(self, other: object) -> Any:
         return self._compare(Operator.GT, other)
 
+    @overload
+    def __ge__(self, other: EarlierAttribute) -> EarlierTerm: ...
+    @overload
+    def __ge__(self, other: object) -> Built: ...
     def __ge__(self, other: object) -> Any:
         return self._compare(Operator.GE, other)
 
@@ -89,8 +114,8 @@ class _Comparable(ABC):
     __hash__ = object.__hash__
 
 
-class _Named(_Comparable, Generic[Built]):
-    """A name on which predicates are built: of the event or of earlier ones."""
+class _Subject(_Comparable[Built]):
+    """What predicates are built on: a name, or the lower or upper case of one."""
 
     __slots__ = ("name",)
 
@@ -113,17 +138,43 @@ class _Named(_Comparable, Generic[Built]):
     def not_in(self, values: Iterable[Any]) -> Built:
         return self._predicate(Operator.NOT_IN, _literals(values))
 
-    def between(self, lo: Any, hi: Any) -> Built:
-        return self._predicate(Operator.BETWEEN, (lo, hi))
-
-    def not_between(self, lo: Any, hi: Any) -> Built:
-        return self._predicate(Operator.NOT_BETWEEN, (lo, hi))
-
     def like(self, pattern: str, escape: str | None = None) -> Built:
         return self._predicate(Operator.LIKE, (pattern,), escape)
 
     def not_like(self, pattern: str, escape: str | None = None) -> Built:
         return self._predicate(Operator.NOT_LIKE, (pattern,), escape)
+
+    def startswith(self, text: str) -> Built:
+        return self._like_plain(text, after="%")
+
+    def endswith(self, text: str) -> Built:
+        return self._like_plain(text, before="%")
+
+    def contains(self, text: str) -> Built:
+        return self._like_plain(text, before="%", after="%")
+
+    def _like_plain(self, text: str, *, before: str = "", after: str = "") -> Built:
+        if not isinstance(text, str):
+            raise LiteralError(f"startswith, endswith and contains take a string, not {shortened(text)}")
+        pattern, escape = quoted(text, before=before, after=after)
+        return self._predicate(Operator.LIKE, (pattern,), escape)
+
+    def _literal(self, value: Any) -> Any:
+        if value is None:
+            raise LiteralError(f"comparing with None is never true. Hint: use {self!r}.is_null() or .is_not_null()")
+        return value
+
+
+class _Named(_Subject[Built]):
+    """A name on which predicates are built: of the event or of earlier ones."""
+
+    __slots__ = ()
+
+    def between(self, lo: Any, hi: Any) -> Built:
+        return self._predicate(Operator.BETWEEN, (lo, hi))
+
+    def not_between(self, lo: Any, hi: Any) -> Built:
+        return self._predicate(Operator.NOT_BETWEEN, (lo, hi))
 
     def ilike(self, pattern: str, escape: str | None = None) -> Built:
         return self._predicate(Operator.ILIKE, (pattern,), escape)
@@ -137,14 +188,9 @@ class _Named(_Comparable, Generic[Built]):
     def not_rlike(self, pattern: str) -> Built:
         return self._predicate(Operator.NOT_RLIKE, (pattern,))
 
-    def startswith(self, text: str) -> Built:
-        return self._like_plain(text, after="%")
-
-    def endswith(self, text: str) -> Built:
-        return self._like_plain(text, before="%")
-
-    def contains(self, text: str) -> Built:
-        return self._like_plain(text, before="%", after="%")
+    def ip_in(self, *networks: str) -> Built:
+        """The address lies in one of the networks: ``attr("source").ip_in("10.0.0.0/8", "2001:db8::/32")``."""
+        return self._predicate(Operator.IP_IN, networks)
 
     def is_null(self) -> Built:
         return self._predicate(Operator.IS_NULL, ())
@@ -152,19 +198,9 @@ class _Named(_Comparable, Generic[Built]):
     def is_not_null(self) -> Built:
         return self._predicate(Operator.IS_NOT_NULL, ())
 
-    def is_true(self) -> Built:
+    def condition(self) -> Built:
+        """The attribute alone as a condition: ``a``, which is short for ``a = TRUE``."""
         return self._predicate(Operator.EQ, (True,))
-
-    def _like_plain(self, text: str, *, before: str = "", after: str = "") -> Built:
-        if not isinstance(text, str):
-            raise LiteralError(f"startswith, endswith and contains take a string, not {shortened(text)}")
-        pattern, escape = quoted(text, before=before, after=after)
-        return self._predicate(Operator.LIKE, (pattern,), escape)
-
-    def _literal(self, value: Any) -> Any:
-        if value is None:
-            raise LiteralError(f"comparing with None is never true. Hint: use {self!r}.is_null() or .is_not_null()")
-        return value
 
 
 class Attribute(_Named[Expression]):
@@ -190,26 +226,79 @@ class Attribute(_Named[Expression]):
             return EarlierTerm(Join(other.name, MIRRORED[operator], self.name))
         return self._predicate(operator, (self._literal(other),))
 
+    def lower(self) -> CasedAttribute:
+        """The attribute in lower case: ``attr("genre").lower() == "crime"``."""
+        return CasedAttribute(Case.LOWER, self.name)
+
+    def upper(self) -> CasedAttribute:
+        """The attribute in upper case."""
+        return CasedAttribute(Case.UPPER, self.name)
+
+    def is_true(self) -> TruthTest:
+        """``a IS TRUE``, which is never UNKNOWN."""
+        return self.condition().is_true()
+
+    def is_false(self) -> TruthTest:
+        """``a IS FALSE``, which is never UNKNOWN."""
+        return self.condition().is_false()
+
+    def is_unknown(self) -> TruthTest:
+        """``a IS UNKNOWN``: the attribute has no boolean."""
+        return self.condition().is_unknown()
+
+    def is_distinct_from(self, value: Any) -> TruthTest:
+        """``a IS DISTINCT FROM v``: unequal, missing, or of another kind."""
+        return TruthTest(self._predicate(Operator.EQ, (self._literal(value),)), True, negated=True)
+
+    def is_not_distinct_from(self, value: Any) -> TruthTest:
+        """``a IS NOT DISTINCT FROM v``: equal, and FALSE rather than UNKNOWN where the attribute is missing."""
+        return TruthTest(self._predicate(Operator.EQ, (self._literal(value),)), True)
+
     def __and__(self, other: Expression | Attribute) -> Expression:
-        return self.is_true() & other
+        return self.condition() & other
 
     def __or__(self, other: Expression | Attribute) -> Expression:
-        return self.is_true() | other
+        return self.condition() | other
 
     def __rand__(self, other: object) -> Expression:
-        return self.is_true().__rand__(other)
+        return self.condition().__rand__(other)
 
     def __ror__(self, other: object) -> Expression:
-        return self.is_true().__ror__(other)
+        return self.condition().__ror__(other)
 
     def __invert__(self) -> Expression:
-        return Not(self.is_true())
+        return Not(self.condition())
+
+
+class CasedAttribute(_Subject[Expression]):
+    """`attr(...).lower()` or `.upper()`: compare it with ``==`` and ``!=``, or use `isin` and `like` and their kin."""
+
+    __slots__ = ("case",)
+
+    def __init__(self, case: Case, name: str) -> None:
+        super().__init__(name)
+        self.case = case
+
+    def __repr__(self) -> str:
+        return f"attr({self.name!r}).{self.case}()"
+
+    def _predicate(self, operator: Operator, values: Iterable[Any], escape: str | None = None) -> Expression:
+        return CasePredicate(self.case, self.name, operator, values, escape=escape)
+
+    def _compare(self, operator: Operator, other: Any) -> Any:
+        if isinstance(other, _Comparable):
+            raise ExpressionError(f"{self!r} is compared with a string, not with {other!r}")
+        return self._predicate(operator, (self._literal(other),))
 
 
 class EarlierAttribute(_Named["EarlierTerm"]):
     """An attribute of the earlier events."""
 
     __slots__ = ()
+
+    def is_true(self) -> EarlierTerm:
+        """The attribute is TRUE. Nothing negates a term of `exists`, so ``IS TRUE`` and ``= TRUE`` are the same here."""
+        return self.condition()
 
     def __repr__(self) -> str:
         return f"history({self.name!r})"
@@ -233,7 +322,7 @@ class EarlierAttribute(_Named["EarlierTerm"]):
         return self._predicate(operator, (self._literal(other),))
 
 
-class QuantifiedAttribute(_Comparable):
+class QuantifiedAttribute(_Comparable[Expression]):
     """`history(...).any()` or `.all()`: to be compared with an `attr(...)`, on either side."""
 
     __slots__ = ("name", "quantifier")

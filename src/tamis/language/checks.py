@@ -7,15 +7,18 @@ import sys
 from typing import Any, NamedTuple
 
 from tamis.errors import ExpressionError, LiteralError, shortened
+from tamis.language.addresses import check_network
 from tamis.language.like import LikePattern, check_character
 from tamis.language.operators import (
     COMPARISONS,
+    CASED,
     LIKES,
     NULL_TESTS,
     ORDER_COMPARISONS,
     PATTERNS,
     RANGES,
     SETS,
+    Case,
     Operator,
 )
 from tamis.language.values import Kind, Scalar, is_well_formed, kinds_of
@@ -34,7 +37,7 @@ class _Takes(NamedTuple):
 _TAKES: dict[Operator, _Takes] = {
     **dict.fromkeys(COMPARISONS | PATTERNS, _Takes(1, 1, "one literal")),
     **dict.fromkeys(RANGES, _Takes(2, 2, "two literals")),
-    **dict.fromkeys(SETS, _Takes(1, sys.maxsize, "at least one literal")),
+    **dict.fromkeys(SETS | {Operator.IP_IN}, _Takes(1, sys.maxsize, "at least one literal")),
     **dict.fromkeys(NULL_TESTS, _Takes(0, 0, "no literal")),
 }
 
@@ -61,6 +64,28 @@ def check_predicate(attribute: str, operator: Operator, values: tuple[Scalar, ..
             LikePattern.read(pattern, escape)
         else:
             compile_regex(pattern)
+    if operator is Operator.IP_IN:
+        for value in values:
+            check_network(value)
+
+
+def check_cased(case: Case, attribute: str, operator: Operator, values: tuple[Scalar, ...]) -> None:
+    """Raise an ExpressionError unless an operator and its literals may follow lower(a) or upper(a)."""
+    if operator not in CASED:
+        raise ExpressionError(
+            f"{case}({attribute}) stands before =, <>, IN and LIKE, not before {operator.upper()}. {_uncased(operator)}"
+        )
+    for value in values:
+        if not isinstance(value, str):
+            raise LiteralError(f"{case}({attribute}) is compared with a string, not with {shortened(value)}")
+
+
+def _uncased(operator: Operator) -> str:
+    if operator in LIKES:
+        return "Hint: ILIKE ignores case by itself"
+    if operator in PATTERNS:
+        return "Hint: a pattern that begins with (?i) ignores case"
+    return "Hint: apply the operator to the attribute itself"
 
 
 def check_escape(operator: Operator, escape: object) -> None:

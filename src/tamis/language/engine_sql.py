@@ -8,7 +8,7 @@ The table of events goes by the name ``event`` there and that of earlier events 
 from __future__ import annotations
 
 from tamis.errors import ExpressionError
-from tamis.language.expression import Predicate, Quantified
+from tamis.language.expression import CasePredicate, Predicate, Quantified, TruthTest
 from tamis.language.like import LikePattern
 from tamis.language.operators import Operator
 from tamis.language.printer import Printer
@@ -40,7 +40,16 @@ class _EnginePrinter(Printer):
         text = repr(value)
         return text if "e" in text else text + "e0"
 
+    def truth(self, node: TruthTest) -> str:
+        # DuckDB has no IS UNKNOWN; of a condition, IS NULL is the same.
+        return super().truth(node).replace("UNKNOWN", "NULL")
+
     def predicate(self, node: Predicate, name: str) -> str:
+        if node.operator is Operator.IP_IN:
+            raise ExpressionError("SQL engines have no ip_in")
+        if isinstance(node, CasePredicate):
+            name = f"{node.case}({name})"
+            node = Predicate.unchecked(node.attribute, node.operator, node.values, node.escape)
         if node.operator not in _LIKES:
             return super().predicate(node, name)
         fold = node.operator in (Operator.ILIKE, Operator.NOT_ILIKE)

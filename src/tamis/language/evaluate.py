@@ -13,9 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tamis.errors import ExpressionError
+from tamis.language.addresses import address_text, network_range
 from tamis.language.checks import compile_regex
 from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value
-from tamis.language.expression import And, Constant, Exists, Expression, Join, Not, Or, Predicate, Quantified
+from tamis.language.expression import (
+    And,
+    CasePredicate,
+    Constant,
+    Exists,
+    Expression,
+    Join,
+    Not,
+    Or,
+    Predicate,
+    Quantified,
+    TruthTest,
+)
 from tamis.language.like import LikePattern
 from tamis.language.operators import POSITIVE, Operator, Quantifier
 from tamis.language.values import Interval, Kind, Scalar, compare, kind_of
@@ -26,23 +39,32 @@ _Ends: TypeAlias = tuple[Scalar, Scalar]
 """The lowest and the highest point of a value."""
 
 
-def matches(expression: Expression, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> bool:
+def matches(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> bool:
     """Whether the expression is TRUE for the event, as under SQL's WHERE."""
     return evaluate(expression, event, history) is True
 
 
-def evaluate(expression: Expression, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> Truth:
+def evaluate(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> Truth:
     """The truth of an expression for an event: True, False, or None for UNKNOWN.
 
-    `history` holds the earlier events, which ANY, ALL and EXISTS ask about; `event` is not one of them.
+    Parameters
+    ----------
+    expression : str, Expression or list
+        SQL text, an expression, or the JSON form of one.
+    event
+        A mapping from attributes to values.
+    history
+        The earlier events, which ANY, ALL and EXISTS ask about; `event` is not one of them.
 
-    >>> evaluate(Predicate("price", "<", [10]), {"price": 12.5})
+    >>> evaluate("price < 10", {"price": 12.5})
     False
-    >>> evaluate(Predicate("price", "<", [10]), {}) is None
+    >>> evaluate("price < 10", {}) is None
     True
     """
+    from tamis.language.reading import to_expression
+
     earlier = flatten_history(history)
-    return evaluate_flat(expression, flatten(event), earlier)
+    return evaluate_flat(to_expression(expression), flatten(event), earlier)
 
 
 def evaluate_flat(expression: Expression, event: FlatEvent, history: Sequence[FlatEvent] = ()) -> Truth:
@@ -56,6 +78,8 @@ def evaluate_flat(expression: Expression, event: FlatEvent, history: Sequence[Fl
             return _quantified(expression, event, history)
         case Exists():
             return any(_joins(expression, event, earlier) is True for earlier in history)
+        case TruthTest():
+            return evaluate_flat(expression.operand, event, history) in expression.accepted
         case Not():
             return negation(evaluate_flat(expression.operand, event, history))
         case And():
@@ -100,15 +124,20 @@ def _predicate(predicate: Predicate, event: FlatEvent) -> Truth:
         return bool(values)
     positive = POSITIVE.get(predicate.operator)
     if positive is not None:
-        return negation(
-            _predicate(Predicate.unchecked(predicate.attribute, positive, predicate.values, predicate.escape), event)
-        )
+        return negation(_predicate(predicate.with_operator(positive), event))
     return disjunction(_some(predicate, kind, values) for kind in predicate.kinds)
 
 
 def _some(predicate: Predicate, kind: Kind, values: tuple[Value, ...]) -> Truth:
-    """Whether some element of that kind satisfies the predicate's literals of that kind; UNKNOWN if there is none."""
+    """Whether some element of that kind satisfies the predicate's literals of that kind; UNKNOWN if there is none.
+
+    Only an address is an element for ip_in.
+    """
     elements = [value for value in values if kind_of_value(value) is kind]
+    if predicate.operator is Operator.IP_IN:
+        elements = [address for value in elements if (address := address_text(str(value))) is not None]
+    if isinstance(predicate, CasePredicate):
+        elements = [predicate.case.change(str(value)) for value in elements]
     if not elements:
         return None
     literals = [literal for literal in predicate.values if kind_of(literal) is kind]
@@ -127,6 +156,9 @@ def _satisfies(element: Value, predicate: Predicate, literals: list[Scalar]) -> 
             return LikePattern.read(str(first), predicate.escape).matches(str(element))
         case Operator.ILIKE:
             return LikePattern.read(str(first), predicate.escape, True).matches(str(element).lower())
+        case Operator.IP_IN:
+            ranges = map(network_range, map(str, literals))
+            return any(first <= str(element) < beyond for first, beyond in ranges)
         case Operator.RLIKE:
             return compile_regex(str(first)).search(str(element)) is not None
         case _:

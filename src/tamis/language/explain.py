@@ -14,15 +14,15 @@ from typing import Any
 
 from tamis.language.evaluate import Truth, evaluate_flat
 from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value
-from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, Quantified
-from tamis.language.operators import NULL_TESTS, Quantifier
-from tamis.language.values import Interval
+from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, Quantified, TruthTest
+from tamis.language.operators import NULL_TESTS, Operator, Quantifier
+from tamis.language.printer import TRUTH_WORDS, Printer
+from tamis.language.values import Interval, Kind
 
 OPERANDS_SHOWN = 20
 """How many operands of one AND or OR ``str()`` shows."""
 
 _TEXT_SHOWN = 100
-_WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
 _CONNECTIVES: dict[type[Expression], str] = {And: "AND", Or: "OR", Not: "NOT"}
 
 
@@ -65,7 +65,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The tree for JSON: `truth` is true, false or null."""
-        connective = _CONNECTIVES.get(type(self.expression))
+        connective = _connective(self.expression)
         if connective is not None:
             children = [child.to_dict() for child in self.children]
             return {"truth": self.truth, "operator": connective, "operands": children}
@@ -78,7 +78,7 @@ class Explanation:
         shown, folded = self._split(limit)
         blocks = [child._lines(limit) for child in shown]
         if folded:
-            counts = Counter(_WORDS[child.truth] for child in folded)
+            counts = Counter(TRUTH_WORDS[child.truth] for child in folded)
             kinds = ", ".join(f"{count:,} {word}" for word, count in counts.items())
             blocks.append(iter([f"... {len(folded):,} more: {kinds}"]))
         for place, block in enumerate(blocks):
@@ -88,8 +88,8 @@ class Explanation:
                 yield ("   " if last else "│  ") + line
 
     def _headline(self) -> str:
-        word = _WORDS[self.truth]
-        connective = _CONNECTIVES.get(type(self.expression))
+        word = TRUTH_WORDS[self.truth]
+        connective = _connective(self.expression)
         if connective is not None:
             return f"{word:<7}  {connective}"
         line = f"{word:<7}  {_shortened(str(self.expression))}"
@@ -107,8 +107,17 @@ class Explanation:
         return ordered[:limit], ordered[limit:]
 
 
-def explain(expression: Expression, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> Explanation:
-    """Why the expression matches the event or not; `history` holds the earlier events.
+def explain(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> Explanation:
+    """Why the expression matches the event or not.
+
+    Parameters
+    ----------
+    expression : str, Expression or list
+        SQL text, an expression, or the JSON form of one.
+    event
+        A mapping from attributes to values.
+    history
+        The earlier events, which ANY, ALL and EXISTS ask about.
 
     ``str()`` of the result draws the tree::
 
@@ -116,8 +125,15 @@ def explain(expression: Expression, event: Mapping[str, Any], history: Iterable[
         ├─ TRUE     price <= 40   (price is 25)
         └─ FALSE    genre = 'classics'   (genre is 'crime')
     """
+    from tamis.language.reading import to_expression
+
     earlier = flatten_history(history)
-    return _explain(expression, flatten(event), earlier)
+    return _explain(to_expression(expression), flatten(event), earlier)
+
+
+def _connective(node: Expression) -> str | None:
+    """What stands for a node that has operands; None for a leaf."""
+    return Printer().truth(node) if isinstance(node, TruthTest) else _CONNECTIVES.get(type(node))
 
 
 def _explain(node: Expression, event: FlatEvent, history: Sequence[FlatEvent]) -> Explanation:
@@ -142,6 +158,8 @@ def _other_kind(predicate: Predicate, values: tuple[Value, ...]) -> str:
     """Why a predicate on an attribute that is there is UNKNOWN."""
     if predicate.operator in NULL_TESTS:
         return ""
+    if predicate.operator is Operator.IP_IN and any(kind_of_value(value) is Kind.STRING for value in values):
+        return "no address"
     present = " and ".join(f"a {kind}" for kind in dict.fromkeys(kind_of_value(value) for value in values))
     asked = " and ".join(f"a {kind}" for kind in predicate.kinds)
     return f"{present}, compared with {asked}"

@@ -3,8 +3,10 @@
     Expression
     ├── Constant      TRUE, FALSE
     ├── Predicate     attribute, operator, literals
+    │   └── CasePredicate   lower(attribute) or upper(attribute), operator, literals
     ├── Quantified    x < ANY (SELECT y FROM history)
     ├── Exists        EXISTS (SELECT 1 FROM history h WHERE ...)
+    ├── TruthTest     x IS [NOT] TRUE, FALSE or UNKNOWN, of one expression
     ├── Not           of one expression
     ├── And, Or       of two or more
 
@@ -18,12 +20,26 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from tamis.errors import ExpressionError, NestingError, shortened
-from tamis.language.checks import check_attribute, check_predicate
-from tamis.language.operators import COMPARISONS, POSITIVE, SETS, Operator, Quantifier, read_operator
+from tamis.language.checks import check_attribute, check_cased, check_predicate
+from tamis.language.operators import (
+    COMPARISONS,
+    POSITIVE,
+    SETS,
+    Case,
+    Operator,
+    Quantifier,
+    read_operator,
+)
 from tamis.language.values import Kind, Scalar, check_literal, distinct, identity, kinds_of
 
 MAX_DEPTH = 100
 """How deep an expression may be nested, in levels of the tree and in parentheses of the text."""
+
+MAX_TESTS = 8
+"""How many tests of truth values may be nested. Each one doubles the size of the normal form."""
+
+
+_DISTINCT = SETS | {Operator.IP_IN}
 
 
 class Expression:
@@ -52,6 +68,18 @@ class Expression:
 
     def __invert__(self) -> Expression:
         return Not(self)
+
+    def is_true(self) -> TruthTest:
+        """``x IS TRUE``, which is never UNKNOWN; ``~x.is_true()`` is ``x IS NOT TRUE``."""
+        return TruthTest(self, True)
+
+    def is_false(self) -> TruthTest:
+        """``x IS FALSE``, which is never UNKNOWN."""
+        return TruthTest(self, False)
+
+    def is_unknown(self) -> TruthTest:
+        """``x IS UNKNOWN``: an attribute is missing, or has no value of the literal's kind."""
+        return TruthTest(self, None)
 
     def __bool__(self) -> NoReturn:
         raise ExpressionError(
@@ -137,7 +165,7 @@ class Predicate(Expression):
     """One attribute compared with literals.
 
     `values` holds what the operator takes: one literal for comparisons and patterns, two for BETWEEN, one or more
-    for IN, none for IS NULL. `escape` belongs to LIKE and ILIKE.
+    for IN and ip_in, none for IS NULL. `escape` belongs to LIKE and ILIKE.
     """
 
     __slots__ = ("attribute", "escape", "operator", "values")
@@ -148,7 +176,7 @@ class Predicate(Expression):
         self.attribute = check_attribute(attribute)
         self.operator = operator if type(operator) is Operator else read_operator(operator)
         literals = tuple([check_literal(value) for value in values])
-        self.values = distinct(literals) if self.operator in SETS else literals
+        self.values = distinct(literals) if self.operator in _DISTINCT else literals
         self.escape = escape
         self.depth = 1
         self.operands = ()
@@ -168,6 +196,14 @@ class Predicate(Expression):
         node.operands = ()
         return node
 
+    def with_operator(self, operator: Operator) -> Predicate:
+        """The same predicate with another operator, which takes the same literals: mostly its negation."""
+        return Predicate.unchecked(self.attribute, operator, self.values, self.escape)
+
+    def with_literals(self, values: Iterable[Any], escape: str | None = None) -> Predicate:
+        """The same predicate with other literals, which are checked."""
+        return Predicate(self.attribute, self.operator, values, escape=escape)
+
     def _identity(self) -> Any:
         return (self.attribute, self.operator, tuple([identity(value) for value in self.values]), self.escape)
 
@@ -183,6 +219,38 @@ class Predicate(Expression):
 
 
 _ONLY_PREDICATES = frozenset({Predicate})
+
+
+class CasePredicate(Predicate):
+    """A predicate on the lower or upper case of an attribute: `lower(a) = 'x'`."""
+
+    __slots__ = ("case",)
+
+    def __init__(
+        self,
+        case: Case | str,
+        attribute: str,
+        operator: Operator | str,
+        values: Iterable[Any],
+        *,
+        escape: str | None = None,
+    ) -> None:
+        super().__init__(attribute, operator, values, escape=escape)
+        self.case = Case(case)
+        check_cased(self.case, self.attribute, self.operator, self.values)
+
+    def with_operator(self, operator: Operator) -> CasePredicate:
+        node = CasePredicate.__new__(CasePredicate)
+        node.case, node.attribute, node.operator = self.case, self.attribute, operator
+        node.values, node.escape = self.values, self.escape
+        node.depth, node.operands = 1, ()
+        return node
+
+    def with_literals(self, values: Iterable[Any], escape: str | None = None) -> CasePredicate:
+        return CasePredicate(self.case, self.attribute, self.operator, values, escape=escape)
+
+    def _identity(self) -> Any:
+        return (self.case, *super()._identity())
 
 
 class Quantified(Expression):
@@ -243,6 +311,47 @@ class Exists(Expression):
 
     def _identity(self) -> Any:
         return (self.joins, self.conditions)
+
+
+TRUTHS = frozenset({True, False, None})
+"""The three truth values; None is UNKNOWN."""
+
+
+class TruthTest(Expression):
+    """Whether the truth of one expression is TRUE, FALSE or UNKNOWN (None), or with `negated` is not; never UNKNOWN."""
+
+    __slots__ = ("negated", "truth")
+
+    def __init__(self, operand: Expression, truth: bool | None, negated: bool = False) -> None:
+        if truth not in TRUTHS or not isinstance(truth, bool | None):
+            raise ExpressionError(f"a truth is True, False or None, not {shortened(truth)}")
+        self.operands = (operand,)
+        self.truth = truth
+        self.negated = bool(negated)
+        # In the normal form, where tests stand at the leaves, the tree of an operand may be two levels deeper.
+        plain = not operand.operands and (not isinstance(operand, Predicate) or len(operand.kinds) < 2)
+        self.depth = _depth(self.operands, 1 if plain else 3)
+        if _tests(self) > MAX_TESTS:
+            raise NestingError(f"more than {MAX_TESTS} tests IS TRUE, IS FALSE or IS UNKNOWN are nested in each other")
+
+    @property
+    def operand(self) -> Expression:
+        return self.operands[0]
+
+    @property
+    def accepted(self) -> frozenset[bool | None]:
+        """The truths of the operand for which the test is TRUE."""
+        return TRUTHS - {self.truth} if self.negated else frozenset({self.truth})
+
+    def _identity(self) -> Any:
+        return (self.truth, self.negated, self.operands)
+
+
+def truth_test(operand: Expression, accepted: frozenset[bool | None]) -> TruthTest:
+    """The test that accepts one or two of the three truths."""
+    negated = len(accepted) == 2
+    [truth] = TRUTHS - accepted if negated else accepted
+    return TruthTest(operand, truth, negated)
 
 
 class Not(Expression):
@@ -308,13 +417,19 @@ def _flatten(cls: type[And] | type[Or], operands: Iterable[Expression]) -> tuple
     return tuple(flat)
 
 
-def _depth(operands: tuple[Expression, ...]) -> int:
-    depth = 1 + max(operand.depth for operand in operands)
+def _depth(operands: tuple[Expression, ...], levels: int = 1) -> int:
+    depth = levels + max(operand.depth for operand in operands)
     if depth > MAX_DEPTH + 1:  # A predicate alone has depth 1, and is nested in nothing.
         raise NestingError(
             f"the expression is nested deeper than {MAX_DEPTH} levels. Hint: long flat chains of AND or OR are no problem"
         )
     return depth
+
+
+def _tests(node: Expression) -> int:
+    """How many tests of truth values are nested in each other."""
+    inner = max(map(_tests, node.operands), default=0)
+    return inner + isinstance(node, TruthTest)
 
 
 def _operand(value: object) -> Expression:
@@ -323,7 +438,7 @@ def _operand(value: object) -> Expression:
     if isinstance(value, Expression):
         return value
     if isinstance(value, Attribute):
-        return value.is_true()
+        return value.condition()
     raise ExpressionError(
         f"cannot combine an expression with {shortened(value)}. Hint: & and | bind tighter than comparisons, "
         'so write parentheses: (attr("a") == 1) & (attr("b") == 2)'

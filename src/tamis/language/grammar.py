@@ -1,8 +1,10 @@
 """The grammar of the SQL text: words in, an expression out.
 
-    expression  =  [NOT ...] ( predicate | "(" expression ")" ), joined with AND and OR
-    predicate   =  attribute [ operator literals ]  |  literal comparison attribute  |  TRUE  |  FALSE
-                |  array_contains(attribute, literal)  |  attribute comparison ANY (...)  |  EXISTS (...)
+    expression  =  [NOT ...] ( predicate | "(" expression ")" ) [ IS [NOT] TRUE | FALSE | UNKNOWN ], joined with AND and OR
+    predicate   =  subject [ operator literals ]  |  literal comparison subject  |  TRUE  |  FALSE
+                |  literal comparison ANY (attribute)  |  attribute comparison ANY (SELECT ...)
+                |  function(...), see `functions`  |  EXISTS (...)
+    subject     =  attribute  |  lower(attribute)  |  upper(attribute)
 
 Nothing else is read: what does not fit is refused where it stands.
 """
@@ -14,24 +16,41 @@ from typing import NamedTuple
 from tamis.errors import NestingError
 from tamis.language import refusals
 from tamis.language.checks import check_escape
-from tamis.language.dialect import END, STRING, Word, split_words
-from tamis.language.expression import FALSE, MAX_DEPTH, TRUE, Expression, Not, Predicate, all_of, any_of
+from tamis.language.dialect import END, NAME, QUOTED, STRING, Word, split_words
+from tamis.language.expression import (
+    FALSE,
+    MAX_DEPTH,
+    TRUE,
+    CasePredicate,
+    Expression,
+    Not,
+    Predicate,
+    TruthTest,
+    all_of,
+    any_of,
+)
+from tamis.language.functions import CASES, FUNCTIONS, read_case
 from tamis.language.history_sql import QUANTIFIERS, SYMBOLS, read_exists, read_quantified, unqualified
-from tamis.language.operands import Literal, Name, Operands, Slot
-from tamis.language.operators import LIKES, MIRRORED, NEGATION, Operator
+from tamis.language.operands import Literal, Name, Operands, Slot, Subject
+from tamis.language.operators import INVERSE, LIKES, MIRRORED, NEGATION, Operator, Quantifier
+from tamis.language.quoting import quoted
+from tamis.language.values import Scalar
 
 _SUFFIXES: dict[str, Operator] = {
     operator.name: operator
     for operator in (Operator.IN, Operator.BETWEEN, Operator.LIKE, Operator.ILIKE, Operator.RLIKE)
-}
+} | {"REGEXP": Operator.RLIKE}
+_TRUTHS: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
+_IS = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
 
 
 class Use(NamedTuple):
-    """Which literals a predicate was made of."""
+    """Which literals a predicate was made of; `around` is what `quoted` puts around the literal of starts_with and its kin."""
 
     predicate: Predicate
     literals: tuple[Literal, ...]
     escape: Literal | None
+    around: tuple[str, str] | None = None
 
 
 class Reading(NamedTuple):
@@ -106,10 +125,10 @@ class Reader(Operands):
                 group = _Group(self.word.start, nots, self.deeper(group.level + nots))
                 self.at += 1
                 continue
-            group.add(self.predicate(), nots)
+            group.add(self.tested(self.predicate()), nots)
             while outer and self.take_if(")"):
                 inner, group = group, outer.pop()
-                group.add(inner.close(), inner.nots)
+                group.add(self.tested(inner.close()), inner.nots)
             if self.take_if("OR"):
                 group.next_alternative()
             elif not self.take_if("AND"):
@@ -119,6 +138,19 @@ class Reader(Operands):
         if outer:
             self.refuse("this parenthesis is never closed", group.start, "add the missing )")
         return group.close()
+
+    def tested(self, operand: Expression) -> Expression:
+        """An expression with the truth tests that follow it: `IS TRUE` binds tighter than NOT, looser than a comparison."""
+        while self.kind == "IS":
+            start = self.word.start
+            self.at += 1
+            negated = self.take_if("NOT")
+            if self.kind not in _TRUTHS:
+                hint = "write a IS NULL for an attribute, (...) IS UNKNOWN for a condition" if self.kind == "NULL" else ""
+                self.refuse("after a condition, IS is followed by TRUE, FALSE or UNKNOWN", start, hint)
+            truth = _TRUTHS[self.take().kind]
+            operand = TruthTest(operand, truth, negated)
+        return operand
 
     def nots(self, level: int) -> int:
         """How many NOTs stand here, going past them."""
@@ -145,12 +177,24 @@ class Reader(Operands):
             return self._from_literal()
         if not self.is_name():
             refusals.refuse_operand(self)
-        if self.kind_after(1) == "(":
+        start = self.word.start
+        if self.kind_after(1) == "(" and not self._is_case():
             return self._call()
-        name = self.name()
-        return self._tail(self._attribute(name), name.start)
+        return self._tail(self.subject(), start)
 
-    def _attribute(self, name: Name) -> str:
+    def _is_case(self) -> bool:
+        """Whether lower( or upper( stands here."""
+        return self.kind == NAME and self.word.text.lower() in CASES and self.kind_after(1) == "("
+
+    def subject(self) -> Subject:
+        """An attribute, or its lower or upper case."""
+        if self._is_case():
+            return read_case(self)
+        if self.kind_after(1) == "(":
+            refusals.refuse_function(self)
+        return Subject(self.attribute(self.name()))
+
+    def attribute(self, name: Name) -> str:
         """The attribute that a name stands for: inside EXISTS one of the earlier event."""
         if self.alias is None:
             return name.attribute
@@ -160,28 +204,48 @@ class Reader(Operands):
             self.refuse(f"{name.attribute} is no attribute of the earlier event", name.start, hint)
         return earlier
 
-    def _tail(self, attribute: str, start: int) -> Expression:
-        """What follows the attribute of a predicate: operator and literals, or nothing."""
+    def _tail(self, subject: Subject, start: int) -> Expression:
+        """What follows the subject of a predicate: operator and literals, or nothing."""
         symbol = SYMBOLS.get(self.kind)
         if symbol is not None:
             self.at += 1
-            return self._comparison(attribute, symbol)
-        if self.take_if("IS"):
-            operator = Operator.IS_NOT_NULL if self.take_if("NOT") else Operator.IS_NULL
-            self.expect("NULL", "IS is followed by NULL or NOT NULL", "a boolean is tested by a = TRUE")
-            return self._make(attribute, start, operator, ())
+            return self._comparison(subject, symbol)
+        if self.kind == "IS":
+            return self._is(subject, start)
         negated = self.take_if("NOT")
         suffix = _SUFFIXES.get(self.kind)
         if suffix is not None:
             self.at += 1
-            return self._suffix(attribute, start, suffix, negated)
+            return self._suffix(subject, start, suffix, negated)
         if negated:
             self.refuse(f"after an attribute, NOT is followed by {', '.join(_SUFFIXES)}")
-        return self._make(attribute, start, Operator.EQ, (Literal(True, start, None),))
+        return self._alone(subject, start)
 
-    def _make(
+    def _alone(self, subject: Subject, start: int) -> Predicate:
+        """An attribute as a condition."""
+        if subject.case is not None:
+            refusals.refuse_case_alone(self, str(subject), start)
+        return self.make(subject, start, Operator.EQ, (Literal(True, start, None),))
+
+    def _is(self, subject: Subject, start: int) -> Expression:
+        """What follows IS. Of a truth test nothing is read yet: the attribute is a condition of its own there."""
+        place = self.at
+        self.at += 1
+        negated = self.take_if("NOT")
+        if self.kind in _TRUTHS:
+            self.at = place
+            return self._alone(subject, start)
+        if self.take_if("DISTINCT"):
+            self.expect("FROM", "FROM is missing after DISTINCT", "a IS DISTINCT FROM 5")
+            literal = self.literal("FROM")
+            equal = self.make(subject, literal.start, Operator.EQ, (literal,))
+            return TruthTest(equal, True, negated=not negated)
+        self.expect("NULL", f"IS [NOT] is followed by {_IS}", "a boolean is tested by a IS TRUE, equality by a = 5")
+        return self.make(subject, start, Operator.IS_NOT_NULL if negated else Operator.IS_NULL, ())
+
+    def make(
         self,
-        attribute: str,
+        subject: Subject,
         start: int,
         operator: Operator,
         literals: tuple[Literal, ...],
@@ -195,33 +259,67 @@ class Reader(Operands):
         if symbol is None and operator in LIKES and self.default_escape and self.default_escape in str(values[0]):
             symbol = self.default_escape
         place = literals[0].start if literals else start
-        predicate = self.located(place, lambda: Predicate(attribute, operator, values, escape=symbol))
+        predicate = self.located(place, lambda: self._predicate_of(subject, operator, values, symbol))
         self.uses.append(Use(predicate, literals, escape))
         return predicate
 
-    def _comparison(self, attribute: str, operator: Operator) -> Expression:
+    def _predicate_of(
+        self, subject: Subject, operator: Operator, values: list[Scalar], escape: str | None = None
+    ) -> Predicate:
+        attribute, case = subject
+        if case is None:
+            return Predicate(attribute, operator, values, escape=escape)
+        return CasePredicate(case, attribute, operator, values, escape=escape)
+
+    def like_around(self, subject: Subject, literal: Literal, around: tuple[str, str]) -> Predicate:
+        """The LIKE for a plain string between two pieces of pattern."""
+        before, after = around
+        pattern, escape = quoted(str(literal.value), before=before, after=after)
+        predicate = self._predicate_of(subject, Operator.LIKE, [pattern], escape)
+        self.uses.append(Use(predicate, (literal,), None, around))
+        return predicate
+
+    def _comparison(self, subject: Subject, operator: Operator) -> Expression:
         if self.kind in QUANTIFIERS and self.kind_after(1) == "(":
-            return read_quantified(self, attribute, operator)
+            if self.kind_after(2) != "SELECT" or subject.case is not None:
+                refusals.refuse_quantified_attribute(self, str(subject), operator)
+            return read_quantified(self, subject.attribute, operator)
         if self.is_name():
-            refusals.refuse_two_attributes(self, attribute, operator)
+            refusals.refuse_two_attributes(self, str(subject), operator)
         if not self.is_literal():
             refusals.refuse_operand(self)
         literal = self.literal()
-        return self._make(attribute, literal.start, operator, (literal,))
+        return self.make(subject, literal.start, operator, (literal,))
 
-    def _suffix(self, attribute: str, start: int, operator: Operator, negated: bool) -> Predicate:
+    def _suffix(self, subject: Subject, start: int, operator: Operator, negated: bool) -> Expression:
         """What follows IN, BETWEEN, LIKE, ILIKE and RLIKE."""
-        escape = None
+        written = NEGATION[operator] if negated else operator
         if operator is Operator.IN:
-            literals = self._list()
-        elif operator is Operator.BETWEEN:
+            return self.make(subject, start, written, self._list())
+        if operator is Operator.BETWEEN:
             low = self.literal("BETWEEN")
             self.expect("AND", "AND is missing between the ends of BETWEEN", "a BETWEEN 20 AND 40")
-            literals = (low, self.literal("AND"))
-        else:
-            literals = (self.literal(operator.name),)
-            escape = self._escape_clause()
-        return self._make(attribute, start, NEGATION[operator] if negated else operator, literals, escape)
+            return self.make(subject, start, written, (low, self.literal("AND")))
+        quantifier = QUANTIFIERS.get(self.kind) if self.kind_after(1) == "(" else None
+        if quantifier is None:
+            pattern = self.literal(operator.name)
+            return self.make(subject, start, written, (pattern,), self._escape_clause())
+        if operator is Operator.RLIKE:
+            self.refuse("RLIKE takes one pattern", hint="alternatives stand in the pattern: a RLIKE 'x|y'")
+        patterns = self._patterns(operator)
+        escape = self._escape_clause()
+        parts = [self.make(subject, start, written, (pattern,), escape) for pattern in patterns]
+        return any_of(*parts) if quantifier is Quantifier.ANY else all_of(*parts)
+
+    def _patterns(self, operator: Operator) -> list[Literal]:
+        """The patterns of LIKE ANY (...) and LIKE ALL (...)."""
+        form = f"a {operator.name} {self.take().kind} ('x%', '%y')"
+        self.at += 1
+        patterns = [self.literal("the parenthesis")]
+        while self.take_if(","):
+            patterns.append(self.literal("the comma"))
+        self.expect(")", "a comma or the closing parenthesis is missing", form)
+        return patterns
 
     def _escape_clause(self) -> Literal | None:
         if not self.take_if("ESCAPE"):
@@ -256,22 +354,41 @@ class Reader(Operands):
             self.refuse("comparing two literals is not supported: one side is an attribute", literal.start)
         if not self.is_name():
             refusals.refuse_operand(self)
-        if self.kind_after(1) == "(":
-            refusals.refuse_function(self)
-        name = self.name()
-        return self._make(self._attribute(name), name.start, MIRRORED[operator], (literal,))
+        if self.kind in QUANTIFIERS and self.kind_after(1) == "(":
+            return self._quantified_list(literal, operator)
+        start = self.word.start
+        return self.make(self.subject(), start, MIRRORED[operator], (literal,))
+
+    def _quantified_list(self, literal: Literal, operator: Operator) -> Expression:
+        """`ANY (a)` or `ALL (a)` after a literal and a comparison: some element of a list, or all of them."""
+        quantifier = QUANTIFIERS[self.kind]
+        form = f"5 {operator} {self.kind} (a)"
+        if self.kind_after(2) == "SELECT" and self.kind_after(3) not in (")", "."):
+            self.refuse("a subquery stands after an attribute and a comparison", hint="x < ANY (SELECT y FROM history)")
+        self.at += 2
+        if not self.is_name():
+            self.refuse("between these parentheses stands one attribute", hint=form)
+        start = self.word.start
+        subject = Subject(self.attribute(self.name()))
+        self.expect(")", "the closing parenthesis is missing after the attribute", form)
+        if quantifier is Quantifier.ANY:
+            return self._some(subject, start, operator, literal)
+        if operator is Operator.NE:
+            return self.make(subject, start, Operator.NE, (literal,))
+        return Not(self._some(subject, start, INVERSE[operator], literal))
+
+    def _some(self, subject: Subject, start: int, operator: Operator, literal: Literal) -> Expression:
+        """The positive predicate that some element satisfies: unequal is below or above, of a boolean the other one."""
+        if operator is not Operator.NE:
+            return self.make(subject, start, MIRRORED[operator], (literal,))
+        if isinstance(literal.value, bool):
+            return self.make(subject, start, Operator.EQ, (literal._replace(value=not literal.value),))
+        return any_of(*[self.make(subject, start, order, (literal,)) for order in (Operator.LT, Operator.GT)])
 
     def _call(self) -> Expression:
         if self.kind == "EXISTS":
             return read_exists(self)
-        if self.kind != "ARRAY_CONTAINS":
+        read = FUNCTIONS.get(self.word.text.lower())
+        if read is None or self.kind == QUOTED:
             refusals.refuse_function(self)
-        self.at += 2
-        form = "array_contains(attribute, literal)"
-        if not self.is_name():
-            self.refuse("array_contains begins with an attribute", hint=form)
-        name = self.name()
-        self.expect(",", "a comma is missing after the attribute of array_contains", form)
-        literal = self.literal("the comma")
-        self.expect(")", "the closing parenthesis of array_contains is missing", form)
-        return self._make(self._attribute(name), name.start, Operator.EQ, (literal,))
+        return read(self)

@@ -131,7 +131,7 @@ def _negated(reader: Reader, term: Join | Predicate, nots: int, start: int) -> J
         )
     if isinstance(term, Join):
         return Join(term.earlier, operator, term.attribute)
-    negated = Predicate.unchecked(term.attribute, operator, term.values, term.escape)
+    negated = term.with_operator(operator)
     # The term was read last, and so was its use of literals.
     reader.uses[-1] = reader.uses[-1]._replace(predicate=negated)
     return negated

@@ -11,23 +11,29 @@ A predicate is ``[attribute, operator]`` followed by what the operator takes:
     ["a", "like", "x!%%", "!"]             the fourth element of a LIKE or ILIKE is its escape
     ["a", "is null"]                       also "is not null"
     ["a", ">=", {"date": "2026-11-14"}]    also {"timestamp": "2026-11-14 10:00:00"}
+    ["a", "ip_in", ["10.0.0.0/8"]]         also "not ip_in"
+    [{"lower": "a"}, "=", "x"]             lower(a) = 'x'; also {"upper": "a"}
     ["a", "<", {"any": "b"}]               a < ANY (SELECT b FROM history); also {"all": "b"}
 
-In place of a predicate may stand ``true``, ``false`` and, for one earlier event, an object of one key:
+In place of a predicate may stand ``true``, ``false`` and objects of one key:
 
+    {"is true": ["a", "=", 1]}             (a = 1) IS TRUE; also "is not true", "is false", "is unknown", ...
     {"exists": [["author", "=", {"attribute": "author"}], ["genre", "=", "crime"]]}
 
-where each predicate is on the earlier event and ``{"attribute": name}`` is that of the new one; also "not exists".
+The first holds an expression in any of these forms. In the second, for one earlier event, each predicate is on the earlier
+event and ``{"attribute": name}`` is that of the new one; also "not exists".
 """
 
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
-from tamis.errors import ExpressionError, LiteralError, shortened
+from tamis.errors import ExpressionError, LiteralError, NestingError, shortened
 from tamis.language.checks import check_attribute
 from tamis.language.expression import (
+    MAX_TESTS,
+    CasePredicate,
     Constant,
     Exists,
     Expression,
@@ -35,15 +41,36 @@ from tamis.language.expression import (
     Not,
     Predicate,
     Quantified,
+    TruthTest,
     all_of,
     any_of,
 )
 from tamis.language.literals import read_date, read_timestamp
 from tamis.language.normal import CLAUSE_LIMIT, Clause, dnf_size, to_dnf
-from tamis.language.operators import COMPARISONS, LIKES, NULL_TESTS, RANGES, SETS, Operator, Quantifier, read_operator
+from tamis.language.operators import (
+    COMPARISONS,
+    LIKES,
+    NULL_TESTS,
+    RANGES,
+    SETS,
+    Case,
+    Operator,
+    Quantifier,
+    read_operator,
+)
+from tamis.language.printer import TRUTH_WORDS
 from tamis.language.values import Scalar
 
 _EXISTS, _NOT_EXISTS, _ATTRIBUTE = "exists", "not exists", "attribute"
+_LISTS = SETS | RANGES | {Operator.IP_IN}
+_TESTS: dict[str, tuple[bool | None, bool]] = {
+    f"is {'not ' if negated else ''}{word.lower()}": (truth, negated)
+    for truth, word in TRUTH_WORDS.items()
+    for negated in (False, True)
+}
+"""The key of a truth test -> the truth, and whether it is negated."""
+_TEST_KEYS = {test: key for key, test in _TESTS.items()}
+_OBJECTS = '{"exists": [...]}, {"not exists": [...]} or a test such as {"is true": [...]}'
 
 
 def from_json(form: Any) -> Expression:
@@ -57,15 +84,20 @@ def from_json(form: Any) -> Expression:
     >>> from_json([["price", "<", 10], ["genre", "in", ["crime", "classics"]]])
     <And price < 10 AND genre IN ('crime', 'classics')>
     """
+    return _expression(form, "")
+
+
+def _expression(form: Any, path: str) -> Expression:
+    """A predicate, a conjunction or a disjunction of conjunctions."""
     if not isinstance(form, list | tuple):
-        raise ExpressionError(f"the JSON form of an expression is a list, not {shortened(form)}")
+        raise _error(path, f"the JSON form of an expression is a list, not {shortened(form)}")
     if not form:
-        raise ExpressionError("an empty list is no expression. Hint: [true] matches every event, [false] none")
-    if isinstance(form[0], str):
-        return _item(form, "")
+        raise _error(path, "an empty list is no expression. Hint: [true] matches every event, [false] none")
+    if _is_predicate(form):
+        return _item(form, path)
     if _is_item(form[0]):
-        return _conjunction(form, "")
-    return any_of(*[_conjunction(part, f"[{place}]") for place, part in enumerate(form)])
+        return _conjunction(form, path)
+    return any_of(*[_conjunction(part, f"{path}[{place}]") for place, part in enumerate(form)])
 
 
 def to_json(expression: Any) -> list[Any]:
@@ -98,7 +130,13 @@ def to_json(expression: Any) -> list[Any]:
 
 def _is_item(form: Any) -> bool:
     """Whether it is meant as one element of a conjunction rather than as a conjunction."""
-    return isinstance(form, bool | dict) or (isinstance(form, list | tuple) and bool(form) and isinstance(form[0], str))
+    return isinstance(form, bool | dict) or (isinstance(form, list | tuple) and _is_predicate(form))
+
+
+def _is_predicate(form: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a list is meant as a predicate: it begins with a name, or with an object before an operator."""
+    first = form[0] if form else None
+    return isinstance(first, str) or (isinstance(first, dict) and len(form) > 1 and isinstance(form[1], str))
 
 
 def _conjunction(form: Any, path: str) -> Expression:
@@ -113,31 +151,43 @@ def _item(form: Any, path: str) -> Expression:
     if isinstance(form, bool):
         return Constant(form)
     if isinstance(form, dict):
-        return _read_exists(form, path)
-    name, operator, negated, rest = _split(form, path)
+        return _object(form, path)
+    subject, operator, negated, rest = _split(form, path)
+    case, name = subject
     try:
         if rest and isinstance(rest[0], dict) and rest[0].keys() & set(Quantifier):
             if len(rest) > 1:
                 raise _error(path, f"nothing follows {shortened(rest[0])}, not {shortened(rest[1])}")
             quantifier, earlier = _single(rest[0], path + "[2]", tuple(Quantifier))
             check_attribute(earlier)
+            if case is not None:
+                raise _error(path + "[0]", f"{case}({name}) is compared with a string")
             literal: Expression = Quantified(name, operator, quantifier, earlier)
         else:
-            literal = _predicate(name, operator, rest, path)
+            literal = _predicate(subject, operator, rest, path)
     except ExpressionError as error:
         raise _located(error, path) from None
     return Not(literal) if negated else literal
 
 
-def _split(form: Any, path: str) -> tuple[str, Operator, bool, list[Any]]:
-    """The attribute, the operator, whether "not" stands before it, and what follows."""
+_Subject: TypeAlias = tuple[Case | None, str]
+"""An attribute, and the function that changes its case."""
+
+
+def _split(form: Any, path: str) -> tuple[_Subject, Operator, bool, list[Any]]:
+    """The subject, the operator, whether "not" stands before it, and what follows."""
     if not isinstance(form, list | tuple):
         raise _error(path, f"a predicate is a list [attribute, operator, value], not {shortened(form)}")
-    if len(form) < 2 or not isinstance(form[0], str) or not isinstance(form[1], str):
+    if not _is_predicate(form) or len(form) < 2 or not isinstance(form[1], str):
         raise _error(
             path, f"a predicate is [attribute, operator, value] with a name and an operator, not {shortened(form)}"
         )
-    name, spelled, *rest = form
+    first, spelled, *rest = form
+    case: Case | None = None
+    name = first
+    if isinstance(first, dict):
+        function, name = _single(first, path + "[0]", tuple(Case))
+        case = Case(function)
     try:
         check_attribute(name)
     except ExpressionError as error:
@@ -145,26 +195,26 @@ def _split(form: Any, path: str) -> tuple[str, Operator, bool, list[Any]]:
     words = spelled.lower().split()
     try:
         if len(words) == 2 and words[0] == "not" and (operator := _comparison(words[1])) is not None:
-            return name, operator, True, rest
-        return name, read_operator(spelled), False, rest
+            return (case, name), operator, True, rest
+        return (case, name), read_operator(spelled), False, rest
     except ExpressionError as error:
         raise _located(error, path + "[1]") from None
 
 
 def _comparison(spelled: str) -> Operator | None:
     operator = Operator.NE if spelled == "!=" else spelled
-    return Operator(operator) if operator in COMPARISONS else None
+    return Operator(operator) if operator in COMPARISONS | {Operator.IP_IN} else None
 
 
-def _predicate(name: str, operator: Operator, rest: list[Any], path: str) -> Predicate:
+def _predicate(subject: _Subject, operator: Operator, rest: list[Any], path: str) -> Predicate:
     if operator in NULL_TESTS:
-        return Predicate(name, operator, rest)
+        return _made(subject, operator, rest)
     if not rest or len(rest) > 2:
         raise _error(
             path, f"{operator.upper()} takes a value: [attribute, operator, value], not {2 + len(rest)} elements"
         )
     values = rest[0]
-    if operator in SETS | RANGES:
+    if operator in _LISTS:
         if not isinstance(values, list | tuple):
             raise _error(path + "[2]", f"{operator.upper()} takes a list, not {shortened(values)}")
         literals = [_literal(value, f"{path}[2][{place}]") for place, value in enumerate(values)]
@@ -175,7 +225,14 @@ def _predicate(name: str, operator: Operator, rest: list[Any], path: str) -> Pre
         raise _error(path, f"ESCAPE belongs to LIKE and ILIKE, and {operator.upper()} takes nothing after its value")
     if escape is not None and not isinstance(escape, str):
         raise _error(path + "[3]", f"an escape is a string of one character, not {shortened(escape)}")
-    return Predicate(name, operator, literals, escape=escape)
+    return _made(subject, operator, literals, escape)
+
+
+def _made(subject: _Subject, operator: Operator, literals: list[Any], escape: str | None = None) -> Predicate:
+    case, name = subject
+    if case is None:
+        return Predicate(name, operator, literals, escape=escape)
+    return CasePredicate(case, name, operator, literals, escape=escape)
 
 
 def _literal(form: Any, path: str) -> Any:
@@ -191,10 +248,19 @@ def _literal(form: Any, path: str) -> Any:
         raise LiteralError(f'at {path}: {shortened(text)} is not a {kind}. Hint: {{"{kind}": "{example}"}}') from None
 
 
-def _read_exists(form: dict[Any, Any], path: str) -> Expression:
+def _object(form: dict[Any, Any], path: str) -> Expression:
     key = next(iter(form)) if len(form) == 1 else None
-    if key not in (_EXISTS, _NOT_EXISTS):
-        raise _error(path, f'an object here is {{"exists": [...]}} or {{"not exists": [...]}}, not {shortened(form)}')
+    if key in (_EXISTS, _NOT_EXISTS):
+        return _read_exists(form, key, path)
+    if not isinstance(key, str) or key not in _TESTS:
+        raise _error(path, f"an object here is {_OBJECTS}, not {shortened(form)}")
+    # Before they are read: Python's own stack has an end, too.
+    if path.count('["is ') >= MAX_TESTS:
+        raise NestingError(f"at {path}: more than {MAX_TESTS} tests are nested in each other")
+    return TruthTest(_expression(form[key], f'{path}["{key}"]'), *_TESTS[key])
+
+
+def _read_exists(form: dict[Any, Any], key: str, path: str) -> Expression:
     terms = form[key]
     path = f'{path}["{key}"]'
     if not isinstance(terms, list | tuple):
@@ -209,15 +275,18 @@ def _read_exists(form: dict[Any, Any], path: str) -> Expression:
 
 def _term(form: Any, path: str) -> Join | Predicate:
     """One predicate on an earlier event."""
-    name, operator, negated, rest = _split(form, path)
+    subject, operator, negated, rest = _split(form, path)
+    case, name = subject
     if negated:
         raise _error(path + "[1]", f'inside "exists" there is no "not {operator}"')
     try:
         if len(rest) == 1 and isinstance(rest[0], dict) and _ATTRIBUTE in rest[0]:
             _, attribute = _single(rest[0], path + "[2]", (_ATTRIBUTE,))
             check_attribute(attribute)
+            if case is not None:
+                raise _error(path + "[0]", f"{case}({name}) is compared with a string")
             return Join(name, operator, attribute)
-        return _predicate(name, operator, rest, path)
+        return _predicate(subject, operator, rest, path)
     except ExpressionError as error:
         raise _located(error, path) from None
 
@@ -250,6 +319,8 @@ def _write_item(literal: Expression) -> Any:
     if isinstance(literal, Not):
         item = _write_item(literal.operand)
         return {_NOT_EXISTS: item[_EXISTS]} if isinstance(item, dict) else [item[0], f"not {item[1]}", *item[2:]]
+    if isinstance(literal, TruthTest):
+        return {_TEST_KEYS[literal.truth, literal.negated]: _write_item(literal.operand)}
     if isinstance(literal, Quantified):
         return [literal.attribute, str(literal.operator), {str(literal.quantifier): literal.earlier}]
     if isinstance(literal, Exists):
@@ -261,8 +332,9 @@ def _write_item(literal: Expression) -> Any:
 
 def _write_predicate(predicate: Predicate) -> list[Any]:
     values = [_write_literal(value) for value in predicate.values]
-    written: list[Any] = [predicate.attribute, str(predicate.operator)]
-    if predicate.operator in SETS | RANGES:
+    subject = {str(predicate.case): predicate.attribute} if isinstance(predicate, CasePredicate) else predicate.attribute
+    written: list[Any] = [subject, str(predicate.operator)]
+    if predicate.operator in _LISTS:
         return [*written, values]
     return [*written, *values, *([predicate.escape] if predicate.escape is not None else [])]
 

@@ -3,6 +3,9 @@
 A *literal of a clause* is a predicate, a quantified comparison or EXISTS, or the Not of one of them where no operator
 negates it: Not stays before  <  <=  >  >=,  because on a list NOT (a < 3) is not a >= 3. All rewrites hold in
 three-valued logic and for all values, so an expression and its normal forms have the same truth for every event.
+
+Tests of truth values go to the leaves too: `(p AND q) IS TRUE` is `p IS TRUE AND q IS TRUE`. Then a literal may also be
+a test of a quantified comparison, or of a positive predicate with literals of one kind.
 """
 
 from __future__ import annotations
@@ -14,16 +17,21 @@ from typing import TypeAlias
 from tamis.language.expression import (
     FALSE,
     TRUE,
+    TRUTHS,
     And,
     Constant,
+    Exists,
     Expression,
     Not,
     Or,
     Predicate,
+    TruthTest,
     all_of,
     any_of,
+    truth_test,
 )
-from tamis.language.operators import NEGATION, POSITIVE
+from tamis.language.operators import NEGATION, NULL_TESTS, POSITIVE
+from tamis.language.values import kind_of
 
 Clause: TypeAlias = tuple[Expression, ...]
 
@@ -43,7 +51,9 @@ def negated_literal(literal: Expression) -> Expression:
     if isinstance(literal, Predicate):
         operator = NEGATION.get(literal.operator) or POSITIVE.get(literal.operator)
         if operator is not None:
-            return Predicate.unchecked(literal.attribute, operator, literal.values, literal.escape)
+            return literal.with_operator(operator)
+    if isinstance(literal, TruthTest):
+        return TruthTest(literal.operand, literal.truth, not literal.negated)
     return Not(literal)
 
 
@@ -86,7 +96,62 @@ def _nnf(node: Expression, negated: bool) -> Expression:
         if all(new is old and not isinstance(new, Constant) for new, old in zip(operands, node.operands, strict=True)):
             return node
         return _folded(operands, conjunction=isinstance(node, And) is not negated)
+    if isinstance(node, TruthTest):
+        return _tested(node.operand, TRUTHS - node.accepted if negated else node.accepted)
     return negated_literal(node) if negated else node
+
+
+_Truths: TypeAlias = frozenset[bool | None]
+
+
+def _tested(node: Expression, accepted: _Truths) -> Expression:
+    """An expression in NNF that is TRUE if the truth of a node is one of those accepted, else FALSE."""
+    if accepted in (TRUTHS, frozenset()):
+        return TRUE if accepted else FALSE
+    match node:
+        case Constant():
+            return TRUE if node.value in accepted else FALSE
+        case Not():
+            return _tested(node.operand, _negated(accepted))
+        case TruthTest():
+            inner = frozenset(truth for truth in TRUTHS if (truth in node.accepted) in accepted)
+            return _tested(node.operand, inner)
+        case And() | Or():
+            return _tested_operands(node, accepted)
+        case Predicate() if node.operator not in NULL_TESTS:
+            return _tested_predicate(node, accepted)
+        case Predicate() | Exists():  # never UNKNOWN
+            if {True, False} <= accepted or accepted == {None}:
+                return TRUE if True in accepted else FALSE
+            return node if True in accepted else negated_literal(node)
+    return truth_test(node, accepted)
+
+
+def _tested_operands(node: And | Or, accepted: _Truths) -> Expression:
+    """AND is TRUE if all operands are, FALSE if one is, and "not TRUE" and "not FALSE" go to the operands alike."""
+    if accepted == {None}:
+        return _folded([_tested(node, TRUTHS - {truth}) for truth in (True, False)], conjunction=True)
+    if accepted == {True, False}:
+        return _folded([_tested(node, frozenset({truth})) for truth in (True, False)], conjunction=False)
+    operands = [_tested(operand, accepted) for operand in node.operands]
+    return _folded(operands, conjunction=(True in accepted) is isinstance(node, And))
+
+
+def _tested_predicate(predicate: Predicate, accepted: _Truths) -> Expression:
+    positive = POSITIVE.get(predicate.operator)
+    if positive is not None:
+        return _tested(predicate.with_operator(positive), _negated(accepted))
+    kinds = predicate.kinds
+    if len(kinds) > 1:
+        # Only IN has literals of several kinds: an OR over the kinds.
+        parts = [predicate.with_literals([each for each in predicate.values if kind_of(each) is kind]) for kind in kinds]
+        return _tested(any_of(*parts), accepted)
+    return truth_test(predicate, accepted)
+
+
+def _negated(truths: _Truths) -> _Truths:
+    """The truths of an expression's negation."""
+    return frozenset(None if truth is None else not truth for truth in truths)
 
 
 def _folded(operands: list[Expression], conjunction: bool) -> Expression:
@@ -105,6 +170,8 @@ def _size(node: Expression, negated: bool) -> int:
     if isinstance(node, And | Or):
         sizes = [_size(operand, negated) for operand in node.operands]
         return math.prod(sizes) if isinstance(node, And) is not negated else sum(sizes)
+    if isinstance(node, TruthTest) and not isinstance(normal := to_nnf(node), TruthTest):
+        return _size(normal, negated)
     return 1
 
 

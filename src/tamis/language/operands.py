@@ -14,12 +14,17 @@ from tamis.language.checks import check_attribute
 from tamis.language.cursor import SUPPORTED, Cursor
 from tamis.language.dialect import NAME, NUMBER, QUOTED, STRING, Word
 from tamis.language.literals import is_number, read_date, read_decimal, read_integer, read_timestamp
+from tamis.language.operators import Case
 from tamis.language.spark_numbers import SPARK_SUFFIXES, read_spark_number
 from tamis.language.values import Scalar, check_literal
 from tamis.language.words import CONTEXTUAL, KEYWORDS, RESERVED
 
 _BOOLEANS = {"TRUE": True, "FALSE": False}
-_DATED: dict[str, Callable[[str], date]] = {"DATE": read_date, "TIMESTAMP": read_timestamp}
+_DATED: dict[str, Callable[[str], date]] = {
+    "DATE": read_date,
+    "TIMESTAMP": read_timestamp,
+    "TIMESTAMPTZ": read_timestamp,
+}
 _NAMES = CONTEXTUAL | {NAME, QUOTED}
 _PARTS = KEYWORDS | {NAME, QUOTED}
 _MORE_NUMBER = _PARTS | {NUMBER, "."}
@@ -52,6 +57,16 @@ class Name(NamedTuple):
         return ".".join(self.parts)
 
 
+class Subject(NamedTuple):
+    """What a predicate is on: an attribute, or its lower or upper case."""
+
+    attribute: str
+    case: Case | None = None
+
+    def __str__(self) -> str:
+        return self.attribute if self.case is None else f"{self.case}({self.attribute})"
+
+
 class Operands(Cursor):
     """Reads names and literals, in Spark's forms if `spark` says so; `slots` collects the literals' places."""
 
@@ -76,7 +91,7 @@ class Operands(Cursor):
             return True
         if kind in _DATED:
             return self.kind_after(1) == STRING
-        if kind in ("-", "."):
+        if kind in ("-", "+", "."):
             return self.kind_after(1) in (NUMBER, ".")
         return kind in ("TRUE", "FALSE", "NULL") and not self.is_name()
 
@@ -121,6 +136,8 @@ class Operands(Cursor):
     def _number(self) -> Literal:
         start = self.word.start
         negative = self.take_if("-")
+        if not negative:
+            self.take_if("+")
         word = self.take()
         if word.kind == ".":
             # The tokenizer gives .5 as two words.

@@ -28,6 +28,7 @@ class Operator(StrEnum):
     NOT_RLIKE = "not rlike"
     IS_NULL = "is null"
     IS_NOT_NULL = "is not null"
+    IP_IN = "ip_in"
 
     # Enum's own is written in Python, and a dictionary of operators is asked for every predicate that comes.
     __hash__ = str.__hash__
@@ -42,7 +43,8 @@ NEGATION: dict[Operator, Operator] = {
     Operator.RLIKE: Operator.NOT_RLIKE,
     Operator.IS_NULL: Operator.IS_NOT_NULL,
 }
-"""Positive operator -> its negation. The comparisons `<  <=  >  >=` have none: on a list, NOT (a < 3) is not a >= 3."""
+"""Positive operator -> its negation. The comparisons `<  <=  >  >=` have none: on a list, NOT (a < 3) is not a >= 3.
+Nor has ip_in, which is a function in SQL text."""
 
 POSITIVE: dict[Operator, Operator] = {negative: positive for positive, negative in NEGATION.items()}
 """Negative operator -> the positive one it negates. (IS NOT NULL counts as the negation of IS NULL.)"""
@@ -59,6 +61,8 @@ LIKES = PATTERNS - {Operator.RLIKE, Operator.NOT_RLIKE}
 NULL_TESTS = frozenset({Operator.IS_NULL, Operator.IS_NOT_NULL})
 SETS = frozenset({Operator.IN, Operator.NOT_IN})
 RANGES = frozenset({Operator.BETWEEN, Operator.NOT_BETWEEN})
+CASED = frozenset({Operator.EQ, Operator.NE, Operator.LIKE, Operator.NOT_LIKE}) | SETS
+"""The operators that may follow lower(a) and upper(a)."""
 
 MIRRORED: dict[Operator, Operator] = {
     Operator.EQ: Operator.EQ,
@@ -69,6 +73,27 @@ MIRRORED: dict[Operator, Operator] = {
     Operator.GE: Operator.LE,
 }
 """The operator with its sides exchanged: `5 < a` is `a > 5`."""
+
+
+INVERSE: dict[Operator, Operator] = {
+    Operator.EQ: Operator.NE,
+    Operator.NE: Operator.EQ,
+    Operator.LT: Operator.GE,
+    Operator.GE: Operator.LT,
+    Operator.LE: Operator.GT,
+    Operator.GT: Operator.LE,
+}
+"""The comparison that holds for two scalars when the other does not: `v < ALL (a)` is `NOT (v >= ANY (a))`."""
+
+
+class Case(StrEnum):
+    """The functions that change the case of a string."""
+
+    LOWER = "lower"
+    UPPER = "upper"
+
+    def change(self, text: str) -> str:
+        return text.lower() if self is Case.LOWER else text.upper()
 
 
 class Quantifier(StrEnum):

@@ -5,12 +5,24 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from tamis.errors import ExpressionError, did_you_mean, shortened
-from tamis.language.expression import And, Constant, Exists, Expression, Not, Or, Predicate, Quantified
-from tamis.language.operators import RANGES, SETS
+from tamis.language.expression import (
+    And,
+    CasePredicate,
+    Constant,
+    Exists,
+    Expression,
+    Not,
+    Or,
+    Predicate,
+    Quantified,
+    TruthTest,
+)
+from tamis.language.operators import RANGES, SETS, Operator
 from tamis.language.values import Scalar
 from tamis.language.words import needs_quotes
 
 _ALIAS = "h"
+TRUTH_WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
 _DIALECTS = ["tamis", "duckdb", "spark"]
 
 
@@ -50,6 +62,8 @@ class Printer:
                 return " AND ".join([self._operand(operand, (Or,)) for operand in node.operands])
             case Not():
                 return "NOT " + self._operand(node.operand, (And, Or))
+            case TruthTest():
+                return f"{self._tested(node.operand)} {self.truth(node)}"
             case Predicate():
                 return self.predicate(node, self.name(node.attribute))
             case Constant():
@@ -65,13 +79,27 @@ class Printer:
         text = self.expression(node)
         return f"({text})" if isinstance(node, looser) else text
 
+    def _tested(self, node: Expression) -> str:
+        """The operand of a truth test: an attribute that is tested for TRUE stands alone, all else in parentheses."""
+        if type(node) is Predicate and node.operator is Operator.EQ and node.values[0] is True:
+            return self.name(node.attribute)
+        return f"({self.expression(node)})"
+
+    def truth(self, node: TruthTest) -> str:
+        """The words of a truth test."""
+        return f"IS {'NOT ' if node.negated else ''}{TRUTH_WORDS[node.truth]}"
+
     def predicate(self, node: Predicate, name: str) -> str:
         """A predicate on the attribute that is written `name`."""
+        if isinstance(node, CasePredicate):
+            name = f"{node.case}({name})"
         literals = [self.literal(value) for value in node.values]
         if node.operator in SETS:
             return f"{name} {node.operator.upper()} ({', '.join(literals)})"
         if node.operator in RANGES:
             return f"{name} {node.operator.upper()} {literals[0]} AND {literals[1]}"
+        if node.operator is Operator.IP_IN:
+            return f"ip_in({', '.join([name, *literals])})"
         escape = [] if node.escape is None else ["ESCAPE", self.string(node.escape)]
         return " ".join([name, node.operator.upper(), *literals, *escape])
 

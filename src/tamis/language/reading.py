@@ -21,7 +21,7 @@ def to_expression(source: Any) -> Expression:
     if isinstance(source, Expression):
         return source
     if isinstance(source, Attribute):
-        return source.is_true()
+        return source.condition()
     if isinstance(source, str):
         from tamis.language.parser import parse
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 from tamis.language.cursor import SUPPORTED
 from tamis.language.dialect import END, NAME, NUMBER, QUOTED, STRING
 from tamis.language.operands import Operands
-from tamis.language.words import KEYWORDS
+from tamis.language.words import CONTEXTUAL, KEYWORDS
 
 _SYMBOLS: dict[str, str] = {
     **dict.fromkeys("+-*/%^&~", "arithmetic is not supported"),
@@ -88,6 +88,23 @@ def refuse_two_attributes(reader: Operands, attribute: str, operator: str) -> No
         )
     hint = f"a string is written in single quotes: '{other}'"
     reader.refuse(f"comparing two attributes is not supported: {attribute} {operator} {other}", start, hint)
+
+
+def refuse_case_alone(reader: Operands, subject: str, start: int) -> NoReturn:
+    """lower(a) or upper(a) with nothing behind it."""
+    _refuse_symbol(reader)
+    reader.refuse(f"{subject} alone is not a condition", start, f"compare it with a string: {subject} = 'x'")
+
+
+def refuse_quantified_attribute(reader: Operands, subject: str, operator: str) -> NoReturn:
+    """After a subject and a comparison, ANY or ALL with something else than a subquery."""
+    word = reader.kind
+    if reader.kind_after(2) == "SELECT":
+        reader.refuse(f"{subject} is compared with a string, not with a subquery")
+    hint = f"write a list of literals with IN: {subject} IN (1, 2)"
+    if reader.kind_after(2) in (*CONTEXTUAL, NAME, QUOTED):
+        hint = f"the literal comes first: 5 {operator} {word} (tags)"
+    reader.refuse(f"after an attribute and a comparison, {word} holds a subquery on history", hint=hint)
 
 
 def refuse_literal_alone(reader: Operands, start: int) -> NoReturn:

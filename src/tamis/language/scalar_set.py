@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, all_of, any_of
+from tamis.language.expression import (
+    FALSE,
+    TRUE,
+    CasePredicate,
+    Expression,
+    Not,
+    Predicate,
+    TruthTest,
+    all_of,
+    any_of,
+)
 from tamis.language.like import LikePattern, LikeShape
 from tamis.language.operators import POSITIVE, Operator
 from tamis.language.quoting import quoted
@@ -18,6 +28,7 @@ from tamis.language.value_set import (
     AFTER,
     BEFORE,
     EVERYTHING,
+    NOTHING,
     Span,
     ValueSet,
     above,
@@ -86,9 +97,16 @@ def states_of(states: Sequence[Scalar | None]) -> ScalarSet:
 
 
 def read_scalar_set(literal: Expression) -> ScalarSet | None:
-    """The states for which a predicate, or the Not of one, is TRUE; None for patterns that are no spans."""
+    """The states for which a predicate, or the Not or a test of one, is TRUE; None for patterns that are no spans."""
     if isinstance(literal, Not):
         return _negation(literal.operand)
+    if isinstance(literal, TruthTest):
+        parts = [_with_truth(literal.operand, truth) for truth in literal.accepted]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            return any_state(known)
+        # A string is UNKNOWN to no pattern, so all strings satisfy the one or the other.
+        return ANY_STRING if literal.accepted == {True, False} and not _asks_for_addresses(literal.operand) else None
     assert isinstance(literal, Predicate)
     if literal.operator is Operator.IS_NULL:
         return MISSING
@@ -96,7 +114,7 @@ def read_scalar_set(literal: Expression) -> ScalarSet | None:
         return PRESENT
     positive = POSITIVE.get(literal.operator)
     if positive is not None:
-        return _negation(Predicate.unchecked(literal.attribute, positive, literal.values, literal.escape))
+        return _negation(literal.with_operator(positive))
     values = {}
     for kind in literal.kinds:
         found = _read(literal, kind, [value for value in literal.values if kind_of(value) is kind])
@@ -105,6 +123,35 @@ def read_scalar_set(literal: Expression) -> ScalarSet | None:
         if found:
             values[kind] = found
     return ScalarSet(False, values)
+
+
+def states_around(literal: Expression) -> ScalarSet:
+    """The states outside which a literal with a pattern is never TRUE."""
+    return ANYTHING if isinstance(literal, TruthTest) and None in literal.accepted else ANY_STRING
+
+
+def can_equal(predicate: CasePredicate) -> list[Scalar]:
+    """The literals that a changed string can be equal to, or a pattern that it can match."""
+    if predicate.operator in (Operator.LIKE, Operator.NOT_LIKE):
+        pattern = LikePattern.read(str(predicate.values[0]), predicate.escape)
+        return list(predicate.values) if predicate.case.change(pattern.literal) == pattern.literal else []
+    return [value for value in predicate.values if predicate.case.change(str(value)) == value]
+
+
+def _with_truth(predicate: Expression, truth: bool | None) -> ScalarSet | None:
+    """The states for which a positive predicate with literals of one kind has a truth; None for patterns."""
+    assert isinstance(predicate, Predicate)
+    if truth is not None:
+        return read_scalar_set(predicate) if truth else _negation(predicate)
+    if _asks_for_addresses(predicate):
+        return None
+    others = {kind: one for kind, one in EVERYTHING.items() if kind not in predicate.kinds}
+    return ScalarSet(True, others)
+
+
+def _asks_for_addresses(predicate: Expression) -> bool:
+    """Whether a predicate is ip_in, for which a string may be UNKNOWN."""
+    return isinstance(predicate, Predicate) and predicate.operator is Operator.IP_IN
 
 
 def _negation(predicate: Expression) -> ScalarSet | None:
@@ -121,6 +168,8 @@ def _negation(predicate: Expression) -> ScalarSet | None:
 
 
 def _read(predicate: Predicate, kind: Kind, literals: list[Scalar]) -> ValueSet | None:
+    if isinstance(predicate, CasePredicate):
+        return None if can_equal(predicate) else NOTHING
     first = literals[0]
     match predicate.operator:
         case Operator.EQ | Operator.IN:

@@ -1,8 +1,9 @@
 """Texts that differ in their literals only are read once.
 
-A text's *shape* is the text with a mark in place of every string and number. The second text of a shape leaves a
-template, into which all later ones only fill their literals. (The first does not: where no two texts are alike, making
-templates would cost a third more for nothing.)
+A text's *shape* is the text with a mark in place of every string and number. The literals of an IN that are all strings
+or all numbers have one mark together, so that lists of any length share a shape. The second text of a shape leaves a
+template, into which all later ones only fill their literals. (The first does not, unless it has a long list: where no
+two texts are alike, making templates would cost a third more for nothing.)
 
 A template is used only when the outcome is certain to be that of reading word by word: what is odd is read in that
 way, and so is whatever is wrong, so that errors are the same. Templates never change, so any thread may use them.
@@ -22,19 +23,31 @@ MAX_SHAPES = 8192
 """How many templates are kept; the oldest go first."""
 
 MAX_LENGTH = 4096
-"""Longer texts are read word by word: they are rare, and their shapes would fill the memory."""
+"""The longest shape that is kept. Longer ones are rare, and would fill the memory: their texts are read word by word."""
 
-# Strings, quoted names and numbers. A number is one only where it stands alone between spaces, parentheses, commas and
-# comparisons: the digits of a1, and of whatever is doubtful, stay in the shape. So does the sign.
+LONG_LIST = 512
+"""The length of a list, in characters, from which on the first text of a shape leaves a template."""
+
+_STRING_TEXT = "'[^']*(?:''[^']*)*'"
+_NUMBER_TEXT = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_COMMA = r"[ \t\r\n]*,[ \t\r\n]*"
+_STRINGS = rf"{_STRING_TEXT}(?:{_COMMA}{_STRING_TEXT})*+"
+_NUMBERS = rf"[+-]?{_NUMBER_TEXT}(?:{_COMMA}[+-]?{_NUMBER_TEXT})*+"
+# Lists, strings, quoted names and numbers. A number is one only where it stands alone between spaces, parentheses, commas
+# and comparisons: the digits of a1, and of whatever is doubtful, stay in the shape. So does the sign.
 _PIECE = re.compile(
-    r"""('[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`"""
-    r"""|(?<![^\s(,=<>-])(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![^\s),=<>!]))"""
+    rf"""((?<![\w.])[iI][nN][ \t\r\n]*\([ \t\r\n]*(?:{_STRINGS}|{_NUMBERS})[ \t\r\n]*\)"""
+    rf"""|{_STRING_TEXT}|"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`"""
+    rf"""|(?<![^\s(,=<>+-]){_NUMBER_TEXT}(?![^\s),=<>!]))"""
 )
 # Between the pieces, a comment or a quote that is never closed: what follows it cannot be told by pieces.
 _DOUBTFUL = re.compile("--|/\\*|['\"`]")
 
 _MARK = "\0"
-_STRING, _INTEGER, _DECIMAL = (_MARK + kind for kind in "sid")
+_QUOTE = "'"
+_STRING, _INTEGER, _DECIMAL, _STRING_LIST, _NUMBER_LIST = (_MARK + kind for kind in "sidSN")
+# The one literal that stands for all of a list where its template is made.
+_SAMPLES = {_STRING_LIST: "''", _NUMBER_LIST: "0"}
 
 _templates: dict[str, Template] = {}
 _sighted: set[int] = set()
@@ -44,25 +57,33 @@ _writing = threading.Lock()
 
 def parse_by_shape(text: str) -> Expression:
     """Read a text, by its template if there is one."""
-    if len(text) > MAX_LENGTH or _MARK in text or not is_well_formed(text):
+    if _MARK in text or not is_well_formed(text):
         return _read_afresh(text)
     pieces = _PIECE.split(text)
     literals = []
+    long = False
     for i in range(1, len(pieces), 2):
         piece = pieces[i]
         first = piece[0]
         if first == "'":
             literals.append(piece)
             pieces[i] = _STRING
+        elif first in "iI":
+            at = piece.index("(") + 1
+            literals.append(piece[at:-1])
+            pieces[i] = f"{piece[:at]}{_STRING_LIST if _QUOTE in piece else _NUMBER_LIST})"
+            long = long or len(piece) > LONG_LIST
         elif first not in '"`':
             literals.append(piece)
             pieces[i] = _INTEGER if piece.isdigit() else _DECIMAL
     shape = "".join(pieces)
     template = _templates.get(shape)
     if template is None:
-        return _learn(text, shape) if _seen_before(shape) else _read_afresh(text)
+        if len(shape) > MAX_LENGTH or not (_seen_before(shape) or long):
+            return _read_afresh(text)
+        template = _learn(shape, pieces, literals)
     try:
-        filled = template.fill(literals)
+        filled = None if template is None else template.fill(literals)
     except ExpressionError:
         filled = None
     return _read_afresh(text) if filled is None else filled
@@ -94,21 +115,48 @@ def _read_afresh(text: str) -> Expression:
     return read(text).expression
 
 
-def _learn(text: str, shape: str) -> Expression:
-    """Read a text word by word, and keep its template if it is safe to use."""
+def _learn(shape: str, pieces: list[str], literals: list[str]) -> Template | None:
+    """The template of a shape, which is kept; None if the text is wrong, or the template would not be safe to use.
+
+    It is made of a text with one literal in each list.
+    """
     from tamis.language.grammar import read
 
-    reading = read(text)
-    found = [match.span() for match in _PIECE.finditer(text) if match[0][0] not in '"`']
-    doubtful = any(map(_DOUBTFUL.search, _PIECE.split(text)[::2]))
+    text, found, lists = _sampled(pieces, literals)
+    try:
+        reading = read(text)
+    except ExpressionError:  # of the text itself the error may be another one
+        return None
     if (
-        not doubtful
-        and found == [(slot.start, slot.end) for slot in reading.slots]
-        and all(map(is_regular, reading.uses))
+        any(map(_DOUBTFUL.search, pieces[::2]))
+        or found != [(slot.start, slot.end) for slot in reading.slots]
+        or not all(map(is_regular, reading.uses))
     ):
-        template = Template(text, reading)
-        with _writing:
-            if shape not in _templates and len(_templates) >= MAX_SHAPES:
-                del _templates[next(iter(_templates))]
-            _templates[shape] = template
-    return reading.expression
+        return None
+    template = Template(text, reading, lists)
+    with _writing:
+        if shape not in _templates and len(_templates) >= MAX_SHAPES:
+            del _templates[next(iter(_templates))]
+        _templates[shape] = template
+    return template
+
+
+def _sampled(pieces: list[str], literals: list[str]) -> tuple[str, list[tuple[int, int]], set[int]]:
+    """A text of a shape, where its literals stand, and which of them stand for a list."""
+    parts: list[str] = []
+    found: list[tuple[int, int]] = []
+    lists: set[int] = set()
+    end = 0
+    for number, piece in enumerate(pieces):
+        before, mark, after = piece.partition(_MARK) if number % 2 else (piece, "", "")
+        literal = ""
+        if mark:
+            literal = _SAMPLES.get(mark + after[0], literals[len(found)])
+            if mark + after[0] in _SAMPLES:
+                lists.add(len(found))
+            start = end + len(before)
+            found.append((start, start + len(literal)))
+            after = after[1:]
+        parts += [before, literal, after]
+        end += len(before) + len(literal) + len(after)
+    return "".join(parts), found, lists

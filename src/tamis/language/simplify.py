@@ -13,20 +13,35 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from tamis.errors import shortened
 from tamis.language.evaluate import evaluate_flat
 from tamis.language.event import FlatEvent
-from tamis.language.expression import FALSE, TRUE, And, Constant, Expression, Not, Or, Predicate, all_of, any_of
+from tamis.language.expression import (
+    FALSE,
+    TRUE,
+    And,
+    CasePredicate,
+    Constant,
+    Expression,
+    Not,
+    Or,
+    Predicate,
+    TruthTest,
+    all_of,
+    any_of,
+)
 from tamis.language.normal import negated_literal, to_nnf
 from tamis.language.operators import NULL_TESTS, Operator
 from tamis.language.scalar_set import (
-    ANY_STRING,
     ANYTHING,
     NO_STATE,
     ScalarSet,
     any_state,
+    can_equal,
     common_states,
     finite_states,
     read_scalar_set,
+    states_around,
     states_of,
     write_scalar_set,
 )
@@ -38,6 +53,7 @@ class Finding(StrEnum):
     """What there is to say about an expression."""
 
     CONTRADICTION = "contradiction"
+    NEVER_EQUAL = "never equal"
     ANY_VALUE = "any value of a kind"
     NEVER = "never matches"
     ALWAYS = "matches every event"
@@ -55,6 +71,12 @@ class Remark:
         if self.finding is Finding.CONTRADICTION:
             one = f"no single value of {self.attribute} satisfies it" if self.attribute else "it denies itself"
             return f"contradiction: {_shortened(str(self.expression))}: {one}"
+        if self.finding is Finding.NEVER_EQUAL:
+            assert isinstance(self.expression, CasePredicate)
+            case, possible = self.expression.case, can_equal(self.expression)
+            wrong = next(value for value in self.expression.values if value not in possible)
+            text = _shortened(str(self.expression))
+            return f"{text}: {case}({self.attribute}) is never {shortened(wrong)}, which is not in {case} case"
         if self.finding is Finding.ANY_VALUE:
             return f"{_shortened(str(self.expression))} holds for every value of that kind: it only asks for the kind"
         return str(self.finding)
@@ -124,6 +146,8 @@ def _is_plain(expression: Expression) -> bool:
 
 
 def _is_satisfiable(predicate: Predicate) -> bool:
+    if isinstance(predicate, CasePredicate):
+        return bool(can_equal(predicate))
     match predicate.operator:
         case Operator.BETWEEN:
             return compare(*predicate.values) <= 0
@@ -173,7 +197,7 @@ class _Work:
         return self._leaf(node)
 
     def _leaf(self, leaf: Expression) -> _Part:
-        predicate = leaf.operand if isinstance(leaf, Not) else leaf
+        predicate = leaf.operand if isinstance(leaf, Not | TruthTest) else leaf
         if isinstance(leaf, Constant):
             return _Part(leaf)
         if self.presence_only and not (isinstance(predicate, Predicate) and predicate.operator in NULL_TESTS):
@@ -181,11 +205,14 @@ class _Work:
         if not isinstance(predicate, Predicate):
             return _Part(leaf)
         name = predicate.attribute
+        if isinstance(predicate, CasePredicate) and len(can_equal(predicate)) < len(predicate.values):
+            self.remarks.append(Remark(Finding.NEVER_EQUAL, predicate, name))
         if self.scalars is not None and name not in self.scalars:
             return _Part(leaf)
         states = read_scalar_set(leaf)
         if states is None:
-            return _Part(leaf, name, ANY_STRING, (_Pattern(leaf, ANY_STRING),))
+            around = states_around(leaf)
+            return _Part(leaf, name, around, (_Pattern(leaf, around),))
         return _Part(leaf, name, states) if states else self._contradiction([leaf], name)
 
     def _conjunction(self, parts: list[_Part]) -> _Part:

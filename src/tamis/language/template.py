@@ -6,13 +6,15 @@ it in nothing else. It holds *steps*, in the order in which the nodes of the tre
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from datetime import date, datetime
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate
+from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, TruthTest
 from tamis.language.literals import read_date, read_decimal, read_integer, read_timestamp
 from tamis.language.operators import SETS, Operator
+from tamis.language.quoting import quoted
 from tamis.language.values import Scalar, distinct
 
 if TYPE_CHECKING:
@@ -47,8 +49,29 @@ FORMS: dict[str, Callable[[str], Scalar]] = {
     "-decimal": _negative_decimal,
     "DATE": _date,
     "TIMESTAMP": _timestamp,
+    "TIMESTAMPTZ": _timestamp,
 }
 """How the text of a literal is read, by the form of its slot."""
+
+
+_CHECKED = frozenset({Operator.RLIKE, Operator.NOT_RLIKE, Operator.IP_IN})
+_STRING = re.compile("'[^']*(?:''[^']*)*'")
+
+
+def read_list(text: str) -> list[Any]:
+    """The literals of a list, all strings or all numbers, with commas between them."""
+    if "'" in text:
+        return list(map(_string, _STRING.findall(text)))
+    return list(map(_signed_number, text.split(",")))
+
+
+def _signed_number(text: str) -> int | float:
+    text = text.strip()
+    negative = text[0] == "-"
+    digits = text[1:] if text[0] in "+-" else text
+    if digits.isdigit():
+        return read_integer(digits, negative=negative)
+    return read_decimal(digits, negative=negative)
 
 
 class _Blank:
@@ -68,6 +91,15 @@ class _Blank:
         return Predicate.unchecked(self.attribute, self.operator, literals)
 
 
+class _ListBlank(_Blank):
+    """A blank of IN whose literals are one list, however long."""
+
+    __slots__ = ()
+
+    def fill(self, values: list[Any]) -> Predicate:
+        return Predicate.unchecked(self.attribute, self.operator, distinct(values[self.first]))
+
+
 class _SetBlank(_Blank):
     """A blank of IN, which keeps no literal twice."""
 
@@ -78,21 +110,43 @@ class _SetBlank(_Blank):
 
 
 class _CheckedBlank(_Blank):
-    """A blank of RLIKE or ESCAPE, where the literals can be wrong in ways that the text around them does not show."""
+    """A blank of RLIKE, ESCAPE, ip_in, lower or upper.
 
-    __slots__ = ()
+    The literals can be wrong in ways that the text around them does not show.
+    """
 
-    def fill(self, values: list[Scalar]) -> Predicate:
+    __slots__ = ("sample",)
+
+    def __init__(self, predicate: Predicate, first: int, last: int, escape: int | None) -> None:
+        super().__init__(predicate, first, last, escape)
+        self.sample = predicate
+
+    def fill(self, values: list[Any]) -> Predicate:
         escape = None if self.escape is None else str(values[self.escape])
-        return Predicate(self.attribute, self.operator, values[self.first : self.last], escape=escape)
+        literals = values[self.first : self.last]
+        return self.sample.with_literals(literals[0] if isinstance(literals[0], list) else literals, escape)
+
+
+class _AroundBlank(_CheckedBlank):
+    """A blank of starts_with and its kin, whose literal becomes a pattern."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self, predicate: Predicate, slot: int, around: tuple[str, str]) -> None:
+        super().__init__(predicate, slot, slot + 1, None)
+        self.before, self.after = around
+
+    def fill(self, values: list[Any]) -> Predicate:
+        pattern, escape = quoted(values[self.first], before=self.before, after=self.after)
+        return self.sample.with_literals([pattern], escape)
 
 
 class _Node:
-    """A Not, And, Or or Exists, to be made around the last `count` expressions that were made."""
+    """A Not, And, Or, TruthTest or Exists, to be made around the last `count` expressions that were made."""
 
     __slots__ = ("count", "node")
 
-    def __init__(self, node: Not | And | Or | Exists, count: int) -> None:
+    def __init__(self, node: Not | And | Or | TruthTest | Exists, count: int) -> None:
         self.node = node
         self.count = count
 
@@ -100,6 +154,8 @@ class _Node:
         node = self.node
         if isinstance(node, Exists):
             return Exists(node.joins, cast("list[Predicate]", operands))
+        if isinstance(node, TruthTest):
+            return TruthTest(operands[0], node.truth, node.negated)
         # Flattening and depth were settled when the template's own node was made.
         made = type(node).__new__(type(node))
         made.operands = tuple(operands)
@@ -115,14 +171,19 @@ class Template:
 
     __slots__ = ("_fixed", "_readers", "_steps")
 
-    def __init__(self, text: str, reading: Reading) -> None:
-        self._readers = [FORMS[slot.form] for slot in reading.slots]
+    def __init__(self, text: str, reading: Reading, lists: Collection[int] = ()) -> None:
+        """`lists` are the slots that stand for all literals of an IN."""
+        self._readers: list[Callable[[Any], Any]] = [
+            read_list if number in lists else FORMS[slot.form] for number, slot in enumerate(reading.slots)
+        ]
         self._fixed = {slot: text[reading.slots[slot].start : reading.slots[slot].end] for slot in reading.fixed}
-        blanks = {id(use.predicate): _blank(use) for use in reading.uses}
+        blanks = {id(use.predicate): _blank(use, lists) for use in reading.uses}
         self._steps = _steps(reading.expression, blanks)
 
     def fill(self, literals: list[str]) -> Expression | None:
         """The expression with these literals, as they are written; None when it cannot be told from them alone.
+
+        For a list that is its text between the parentheses.
 
         Raises
         ------
@@ -144,13 +205,17 @@ class Template:
         return made[0]
 
 
-def _blank(use: Use) -> _Blank | None:
+def _blank(use: Use, lists: Collection[int]) -> _Blank | None:
     """The predicate's blank; None when it holds no slot and can be used as it is."""
     slots = [literal.slot for literal in use.literals if literal.slot is not None]
     if not slots:
         return None
-    if use.escape is not None or use.predicate.operator in (Operator.RLIKE, Operator.NOT_RLIKE):
+    if use.around is not None:
+        return _AroundBlank(use.predicate, slots[0], use.around)
+    if use.escape is not None or use.predicate.operator in _CHECKED or type(use.predicate) is not Predicate:
         made: type[_Blank] = _CheckedBlank
+    elif slots[0] in lists:
+        made = _ListBlank
     else:
         made = _SetBlank if use.predicate.operator in SETS else _Blank
     return made(use.predicate, slots[0], slots[-1] + 1, None if use.escape is None else use.escape.slot)
@@ -172,7 +237,7 @@ def _steps(root: Expression, blanks: dict[int, _Blank | None]) -> list[_Step]:
     steps: list[_Step] = []
     for node in reversed(nodes):
         count = len(_inner(node))
-        if count and isinstance(node, Not | And | Or | Exists):
+        if count and isinstance(node, Not | And | Or | TruthTest | Exists):
             steps.append(_Node(node, count))
         else:
             steps.append(blanks.get(id(node)) or node)

@@ -6,7 +6,8 @@ RESERVED = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLI
 """An attribute of such a name is quoted, except after a dot."""
 
 CONTEXTUAL = frozenset(
-    {"ANY", "SOME", "ALL", "EXISTS", "SELECT", "FROM", "WHERE", "AS", "ESCAPE", "DATE", "TIMESTAMP", "ARRAY_CONTAINS"}
+    {"ANY", "SOME", "ALL", "EXISTS", "SELECT", "FROM", "WHERE", "AS", "ESCAPE", "DATE", "TIMESTAMP", "TIMESTAMPTZ"}
+    | {"UNKNOWN", "DISTINCT", "REGEXP"}
 )
 """Keywords only where nothing else can stand: `from = 'x'` and `date > DATE '2026-01-01'` need no quotes."""
 

@@ -1,0 +1,101 @@
+"""The functions of SQL text, each read into predicates.
+
+    lower(a), upper(a)                                  the subject of a comparison, IN or LIKE
+    starts_with(a, 'x'), ends_with(a, 'x'), contains(a, 'x')    a LIKE 'x%', '%x', '%x%'
+    array_contains(a, v)                                a = v
+    ip_in(a, '10.0.0.0/8', ...)                         the address lies in one of the networks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tamis.language.addresses import check_network
+from tamis.language.dialect import STRING
+from tamis.language.expression import Predicate
+from tamis.language.operands import Subject
+from tamis.language.operators import Case, Operator
+
+if TYPE_CHECKING:
+    from tamis.language.grammar import Reader
+
+CASES = frozenset(Case)
+
+
+def read_case(reader: Reader) -> Subject:
+    """`lower(a)` or `upper(a)`."""
+    case = Case(reader.take().text.lower())
+    reader.at += 1
+    form = f"{case}(a) = 'x'"
+    if not reader.is_name():
+        reader.refuse(f"{case}(...) takes an attribute", hint=form)
+    if reader.kind_after(1) == "(":
+        reader.refuse("a function inside a function is not supported", hint=form)
+    attribute = reader.attribute(reader.name())
+    reader.expect(")", f"the closing parenthesis of {case} is missing", form)
+    return Subject(attribute, case)
+
+
+def _array_contains(reader: Reader) -> Predicate:
+    name, form = "array_contains", "array_contains(attribute, literal)"
+    subject = _subject(reader, name, form)
+    start = reader.word.start
+    literal = reader.literal("the comma")
+    _close(reader, name, form)
+    return reader.make(subject, start, Operator.EQ, (literal,))
+
+
+def _like(name: str, around: tuple[str, str]) -> Callable[[Reader], Predicate]:
+    """What reads a function that asks for a plain string at some place."""
+    form = f"{name}(a, 'x')"
+
+    def read(reader: Reader) -> Predicate:
+        subject = _subject(reader, name, form)
+        if reader.kind != STRING:
+            reader.refuse(f"{name} takes a string after the comma", hint=form)
+        literal = reader.literal()
+        _close(reader, name, form)
+        return reader.like_around(subject, literal, around)
+
+    return read
+
+
+def _ip_in(reader: Reader) -> Predicate:
+    name, form = "ip_in", "ip_in(a, '10.0.0.0/8', '2001:db8::/32')"
+    subject = _subject(reader, name, form)
+    networks = [reader.literal("the comma")]
+    while reader.take_if(","):
+        networks.append(reader.literal("the comma"))
+    _close(reader, name, form)
+    # Each alone first, so that an error stands where the network is.
+    for network in networks:
+        reader.located(network.start, partial(check_network, network.value))
+    return reader.make(subject, networks[0].start, Operator.IP_IN, tuple(networks))
+
+
+def _subject(reader: Reader, name: str, form: str) -> Subject:
+    """The parenthesis, the first argument and the comma behind it."""
+    reader.at += 2
+    if not reader.is_name():
+        reader.refuse(f"{name} begins with an attribute", hint=form)
+    subject = reader.subject()
+    reader.expect(",", f"a comma is missing after the attribute of {name}", form)
+    return subject
+
+
+def _close(reader: Reader, name: str, form: str) -> None:
+    reader.expect(")", f"the closing parenthesis of {name} is missing", form)
+
+
+_STARTS, _ENDS, _CONTAINS = ("", "%"), ("%", ""), ("%", "%")
+
+FUNCTIONS: dict[str, Callable[[Reader], Predicate]] = {
+    "array_contains": _array_contains,
+    "ip_in": _ip_in,
+    "contains": _like("contains", _CONTAINS),
+    **{name: _like(name, _STARTS) for name in ("starts_with", "startswith")},
+    **{name: _like(name, _ENDS) for name in ("ends_with", "endswith")},
+}
+"""What reads a function, by its name in lower case."""
