@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 from tamis.errors import ExpressionError, LiteralError
 from tamis.language.builder import attr, exists, history
 from tamis.language.evaluate import matches
-from tamis.language.expression import And, Exists, Expression, Join, Not, Or, Predicate, Quantified
+from tamis.language.expression import (
+    And,
+    CasePredicate,
+    Exists,
+    Expression,
+    Join,
+    Not,
+    Or,
+    Predicate,
+    Quantified,
+    TruthTest,
+)
 from tamis.language.quoting import quoted
 
 A = attr("a")
@@ -59,7 +70,21 @@ H = history("h")
         (A.startswith("a!\\"), Predicate("a", "like", ["a!\\%"])),
         (A.is_null(), Predicate("a", "is null")),
         (A.is_not_null(), Predicate("a", "is not null")),
-        (A.is_true(), Predicate("a", "=", [True])),
+        (A.condition(), Predicate("a", "=", [True])),
+        (A.is_true(), TruthTest(Predicate("a", "=", [True]), True)),
+        (A.is_false(), TruthTest(Predicate("a", "=", [True]), False)),
+        (A.is_unknown(), TruthTest(Predicate("a", "=", [True]), None)),
+        ((A < 1).is_true(), TruthTest(Predicate("a", "<", [1]), True)),
+        (~(A < 1).is_unknown(), Not(TruthTest(Predicate("a", "<", [1]), None))),
+        (A.is_distinct_from(1), TruthTest(Predicate("a", "=", [1]), True, negated=True)),
+        (A.is_not_distinct_from(1), TruthTest(Predicate("a", "=", [1]), True)),
+        (A.ip_in("10.0.0.0/8", "::1"), Predicate("a", "ip_in", ["10.0.0.0/8", "::1"])),
+        (A.lower() == "x", CasePredicate("lower", "a", "=", ["x"])),
+        (A.lower() != "x", CasePredicate("lower", "a", "<>", ["x"])),
+        (A.upper().isin(["X", "Y"]), CasePredicate("upper", "a", "in", ["X", "Y"])),
+        (A.upper().not_in(["X"]), CasePredicate("upper", "a", "not in", ["X"])),
+        (A.lower().like("x%"), CasePredicate("lower", "a", "like", ["x%"])),
+        (A.lower().startswith("10%"), CasePredicate("lower", "a", "like", ["10!%%"], escape="!")),
         (~A, Not(Predicate("a", "=", [True]))),
         (attr("user.name") == 1, Predicate("user.name", "=", [1])),
     ],

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 
 from tamis.errors import EventError, ExpressionError
+from tamis.language.builder import attr
 from tamis.language.evaluate import conjunction, disjunction, evaluate, evaluate_flat, matches, negation
 from tamis.language.event import flatten
+from tamis.language.explain import explain
 from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, all_of, any_of
 from tamis.language.operators import NEGATION, NULL_TESTS
 from tamis.language.values import Interval
@@ -522,8 +524,15 @@ def test_a_wrong_event_is_refused() -> None:
 
 
 def test_what_is_no_expression_is_refused() -> None:
-    with pytest.raises(ExpressionError, match="str is not an expression"):
-        evaluate("a = 1", {})  # type: ignore[arg-type]
+    with pytest.raises(ExpressionError, match="5 \\(int\\) is not an expression"):
+        evaluate(5, {})
+
+
+@pytest.mark.parametrize("source", ["a < 2", attr("a") < 2, ["a", "<", 2], [["a", "<", 2], ["a", ">", 0]]])
+def test_an_expression_is_given_in_any_form(source: Any) -> None:
+    assert evaluate(source, {"a": 1}) is True
+    assert matches(source, {"a": 1})
+    assert explain(source, {"a": 3}).truth is False
 
 
 @given(expressions(), events())

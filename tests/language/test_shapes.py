@@ -243,7 +243,7 @@ def test_bound_expressions_share_nothing_that_changes() -> None:
         "a = 1 /* x */",
         "a = 1\0",
         "a IN (TRUE, 1)",
-        "a = '" + "x" * shapes.MAX_LENGTH + "'",
+        "a = 1 AND " * (shapes.MAX_LENGTH // 8) + "b = 2",
         "a = 5 /**/ AND b",
     ],
 )
@@ -251,6 +251,87 @@ def test_odd_texts_leave_no_template(text: str) -> None:
     for _ in range(3):
         outcome(text)
     assert known() == 0
+
+
+LISTS = [
+    "a IN ({})",
+    "NOT a in({})",
+    "a NOT IN (\n{} ) AND b = 5",
+    "lower(a) IN ({}) OR c LIKE 'x'",
+    "a IN ({}) AND b IN ('y', 'z')",
+]
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_lists_of_any_length_share_a_template(text: str) -> None:
+    strings = "lower" in text
+    for count in (1, 3, 2, 700):
+        literals = ", ".join(f"'it''s {i % 600}'" if strings else str(i % 600) for i in range(count))
+        assert_same(text.format(literals))
+    assert known() == 1
+
+
+@pytest.mark.parametrize(
+    "literals",
+    [
+        "1, -2,+3 , .5, 5., 1e3, 007",
+        "1, 1.0, 1, -0.0, 0",
+        "'a', 'it''s', '', ''''",
+        "1, 9223372036854775808",
+        "1, 1e999",
+        "1, - 2",
+        "1,",
+        ", 1",
+        "1 2",
+        "1, 'x'",
+        "TRUE, 1",
+        "DATE '2026-01-01', DATE '2026-01-02'",
+        "1, NULL",
+        "'a' 'b'",
+        "1, b",
+        "1, 2) AND (c",
+        "1 /* x */, 2",
+        "1\u00a0, 2",
+        "",
+        "'\ud800'",
+    ],
+)
+@pytest.mark.parametrize("text", ["a IN ({})", "a.IN ({})", "main ({})", "x = 'IN (' AND a NOT IN({})", "ip_in(a, {})"])
+def test_odd_lists(text: str, literals: str) -> None:
+    for each in (literals, "1, 2", literals, "'x'", literals):
+        assert_same(text.format(each))
+
+
+def test_a_long_list_leaves_a_template_at_once() -> None:
+    for name, expected in (("a", 1), ("b", 2)):
+        assert_same(f"{name} IN ({', '.join(map(str, range(1000)))})")
+        assert known() == expected
+
+
+PAIRS = [("'x'", "'y'"), ("'10%'", "'!%'"), ("'::1'", "'10.0.0.0/8'"), ("'2026-01-01'", "''"), ("1", "+2")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "starts_with(a, {0}) AND b = {1}",
+        "contains(lower(a), {0})",
+        "ends_with(a, {0})",
+        "upper(a) = {0} OR lower(a) NOT LIKE {1}",
+        "ip_in(a, {0}, {1})",
+        "{0} <> ANY (a) AND {1} <= ALL (b)",
+        "a LIKE ANY ({0}, {1}) ESCAPE '!'",
+        "a IS DISTINCT FROM {0}",
+        "(a = {0} OR b = {1}) IS NOT UNKNOWN",
+        "a > TIMESTAMPTZ {0}",
+        "a REGEXP {0}",
+    ],
+)
+def test_new_literals_in_every_form(text: str) -> None:
+    for first, second in PAIRS:
+        for _ in range(2):
+            assert_same(text.format(first, second))
+            assert_same(text.format(second, first))
 
 
 def test_errors_leave_no_template() -> None:

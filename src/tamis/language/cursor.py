@@ -11,8 +11,9 @@ from tamis.language.dialect import END, Word, parse_error
 _T = TypeVar("_T")
 
 SUPPORTED = (
-    "supported are comparisons with literals, IN, BETWEEN, LIKE, ILIKE, RLIKE, IS NULL, array_contains, "
-    "ANY, ALL and EXISTS over history, joined with AND, OR, NOT and parentheses"
+    "supported are comparisons with literals, IN, BETWEEN, LIKE, ILIKE, RLIKE, IS NULL, IS TRUE, IS DISTINCT FROM, "
+    "lower, upper, starts_with, ends_with, contains, array_contains, ip_in, ANY, ALL and EXISTS, "
+    "joined with AND, OR, NOT and parentheses"
 )
 
 

@@ -114,6 +114,8 @@ for _tokenizer in (Tamis.Tokenizer, TamisSpark.Tokenizer):
         start: format for start, format in _tokenizer._FORMAT_STRINGS.items() if format[1] is TokenType.RAW_STRING
     }
 
+_CURLY_QUOTES = "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u00b4"
+
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 _DIALECTS: dict[str, Dialect] = {"tamis": Tamis(), "spark": TamisSpark()}
@@ -195,9 +197,7 @@ def _odd_character(source: str, start: int, text: str) -> ParseError:
     # Character by character: looking at longer and longer beginnings would take quadratic time.
     later = (i for i, symbol in enumerate(text) if not f"_{symbol}".isidentifier())
     first = next(later) if text[0].isidentifier() else 0
-    return parse_error(
-        f"unexpected character {text[first]!r}",
-        source,
-        start + first,
-        hint='a name with other characters than letters, digits and _ is quoted: "any name"',
-    )
+    hint = 'a name with other characters than letters, digits and _ is quoted: "any name"'
+    if text[first] in _CURLY_QUOTES:
+        hint = "strings stand between straight quotes: 'x'"
+    return parse_error(f"unexpected character {text[first]!r}", source, start + first, hint=hint)

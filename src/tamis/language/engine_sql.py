@@ -40,10 +40,6 @@ class _EnginePrinter(Printer):
         text = repr(value)
         return text if "e" in text else text + "e0"
 
-    def truth(self, node: TruthTest) -> str:
-        # DuckDB has no IS UNKNOWN; of a condition, IS NULL is the same.
-        return super().truth(node).replace("UNKNOWN", "NULL")
-
     def predicate(self, node: Predicate, name: str) -> str:
         if node.operator is Operator.IP_IN:
             raise ExpressionError("SQL engines have no ip_in")
@@ -71,6 +67,10 @@ class _EnginePrinter(Printer):
 
 
 class _DuckDBPrinter(_EnginePrinter):
+    def truth(self, node: TruthTest) -> str:
+        # DuckDB has no IS UNKNOWN; of a condition, IS NULL is the same.
+        return super().truth(node).replace("UNKNOWN", "NULL")
+
     def quantified(self, node: Quantified) -> str:
         subquery = f"SELECT {self.earlier(node.earlier)} FROM history h"
         return f"{self.name(node.attribute)} {node.operator} {node.quantifier.upper()} ({subquery})"

@@ -218,7 +218,7 @@ class Reader(Operands):
             self.at += 1
             return self._suffix(subject, start, suffix, negated)
         if negated:
-            self.refuse(f"after an attribute, NOT is followed by {', '.join(_SUFFIXES)}")
+            refusals.refuse_not(self, ", ".join(_SUFFIXES))
         return self._alone(subject, start)
 
     def _alone(self, subject: Subject, start: int) -> Predicate:
@@ -302,6 +302,8 @@ class Reader(Operands):
             return self.make(subject, start, written, (low, self.literal("AND")))
         quantifier = QUANTIFIERS.get(self.kind) if self.kind_after(1) == "(" else None
         if quantifier is None:
+            if self.kind in QUANTIFIERS and self.kind_after(1) == STRING:
+                self.refuse(f"the patterns of {self.kind} stand in parentheses", hint="a LIKE ANY ('x%', '%y')")
             pattern = self.literal(operator.name)
             return self.make(subject, start, written, (pattern,), self._escape_clause())
         if operator is Operator.RLIKE:

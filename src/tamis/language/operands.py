@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import NamedTuple, NoReturn
 
+from tamis.language.alternatives import OPERANDS
 from tamis.language.checks import check_attribute
 from tamis.language.cursor import SUPPORTED, Cursor
 from tamis.language.dialect import NAME, NUMBER, QUOTED, STRING, Word
@@ -25,6 +26,7 @@ _DATED: dict[str, Callable[[str], date]] = {
     "TIMESTAMP": read_timestamp,
     "TIMESTAMPTZ": read_timestamp,
 }
+NUMBERS = "numbers are written like 5, -1.5 and 2e3"
 _NAMES = CONTEXTUAL | {NAME, QUOTED}
 _PARTS = KEYWORDS | {NAME, QUOTED}
 _MORE_NUMBER = _PARTS | {NUMBER, "."}
@@ -149,7 +151,7 @@ class Operands(Cursor):
             value = self.located(start, lambda: read_spark_number(text, suffix, negative=negative))
             return self._slot("spark", word, start, value)
         if not is_number(text) or (self.word.start == word.end and self.kind in _MORE_NUMBER):
-            self.refuse("this is not a number", word.start, "numbers are written like 5, -1.5 and 2e3")
+            self.refuse("this is not a number", word.start, NUMBERS)
         read = read_integer if text.isdigit() else read_decimal
         value = self.located(start, lambda: read(text, negative=negative))
         form = "integer" if text.isdigit() else "decimal"
@@ -162,8 +164,12 @@ class Operands(Cursor):
     def _refuse_no_literal(self, taker: str) -> NoReturn:
         after = f" after {taker}" if taker else ""
         if self.is_name():
-            start = self.word.start
+            word = self.word
+            alternative = OPERANDS.get(word.text.upper()) if word.kind != QUOTED else None
             name = self.name().attribute
+            if alternative is not None and name == word.text:
+                self.refuse(alternative.reason.replace("{}", name), word.start, alternative.hint)
             hint = f"a string is written in single quotes: '{name}'"
-            self.refuse(f"a literal is expected{after}, not the attribute {name}", start, hint)
+            hint = f"double quotes hold a name; {hint}" if word.kind == QUOTED else hint
+            self.refuse(f"a literal is expected{after}, not the attribute {name}", word.start, hint)
         self.refuse(f"a literal is missing{after}", hint=SUPPORTED)

@@ -8,7 +8,7 @@ may rely on: bool, int within 64 bits, finite float, well-formed str, date, or d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -277,6 +277,8 @@ def is_iterable(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) != 0
 
 
-def distinct(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
+def distinct(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """The values without repetition, in their order; 1, 1.0 and True are told apart."""
+    if set(map(type, values)) in ({int}, {str}):
+        return tuple(dict.fromkeys(values))
     return tuple({identity(value): value for value in values}.values())

@@ -1,0 +1,156 @@
+"""What to write instead of SQL, or of what looks like it, that the language has not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Alternative(NamedTuple):
+    """What is wrong, where ``{}`` is what stands in the text, and what to write instead; "" for what is supported."""
+
+    reason: str
+    hint: str
+
+
+_CLOCK = Alternative(
+    "conditions have no clock: {} is not supported", "write a literal such as TIMESTAMP '2026-11-14 10:00:00'"
+)
+_CAST = Alternative(
+    "casts are not supported: {}", "a literal is compared with values of its own kind: 5, '5', DATE '2026-11-14'"
+)
+_ARITHMETIC = Alternative(
+    "arithmetic is not supported: {}", "compute the value beforehand: in the literal, or as an attribute of the event"
+)
+_REGEX = "a regular expression is tested by a RLIKE 'x'"
+_PATH = "nested values have dotted names: user.geo.country = 'FR'"
+_LIST = "an element of a list is tested by 'x' = ANY (tags)"
+_NETWORK = "a network is tested by ip_in(a, '10.0.0.0/8')"
+_PARAMETER = Alternative(
+    "parameters are not supported: {}", "write the value itself, or build the expression in Python with attr(...)"
+)
+_QUOTE_NAME = 'a name with such a character is quoted: "any name"'
+
+SYMBOLS: dict[str, Alternative] = {
+    **dict.fromkeys("+-*/%^", _ARITHMETIC),
+    "%s": _PARAMETER,
+    "&": Alternative("bitwise operators are not supported: {}", "conditions are joined with AND"),
+    "&&": Alternative("{} is not supported", "write AND"),
+    "|": Alternative("bitwise operators are not supported: {}", "conditions are joined with OR"),
+    "||": Alternative("{} is not supported", "write OR between conditions; strings cannot be joined"),
+    "~": Alternative("the operator {} is not supported", _REGEX),
+    "~*": Alternative("the operator {} is not supported", "a regular expression is tested by a RLIKE '(?i)x'"),
+    "!~": Alternative("the operator {} is not supported", "write a NOT RLIKE 'x'"),
+    "!~*": Alternative("the operator {} is not supported", "write a NOT RLIKE '(?i)x'"),
+    "~~": Alternative("the operator {} is not supported", "write a LIKE 'x%'"),
+    "~~*": Alternative("the operator {} is not supported", "write a ILIKE 'x%'"),
+    "!~~": Alternative("the operator {} is not supported", "write a NOT LIKE 'x%'"),
+    "!": Alternative("this character is not supported: {}", "write NOT, or <> for unequal"),
+    "==": Alternative("this operator is not supported: {}", "write ="),
+    "<=>": Alternative("this operator is not supported: {}", "write a IS NOT DISTINCT FROM 5"),
+    "::": _CAST,
+    ":": _PARAMETER,
+    "?": _PARAMETER,
+    **dict.fromkeys("$#", Alternative("this character is not supported: {}", _QUOTE_NAME)),
+    "->": Alternative("paths are not supported: {}", _PATH),
+    "->>": Alternative("paths are not supported: {}", _PATH),
+    "@>": Alternative("this operator is not supported: {}", _LIST),
+    ";": Alternative("a text holds only one expression: {}", "remove the semicolon and what follows it"),
+    **dict.fromkeys("[]", Alternative("lists and objects are not supported: {}", _LIST)),
+    **dict.fromkeys("{}", Alternative("lists and objects are not supported: {}", _PATH)),
+    **dict.fromkeys("@\\", Alternative("this character is not supported: {}", _QUOTE_NAME)),
+}
+"""Symbols, by the longest that stands in the text."""
+
+_FUNCTION = "this function is not supported: {}(...)"
+OTHER_FUNCTION = Alternative(
+    _FUNCTION, "there are lower, upper, starts_with, ends_with, contains, array_contains and ip_in"
+)
+
+
+def _functions(names: str, hint: str) -> dict[str, Alternative]:
+    return dict.fromkeys(names.split(), Alternative(_FUNCTION, hint))
+
+
+CLOCKS = frozenset(
+    "now today getdate sysdate current_date current_time current_timestamp localtime localtimestamp".split()
+)
+FUNCTIONS: dict[str, Alternative] = {
+    **dict.fromkeys(CLOCKS, _CLOCK),
+    **dict.fromkeys(("cast", "try_cast", "convert"), _CAST._replace(reason="casts are not supported: {}(...)")),
+    **_functions("coalesce ifnull nvl if iff", "write a = 0 OR a IS NULL"),
+    **_functions("isnull is_null", "write a IS NULL"),
+    **_functions("isnotnull is_not_null", "write a IS NOT NULL"),
+    **_functions("isnan", "NaN is a missing value: a IS NULL"),
+    **_functions("len length char_length", "a LIKE '____%' asks for four characters or more"),
+    **_functions("regexp rlike regexp_like regexp_matches regexp_match regexp_contains match", _REGEX),
+    **_functions("like", "write a LIKE 'x%'"),
+    **_functions("ilike", "write a ILIKE 'x%'"),
+    **_functions("prefix", "write starts_with(a, 'x')"),
+    **_functions("suffix", "write ends_with(a, 'x')"),
+    **_functions("instr position strpos locate charindex", "write contains(a, 'x')"),
+    **_functions("lcase tolower to_lower", "write lower(a) = 'x'"),
+    **_functions("ucase toupper to_upper", "write upper(a) = 'x'"),
+    **_functions("list_contains list_has array_has has element_at size cardinality array_length", _LIST),
+    **_functions("array arrays_overlap list_has_any", _LIST),
+    **_functions("json_extract json_value get_json_object json_extract_string", _PATH),
+    **_functions("cidr_match cidrmatch inet ip_address ip net_contains in_subnet", _NETWORK),
+    **_functions(
+        "date_trunc date_part extract year month day hour dayofweek",
+        "write a range: a >= DATE '2026-11-14' AND a < DATE '2026-11-15'",
+    ),
+    **_functions("date to_date timestamp to_timestamp", "a literal is written DATE '2026-11-14'"),
+    **_functions(
+        "trim ltrim rtrim substr substring left right replace concat split",
+        "change the value beforehand, or use LIKE: a LIKE 'x%'",
+    ),
+    **dict.fromkeys(
+        ("lower", "upper"), Alternative("{}(...) cannot stand here", "write the literal in that case: lower(a) = 'x'")
+    ),
+    **dict.fromkeys(
+        ("starts_with", "ends_with", "contains", "array_contains", "ip_in"),
+        Alternative("{}(...) cannot stand here", "it is a condition of its own, and is not compared"),
+    ),
+}
+"""Functions, by their names in lower case."""
+
+WORDS: dict[str, Alternative] = {
+    **dict.fromkeys(
+        ("SIMILAR", "GLOB", "MATCHES", "MATCH", "REGEXP_LIKE"), Alternative("{} is not supported", _REGEX)
+    ),
+    **dict.fromkeys(
+        ("CONTAINS", "HAS", "INCLUDES"),
+        Alternative("{} is not supported", "write contains(a, 'x'), or 'x' = ANY (a) for an element of a list"),
+    ),
+    **dict.fromkeys(("STARTS", "STARTSWITH"), Alternative("{} is not supported", "write starts_with(a, 'x')")),
+    **dict.fromkeys(("ENDS", "ENDSWITH"), Alternative("{} is not supported", "write ends_with(a, 'x')")),
+    "COLLATE": Alternative("{} is not supported", "write a ILIKE 'x' to ignore case"),
+    "XOR": Alternative("{} is not supported", "write (a AND NOT b) OR (b AND NOT a)"),
+    "ISNULL": Alternative("{} is not supported", "write a IS NULL"),
+    "NOTNULL": Alternative("{} is not supported", "write a IS NOT NULL"),
+    **dict.fromkeys(
+        ("ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET", "UNION"),
+        Alternative("{} is not supported", "write the condition alone"),
+    ),
+}
+"""Words that stand after a predicate."""
+
+OPERANDS: dict[str, Alternative] = {
+    **{clock.upper(): _CLOCK for clock in CLOCKS},
+    "INTERVAL": Alternative("spans of time are not supported: {}", _CLOCK.hint),
+    "DATE": Alternative("{} is followed by a string", "write DATE '2026-11-14'"),
+    "TIMESTAMP": Alternative("{} is followed by a string", _CLOCK.hint),
+    "TIMESTAMPTZ": Alternative("{} is followed by a string", "write TIMESTAMPTZ '2026-11-14 10:00:00+01:00'"),
+    "ARRAY": Alternative("lists are not supported: {}", "write a list of literals with IN: a IN (1, 2)"),
+    "CASE": Alternative("CASE is not supported", "write the cases with AND and OR"),
+    "NAN": Alternative("{} is not a literal", "NaN is a missing value: a IS NULL"),
+}
+"""Words that stand where a literal should."""
+
+CONSTRUCTS: dict[str, Alternative] = {
+    "CASE": OPERANDS["CASE"],
+    "SELECT": Alternative(
+        "SELECT stands only inside ANY (...), ALL (...) and EXISTS (...)", "write only what would stand behind WHERE"
+    ),
+    "WHERE": Alternative("the condition is written without WHERE", "remove WHERE"),
+}
+"""Words that begin something else than a condition."""
