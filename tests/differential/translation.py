@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tamis.language.engine_sql import PRINTERS
-from tamis.language.expression import And, Constant, Expression, Not, Or, Predicate
+from tamis.language.expression import And, CasePredicate, Constant, Expression, Not, Or, Predicate, TruthTest
 from tamis.language.operators import NULL_TESTS, POSITIVE, Operator
 from tamis.language.printer import to_sql
 from tamis.language.values import Kind, kind_of
@@ -61,6 +61,8 @@ def _translated(expression: Expression, dialect: str) -> str:
             return "TRUE" if expression.value else "FALSE"
         case Predicate():
             return _predicate(expression, dialect)
+        case TruthTest():
+            return f"(({_translated(expression.operand, dialect)}) {PRINTERS[dialect].truth(expression)})"
         case Not():
             return f"NOT ({_translated(expression.operand, dialect)})"
         case And() | Or():
@@ -76,7 +78,7 @@ def _predicate(node: Predicate, dialect: str) -> str:
         return f"({present})" if node.operator is Operator.IS_NOT_NULL else f"NOT ({present})"
     operator = POSITIVE.get(node.operator, node.operator)
     some = " OR ".join(
-        _some(attribute, kind, Predicate(node.attribute, operator, _of_kind(node, kind), escape=node.escape), dialect)
+        _some(attribute, kind, node.with_operator(operator).with_literals(_of_kind(node, kind), node.escape), dialect)
         for kind in node.kinds
     )
     return f"NOT ({some})" if node.negative else f"({some})"
@@ -94,7 +96,7 @@ def _some(attribute: Attribute, kind: Kind, node: Predicate, dialect: str) -> st
     if not attribute.several:
         bare = node.operator is Operator.EQ and node.values == (True,) and kind is Kind.BOOLEAN
         return column if bare else _on(attribute.column(kind), node, dialect)
-    if node.operator is Operator.EQ:
+    if node.operator is Operator.EQ and not isinstance(node, CasePredicate):
         found = words.contains.format(column=column, literal=PRINTERS[dialect].literal(node.values[0]))
     else:
         found = words.some.format(column=column, condition=_on(_ELEMENT, node, dialect))
@@ -110,6 +112,8 @@ def _present(attribute: Attribute, kind: Kind, dialect: str) -> str:
 
 
 def _on(name: str, node: Predicate, dialect: str) -> str:
+    if isinstance(node, CasePredicate):
+        return to_sql(CasePredicate(node.case, name, node.operator, node.values, escape=node.escape), dialect)
     return to_sql(Predicate(name, node.operator, node.values, escape=node.escape), dialect)
 
 

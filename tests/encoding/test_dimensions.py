@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encoding.dimensions import PRESENT, Dimensions, Facet, NumberDimension, PatternDimension, StringDimension
+from tamis.encoding.dimension import PRESENT, Facet, NumberDimension, PatternDimension, StringDimension
+from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.keys import double_code, double_codes
 from tests.random_cases import NUMBERS, STRINGS
 

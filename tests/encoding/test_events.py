@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from tamis.encoding import events, one_event
 from tamis.encoding.compile import Compiler
-from tamis.encoding.dimensions import Dimensions, Facet
+from tamis.encoding.dimension import Facet
+from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat, encode_plain
 from tamis.encoding.keys import INT_EXACT, ascend, double_code
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event

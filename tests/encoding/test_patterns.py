@@ -74,7 +74,7 @@ def test_regexes_in_several_sets(largest_set: int, monkeypatch: pytest.MonkeyPat
 
 
 def test_regexes_in_lower_case() -> None:
-    searched = Regexes(lowered=True)
+    searched = Regexes(one_case=True)
     members = {regex: searched.add(regex) for regex in [*MANY_REGEXES, r"(?s)\Afoo.*bar\z"]}
     check(searched, members, contains_regex, [text.lower() for text in TEXTS])
 

@@ -12,7 +12,8 @@ import pytest
 
 from tamis.encoding import event_table
 from tamis.encoding.compile import Compiler
-from tamis.encoding.dimensions import Dimensions, Facet
+from tamis.encoding.dimension import Facet
+from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.event_table import TableEncoder, encode_table
 from tamis.encoding.events import EncodedEvents
 from tamis.errors import EventError

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.encoding import event_table
-from tamis.encoding.dimensions import Dimensions, Facet, PatternDimension
+from tamis.encoding.dimension import Facet, PatternDimension
+from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.event_table import encode_table
 from tamis.encoding.events import EventBatch, encode_flat
 from tamis.language.event import flatten

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.encoding.labels import Labels
-from tamis.encoding.texts import Texts, cased, locate, reversed_texts
-from tamis.language.operators import Case
+from tamis.encoding.texts import Texts, locate, lowered, reversed_texts, uppered
 from tests.random_cases import STRINGS
 
 pytestmark = pytest.mark.kernels
@@ -26,18 +25,17 @@ STRING_LISTS = st.lists(
 def test_case_and_reversal(strings: list[str], skipped: int) -> None:
     column = pa.array(strings).slice(skipped)
     plain = strings[skipped:]
-    assert cased(column, None).to_pylist() == plain
-    assert cased(column, Case.LOWER).to_pylist() == [text.lower() for text in plain]
-    assert cased(column, Case.UPPER).to_pylist() == [text.upper() for text in plain]
+    assert lowered(column).to_pylist() == [text.lower() for text in plain]
+    assert uppered(column).to_pylist() == [text.upper() for text in plain]
     assert reversed_texts(column).to_pylist() == [text[::-1] for text in plain]
-    assert reversed_texts(cased(column, Case.LOWER)).to_pylist() == [text.lower()[::-1] for text in plain]
+    assert reversed_texts(lowered(column)).to_pylist() == [text.lower()[::-1] for text in plain]
 
 
 def test_what_is_made_of_a_column_is_made_once() -> None:
     column = Texts(pa.array(["Ab", "É"]))
-    for case in Case:
-        changed = cased(column, case)
-        assert cased(column, case) is changed
+    for change in (lowered, uppered):
+        changed = change(column)
+        assert change(column) is changed
         assert reversed_texts(changed) is reversed_texts(changed)
     assert column.buffers is column.buffers
 

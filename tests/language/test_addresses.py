@@ -30,7 +30,8 @@ def plain(address: Address) -> Address:
 @given(ADDRESSES, ADDRESSES)
 def test_texts_are_ordered_as_addresses_are(left: Address, right: Address) -> None:
     one, other = address_text(str(left)), address_text(str(right))
-    assert one is not None and other is not None
+    assert one is not None
+    assert other is not None
     keys = [(address.version, int(address)) for address in (plain(left), plain(right))]
     assert (one < other) == (keys[0] < keys[1])
     assert (one == other) == (keys[0] == keys[1])
@@ -44,8 +45,10 @@ def test_a_mapped_address_is_the_ipv4_address(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", " ", "x", "10.0.0", "10.0.0.0.1", "10.0.0.256", "010.0.0.1", "10.0.0.01", " 10.0.0.1", "10.0.0.1 ", "10.0.0.1\n", "10.0.0.1/32",
-        "1e1.0.0.0", "\u0661.0.0.1", "0x0a.0.0.1", "167772161", ":", ":::", "::1%eth0", "fe80::1%1", "::10.0.0.01", "1::2::3", "12345::",
+        "", " ", "x", "10.0.0", "10.0.0.0.1", "10.0.0.256", "010.0.0.1", "10.0.0.01", " 10.0.0.1", "10.0.0.1 ", "10.0.0.1\n",
+        "10.0.0.1/32",
+        "1e1.0.0.0", "\u0661.0.0.1", "0x0a.0.0.1", "167772161", ":", ":::", "::1%eth0", "fe80::1%1", "::10.0.0.01", "1::2::3",
+        "12345::",
         "[::1]", "::1/128",
     ],
 )  # fmt: skip

@@ -77,13 +77,14 @@ def test_text(expression: Expression, text: str) -> None:
 
 @pytest.mark.parametrize("operator", Operator)
 def test_every_operator(operator: Operator) -> None:
-    values: list[Any] = {
+    known: dict[str, list[Any]] = {
         "is null": [],
         "is not null": [],
         "between": [1, 2],
         "not between": [1, 2],
         "ip_in": ["10.0.0.0/8"],
-    }.get(operator, ["x"])
+    }
+    values = known.get(operator, ["x"])
     predicate = Predicate("a", operator, values)
     assert to_sql(predicate).startswith("ip_in(a" if operator is Operator.IP_IN else f"a {operator.upper()}")
     assert parse(to_sql(predicate)) == predicate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -107,7 +108,8 @@ def test_json() -> None:
     assert from_json([{"is false": [[["a", "=", 1], ["b", "=", 2]], [["c", "<", 3]]]}]) == parse(
         "(a = 1 AND b = 2 OR c < 3) IS FALSE"
     )
-    for wrong in ({"is maybe": ["a", "=", 1]}, {"is true": 5}, {"is true": []}, {"is true": [["a"]]}):
+    wrongs: list[Any] = [{"is maybe": ["a", "=", 1]}, {"is true": 5}, {"is true": []}, {"is true": [["a"]]}]
+    for wrong in wrongs:
         with pytest.raises(ExpressionError, match="at "):
             from_json([["b", "=", 1], wrong])
 

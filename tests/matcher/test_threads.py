@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.encoding import dimensions, labels
+from tamis.encoding import dimension, labels
 from tamis.encoding.conjunctions import canonical
 from tamis.engine import engine
 from tamis.engine.segment import segments_of
@@ -81,7 +81,7 @@ def test_each_result_is_true_of_one_moment(
     changes: int, cases: Callable[[int], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So little room that labels move.
-    monkeypatch.setattr(dimensions, "Labels", lambda first, _: labels.Labels(first, first + 256))
+    monkeypatch.setattr(dimension, "Labels", lambda first, _: labels.Labels(first, first + 256))
     matcher = tamis.Matcher()
     matcher.add_many([f"p{pair}" for pair in range(PAIRS)], [side(pair, 0) for pair in range(PAIRS)])
     results = [0]

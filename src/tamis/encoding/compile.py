@@ -18,15 +18,8 @@ from collections.abc import Callable, Container, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from tamis.encoding.dimensions import (
-    FACET_OF_KIND,
-    NEEDLES,
-    REGEXES,
-    Dimension,
-    Dimensions,
-    Facet,
-    StringDimension,
-)
+from tamis.encoding.dimension import FACET_OF_KIND, NEEDLES, REGEXES, Dimension, Facet, StringDimension
+from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.intervals import EVERYTHING, NOTHING, Intervals, between, complement, intersection, points, union
 from tamis.encoding.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.labels import Relabelling
@@ -410,7 +403,11 @@ def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar
     elif operator in NULL_TESTS:
         yield predicate.attribute, Facet.PRESENCE, []
     elif operator is Operator.IP_IN:
-        yield predicate.attribute, Facet.ADDRESS, [end for value in predicate.values for end in network_range(str(value))]
+        yield (
+            predicate.attribute,
+            Facet.ADDRESS,
+            [end for value in predicate.values for end in network_range(str(value))],
+        )
     elif isinstance(predicate, CasePredicate):
         yield predicate.attribute, Facet(predicate.case.value), list(predicate.values)
     else:

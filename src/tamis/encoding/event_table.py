@@ -23,7 +23,8 @@ from tamis.encoding.columns import (
     plain_texts,
     without_views,
 )
-from tamis.encoding.dimensions import NOT_ASKED, AddressDimension, Dimensions, Facet, Facets
+from tamis.encoding.dimension import AddressDimension, Facet
+from tamis.encoding.dimensions import NOT_ASKED, Dimensions, Facets
 from tamis.encoding.events import EncodedEvents, EventBatch
 from tamis.encoding.kernel import kernel
 from tamis.encoding.plain_columns import PlainColumns, entries_batch, is_plain

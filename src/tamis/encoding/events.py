@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.dimensions import Dimension, Dimensions, Facet, Facets
+from tamis.encoding.dimension import Dimension, Facet
+from tamis.encoding.dimensions import Dimensions, Facets
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import INT_EXACT, ascend
 from tamis.encoding.leaf import Mode

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tamis.encoding.compile import prefix_range
-from tamis.encoding.dimensions import (
+from tamis.encoding.dimension import (
     CASE_OF,
     REGEXES,
     AddressDimension,

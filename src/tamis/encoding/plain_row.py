@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from tamis.encoding.compile import Compiler, facet_of
 from tamis.encoding.conjunctions import Conjunctions, sort_predicates
-from tamis.encoding.dimensions import Dimension, Facet, StringDimension
+from tamis.encoding.dimension import Dimension, Facet, StringDimension
 from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.keys import code_of_bits, is_labelled, is_small
 from tamis.encoding.predicate_encoding import WHOLE, judge_rows, plain_intervals

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from tamis.encoding.compile import Compiled, Compiler
 from tamis.encoding.conjunctions import Conjunctions
-from tamis.encoding.dimensions import FACET_OF_KIND, Facet, NumberDimension, StringDimension
+from tamis.encoding.dimension import FACET_OF_KIND, Facet, NumberDimension, StringDimension
 from tamis.encoding.kernel import kernel, lean_kernel
 from tamis.encoding.keys import KEY_MAX, KEY_MIN, double_codes
 from tamis.encoding.leaf import Leaf, Mode

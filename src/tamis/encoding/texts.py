@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.kernel import kernel
-from tamis.language.operators import Case
 
 
 class Texts:
@@ -64,19 +64,19 @@ class Texts:
     @functools.cached_property
     def lowered(self) -> Texts:
         """``str.lower()`` of every string."""
-        return self._changed(pc.ascii_lower(self.strings), Case.LOWER)
+        return self._changed(pc.ascii_lower(self.strings), str.lower)
 
     @functools.cached_property
     def uppered(self) -> Texts:
         """``str.upper()`` of every string."""
-        return self._changed(pc.ascii_upper(self.strings), Case.UPPER)
+        return self._changed(pc.ascii_upper(self.strings), str.upper)
 
-    def _changed(self, ascii_changed: pa.Array, case: Case) -> Texts:
+    def _changed(self, ascii_changed: pa.Array, change: Callable[[str], str]) -> Texts:
         """Every string in a case. Arrow's own differs from Python's outside ASCII, so those are done in Python."""
         if self.is_ascii:
             return Texts(ascii_changed)
         other = pc.invert(pc.string_is_ascii(self.strings))
-        changed = [case.change(text) for text in self.strings.filter(other).to_pylist()]
+        changed = [change(text) for text in self.strings.filter(other).to_pylist()]
         return Texts(pc.replace_with_mask(ascii_changed, other, pa.array(changed, pa.large_string())))
 
     @functools.cached_property
@@ -95,12 +95,14 @@ def texts_of(strings: pa.Array | Texts) -> Texts:
     return strings if isinstance(strings, Texts) else Texts(strings)
 
 
-def cased(strings: pa.Array | Texts, case: Case | None) -> Texts:
-    """Every string in a case; as it is for None."""
-    texts = texts_of(strings)
-    if case is None:
-        return texts
-    return texts.lowered if case is Case.LOWER else texts.uppered
+def lowered(strings: pa.Array | Texts) -> Texts:
+    """``str.lower()`` of every string."""
+    return texts_of(strings).lowered
+
+
+def uppered(strings: pa.Array | Texts) -> Texts:
+    """``str.upper()`` of every string."""
+    return texts_of(strings).uppered
 
 
 def reversed_texts(strings: pa.Array | Texts) -> Texts:

@@ -72,7 +72,17 @@ def _functions(names: str, hint: str) -> dict[str, Alternative]:
 
 
 CLOCKS = frozenset(
-    "now today getdate sysdate current_date current_time current_timestamp localtime localtimestamp".split()
+    [
+        "now",
+        "today",
+        "getdate",
+        "sysdate",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+    ]
 )
 FUNCTIONS: dict[str, Alternative] = {
     **dict.fromkeys(CLOCKS, _CLOCK),
@@ -114,9 +124,7 @@ FUNCTIONS: dict[str, Alternative] = {
 """Functions, by their names in lower case."""
 
 WORDS: dict[str, Alternative] = {
-    **dict.fromkeys(
-        ("SIMILAR", "GLOB", "MATCHES", "MATCH", "REGEXP_LIKE"), Alternative("{} is not supported", _REGEX)
-    ),
+    **dict.fromkeys(("SIMILAR", "GLOB", "MATCHES", "MATCH", "REGEXP_LIKE"), Alternative("{} is not supported", _REGEX)),
     **dict.fromkeys(
         ("CONTAINS", "HAS", "INCLUDES"),
         Alternative("{} is not supported", "write contains(a, 'x'), or 'x' = ANY (a) for an element of a list"),

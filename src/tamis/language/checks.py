@@ -10,8 +10,8 @@ from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.addresses import check_network
 from tamis.language.like import LikePattern, check_character
 from tamis.language.operators import (
-    COMPARISONS,
     CASED,
+    COMPARISONS,
     LIKES,
     NULL_TESTS,
     ORDER_COMPARISONS,

@@ -1,9 +1,9 @@
 """The functions of SQL text, each read into predicates.
 
-    lower(a), upper(a)                                  the subject of a comparison, IN or LIKE
-    starts_with(a, 'x'), ends_with(a, 'x'), contains(a, 'x')    a LIKE 'x%', '%x', '%x%'
-    array_contains(a, v)                                a = v
-    ip_in(a, '10.0.0.0/8', ...)                         the address lies in one of the networks
+lower(a), upper(a)                                  the subject of a comparison, IN or LIKE
+starts_with(a, 'x'), ends_with(a, 'x'), contains(a, 'x')    a LIKE 'x%', '%x', '%x%'
+array_contains(a, v)                                a = v
+ip_in(a, '10.0.0.0/8', ...)                         the address lies in one of the networks
 """
 
 from __future__ import annotations

@@ -146,7 +146,9 @@ class Reader(Operands):
             self.at += 1
             negated = self.take_if("NOT")
             if self.kind not in _TRUTHS:
-                hint = "write a IS NULL for an attribute, (...) IS UNKNOWN for a condition" if self.kind == "NULL" else ""
+                hint = (
+                    "write a IS NULL for an attribute, (...) IS UNKNOWN for a condition" if self.kind == "NULL" else ""
+                )
                 self.refuse("after a condition, IS is followed by TRUE, FALSE or UNKNOWN", start, hint)
             truth = _TRUTHS[self.take().kind]
             operand = TruthTest(operand, truth, negated)

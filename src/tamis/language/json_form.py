@@ -332,7 +332,9 @@ def _write_item(literal: Expression) -> Any:
 
 def _write_predicate(predicate: Predicate) -> list[Any]:
     values = [_write_literal(value) for value in predicate.values]
-    subject = {str(predicate.case): predicate.attribute} if isinstance(predicate, CasePredicate) else predicate.attribute
+    subject = (
+        {str(predicate.case): predicate.attribute} if isinstance(predicate, CasePredicate) else predicate.attribute
+    )
     written: list[Any] = [subject, str(predicate.operator)]
     if predicate.operator in _LISTS:
         return [*written, values]

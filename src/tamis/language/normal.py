@@ -144,7 +144,9 @@ def _tested_predicate(predicate: Predicate, accepted: _Truths) -> Expression:
     kinds = predicate.kinds
     if len(kinds) > 1:
         # Only IN has literals of several kinds: an OR over the kinds.
-        parts = [predicate.with_literals([each for each in predicate.values if kind_of(each) is kind]) for kind in kinds]
+        parts = [
+            predicate.with_literals([each for each in predicate.values if kind_of(each) is kind]) for kind in kinds
+        ]
         return _tested(any_of(*parts), accepted)
     return truth_test(predicate, accepted)
 

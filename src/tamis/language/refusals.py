@@ -60,7 +60,9 @@ def refuse_after_predicate(reader: Operands) -> NoReturn:
         hint = "numbers are written without commas: 1000" if number else SUPPORTED
         reader.refuse("a comma stands only inside IN (...) and functions", hint=hint)
     if kind in _OPERATORS:
-        hint = "an attribute stands without parentheses: a = 5" if before.kind == ")" else "join predicates with AND or OR"
+        hint = (
+            "an attribute stands without parentheses: a = 5" if before.kind == ")" else "join predicates with AND or OR"
+        )
         reader.refuse(f"{kind} stands where a predicate is complete already", hint=hint)
     word = reader.word.text.upper()
     if kind == NAME and word in WORDS:
