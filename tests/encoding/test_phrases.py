@@ -48,6 +48,11 @@ SAME = [
     "s NOT ILIKE 'ab'",
     "s RLIKE '^a+'",
     "s NOT RLIKE '^a+'",
+    "upper(s) LIKE 'AB%'",
+    "upper(s) NOT LIKE '%AB%'",
+    "upper(s) LIKE '%AB'",
+    "ip_in(s, '10.0.0.0/8')",
+    "NOT ip_in(s, '10.0.0.0/8', '::/0')",
     "x IS NULL",
     "x IS NOT NULL",
     "b = TRUE",
@@ -60,6 +65,16 @@ OTHERWISE = [
     ("s LIKE 'a_b'", r"s RLIKE '(?s)\Aa.b\z'"),
     ("s ILIKE 'a_b'", r"lower(s) RLIKE '(?s)\Aa.b\z'"),
     ("s LIKE '%'", "s is a string"),
+    ("lower(s) = 'ab'", "s ILIKE 'ab'"),
+    ("upper(s) IN ('AB', 'C')", "upper(s) LIKE 'AB' OR upper(s) LIKE 'C'"),
+    ("upper(s) LIKE 'A_B'", r"upper(s) RLIKE '(?s)\AA.B\z'"),
+    ("(a < 3) IS TRUE", "a < 3"),
+    ("(a < 3) IS UNKNOWN", "a is no number"),
+    ("(s LIKE '%x%') IS UNKNOWN", "s is no string"),
+    ("ip_in(s, '::1') IS UNKNOWN", "s is no address"),
+    ("ip_in(s, '::1') IS NOT UNKNOWN", "s is an address"),
+    ("ip_in(s, '10.0.0.0/9', '10.128.0.0/9')", "ip_in(s, '10.0.0.0/8')"),
+    ("ip_in(s, '0.0.0.0/0', '::/0')", "ip_in(s, '0.0.0.0/0', '::/0')"),
     ("b IN (TRUE, FALSE)", "b is a boolean"),
     ("a IN (1, 2, 3, 4, 5, 6, 7)", "a IN (1, 2, 3, 4, 5, ... 2 more)"),
     ("a < 1 OR a > 5", "a < 1 OR a > 5"),
@@ -97,6 +112,9 @@ def test_what_cannot_be_told_is_said_otherwise(text: str, expected: str) -> None
 
 def test_scalars_are_said_with_what_is_left_out() -> None:
     assert said("a <> 3", ("a",)) == "a <> 3"
+    assert said("NOT ip_in(a, '10.0.0.0/8')", ("a",)) == "NOT ip_in(a, '10.0.0.0/8')"
+    both = "ip_in(a, '10.0.0.0/8') AND NOT ip_in(a, '10.0.0.0/9')"
+    assert said(both, ("a",)) == "ip_in(a, '10.128.0.0/9')"
     assert said("a <> 3 AND a <> 5", ("a",)) == "a NOT IN (3, 5)"
     assert said("a < 1 OR a > 5", ("a",)) == "a NOT BETWEEN 1 AND 5"
 

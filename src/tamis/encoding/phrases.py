@@ -113,6 +113,9 @@ def _equals(attribute: str, values: Sequence[Any], negated: bool) -> str:
 
 
 def _networks(dimension: AddressDimension, intervals: Intervals, negated: bool) -> str:
+    if intervals[0][0] == KEY_MIN:
+        # Of one value, what is left out is the rest of all addresses.
+        intervals, negated = complement(intervals), not negated
     networks: list[str] = []
     for lo, hi in intervals:
         labels = dimension.labels_at(lo)
