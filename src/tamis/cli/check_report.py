@@ -82,12 +82,17 @@ class Report:
         return errors, [Finding(item.line, remark) for remark in _remarks(expression, self.schema)]
 
     def _count(self, expression: Expression, line: int) -> None:
-        from tamis.language.expression import Exists, Predicate, Quantified
+        from tamis.language.expression import CasePredicate, Exists, Predicate, Quantified, TruthTest
+        from tamis.language.printer import Printer
 
         self.attributes.update(expression.attributes())
         for node in expression.walk():
-            if isinstance(node, Predicate):
+            if isinstance(node, CasePredicate):
+                self.operators[f"{node.case} {node.operator}".upper()] += 1
+            elif isinstance(node, Predicate):
                 self.operators[node.operator.upper()] += 1
+            elif isinstance(node, TruthTest):
+                self.operators[Printer().truth(node)] += 1
             elif isinstance(node, Quantified):
                 self.operators[f"{node.operator} {node.quantifier}".upper()] += 1
             elif isinstance(node, Exists):
@@ -119,11 +124,14 @@ def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
 
 def _canonical(expression: Expression) -> str:
     """A text that is the same for operands in another order, or said twice."""
-    from tamis.language.expression import And, Not, Or
+    from tamis.language.expression import And, Not, Or, TruthTest
+    from tamis.language.printer import Printer
 
     if isinstance(expression, And | Or):
         word = " AND " if isinstance(expression, And) else " OR "
         return f"({word.join(sorted({_canonical(operand) for operand in expression.operands}))})"
     if isinstance(expression, Not):
         return f"NOT {_canonical(expression.operand)}"
+    if isinstance(expression, TruthTest):
+        return f"({_canonical(expression.operand)}) {Printer().truth(expression)}"
     return str(expression)

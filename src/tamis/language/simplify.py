@@ -115,7 +115,7 @@ def simplify(expression: Expression, *, scalars: Container[str] | None = None) -
 
 def contradictions(expression: Expression) -> list[str]:
     """The clauses that no event with scalar values can satisfy, in words; empty if there are none."""
-    bad = (Finding.CONTRADICTION, Finding.NEVER)
+    bad = (Finding.CONTRADICTION, Finding.NEVER_EQUAL, Finding.NEVER)
     return [str(remark) for remark in simplify(expression).remarks if remark.finding in bad]
 
 
@@ -205,7 +205,8 @@ class _Work:
         if not isinstance(predicate, Predicate):
             return _Part(leaf)
         name = predicate.attribute
-        if isinstance(predicate, CasePredicate) and len(can_equal(predicate)) < len(predicate.values):
+        wrong_case = isinstance(predicate, CasePredicate) and len(can_equal(predicate)) < len(predicate.values)
+        if wrong_case:
             self.remarks.append(Remark(Finding.NEVER_EQUAL, predicate, name))
         if self.scalars is not None and name not in self.scalars:
             return _Part(leaf)
@@ -213,7 +214,9 @@ class _Work:
         if states is None:
             around = states_around(leaf)
             return _Part(leaf, name, around, (_Pattern(leaf, around),))
-        return _Part(leaf, name, states) if states else self._contradiction([leaf], name)
+        if states:
+            return _Part(leaf, name, states)
+        return _Part(FALSE) if wrong_case else self._contradiction([leaf], name)
 
     def _conjunction(self, parts: list[_Part]) -> _Part:
         if any(part.expression == FALSE for part in parts):
