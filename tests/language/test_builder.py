@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from datetime import date
-from typing import Any
+from typing import Any, assert_type
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import ExpressionError, LiteralError
-from tamis.language.builder import attr, exists, history
+from tamis.language.builder import EarlierTerm, attr, exists, history
 from tamis.language.evaluate import matches
 from tamis.language.expression import (
     And,
@@ -270,3 +270,14 @@ def test_an_escape_is_used_only_where_it_is_needed() -> None:
 def test_missing_parentheses_get_a_hint(slip: Callable[[], object]) -> None:
     with pytest.raises(ExpressionError, match="write parentheses"):
         slip()
+
+
+def test_what_a_type_checker_knows() -> None:
+    """mypy reads this; run, it only builds."""
+    x, h = attr("x"), history("h")
+    for comparison in (x == 1, x != 1, x < 1, x <= 1, x > 1, x >= 1, x.lower() == "a", x < h.any()):
+        assert_type(comparison, Expression)
+    assert_type(x.isin([1]) & (x < 1) | ~x, Expression)
+    for term in (x == h, h == x, h < 1, h.like("a%")):
+        assert_type(term, EarlierTerm)
+    assert_type(exists(h == x), Exists)
