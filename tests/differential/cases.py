@@ -122,7 +122,7 @@ class TypedCases:
         if kind is Kind.BOOLEAN:
             operators -= ORDER_COMPARISONS | RANGES
         operator = chance.choice(sorted(operators))
-        if kind is Kind.STRING and operator in CASED and chance.random() < 0.2:
+        if kind is Kind.STRING and operator in CASED and chance.random() < 0.35:
             return self._cased(attribute, operator)
         if operator in (Operator.RLIKE, Operator.NOT_RLIKE):
             return Predicate(attribute.name, operator, [self._regex()])
