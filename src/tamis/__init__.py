@@ -23,6 +23,7 @@ from tamis.errors import (
     HistoryError,
     IdTypeError,
     IndexFolderError,
+    JavaNotFoundError,
     KindError,
     LiteralError,
     NestingError,
@@ -36,6 +37,8 @@ from tamis.errors import (
     UnknownAttributeError,
     UnknownIdError,
     UnknownIndexError,
+    UnknownPredicateError,
+    WorkloadError,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +54,9 @@ if TYPE_CHECKING:
     from tamis.language.values import Interval
     from tamis.matcher.load import load
     from tamis.matcher.matcher import Matcher
+    from tamis.matcher.plan import Plan
+    from tamis.matcher.rejected import Rejected
+    from tamis.matcher.subscription import Subscription
 
 __version__ = "0.1.0"
 
@@ -60,7 +66,10 @@ _LAZY = {
     "Expression": "tamis.language.expression",
     "Interval": "tamis.language.values",
     "Matcher": "tamis.matcher.matcher",
+    "Plan": "tamis.matcher.plan",
+    "Rejected": "tamis.matcher.rejected",
     "Schema": "tamis.language.schema",
+    "Subscription": "tamis.matcher.subscription",
     "attr": "tamis.language.builder",
     "evaluate": "tamis.language.evaluate",
     "exists": "tamis.language.builder",
@@ -88,21 +97,27 @@ __all__ = [
     "IdTypeError",
     "IndexFolderError",
     "Interval",
+    "JavaNotFoundError",
     "KindError",
     "LiteralError",
     "Matcher",
     "NestingError",
     "OptionError",
     "ParseError",
+    "Plan",
     "ReentryError",
+    "Rejected",
     "Schema",
     "SchemaError",
     "SnapshotError",
+    "Subscription",
     "TableError",
     "TamisError",
     "UnknownAttributeError",
     "UnknownIdError",
     "UnknownIndexError",
+    "UnknownPredicateError",
+    "WorkloadError",
     "__version__",
     "attr",
     "evaluate",

@@ -18,7 +18,7 @@
     ├── FrameError (ValueError)            a DataFrame has not the columns that are needed
     ├── IndexFolderError (ValueError)      an index that Spark jobs share is not there, or cannot be read
     ├── ConflictError (RuntimeError)       two changed an index at the same time, and the other was first
-    ├── DuplicateIdError (KeyError)        a subscription with this id is there already
+    ├── DuplicateIdError (KeyError)        a subscription with this id is there already, or it is given twice
     ├── UnknownIdError (KeyError)          no subscription has this id
     ├── UnknownPredicateError (KeyError)   a tree of predicates has no such predicate, or leaf
     ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +47,16 @@ class TamisError(Exception):
     def __str__(self) -> str:
         # KeyError would print the repr of its argument.
         return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by the constructor, as errors are pickled otherwise: it makes a message of what it is given.
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[TamisError], args: tuple[Any, ...], attributes: dict[str, Any]) -> TamisError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
 
 
 class ExpressionError(TamisError, ValueError):
@@ -158,7 +168,12 @@ class EventError(TamisError, ValueError):
 
 
 class TableError(TamisError, ValueError):
-    """An Arrow table of subscriptions or events has not one of the forms we read."""
+    """An Arrow table of subscriptions or events has not one of the forms we read. `row` counts from 0, where one row is wrong."""
+
+    def __init__(self, message: str, *, row: int | None = None) -> None:
+        self.reason = message
+        self.row = row
+        super().__init__(message if row is None else f"row {row}: {message}")
 
 
 class SchemaError(TamisError, ValueError):
@@ -205,11 +220,13 @@ class FrameError(TamisError, ValueError):
 
 
 class DuplicateIdError(TamisError, KeyError):
-    """A subscription with this id is there already."""
+    """A subscription with this id is there already, or one call gives the id twice."""
 
-    def __init__(self, identifier: object) -> None:
+    def __init__(self, identifier: object, *, twice: bool = False) -> None:
         self.identifier = identifier
-        super().__init__(f"subscription {shortened(identifier)} is there already; use replace() to change it")
+        name = shortened(identifier)
+        known = f"subscription {name} is there already; use replace() or upsert() to change it"
+        super().__init__(f"the id {name} is given twice" if twice else known)
 
 
 class UnknownIdError(TamisError, KeyError):
@@ -250,7 +267,7 @@ class ReentryError(TamisError, RuntimeError):
     def __init__(self) -> None:
         super().__init__(
             "the matcher is being changed by this very thread, which a finalizer or a signal handler has interrupted. "
-            "Hint: only remove() may be called from there"
+            "Hint: only remove() and discard() may be called from there"
         )
 
 

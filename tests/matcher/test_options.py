@@ -149,10 +149,23 @@ def test_a_weight_changes_with_the_expression() -> None:
     assert matcher.match({"x": 1}, k=2) == ["c", "b"]
     matcher.replace("a", "x > 0", weight=9)
     assert matcher.match({"x": 1}, k=2) == ["a", "c"]
-    matcher.replace("a", "x > 0")
+    matcher.replace("a", "x > 0", weight=0)
     assert matcher.match({"x": 1}, k=3) == ["c", "b", "a"]
     matcher.remove("c")
     assert matcher.match_batch([{"x": 1}], k=1)["subscription"].to_pylist() == ["b"]
+
+
+def test_a_weight_stays_unless_another_is_given() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many(["a", "b", "c"], ["x = 1"] * 3, weights=[1, 2, 3])
+    matcher.replace("c", "x > 0")
+    matcher.upsert("b", "x > 0")
+    matcher.replace_many(["a"], ["x > 0"])
+    assert matcher.match({"x": 1}, k=3) == ["c", "b", "a"]
+    assert [matcher[each].weight for each in "abc"] == [1, 2, 3]
+    matcher.upsert("a", "x > 0", weight=4)
+    matcher.replace_many(["b", "c"], ["x > 0"] * 2, weights=[6, 5])
+    assert matcher.match({"x": 1}, k=3) == ["b", "c", "a"]
 
 
 def test_weights_of_tables() -> None:
@@ -171,9 +184,9 @@ def test_weights_of_tables() -> None:
 def test_what_is_no_weight(weight: Any) -> None:
     matcher = tamis.Matcher()
     matcher.add("there", "x = 1", weight=2)
-    calls: list[Callable[[], None]] = [
+    calls: list[Callable[[], object]] = [
         lambda: matcher.add("new", "x = 1", weight=weight),
-        lambda: matcher.replace("there", "x = 2", weight=weight),
+        lambda: matcher.replace_many(["there"], ["x = 2"], weights=[weight]),
         lambda: matcher.add_many(["new", "other"], ["x = 1"] * 2, weights=[1, weight]),
     ]
     for call in calls:

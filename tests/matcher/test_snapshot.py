@@ -223,7 +223,7 @@ def test_tables_in_predicate_form(path: Path) -> None:
     matcher.add(100, "price > 3")
     matcher.remove(1)
     store = store_of(matcher)
-    model = {identifier: store.sources.expression(store.ids.slot(identifier)) for identifier in store.ids}
+    model = {identifier: store.sources.expression(store.ids.slot(identifier)) for identifier in matcher}
     events: list[dict[str, Any]] = [{"price": 5, "genre": "g2"}, {"signed": True}, {"price": 30, "genre": "g1"}, {}]
     loaded = reloaded(matcher, path)
     check(loaded, model, events)

@@ -150,7 +150,7 @@ WRONG: list[tuple[Any, str]] = [
     (pa.table({"id": [1, None], "expression": ["a = 1", "b = 1"]}), "row 1: id is null"),
     (pa.table({"id": [1, 2], "expression": ["a = 1", None]}), "row 1: expression is null"),
     (pa.table({"id": [1], "expression": [5]}), "must be strings"),
-    (pa.table({"id": [1, 1], "expression": ["a = 1", "b = 1"]}), "subscription 1 is there already"),
+    (pa.table({"id": [1, 1], "expression": ["a = 1", "b = 1"]}), "the id 1 is given twice"),
     (pa.table({"id": [1, 2], "expression": ["a = 1", "b ="]}), "subscription 2"),
     (pa.table({"id": [1], "predicates": [5]}), "'predicates' must be"),
     (pa.table({"id": [1], "predicates": [[{"attribute": "a"}]]}), "'predicates' must be"),

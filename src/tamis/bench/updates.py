@@ -90,7 +90,7 @@ class _Changes:
     def __init__(self, matcher: tamis.Matcher, coming: Iterator[Expression]) -> None:
         self.matcher = matcher
         self._coming = coming
-        self._there = deque(int(identifier) for identifier in matcher._store.ids)
+        self._there = deque(int(identifier) for identifier in matcher)
         self._ids = itertools.count(1 + max(self._there))
 
     def make(self, count: int) -> None:

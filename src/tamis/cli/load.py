@@ -10,14 +10,13 @@ from tamis.cli.diagnostics import Diagnostics, counted
 from tamis.cli.load_tables import TableLoader
 from tamis.cli.seen_ids import SeenIds
 from tamis.cli.subscription_files import SubscriptionFile
-from tamis.cli.subscription_lines import Subscription, wrong_expression
+from tamis.cli.subscription_lines import Subscription, wrong_expression, wrong_subscription
 from tamis.errors import ExpressionError, FileError
 
 if TYPE_CHECKING:
     from tamis.matcher.matcher import Matcher
 
 _TOGETHER = 10_000
-_FEW = 100
 
 
 def load(file: SubscriptionFile, matcher: Matcher, diagnostics: Diagnostics) -> None:
@@ -61,31 +60,9 @@ def _added(file: SubscriptionFile, matcher: Matcher) -> Iterator[list[FileError]
 
 
 def _add(file: SubscriptionFile, matcher: Matcher, subscriptions: list[Subscription]) -> list[FileError]:
-    """Add those that are right: all at once, or what a matcher refuses in small parts, so that errors cost little."""
-    try:
-        _add_all(matcher, subscriptions)
-    except ExpressionError:
-        parts = [subscriptions[start : start + _FEW] for start in range(0, len(subscriptions), _FEW)]
-        return [error for part in parts for error in _add_few(file, matcher, part)]
-    return []
-
-
-def _add_few(file: SubscriptionFile, matcher: Matcher, rest: list[Subscription]) -> Iterator[FileError]:
-    """The same for a few. A matcher reads in order and names the first that is wrong, so those before it are right."""
-    right: list[Subscription] = []
-    while rest:
-        try:
-            _add_all(matcher, rest)
-            break
-        except ExpressionError as error:
-            place = next(place for place, each in enumerate(rest) if each.id == error.subscription)
-            yield file.error(rest[place].line, wrong_expression(error))
-            right += rest[:place]
-            rest = rest[place + 1 :]
-    _add_all(matcher, right)
-
-
-def _add_all(matcher: Matcher, subscriptions: list[Subscription]) -> None:
-    if subscriptions:
-        weights = [each.weight for each in subscriptions]
-        matcher.add_many([each.id for each in subscriptions], [each.source for each in subscriptions], weights)
+    """Add those that are right; what is wrong with the others."""
+    ids = [each.id for each in subscriptions]
+    sources = [each.source for each in subscriptions]
+    weights = [each.weight for each in subscriptions]
+    rejected = matcher.add_many(ids, sources, weights, on_error="collect")
+    return [file.error(subscriptions[row].line, wrong_subscription(error)) for _, row, error in rejected]

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.cli.csv_text import not_csv
 from tamis.cli.json_text import JsonError, read_object
 from tamis.cli.lines import Line, Lines, not_text
-from tamis.errors import ExpressionError, FileError, HistoryError, IdTypeError, OptionError, ParseError
+from tamis.errors import (
+    ExpressionError,
+    FileError,
+    HistoryError,
+    IdTypeError,
+    OptionError,
+    ParseError,
+    TableError,
+    TamisError,
+)
 
 if TYPE_CHECKING:
     from tamis.language.expression import Expression
@@ -98,6 +107,13 @@ def wrong_expression(error: ExpressionError) -> str:
     one_line = isinstance(error, ParseError) and "\n" not in error.text
     # A second number of a line would only confuse.
     return str(error).replace("(line 1, column ", "(column ", 1) if one_line else str(error)
+
+
+def wrong_subscription(error: TamisError) -> str:
+    """The same for any error about a subscription, or about a row of a table."""
+    if isinstance(error, ExpressionError):
+        return wrong_expression(error)
+    return error.reason if isinstance(error, TableError) else str(error)
 
 
 def _read(lines: Lines, line: Line, read: Callable[[Line], Subscription]) -> Read:

@@ -47,16 +47,13 @@ def read_rows(rows: ParquetRows) -> Iterator[Read]:
             try:
                 yield Subscription(first + row, plain, source(row))
             except (TableError, ExpressionError) as error:
-                yield Subscription(first + row, plain, ExpressionError(one_row(error)))
-
-
-def one_row(error: Exception) -> str:
-    """The text of an error about a table of one row, without its number there."""
-    return str(error).removeprefix("row 0: ")
+                reason = error.reason if isinstance(error, TableError) else str(error)
+                yield Subscription(first + row, plain, ExpressionError(reason))
 
 
 def _source(table: pa.Table) -> Callable[[int], Any]:
     """What gives the expression of a row."""
+    from tamis.encoding.predicate_rows import WrongRowsError
     from tamis.encoding.predicate_table import read_predicates
 
     if "expression" in table.column_names:
@@ -71,5 +68,13 @@ def _source(table: pa.Table) -> Callable[[int], Any]:
     column = table["predicates"]
     try:
         return read_predicates(column).expression
-    except TableError:  # some row is wrong
-        return lambda row: read_predicates(column.slice(row, 1)).expression(0)
+    except (WrongRowsError, TableError):
+        pass  # some row is wrong
+
+    def conjunction(row: int) -> Any:
+        try:
+            return read_predicates(column.slice(row, 1)).expression(0)
+        except WrongRowsError as wrong:
+            raise wrong.errors[0] from None
+
+    return conjunction

@@ -12,13 +12,14 @@ The literals are kept by kind (`TypedValues`), each with its place among all.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.errors import ExpressionError, TamisError
 from tamis.language.expression import And, Expression, Predicate
 from tamis.language.operators import Operator
 from tamis.language.schema import Schema
@@ -28,6 +29,15 @@ OPERATORS = list(Operator)
 OPERATOR_CODE = {operator: code for code, operator in enumerate(OPERATORS)}
 
 Ints = npt.NDArray[np.int64]
+
+
+class WrongRowsError(Exception):
+    """Some rows are no subscriptions. It never reaches users: they get the error of one row, or of each."""
+
+    def __init__(self, errors: Mapping[int, TamisError]) -> None:
+        super().__init__()
+        self.errors = dict(sorted(errors.items()))
+        """What is wrong, by row. Rows that are not named may be wrong in another way."""
 
 
 class TypedValues(NamedTuple):
@@ -52,8 +62,8 @@ class PredicateRows(ABC):
     def __len__(self) -> int:
         return len(self.start) - 1
 
-    def row_outside(self, schema: Schema) -> int | None:
-        """The first row that names an attribute the schema lacks, or has a literal of another kind; None if none does."""
+    def rows_outside(self, schema: Schema) -> list[int]:
+        """The rows that name an attribute the schema lacks, or have a literal of another kind."""
         kinds = [schema[name].kind if name in schema else None for name in self.attributes]
         wrong = np.array([kind is None for kind in kinds], np.bool_)[self.attribute]
         owner = np.repeat(np.arange(len(self.attribute)), np.diff(self.value_start))
@@ -61,9 +71,26 @@ class PredicateRows(ABC):
             other = np.array([declared is not kind for declared in kinds], np.bool_)
             predicates = owner[positions]
             wrong[predicates[other[self.attribute[predicates]]]] = True
-        if not wrong.any():
-            return None
-        return int(np.searchsorted(self.start, np.flatnonzero(wrong)[0], side="right")) - 1
+        rows: list[int] = (np.unique(np.searchsorted(self.start, np.flatnonzero(wrong), side="right")) - 1).tolist()
+        return rows
+
+    def expressions(self, rows: Iterable[int]) -> list[Expression]:
+        """Some rows as expressions, with all checks.
+
+        Raises
+        ------
+        WrongRowsError
+            With all of these rows that are no expressions.
+        """
+        found, errors = [], {}
+        for row in rows:
+            try:
+                found.append(self.expression(row))
+            except ExpressionError as error:
+                errors[row] = error
+        if errors:
+            raise WrongRowsError(errors)
+        return found
 
     @abstractmethod
     def predicate(self, p: int) -> Predicate:

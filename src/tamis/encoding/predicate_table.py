@@ -5,7 +5,7 @@ A row is a conjunction: ``predicates: list<struct<attribute: string, operator: s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined, is_text, is_variant, plain_texts, plain_values
-from tamis.encoding.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows, TypedValues
+from tamis.encoding.predicate_rows import (
+    OPERATOR_CODE,
+    OPERATORS,
+    Ints,
+    PredicateRows,
+    TypedValues,
+    WrongRowsError,
+)
 from tamis.errors import EventError, ExpressionError, TableError
 from tamis.language.expression import Expression, Predicate, all_of
 from tamis.language.operators import read_operator
@@ -31,11 +38,9 @@ class PredicateTable(PredicateRows):
         self.start = start
         self.attribute = attributes.indices.to_numpy().astype(np.int64)
         self.attributes = attributes.dictionary.to_pylist()
-        for code, name in enumerate(self.attributes):
-            if not name:
-                raise TableError(
-                    f"row {_row_of(_first(self.attribute == code), start)}: an attribute's name cannot be empty"
-                )
+        nameless = np.array([not name for name in self.attributes], np.bool_)[self.attribute]
+        if nameless.any():
+            raise _wrong(_rows_of(np.flatnonzero(nameless), start), "an attribute's name cannot be empty")
         self.operator = _operators(pc.dictionary_encode(operator), start)
         self.value_start = value_start
         self.values = list(self._typed(values))
@@ -79,9 +84,11 @@ class PredicateTable(PredicateRows):
             try:
                 kind, plain = plain_values("values", decoded.drop_null(), positions)
             except EventError as error:
-                owner = int(np.searchsorted(self.value_start, error.row or 0, side="right")) - 1
-                place = "" if error.row is None else f"row {_row_of(owner, self.start)}: "
-                raise TableError(f"{place}a literal is wrong: {error.reason}") from None
+                reason = f"a literal is wrong: {error.reason}"
+                if error.rows is None:
+                    raise TableError(reason) from None
+                owners = np.searchsorted(self.value_start, error.rows, side="right") - 1
+                raise _wrong(_rows_of(owners, self.start), reason) from None
             yield TypedValues(kind, positions, plain)
 
 
@@ -98,28 +105,21 @@ def read_predicates(column: pa.ChunkedArray) -> PredicateTable:
     Raises
     ------
     TableError
-        When the column has another type, or a null where there must be none.
+        When the column has another type.
+    WrongRowsError
+        When some rows have a null where there must be none, an unknown operator, or a literal that is none.
     """
+    check_predicates_type(column.type)
     lists = combined(column)
-    try:
-        names = [field.name for field in lists.type.value_type]
-        value_type = lists.type.value_type.field("values").type.value_type
-    except (AttributeError, KeyError, TypeError):
-        raise _wrong_type(lists.type) from None
-    if not {"attribute", "operator", "values"} <= set(names) or not (_is_value(value_type)):
-        raise _wrong_type(lists.type)
     if lists.null_count:
-        raise TableError(f"row {_first_null(lists)}: predicates is null")
+        raise _wrong(_nulls(lists), "predicates is null")
     structs = pc.list_flatten(lists)
-    fields = dict(zip(names, structs.flatten(), strict=True))
+    fields = dict(zip((field.name for field in lists.type.value_type), structs.flatten(), strict=True))
     start = np.append(0, np.cumsum(pc.list_value_length(lists).to_numpy().astype(np.int64)))
     for name in ("attribute", "operator"):
-        if not is_text(fields[name].type):
-            raise _wrong_type(lists.type)
         fields[name] = plain_texts(fields[name])
         if fields[name].null_count:
-            row = _row_of(_first_null(fields[name]), start)
-            raise TableError(f"row {row}: a predicate's {name} is null")
+            raise _wrong(_rows_of(_nulls(fields[name]), start), f"a predicate's {name} is null")
     lengths = pc.fill_null(pc.list_value_length(fields["values"]), 0).to_numpy().astype(np.int64)
     value_start = np.append(0, np.cumsum(lengths))
     return PredicateTable(
@@ -127,27 +127,56 @@ def read_predicates(column: pa.ChunkedArray) -> PredicateTable:
     )
 
 
+def check_predicates_type(kind: pa.DataType) -> None:
+    """Refuse a column of another type than that of the predicate form.
+
+    Raises
+    ------
+    TableError
+    """
+    try:
+        names = [field.name for field in kind.value_type]
+        texts = [kind.value_type.field(name).type for name in ("attribute", "operator")]
+        value_type = kind.value_type.field("values").type.value_type
+    except (AttributeError, KeyError, TypeError):
+        raise _wrong_type(kind) from None
+    if len(set(names)) < len(names) or not all(map(is_text, texts)) or not _is_value(value_type):
+        raise _wrong_type(kind)
+
+
 def _operators(encoded: pa.DictionaryArray, start: Ints) -> Ints:
     codes = encoded.indices.to_numpy()
-    operators = []
+    operators, unknown = [], {}
     for code, text in enumerate(encoded.dictionary.to_pylist()):
         try:
             operators.append(OPERATOR_CODE[read_operator(text)])
         except ExpressionError as error:
-            raise TableError(f"row {_row_of(_first(codes == code), start)}: {error}") from None
+            operators.append(0)
+            unknown[code] = str(error)
+    if unknown:
+        at = np.flatnonzero(np.isin(codes, list(unknown)))
+        rows = _rows_of(at, start).tolist()
+        # The first in a row counts, which comes last here.
+        reasons = {row: unknown[code] for row, code in zip(rows[::-1], codes[at].tolist()[::-1], strict=True)}
+        raise WrongRowsError({row: _wrong_row(row, reason) for row, reason in reasons.items()})
     return np.asarray(np.array(operators, np.int64)[codes])
 
 
-def _row_of(predicate: int, start: Ints) -> int:
-    return int(np.searchsorted(start, predicate, side="right")) - 1
+def _wrong(rows: Iterable[int], reason: str) -> WrongRowsError:
+    return WrongRowsError({row: _wrong_row(row, reason) for row in map(int, rows)})
 
 
-def _first_null(column: pa.Array) -> int:
-    return _first(column.is_null().to_numpy(zero_copy_only=False))
+def _wrong_row(row: int, reason: str) -> TableError:
+    return TableError(reason, row=row)
 
 
-def _first(chosen: npt.NDArray[np.bool_]) -> int:
-    return int(np.flatnonzero(chosen)[0])
+def _rows_of(predicates: Ints, start: Ints) -> Ints:
+    """The row of each predicate."""
+    return np.searchsorted(start, predicates, side="right") - 1
+
+
+def _nulls(column: pa.Array) -> Ints:
+    return np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
 
 
 def _is_value(kind: pa.DataType) -> bool:

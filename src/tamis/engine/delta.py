@@ -53,7 +53,7 @@ from tamis.engine.owners import (
     unload_event,
 )
 from tamis.engine.room import DeltaRoom
-from tamis.engine.rows import Rows, concatenated_programs
+from tamis.engine.rows import Rows, concatenated_programs, nbytes
 
 _ROWS = 64
 """So many rows have room at first; there is always room for as many predicates each as `_EACH`."""
@@ -188,6 +188,12 @@ class Delta:
         self.number = 0
         self.apart = 0
         """How many of the rows every event looks at."""
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the columns, with the room behind their end."""
+        columns = self.columns
+        return nbytes((columns.table, columns.owners, columns.chains, columns.programs))
 
     def __len__(self) -> int:
         return self.number

@@ -224,13 +224,13 @@ class Engine:
         """Let slots die. It is seen from the next `publish` on."""
         with self.lock:
             self._catch_up()
-            homes = self._home.view()[slots]
-            self._free.extend(slots[homes == _NOWHERE].tolist())  # What has no rows was never found by anybody.
-            slots = slots[homes != _NOWHERE]
+            is_nowhere = self._home.view()[slots] == _NOWHERE
             self._now += 1
-            self._deaths += len(slots)
+            self._deaths += len(slots) - int(np.count_nonzero(is_nowhere))
+            # In one step: an interrupt comes before all of them have died, or after.
             self._died.view()[slots] = self._now
-            self._dying.append(slots)
+            self._dying.append(slots[~is_nowhere])
+            self._free.extend(slots[is_nowhere].tolist())  # What has no rows was never found by anybody.
 
     def add_plain(self, row: PlainRow, slot: int) -> bool:
         """Take in a row that comes alone, which the next match sees; False if it is no conjunction as it stands.
@@ -266,9 +266,16 @@ class Engine:
             self._dead[home] = self._dead.get(home, 0) + 1
         self._look()
 
-    def lives(self, slot: int) -> bool:
-        """Whether a slot that was given has not been removed."""
-        return self._died.data.item(slot) == ALIVE
+    def living_among(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The slots that have not been removed, of some that were given."""
+        return slots[self._died.view()[slots] == ALIVE]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all parts, as matching last saw them."""
+        segments, deltas, _, _, _ = self._current
+        sizes = [segment.nbytes + segment.table_nbytes for segment in segments]
+        return sum(sizes) + sum(delta.nbytes for delta, _ in deltas)
 
     def _catch_up(self) -> None:
         """Show changes that came alone; what `_show` does, in a fraction of its time. Whoever is to change more, of which nothing

@@ -15,9 +15,7 @@ from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
 from tamis.encoding.predicates import predicates_of
 from tamis.encoding.programs import ACCEPT, ProgramTable
 from tamis.engine.rows import Rows, concatenated
-from tamis.errors import ExpressionError
 from tamis.language.expression import Expression
-from tamis.matcher.ids import Id
 
 # Below this, laying expressions out in columns costs more than compiling them one by one.
 _FEWEST_IN_BULK = 8
@@ -56,14 +54,20 @@ class RowCompiler:
             if self._moves() == moves:
                 return ClauseRows(concatenated([together, *apart]), len(expressions))
 
-    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClauseRows:
+    def compile_rows(self, rows: PredicateRows) -> ClauseRows:
+        """Compile rows of predicates.
+
+        Raises
+        ------
+        WrongRowsError
+        """
         while True:
             moves = self._moves()
             encoded = encode_rows(rows, self._compiler)
             left = np.ones(len(rows), np.bool_)
             left[encoded.rows] = left[encoded.never] = False
             others = np.flatnonzero(left)
-            expressions = [_expression(rows, row, identifiers) for row in others.tolist()]
+            expressions = rows.expressions(others.tolist())
             apart = [self._each(expressions, others)] if expressions else []
             # Should labels have moved on the way, keys were made that are stale now; all constants are known by then.
             if self._moves() == moves:
@@ -102,11 +106,3 @@ def _plain_rows(table: Conjunctions, numbers: npt.NDArray[np.int64]) -> Rows:
         np.zeros(count, np.bool_),
         ProgramTable().view(),
     )
-
-
-def _expression(rows: PredicateRows, row: int, identifiers: Sequence[Id]) -> Expression:
-    try:
-        return rows.expression(row)
-    except ExpressionError as error:
-        error.subscription = identifiers[row]
-        raise

@@ -67,6 +67,8 @@ class Contents(NamedTuple):
     """What is in no segment."""
     alive: npt.NDArray[np.bool_]
     ids: npt.NDArray[np.int64] | pa.Array | None
+    living: npt.NDArray[np.int64]
+    """The slots of the living, in order of addition."""
     weights: npt.NDArray[np.float64]
     dimensions: pa.Table
     sources: Sources
@@ -150,9 +152,9 @@ class EngineStore(Store[ClauseRows]):
         row = self._plain.keyed_row(expression)
         return row is not None and to.add_plain(row, slot)
 
-    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClauseRows:
+    def compile_rows(self, rows: PredicateRows) -> ClauseRows:
         self.flush()
-        return self._rows.compile_rows(rows, identifiers)
+        return self._rows.compile_rows(rows)
 
     def add(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: npt.NDArray[np.float64]) -> None:
         slots = self.engine.new_slots(len(identifiers))
@@ -161,7 +163,8 @@ class EngineStore(Store[ClauseRows]):
             self.engine.add(clauses.of_slots(slots))
             self.engine.publish()
         except BaseException:
-            self._withdraw(identifiers, slots)
+            self.ids.discard(*identifiers)
+            self._withdraw(slots)
             raise
 
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
@@ -177,16 +180,16 @@ class EngineStore(Store[ClauseRows]):
             if not self._add_plain(self.engine, expression, slot):
                 self._pending[slot] = expression
         except BaseException:
-            self._withdraw([identifier], np.array([slot], np.int32))
+            self.ids.discard(identifier)
+            self._withdraw(np.array([slot], np.int32))
             raise
         if len(self._pending) >= _MOST_PENDING:
             self.flush()
 
-    def _withdraw(self, identifiers: Sequence[Id], slots: npt.NDArray[np.int32]) -> None:
-        """Take back what was interrupted while it was added, as far as it had come."""
+    def _withdraw(self, slots: npt.NDArray[np.int32]) -> None:
+        """Take back what was interrupted while it was added, as far as it had come. No id has these slots any more."""
         self.engine.settle_anew(slots)
-        for identifier, slot in zip(identifiers, slots.tolist(), strict=True):
-            self.ids.discard(identifier)
+        for slot in slots.tolist():
             self._remove_slot(slot)
         self.engine.publish()
 
@@ -246,29 +249,63 @@ class EngineStore(Store[ClauseRows]):
         self._pending.pop(slot, None)
         self.engine.remove_one(slot)
 
-    def replace(self, identifier: Id, clauses: ClauseRows, block: Block, weight: float) -> None:
-        old, slots = self.ids.slot(identifier), self.engine.new_slots(1)
+    def remove_many(self, identifiers: Sequence[Id]) -> None:
+        slots = np.array([self.ids.slot(identifier) for identifier in identifiers], np.int32)
         try:
-            self._enter([identifier], slots, block, np.array([weight]))
+            self._remove_many(identifiers, slots)
+        except BaseException:
+            self._remove_many(identifiers, slots)  # Interrupted: they go nevertheless.
+            raise
+
+    def _remove_many(self, identifiers: Sequence[Id], slots: npt.NDArray[np.int32]) -> None:
+        if not self.ids.discard(*identifiers):
+            self.clear()
+            return
+        self._forget_sources(slots)
+        self.engine.remove(self.engine.living_among(slots))
+        self.engine.publish()
+        self._sweep_if_due(len(slots))
+
+    def _forget_sources(self, slots: npt.NDArray[np.int32]) -> None:
+        for slot in slots.tolist():
+            self.sources.remove(slot)
+            self._pending.pop(slot, None)
+
+    def replace(
+        self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: npt.NDArray[np.float64]
+    ) -> None:
+        old = np.array([self.ids.slot(identifier) for identifier in identifiers], np.int32)
+        slots = self.engine.new_slots(len(identifiers))
+        try:
+            self._enter(identifiers, slots, block, weights)
             self.engine.add(clauses.of_slots(slots))
-            self.engine.remove(np.array([old], np.int32))
+            self.engine.remove(old)
             self.engine.publish()
         except BaseException:
-            if self.engine.lives(old):
-                self._withdraw([identifier], slots)
-                self.ids.add_one(identifier, old)
+            if len(self.engine.living_among(old)):
+                self.ids.add(identifiers, old)
+                self._withdraw(slots)
             else:
                 self.engine.publish()
-                self.sources.remove(old)
+                self._forget_sources(old)
             raise
-        self.sources.remove(old)
-        self._sweep_if_due()
+        self._forget_sources(old)
+        self._sweep_if_due(len(old))
 
     def clear(self) -> None:
-        """Forget all subscriptions, and with them every dimension and constant."""
-        with self._gate.writing():
-            self.engine.clear()
-            self._reset()
+        self._at_once(self._forget_all)
+
+    def _forget_all(self) -> None:
+        self.engine.clear()
+        self._reset()
+
+    def weights(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        weights: npt.NDArray[np.float64] = self._weights.view()[slots]
+        return weights
+
+    @property
+    def nbytes(self) -> int:
+        return self.engine.nbytes
 
     # -- snapshots
 
@@ -285,6 +322,7 @@ class EngineStore(Store[ClauseRows]):
                 rows,
                 alive,
                 self.ids.by_slot(),
+                slots,
                 self._weights.view().copy(),
                 self.dimensions.state(),
                 self.sources.copied(),
@@ -295,7 +333,7 @@ class EngineStore(Store[ClauseRows]):
         with self.lock, self._gate.writing():
             self._reset()
             if contents.ids is not None:
-                self.ids = Ids(StoredIds(contents.ids, contents.alive))
+                self.ids = Ids(StoredIds(contents.ids, contents.living))
             self.sources = contents.sources
             self.dimensions.restore(contents.dimensions)
             self._weights.extend(contents.weights)
@@ -324,9 +362,9 @@ class EngineStore(Store[ClauseRows]):
                 change()
                 raise
 
-    def _sweep_if_due(self) -> None:
-        self._gone += 1
-        if self._gone % _GONE_PER_LOOK == 0 and self._gone > len(self):
+    def _sweep_if_due(self, gone: int = 1) -> None:
+        before, self._gone = self._gone, self._gone + gone
+        if self._gone // _GONE_PER_LOOK > before // _GONE_PER_LOOK and self._gone > len(self):
             self._sweep()
             self._gone = 0
 
@@ -502,7 +540,7 @@ class EngineStore(Store[ClauseRows]):
             "subscriptions": len(self),
             "conjunctions": sum(part["conjunctions"] for part in engine["segments"]) + engine["delta_rows"],
             "dimensions": len(self.dimensions),
-            "bytes": sum(part["bytes"] + part["table_bytes"] for part in engine["segments"]),
+            "bytes": self.nbytes,
             "index_stats": engine,
             **self.engine.tally.as_dict(),
         }

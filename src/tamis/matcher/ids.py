@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.growing import GrowingArray
-from tamis.errors import DuplicateIdError, IdTypeError, UnknownIdError, shortened
+from tamis.errors import DuplicateIdError, IdTypeError, TamisError, UnknownIdError, shortened
 from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_iterable, is_well_formed
 
 Id = str | int
+if TYPE_CHECKING:
+    # Type checkers know this module whether it is installed or not. Python's own TypeVar takes a default from 3.13 on.
+    from typing_extensions import TypeVar
+
+    IdT = TypeVar("IdT", bound=Id, default=Id)
+else:
+    from typing import TypeVar
+
+    IdT = TypeVar("IdT", bound=Id)
 
 # Finding one id for a result costs as much as laying out so many.
 _FEW = 4
@@ -25,9 +34,10 @@ class StoredIds:
     """Ids as a snapshot has them, by slot: an array of int64, or an Arrow array of strings. Python's own lists and
     dictionaries, which take long, are made when they are first needed: once, whoever asks."""
 
-    def __init__(self, column: Any, alive: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, column: Any, living: npt.NDArray[np.int64]) -> None:
         self.column = column
-        self.living = np.flatnonzero(alive)
+        self.living = living
+        """The slots of the living, in order of addition."""
         self._lock = threading.RLock()
 
     def slots(self) -> dict[Id, int]:
@@ -79,7 +89,10 @@ class Names(NamedTuple):
 
 
 class Ids:
-    """Ids by slot and slots by id. A slot keeps its id until it is given again, so results can be named later."""
+    """Ids by slot and slots by id. A slot keeps its id until it is given again, so results can be named later.
+
+    The dictionary of slots keeps ids in order of addition. An id that gets another slot keeps its place, as in any dictionary.
+    """
 
     def __init__(self, stored: StoredIds | None = None) -> None:
         self.type: type[str] | type[int] | None = None
@@ -111,8 +124,11 @@ class Ids:
             return len(self._stored.living)
         return len(self._slots)
 
-    def __iter__(self) -> Iterator[Id]:
-        return iter(self._slots)
+    def listed(self) -> list[Id]:
+        """All ids, in order of addition."""
+        if self._stored is not None and "_slots" not in vars(self):
+            return self.name(self._stored.living)
+        return list(self._slots)
 
     def __contains__(self, identifier: object) -> bool:
         try:
@@ -127,15 +143,23 @@ class Ids:
         ------
         UnknownIdError, IdTypeError
         """
-        slot = self._slots.get(identifier) if type(identifier) is self.type else None
+        slot = self.find(identifier)
         if slot is None:
-            slot = self._slots.get(self._checked(plain_id(identifier), self.type))
-            if slot is None:
-                raise UnknownIdError(identifier)
+            raise UnknownIdError(identifier)
         return slot
 
+    def find(self, identifier: object) -> int | None:
+        """The slot of an id, if there is one.
+
+        Raises
+        ------
+        IdTypeError
+        """
+        slot = self._slots.get(identifier) if type(identifier) is self.type else None
+        return self._slots.get(self._checked(plain_id(identifier), self.type)) if slot is None else slot
+
     def slots(self) -> npt.NDArray[np.int64]:
-        """The slots of all ids."""
+        """The slots of all ids, in order of addition."""
         if self._stored is not None and "_slots" not in vars(self):
             return self._stored.living
         return np.fromiter(self._slots.values(), np.int64, len(self._slots))
@@ -147,19 +171,57 @@ class Ids:
         ------
         DuplicateIdError, IdTypeError
         """
-        if not is_iterable(identifiers):
-            raise IdTypeError(f"ids are a list of str or int, not {type(identifiers).__name__}")
-        given = list(identifiers)
-        plain: list[Any] = given
+        plain = self._plain(identifiers)
+        if len(set(plain)) < len(plain) or not self._slots.keys().isdisjoint(plain):
+            raise self._first_duplicate(plain)
+        return plain
+
+    def check_known(self, identifiers: Iterable[object]) -> list[Id]:
+        """The ids in plain form, if all of them are there.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
+        plain = self._plain(identifiers)
+        for identifier in plain:
+            if identifier not in self._slots:
+                raise UnknownIdError(identifier)
+        return plain
+
+    def _plain(self, identifiers: Iterable[object]) -> list[Any]:
+        """Ids in plain form, if all are of the type of those that are there, or of one type."""
+        given = list_of_ids(identifiers)
+        plain = given
         if set(map(type, given)) - {int} or not _in_range(given):
             plain = [plain_id(each) for each in given]
         wanted = self.type or (type(plain[0]) if plain else None)
         if set(map(type, plain)) - {wanted}:
             for each in plain:
                 self._checked(each, wanted)
-        if len(set(plain)) < len(plain) or not self._slots.keys().isdisjoint(plain):
-            raise DuplicateIdError(self._first_duplicate(plain))
         return plain
+
+    def check_each(self, identifiers: Iterable[object]) -> tuple[dict[int, Id], dict[int, TamisError]]:
+        """The ids that can be added, in plain form, and what is wrong with the others, by row.
+
+        Of two that are equal the first counts. All are of the type of those that are there, else of the first.
+        """
+        right: dict[int, Id] = {}
+        errors: dict[int, TamisError] = {}
+        seen: set[Id] = set()
+        wanted = self.type
+        for row, identifier in enumerate(list_of_ids(identifiers)):
+            try:
+                plain = self._checked(plain_id(identifier), wanted)
+                if plain in seen or plain in self._slots:
+                    raise DuplicateIdError(plain, twice=plain in seen)
+            except (DuplicateIdError, IdTypeError) as error:
+                errors[row] = error
+                continue
+            right[row] = plain
+            seen.add(plain)
+            wanted = wanted or type(plain)
+        return right, errors
 
     def check_one(self, identifier: object) -> Id:
         """`check_new` of one id."""
@@ -170,16 +232,11 @@ class Ids:
             raise DuplicateIdError(plain)
         return plain
 
-    def _first_duplicate(self, identifiers: list[Id]) -> Id:
-        seen = set(self._slots)
-        for identifier in identifiers:
-            if identifier in seen:
-                break
-            seen.add(identifier)
-        return identifier
+    def _first_duplicate(self, identifiers: list[Id]) -> TamisError:
+        return next(iter(self.check_each(identifiers)[1].values()))
 
     def add(self, identifiers: list[Id], slots: npt.NDArray[Any]) -> None:
-        """Give slots to ids that `check_new` let through."""
+        """Give slots to ids that `check_new` let through, or other slots to ids that are there."""
         if not identifiers:
             return
         self.type = str if isinstance(identifiers[0], str) else int
@@ -217,9 +274,10 @@ class Ids:
             return len(self._numbers)
         return len(self._texts) if self._stored is None or self._listed() else len(self._stored.column)
 
-    def discard(self, identifier: Id) -> bool:
-        """Remove an id, if it is there; returns whether any is left."""
-        self._slots.pop(identifier, None)
+    def discard(self, *identifiers: Id) -> bool:
+        """Remove ids, as far as they are there; returns whether any is left."""
+        for identifier in identifiers:
+            self._slots.pop(identifier, None)
         return bool(self._slots)
 
     @property
@@ -279,6 +337,7 @@ class Ids:
         """The ids of the live slots alone, in new slots of the same order."""
         ids = Ids()
         ids.add(self.name(live), np.arange(len(live)))
+        ids._slots = {identifier: ids._slots[identifier] for identifier in self._slots}  # in order of addition
         return ids
 
     @staticmethod
@@ -287,6 +346,20 @@ class Ids:
             names = ("str", "int") if wanted is str else ("int", "str")
             raise IdTypeError(f"the ids are {names[0]}; {plain!r} is {names[1]}")
         return plain
+
+
+def list_of_ids(identifiers: object) -> list[Any]:
+    """Ids as a list, whatever is in it.
+
+    Raises
+    ------
+    IdTypeError
+        When it is no list.
+    """
+    if not is_iterable(identifiers):
+        raise IdTypeError(f"ids are a list of str or int, not {type(identifiers).__name__}")
+    assert isinstance(identifiers, Iterable)
+    return list(identifiers)
 
 
 def _in_range(numbers: list[Any]) -> bool:

@@ -32,7 +32,6 @@ from tamis.encoding.programs import ProgramTable
 from tamis.encoding.runs import run_indices
 from tamis.engine.sample import Sample
 from tamis.engine.top import keep_heaviest
-from tamis.errors import ExpressionError
 from tamis.index.interface import Index
 from tamis.index.options import Options
 from tamis.language.event import FlatEvent, flatten
@@ -77,7 +76,7 @@ class IndexStore(Store[Clauses]):
     def __init__(self, index_type: type[Index], options: Options, scalars: Container[str]) -> None:
         super().__init__()
         self._index_type = index_type.variant(options)
-        self._options = options
+        self.options = options
         self._scalars = scalars
         self.sample = Sample()
         self._moves = 0
@@ -108,7 +107,7 @@ class IndexStore(Store[Clauses]):
         """An empty index over the table, which knows of the events of late."""
         # Functions of the dimensions alone, not of the store, whose locks cannot be pickled.
         kind_of, name_of = partial(_kind_of, self.dimensions), partial(_name_of, self.dimensions)
-        index = self._index_type(self.table, self._options, kind_of, name_of)
+        index = self._index_type(self.table, self.options, kind_of, name_of)
         sample = self.sample.encoded(self.dimensions, self._moves)
         if sample is not None:
             index.observe(sample, len(self.dimensions))
@@ -129,24 +128,17 @@ class IndexStore(Store[Clauses]):
         together = self.compile_rows(ExpressionRows([expressions[row] for row in bulk.tolist()]))
         return _merged((bulk, together), (rest, self._compile_each([expressions[row] for row in rest.tolist()])))
 
-    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> Clauses:
+    def compile_rows(self, rows: PredicateRows) -> Clauses:
         encoded = encode_rows(rows, self.compiler)
         # Interned first: should the rest move labels, the table's keys follow.
         numbers = self._interned(encoded.conjunctions)
         left = np.ones(len(rows), np.bool_)
         left[encoded.rows] = left[encoded.never] = False
         others = np.flatnonzero(left)
-        expressions = []
-        for row in others.tolist():
-            try:
-                expressions.append(rows.expression(row))
-            except ExpressionError as error:
-                error.subscription = identifiers[row]
-                raise
         return _merged(
             (encoded.rows, _plain_clauses(numbers, 1, len(numbers))),
             (encoded.never, _plain_clauses(numbers[:0], 0, len(encoded.never))),
-            (others, self._compile_each(expressions)),
+            (others, self._compile_each(rows.expressions(others.tolist()))),
         )
 
     def _compile_each(self, expressions: Sequence[Expression]) -> Clauses:
@@ -209,25 +201,33 @@ class IndexStore(Store[Clauses]):
         self.index.insert(born)
 
     def remove(self, identifier: Id) -> None:
-        self._release(identifier)
+        self.remove_many([identifier])
+
+    def remove_many(self, identifiers: Sequence[Id]) -> None:
+        self._release(identifiers)
+        self.ids.discard(*identifiers)
         if len(self) == 0:
             self.clear()
         else:
             self._sweep_if_due()
 
-    def replace(self, identifier: Id, clauses: Clauses, block: Block, weight: float) -> None:
-        self._release(identifier)
-        self.add([identifier], clauses, block, np.array([weight]))
+    def replace(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: npt.NDArray[np.float64]) -> None:
+        self._release(identifiers)
+        self.add(identifiers, clauses, block, weights)
         self._sweep_if_due()
 
-    def _release(self, identifier: Id) -> None:
+    def _release(self, identifiers: Sequence[Id]) -> None:
+        """Let go of the slots of ids, which stay in their places."""
         self.flush()
-        slot = self.ids.slot(identifier)
-        died = self.owners.remove(slot)
-        self.ids.discard(identifier)
-        self.sources.remove(slot)
-        self.conjunctions -= len(died)
-        self.index.delete(died)
+        for slot in [self.ids.slot(identifier) for identifier in identifiers]:
+            died = self.owners.remove(slot)
+            self.sources.remove(slot)
+            self.conjunctions -= len(died)
+            self.index.delete(died)
+
+    def weights(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        weights: npt.NDArray[np.float64] = self._weights.view()[slots]
+        return weights
 
     def _sweep_if_due(self) -> None:
         if len(self.owners) > 2 * max(len(self), _FEWEST_TO_SWEEP):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.matcher import Matcher
@@ -10,7 +11,7 @@ from tamis.matcher.snapshot import open_snapshot, read_contents
 from tamis.storage import container
 
 
-def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher:
+def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
     """The matcher that `Matcher.save` wrote to a file. It can be changed and saved like any other.
 
     Parameters
@@ -39,7 +40,7 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher:
     ['ann']
     """
     opened = open_snapshot(container.open(path, mmap=mmap))
-    matcher = Matcher(schema=opened.meta["schema"])
+    matcher: Matcher[Any] = Matcher(schema=opened.meta["schema"])
     assert isinstance(matcher._store, EngineStore)
     matcher._store.restore(read_contents(opened))
     return matcher

@@ -10,34 +10,33 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.columns import combined, is_text
-from tamis.encoding.predicate_table import PredicateTable, read_predicates
-from tamis.errors import CapabilityError, EventError, ExpressionError, HistoryError, TableError
+from tamis.errors import CapabilityError, EventError
 from tamis.index.options import Options
 from tamis.index.registry import find_index
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
-from tamis.language.expression import Expression
-from tamis.language.reading import to_expression
 from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
 from tamis.matcher.engine_store import EngineStore
-from tamis.matcher.ids import Id, plain_id
+from tamis.matcher.expression_reader import ExpressionReader
+from tamis.matcher.ids import IdT, plain_id
 from tamis.matcher.index_store import IndexStore
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
-from tamis.matcher.options import plain_limit, plain_threads, plain_weight, plain_weights, weights_of
+from tamis.matcher.options import plain_limit, plain_threads
 from tamis.matcher.plan import Plan
-from tamis.matcher.reading import arrow_errors, as_table, read_events, rows_counted_from
+from tamis.matcher.reading import arrow_errors, read_events, rows_counted_from
 from tamis.matcher.snapshot import write_snapshot
-from tamis.matcher.sources import GivenExpressions, TableRows
-from tamis.matcher.store import Part, R, Store
+from tamis.matcher.store import Part, R
+from tamis.matcher.subscriptions import Subscriptions
 
 # `match_iter` matches so many events at a time.
 _PART = 4096
 
 
-class Matcher:
+class Matcher(Subscriptions[IdT]):
     """Matches events against standing Boolean expressions.
+
+    To type checkers, `Matcher[str]` has ids that are str, and `Matcher[int]` has ids that are int.
 
     Parameters
     ----------
@@ -62,142 +61,15 @@ class Matcher:
         scalars = self._schema.scalars if self._schema is not None else ()
         chosen = find_index(index)
         read = (Options if chosen is None else chosen.options_type).read({} if options is None else options, index)
-        self._store: Store[Any] = EngineStore(scalars) if chosen is None else IndexStore(chosen, read, scalars)
+        self._store = EngineStore(scalars) if chosen is None else IndexStore(chosen, read, scalars)
+        self._reader = ExpressionReader(self._schema)
 
     @property
     def schema(self) -> Schema | None:
         """The declared schema, if there is one."""
         return self._schema
 
-    def add(self, id: Id, expression: Any, weight: float = 0.0) -> None:
-        """Add a subscription.
-
-        Parameters
-        ----------
-        id : str or int
-            Its name; the ids of a matcher are all str or all int.
-        expression : str, Expression or list
-            SQL text, an expression built with `tamis.attr`, or the JSON form.
-        weight : float
-            What `k` of the matching methods goes by: the heaviest come first.
-
-        Raises
-        ------
-        DuplicateIdError, IdTypeError, ExpressionError, OptionError
-        """
-        read = self._read(expression)
-        weighs = plain_weight(weight)
-        store = self._store
-        with store.changing():
-            store.add_one(store.ids.check_one(id), read, _kept(expression, read), weighs)
-
-    def add_many(self, ids: Iterable[Id], expressions: Iterable[Any], weights: Iterable[float] | None = None) -> None:
-        """Add many subscriptions: all, or none if one of them is wrong.
-
-        Raises
-        ------
-        DuplicateIdError, IdTypeError, ExpressionError, OptionError
-            The error names the subscription.
-        """
-        # What makes them, one by one, may use the matcher.
-        identifiers, given = _listed(ids), _listed(expressions)
-        weighs = None if weights is None else _listed(weights)
-        with self._store.changing():
-            self._add_many(identifiers, given, weighs)
-
-    def _add_many(self, ids: Iterable[Id], expressions: Iterable[Any], weights: Iterable[float] | None) -> None:
-        identifiers = self._store.ids.check_new(ids)
-        if not is_iterable(expressions):
-            raise ExpressionError(f"expressions are a list, one for each id, not {type(expressions).__name__}")
-        given = list(expressions)
-        if len(given) != len(identifiers):
-            raise ExpressionError(f"{len(identifiers)} ids for {len(given)} expressions")
-        read = []
-        for identifier, expression in zip(identifiers, given, strict=True):
-            try:
-                read.append(self._read(expression))
-            except ExpressionError as error:
-                error.subscription = identifier
-                raise
-        weigh = plain_weights(weights, len(identifiers))
-        block = GivenExpressions([_kept(*pair) for pair in zip(given, read, strict=True)])
-        self._store.add(identifiers, self._store.compile(read), block, weigh)
-
-    def add_table(self, table: Any) -> None:
-        """Add the subscriptions of an Arrow table: all, or none if one of them is wrong.
-
-        Parameters
-        ----------
-        table : pyarrow.Table, pyarrow.RecordBatch or anything with the Arrow PyCapsule protocol
-            With the columns ``id`` and either ``expression`` (SQL text) or ``predicates``: ``list<struct<attribute:
-            string, operator: string, values: list<V>>>``, a conjunction. A column ``weight`` is optional.
-
-        Raises
-        ------
-        TableError, DuplicateIdError, IdTypeError, ExpressionError, OptionError
-        """
-        arrow = as_table(table)
-        if arrow is None:
-            raise TableError(f"an Arrow table is needed, not {type(table).__name__}")
-        names = arrow.column_names
-        forms = [name for name in ("expression", "predicates") if names.count(name) == 1]
-        if names.count("id") != 1 or len(forms) != 1 or names.count("weight") > 1:
-            raise TableError(
-                f"the columns must be 'id', either 'expression' or 'predicates', and perhaps 'weight'; they are {names}"
-            )
-        with arrow_errors(), self._store.changing():
-            identifiers = self._store.ids.check_new(_ids_of(arrow.column("id")))
-            weights = weights_of(arrow.column("weight")) if "weight" in names else None
-            if forms[0] == "expression":
-                self._add_many(identifiers, _texts_of(arrow.column("expression")), weights)
-            else:
-                weigh = plain_weights(weights, len(identifiers))
-                self._add_predicates(identifiers, read_predicates(arrow.column("predicates")), weigh)
-
-    def _add_predicates(
-        self, identifiers: list[Id], predicates: PredicateTable, weights: npt.NDArray[np.float64]
-    ) -> None:
-        if self._schema is not None:
-            outside = predicates.row_outside(self._schema)
-            if outside is not None:
-                self._check(predicates.expression(outside), identifiers[outside])
-        clauses = self._store.compile_rows(predicates, identifiers)
-        self._store.add(identifiers, clauses, TableRows(predicates), weights)
-
-    def remove(self, id: Id) -> None:
-        """Remove a subscription.
-
-        A finalizer may do it, which Python runs anywhere: in the midst of another call it takes effect when the next one begins.
-
-        Raises
-        ------
-        UnknownIdError, IdTypeError
-        """
-        self._store.remove_or_defer(id)
-
-    def replace(self, id: Id, expression: Any, weight: float = 0.0) -> None:
-        """Give a subscription another expression, and another weight, 0 unless it is given; if one is wrong, the old ones stay.
-
-        Raises
-        ------
-        UnknownIdError, IdTypeError, ExpressionError, OptionError
-        """
-        read = self._read(expression)
-        weighs = plain_weight(weight)
-        with self._store.changing():
-            self._store.ids.slot(id)
-            clauses = self._store.compile([read])
-            self._store.replace(plain_id(id), clauses, GivenExpressions([_kept(expression, read)]), weighs)
-
-    def __len__(self) -> int:
-        self._store.catch_up()
-        return len(self._store)
-
-    def __contains__(self, id: object) -> bool:
-        self._store.catch_up()
-        return id in self._store.ids
-
-    def match(self, event: Mapping[str, Any], k: int | None = None) -> list[Id]:
+    def match(self, event: Mapping[str, Any], k: int | None = None) -> list[IdT]:
         """The ids of the subscriptions that an event satisfies.
 
         Parameters
@@ -213,7 +85,8 @@ class Matcher:
         """
         if self._schema is not None:
             self._schema.check_event(flatten(event))
-        return self._store.match_event(event, None if k is None else plain_limit(k))
+        found: list[Any] = self._store.match_event(event, None if k is None else plain_limit(k))
+        return found
 
     def match_batch(self, events: Any, threads: int | None = None, k: int | None = None) -> pa.Table:
         """All matches of a batch: a table with the columns ``event`` (the row, int64) and ``subscription`` (the id).
@@ -302,7 +175,7 @@ class Matcher:
         """
         return self.count_batch(events, threads) > 0
 
-    def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
+    def explain(self, id: IdT, event: Mapping[str, Any]) -> Explanation:
         """Why an event does or does not satisfy a subscription: the truth of every part, and the values it saw.
 
         Raises
@@ -347,7 +220,7 @@ class Matcher:
         with self._store.changing():
             self._store.optimize()
 
-    def plan(self, id: Id) -> Plan:
+    def plan(self, id: IdT) -> Plan:
         """How events find a subscription: by which predicate, how many of them meet it, and at what cost.
 
         Raises
@@ -386,25 +259,6 @@ class Matcher:
             )
         write_snapshot(path, self._store.contents(), self._schema)
 
-    def _read(self, expression: Any) -> Expression:
-        read = expression if isinstance(expression, Expression) else to_expression(expression)
-        if self._schema is not None or read.needs_history():
-            self._check(read)
-        return read
-
-    def _check(self, expression: Expression, identifier: Id | None = None) -> None:
-        try:
-            if expression.needs_history():
-                raise HistoryError(
-                    "ANY, ALL and EXISTS compare with earlier events, and a Matcher keeps none. "
-                    "Hint: tamis.evaluate(expression, event, history) takes them as a list"
-                )
-            if self._schema is not None:
-                self._schema.check(expression)
-        except ExpressionError as error:
-            error.subscription = identifier
-            raise
-
     def _matched(
         self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, then: Callable[[Part], R]
     ) -> list[R]:
@@ -418,31 +272,3 @@ class Matcher:
             for row, event in enumerate(events):
                 self._schema.check_event(event, row)
         return self._store.match_flat(events, workers, limit, then)
-
-
-def _listed(given: Any) -> Any:
-    """All there is in an iterable; anything else as it is."""
-    return list(given) if is_iterable(given) else given
-
-
-def _kept(given: Any, read: Expression) -> str | Expression:
-    """What is kept of an expression to explain it later: its text if it came as text, which is smaller."""
-    return given if isinstance(given, str) else read
-
-
-def _texts_of(column: pa.ChunkedArray) -> list[str]:
-    if not is_text(column.type):
-        raise TableError(f"the column 'expression' must be strings, not {column.type}")
-    if column.null_count:
-        raise TableError(f"row {column.is_null().to_pylist().index(True)}: expression is null")
-    texts: list[str] = column.to_pylist()
-    return texts
-
-
-def _ids_of(column: pa.ChunkedArray) -> list[Any]:
-    if not (is_text(column.type) or pa.types.is_integer(column.type)):
-        raise TableError(f"the column 'id' must be strings or integers, not {column.type}")
-    if column.null_count:
-        raise TableError(f"row {column.is_null().to_pylist().index(True)}: id is null")
-    ids: list[Any] = combined(column).to_pylist()
-    return ids

@@ -6,9 +6,9 @@ import math
 import operator
 import os
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import OptionError, shortened
@@ -37,22 +37,20 @@ def plain_weight(weight: object) -> float:
     raise OptionError(f"a weight is a finite number, not {shortened(weight)}")
 
 
-def plain_weights(weights: object, count: int) -> npt.NDArray[np.float64]:
-    """The weights of so many subscriptions; None: all weigh nothing.
+def list_of_weights(weights: object, count: int) -> list[Any]:
+    """The weights of so many subscriptions, whatever is in the list.
 
     Raises
     ------
     OptionError
     """
-    if weights is None:
-        return np.zeros(count)
     if not is_iterable(weights):
         raise OptionError(f"weights are a list, one for each id, not {type(weights).__name__}")
     assert isinstance(weights, Iterable)
     given = list(weights)
     if len(given) != count:
         raise OptionError(f"{count} ids for {len(given)} weights")
-    return np.array([plain_weight(weight) for weight in given], np.float64)
+    return given
 
 
 def weights_of(column: pa.ChunkedArray) -> list[float]:

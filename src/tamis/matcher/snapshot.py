@@ -2,6 +2,7 @@
 
     segments/..., delta/...    the engine's, see `tamis.engine.snapshot`
     alive, weights, ids        by slot; ids are int64, or a column of strings
+    order                      the slots of the living in order of addition, where that is not their own order
     dimensions                 a table: attribute, facet, and what is known of constants
     sources/block, row         by slot: where its expression is
     sources/texts              block 0: a column of SQL text
@@ -35,6 +36,7 @@ from tamis.storage.tables import COLUMN, to_bytes
 
 _CONTENT = "matcher"
 _VERSION = 6
+_IN_MEMORY = "a pickled matcher"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -46,10 +48,31 @@ def write_snapshot(path: str | os.PathLike[str], contents: Contents, schema: Sch
     ------
     SnapshotError
     """
+    container.write(path, *_laid_out(contents, schema))
+
+
+def snapshot_bytes(contents: Contents) -> bytes:
+    """What `write_snapshot` would write, without a schema."""
+    return container.to_bytes(*_laid_out(contents, None), _IN_MEMORY)
+
+
+def contents_of_bytes(data: bytes) -> Contents:
+    """What a store held, from `snapshot_bytes`.
+
+    Raises
+    ------
+    SnapshotError
+    """
+    return read_contents(open_snapshot(container.of_bytes(data, _IN_MEMORY)))
+
+
+def _laid_out(contents: Contents, schema: Schema | None) -> tuple[Arrays, dict[str, Json]]:
     arrays, segments = arrays_of(contents.segments, contents.rows)
     arrays["alive"], arrays["weights"] = contents.alive, contents.weights
     if contents.ids is not None:
         arrays["ids"] = contents.ids if isinstance(contents.ids, np.ndarray) else to_bytes(contents.ids)
+    if not (np.diff(contents.living) > 0).all():
+        arrays["order"] = contents.living.astype(np.int32)
     arrays["dimensions"] = to_bytes(contents.dimensions)
     laid_out = contents.sources.laid_out(len(contents.alive))
     arrays["sources/block"], arrays["sources/row"] = laid_out.block, laid_out.row
@@ -67,7 +90,7 @@ def write_snapshot(path: str | os.PathLike[str], contents: Contents, schema: Sch
         "tables": kinds,
         "schema": None if schema is None else dict(schema.to_dict()),
     }
-    container.write(path, arrays, meta)
+    return arrays, meta
 
 
 def open_snapshot(opened: Container) -> Container:
@@ -94,12 +117,13 @@ def read_contents(opened: Container) -> Contents:
     ------
     SnapshotError
     """
-    kind = opened.meta["ids"]
+    kind, alive = opened.meta["ids"], opened.array("alive")
     return Contents(
         tuple(read_segment(number, opened.array) for number in range(opened.meta["segments"])),
         read_rows(opened.names, opened.array),
-        opened.array("alive"),
+        alive,
         None if kind is None else opened.array("ids") if kind == "int" else _column(opened, "ids"),
+        opened.array("order").astype(np.int64) if "order" in opened.names else np.flatnonzero(alive),
         opened.array("weights"),
         opened.table("dimensions"),
         _read_sources(opened),

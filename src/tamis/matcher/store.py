@@ -86,32 +86,40 @@ class Store(ABC, Generic[ClausesT]):
             self.catch_up()
         return self.lock
 
-    def remove_or_defer(self, identifier: Id) -> None:
-        """Remove a subscription: now, or if that cannot be, then before anything else is done.
+    def remove_or_defer(self, identifier: Id, *, must_be_there: bool) -> bool:
+        """Remove a subscription: now, or if that cannot be, then before anything else is done. Returns whether it was there.
 
         Raises
         ------
-        UnknownIdError, IdTypeError
+        UnknownIdError
+            When it must be there and is not.
+        IdTypeError
         """
         if self.is_inside() or is_ours():
-            self._defer(identifier)
-            return
+            return self._defer(identifier, must_be_there)
         if not self.lock.acquire(False):
             # In a finalizer that interrupts a change of another matcher: whoever changes this one may wait for that one.
             if any(store.is_inside() for store in list(_stores)):
-                self._defer(identifier)
-                return
+                return self._defer(identifier, must_be_there)
             self.lock.acquire()
         try:
             if self._late:
                 self._remove_late()
-            self.remove(identifier)
+            is_there = self._is_there(identifier, must_be_there)
+            if is_there:
+                self.remove(identifier)
+            return is_there
         finally:
             self.lock.release()
 
-    def _defer(self, identifier: Id) -> None:
-        self.ids.slot(identifier)
-        self._late.append(identifier)
+    def _defer(self, identifier: Id, must_be_there: bool) -> bool:
+        is_there = self._is_there(identifier, must_be_there)
+        if is_there:
+            self._late.append(identifier)
+        return is_there
+
+    def _is_there(self, identifier: Id, must_be_there: bool) -> bool:
+        return (self.ids.slot(identifier) if must_be_there else self.ids.find(identifier)) is not None
 
     def catch_up(self) -> None:
         """Remove what could not be removed when it was asked for."""
@@ -131,8 +139,13 @@ class Store(ABC, Generic[ClausesT]):
         """Compile expressions; their clauses have no owner yet."""
 
     @abstractmethod
-    def compile_rows(self, rows: PredicateRows, identifiers: Sequence[Id] = ()) -> ClausesT:
-        """The same for rows of predicates; `identifiers` name them when one is wrong."""
+    def compile_rows(self, rows: PredicateRows) -> ClausesT:
+        """The same for rows of predicates.
+
+        Raises
+        ------
+        WrongRowsError
+        """
 
     @abstractmethod
     def add(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: npt.NDArray[np.float64]) -> None:
@@ -152,8 +165,25 @@ class Store(ABC, Generic[ClausesT]):
         """
 
     @abstractmethod
-    def replace(self, identifier: Id, clauses: ClausesT, block: Block, weight: float) -> None:
-        """Give a subscription that is there other clauses."""
+    def remove_many(self, identifiers: Sequence[Id]) -> None:
+        """Remove subscriptions that are there, each named once, at one moment."""
+
+    @abstractmethod
+    def replace(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: npt.NDArray[np.float64]) -> None:
+        """Give subscriptions that are there, each named once, other clauses, at one moment."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget all subscriptions, and with them every dimension and constant. What is known of events stays."""
+
+    @abstractmethod
+    def weights(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The weights of slots."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The size of the encoded subscriptions and the index over them. Whoever interrupts a change may ask."""
 
     @abstractmethod
     def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:

@@ -23,8 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.encoding.columns import combined
-from tamis.errors import IndexFolderError
-from tamis.matcher.adding import add_right_rows
+from tamis.errors import ExpressionError, IndexFolderError, OptionError, TableError, TamisError
 from tamis.matcher.frozen import FrozenMatcher
 from tamis.matcher.matcher import Matcher
 from tamis.spark.manifest import REMOVED, SAMPLES, SEGMENTS, IndexFolder, Segment, new_name
@@ -83,14 +82,20 @@ def _added(matcher: Matcher, rows: pa.Table, form: str) -> list[tuple[int, str]]
     given = {ID: pa.array(np.arange(len(rows))), form: rows[form]}
     if WEIGHT in rows.column_names:
         given[WEIGHT] = rows[WEIGHT]
-    return [(row, _reason(error)) for row, error in add_right_rows(matcher, pa.table(given))]
+    try:
+        rejected = matcher.add_table(pa.table(given), on_error="collect")
+    except (TableError, OptionError) as error:  # No row can be read: the column has another type.
+        return [(row, str(error)) for row in range(len(rows))]
+    return [(each.row, _reason(each.error)) for each in rejected]
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: TamisError) -> str:
     """What is wrong with a row, for someone who sees its id beside it."""
-    if hasattr(error, "subscription"):
+    if isinstance(error, TableError):
+        return error.reason
+    if isinstance(error, ExpressionError):
         error.subscription = None
-    return str(error).removeprefix("row 0: ")
+    return str(error)
 
 
 def _without_ids(rows: pa.Table, numbers: list[int]) -> pa.Table:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from io import BytesIO
 from json import dumps
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ import pyarrow as pa
 from tamis.errors import SnapshotError, did_you_mean, shortened
 from tamis.storage.array_bytes import write_array
 from tamis.storage.checksum import checksum
-from tamis.storage.file_bytes import file_bytes
+from tamis.storage.file_bytes import file_bytes, memory_bytes
 from tamis.storage.layout import (
     ADVICE,
     HEADER_SIZE,
@@ -62,14 +63,44 @@ def write(
     _refuse_big_endian(name)
     meta_text = _meta_text({} if meta is None else meta, name)
     with replacing(name) as stream:
-        stream.write(bytes(HEADER_SIZE))
-        entries = [write_array(stream, key, array, name) for key, array in arrays.items()]
-        text = directory_bytes(entries, meta_text)
-        directory = padded(np.frombuffer(text, np.uint8))
-        header = Header(stream.tell(), len(text), checksum(directory))
-        stream.write(directory.data)
-        stream.seek(0)
-        stream.write(header.packed())
+        _write(stream, arrays, meta_text, name)
+
+
+def to_bytes(arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Json], name: str) -> bytes:
+    """The bytes that `write` would write; errors call them `name`.
+
+    Raises
+    ------
+    SnapshotError
+    """
+    _refuse_big_endian(name)
+    stream = BytesIO()
+    _write(stream, arrays, _meta_text(meta, name), name)
+    return stream.getvalue()
+
+
+def of_bytes(data: bytes, name: str) -> Container:
+    """Open what `to_bytes` made.
+
+    Raises
+    ------
+    SnapshotError
+        As for `open`.
+    """
+    _refuse_big_endian(name)
+    header, aligned = memory_bytes(data, name)
+    return Container(name, aligned, read_directory(aligned, header, name))
+
+
+def _write(stream: BinaryIO, arrays: Mapping[str, npt.NDArray[Any]], meta_text: str, name: str) -> None:
+    stream.write(bytes(HEADER_SIZE))
+    entries = [write_array(stream, key, array, name) for key, array in arrays.items()]
+    text = directory_bytes(entries, meta_text)
+    directory = padded(np.frombuffer(text, np.uint8))
+    header = Header(stream.tell(), len(text), checksum(directory))
+    stream.write(directory.data)
+    stream.seek(0)
+    stream.write(header.packed())
 
 
 def open(path: str | os.PathLike[str], mmap: bool = True) -> Container:

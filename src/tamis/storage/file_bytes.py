@@ -33,6 +33,19 @@ def file_bytes(path: str, *, mapped: bool) -> tuple[Header, npt.NDArray[np.uint8
         raise _cannot_read(path, error) from None
 
 
+def memory_bytes(given: bytes, name: str) -> tuple[Header, npt.NDArray[np.uint8]]:
+    """The same for the bytes of a file, which errors call `name`.
+
+    Raises
+    ------
+    SnapshotError
+    """
+    header = read_header(given[:HEADER_SIZE], len(given), name)
+    data = _aligned(len(given))
+    data[:] = given
+    return header, np.frombuffer(data.toreadonly(), np.uint8)
+
+
 def _check_regular(path: str) -> None:
     """Refuse what is no file: to open a pipe would wait for whoever writes to it."""
     try:
@@ -57,13 +70,18 @@ def _mapped(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint
 
 def _loaded(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint8]:
     """All bytes in memory, aligned as they are in a mapped file."""
-    room = np.empty(size + ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    data = room[start : start + size].data
+    data = _aligned(size)
     stream.seek(0)
     if stream.readinto(data) != size:
         raise SnapshotError(f"was cut off while it was read: {ADVICE}", path=path)
     return np.frombuffer(data.toreadonly(), np.uint8)
+
+
+def _aligned(size: int) -> memoryview:
+    """Room for so many bytes, which begins as a mapped file does."""
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + size].data
 
 
 def _cannot_read(path: str, error: OSError | ValueError) -> SnapshotError:

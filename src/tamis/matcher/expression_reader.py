@@ -1,0 +1,49 @@
+"""Expressions as users give them, read and held against what a matcher takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.errors import HistoryError
+from tamis.language.expression import Expression
+from tamis.language.reading import to_expression
+from tamis.language.schema import Schema
+
+
+class ExpressionReader:
+    """Reads expressions for a matcher with this schema, if it has one."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self.schema = schema
+
+    def read(self, given: Any) -> Expression:
+        """The expression that SQL text, the JSON form or the builder gives.
+
+        Raises
+        ------
+        ExpressionError
+        """
+        read = given if isinstance(given, Expression) else to_expression(given)
+        if self.schema is not None or read.needs_history():
+            self.check(read)
+        return read
+
+    def check(self, expression: Expression) -> None:
+        """Refuse an expression that the matcher cannot match, or that does not keep to the schema.
+
+        Raises
+        ------
+        ExpressionError
+        """
+        if expression.needs_history():
+            raise HistoryError(
+                "ANY, ALL and EXISTS compare with earlier events, and a Matcher keeps none. "
+                "Hint: tamis.evaluate(expression, event, history) takes them as a list"
+            )
+        if self.schema is not None:
+            self.schema.check(expression)
+
+
+def kept(given: Any, read: Expression) -> str | Expression:
+    """What is kept of an expression to read it again later: its text if it came as text, which is smaller."""
+    return given if isinstance(given, str) else read

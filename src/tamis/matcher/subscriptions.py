@@ -1,0 +1,270 @@
+"""The subscriptions of a matcher, which are read and changed as a dictionary is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+
+from tamis.errors import TableError
+from tamis.language.schema import Schema
+from tamis.language.values import is_iterable
+from tamis.matcher.adding import add_expressions, add_rows
+from tamis.matcher.expression_reader import ExpressionReader, kept
+from tamis.matcher.ids import IdT, plain_id
+from tamis.matcher.options import plain_weight
+from tamis.matcher.pickling import pickled, unpickled
+from tamis.matcher.reading import arrow_errors, as_table
+from tamis.matcher.rejected import OnError, Rejected
+from tamis.matcher.replacing import replace_expressions, replace_read
+from tamis.matcher.store import Store
+from tamis.matcher.subscription import Subscription
+
+T = TypeVar("T")
+
+
+class Subscriptions(Generic[IdT]):
+    """What a `Matcher` holds: an expression and a weight under each id. Every change is seen by the next event."""
+
+    _schema: Schema | None
+    _store: Store[Any]
+    _reader: ExpressionReader
+
+    def add(self, id: IdT, expression: Any, weight: float = 0.0) -> None:
+        """Add a subscription.
+
+        Parameters
+        ----------
+        id : str or int
+            Its name; the ids of a matcher are all str or all int.
+        expression : str, Expression or list
+            SQL text, an expression built with `tamis.attr`, or the JSON form.
+        weight : float
+            What `k` of the matching methods goes by: the heaviest come first.
+
+        Raises
+        ------
+        DuplicateIdError, IdTypeError, ExpressionError, OptionError
+        """
+        read = self._reader.read(expression)
+        weighs = plain_weight(weight)
+        store = self._store
+        with store.changing():
+            store.add_one(store.ids.check_one(id), read, kept(expression, read), weighs)
+
+    def add_many(
+        self,
+        ids: Iterable[IdT],
+        expressions: Iterable[Any],
+        weights: Iterable[float] | None = None,
+        *,
+        on_error: OnError = "raise",
+    ) -> list[Rejected]:
+        """Add many subscriptions.
+
+        Parameters
+        ----------
+        ids, expressions, weights : iterables of the same length
+            What `add` takes, one of each for each subscription.
+        on_error : "raise" or "collect"
+            With "raise", all are added, or none if one of them is wrong. With "collect", all that are right are added. Of two
+            equal ids the first counts, even if its expression is wrong.
+
+        Returns
+        -------
+        list of Rejected
+            With "collect", the subscriptions that are wrong, in their order. With "raise", an empty list.
+
+        Raises
+        ------
+        DuplicateIdError, IdTypeError, ExpressionError, OptionError
+            The error names the subscription.
+        """
+        # What makes them, one by one, may use the matcher.
+        identifiers, given = _listed(ids), _listed(expressions)
+        weighs = None if weights is None else _listed(weights)
+        with self._store.changing():
+            return add_expressions(self._store, self._reader, identifiers, given, weighs, on_error)
+
+    def add_table(self, table: Any, *, on_error: OnError = "raise") -> list[Rejected]:
+        """Add the subscriptions of an Arrow table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table, pyarrow.RecordBatch or anything with the Arrow PyCapsule protocol
+            With the columns ``id`` and either ``expression`` (SQL text) or ``predicates``: ``list<struct<attribute:
+            string, operator: string, values: list<V>>>``, a conjunction. A column ``weight`` is optional.
+        on_error : "raise" or "collect"
+            As for `add_many`. A table without the right columns is an error in any case.
+
+        Returns
+        -------
+        list of Rejected
+            As for `add_many`.
+
+        Raises
+        ------
+        TableError, DuplicateIdError, IdTypeError, ExpressionError, OptionError
+        """
+        arrow = as_table(table)
+        if arrow is None:
+            raise TableError(f"an Arrow table is needed, not {type(table).__name__}")
+        with arrow_errors(), self._store.changing():
+            return add_rows(self._store, self._reader, arrow, on_error)
+
+    def replace(self, id: IdT, expression: Any, weight: float | None = None) -> None:
+        """Give a subscription another expression. It keeps its weight, unless another is given, and its place among the ids.
+
+        If something is wrong, nothing changes.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError, ExpressionError, OptionError
+        """
+        self.replace_many([id], [expression], None if weight is None else [weight])
+
+    def replace_many(
+        self, ids: Iterable[IdT], expressions: Iterable[Any], weights: Iterable[float] | None = None
+    ) -> None:
+        """Give many subscriptions other expressions, at one moment: all of them, or none if something is wrong.
+
+        They keep their weights, unless others are given, and their places among the ids.
+
+        Raises
+        ------
+        UnknownIdError, DuplicateIdError, IdTypeError, ExpressionError, OptionError
+            The error names the subscription.
+        """
+        identifiers, given = _listed(ids), _listed(expressions)
+        weighs = None if weights is None else _listed(weights)
+        with self._store.changing():
+            replace_expressions(self._store, self._reader, identifiers, given, weighs)
+
+    def upsert(self, id: IdT, expression: Any, weight: float | None = None) -> None:
+        """Add a subscription, or replace the one that has this id, which keeps its weight unless another is given.
+
+        Raises
+        ------
+        IdTypeError, ExpressionError, OptionError
+        """
+        read = self._reader.read(expression)
+        weighs = None if weight is None else plain_weight(weight)
+        store = self._store
+        with store.changing():
+            if id in store.ids:
+                replace_read(store, [plain_id(id)], [expression], [read], None if weighs is None else [weighs])
+            else:
+                store.add_one(store.ids.check_one(id), read, kept(expression, read), weighs or 0.0)
+
+    def remove(self, id: IdT) -> None:
+        """Remove a subscription.
+
+        A finalizer may do it, which Python runs anywhere: in the midst of another call it takes effect when the next one begins.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
+        self._store.remove_or_defer(id, must_be_there=True)
+
+    def discard(self, id: IdT) -> bool:
+        """Remove a subscription, if it is there; returns whether it was. A finalizer may do it, as with `remove`.
+
+        Raises
+        ------
+        IdTypeError
+        """
+        return self._store.remove_or_defer(id, must_be_there=False)
+
+    def remove_many(self, ids: Iterable[IdT]) -> None:
+        """Remove many subscriptions, at one moment: all of them, or none if one is not there. Ids may be given twice.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
+        identifiers = _listed(ids)
+        with self._store.changing():
+            known = list(dict.fromkeys(self._store.ids.check_known(identifiers)))
+            if known:
+                self._store.remove_many(known)
+
+    def clear(self) -> None:
+        """Remove all subscriptions. The schema stays, and what is known of events."""
+        with self._store.changing():
+            self._store.clear()
+
+    def __len__(self) -> int:
+        self._store.catch_up()
+        return len(self._store)
+
+    def __contains__(self, id: object) -> bool:
+        self._store.catch_up()
+        return id in self._store.ids
+
+    def ids(self) -> list[IdT]:
+        """The ids of all subscriptions at this moment, in order of addition. One that is replaced keeps its place."""
+        with self._store.changing():
+            ids: list[Any] = self._store.ids.listed()
+            return ids
+
+    def __iter__(self) -> Iterator[IdT]:
+        """Iterate over `ids()`, whatever is added or removed meanwhile."""
+        return iter(self.ids())
+
+    def __getitem__(self, id: IdT) -> Subscription[IdT]:
+        """The subscription of an id, see `get`.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+        """
+        with self._store.changing():
+            return self._subscription(self._store.ids.slot(id))
+
+    @overload
+    def get(self, id: IdT, default: None = None) -> Subscription[IdT] | None: ...
+
+    @overload
+    def get(self, id: IdT, default: T) -> Subscription[IdT] | T: ...
+
+    def get(self, id: IdT, default: T | None = None) -> Subscription[IdT] | T | None:
+        """The subscription of an id: its `expression`, the `text` of that, and its `weight`. The default, if there is none.
+
+        Raises
+        ------
+        IdTypeError
+        """
+        with self._store.changing():
+            slot = self._store.ids.find(id)
+            return default if slot is None else self._subscription(slot)
+
+    def _subscription(self, slot: int) -> Subscription[Any]:
+        identifier = self._store.ids.name(np.array([slot]))[0]
+        weight = self._store.weights(np.array([slot])).item()
+        return Subscription(identifier, self._store.sources.expression(slot), weight)
+
+    def __repr__(self) -> str:
+        count, size = len(self._store), self._store.nbytes
+        return f"<tamis.Matcher: {count:,} subscription{'' if count == 1 else 's'}, {_size(size)}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_store": pickled(self._store)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._store = unpickled(state["_store"], self._schema.scalars if self._schema is not None else ())
+
+
+def _listed(given: Any) -> Any:
+    """All there is in an iterable; anything else as it is."""
+    return list(given) if is_iterable(given) else given
+
+
+def _size(count: int) -> str:
+    """A number of bytes in words."""
+    for unit, bytes_each in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= bytes_each:
+            return f"{count / bytes_each:.1f} {unit}"
+    return f"{count} bytes"
