@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from functools import cache
 from typing import Any
@@ -112,6 +113,40 @@ def test_while_subscriptions_come_and_go(name: str) -> None:
         found = matched(matcher, event)
         if found is not None:
             assert found == sorted(number for number, each in live.items() if matches(each, event)), event
+
+
+def test_read_and_changed_as_a_dictionary_is(name: str) -> None:
+    cases = RandomCases(7)
+    matcher = tamis.Matcher(**VARIANTS[name])
+    model: dict[int, tuple[Expression, float]] = {}
+    while len(model) < 40:
+        expressions = [cases.expression() for _ in range(20)]
+        ids = range(len(model), len(model) + 20)
+        rejected = matcher.add_many(ids, expressions, weights=ids, on_error="collect")
+        assert all(isinstance(each.error, tamis.CapabilityError) for each in rejected)
+        refused = {each.id for each in rejected}
+        model.update((each, (expressions[each - ids[0]], each)) for each in ids if each not in refused)
+        model = dict(enumerate(model.values()))
+        matcher.clear()
+        matcher.add_many(model, [each for each, _ in model.values()], [weight for _, weight in model.values()])
+    odd = [number for number in model if number % 2]
+    swapped = [model[number - 1][0] for number in odd]
+    matcher.replace_many(odd, swapped)
+    model.update((number, (each, model[number][1])) for number, each in zip(odd, swapped, strict=True))
+    matcher.remove_many(range(8))
+    model = {number: each for number, each in model.items() if number >= 8}
+    matcher.upsert(9, model[10][0])
+    model[9] = model[10][0], model[9][1]
+    assert matcher.discard(11)
+    assert not matcher.discard(11)
+    del model[11]
+    for each in (matcher, pickle.loads(pickle.dumps(matcher))):
+        assert {identifier: (each[identifier].expression, each[identifier].weight) for identifier in each} == model
+        assert each.ids() == list(model)
+        assert each.stats()["index"] == matcher.stats()["index"]
+        event = cases.event()
+        found = matched(each, event)
+        assert found in (None, sorted(number for number, (held, _) in model.items() if matches(held, event)))
 
 
 REFUSED = {"k-index": {"alerts", "detection", "wide-dense", "wide-range", "wide-12", "wide-12-range"}}

@@ -124,6 +124,12 @@ def test_who_interrupts_a_change_may_only_remove() -> None:
             partial(matcher.add, 11, "a = 1"),
             partial(matcher.add_many, [11], ["a = 1"]),
             partial(matcher.replace, 1, "a = 2"),
+            partial(matcher.upsert, 1, "a = 2"),
+            partial(matcher.replace_many, [1], ["a = 2"]),
+            partial(matcher.remove_many, [1]),
+            partial(matcher.get, 1),
+            matcher.clear,
+            matcher.ids,
             matcher.stats,
         ]
         with matcher._store.lock:
@@ -132,7 +138,9 @@ def test_who_interrupts_a_change_may_only_remove() -> None:
                     call()
             matcher.remove(3)
             matcher.remove(3)  # twice before the first takes effect: nothing is wrong with that
-        assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+            assert matcher.discard(4)
+            assert not matcher.discard(99)
+        assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 5, 6, 7, 8, 9]
 
 
 def test_what_makes_subscriptions_may_use_the_matcher() -> None:
@@ -211,6 +219,8 @@ EXPRESSIONS = {
     4: "a = 1",
 }
 NEW = {5: "a = 1 AND b < 8", 6: "a = 1 OR name = 'new'", 7: "name LIKE '%new%'"}
+OTHER = {4: "a = 2", 1: "a = 3 AND a = 4", 0: "name = 'new'", 2: "a = 1 OR name LIKE '%new%'"}
+"""Other expressions for what is there, one of which nothing satisfies."""
 LATER = {
     200: "name < 'newb'",
     201: "name = 'newer'",
@@ -242,13 +252,31 @@ CALLS: dict[str, Callable[[Matcher], Any]] = {
     "remove another": lambda matcher: matcher.remove(1),
     "remove all": remove_all,
     "replace": lambda matcher: matcher.replace(4, "a = 2"),
+    "replace many": lambda matcher: matcher.replace_many(OTHER.keys(), OTHER.values()),
+    "upsert": lambda matcher: matcher.upsert(5, NEW[5]),
+    "upsert what is there": lambda matcher: matcher.upsert(4, "a = 2"),
+    "remove many": lambda matcher: matcher.remove_many([1, 4, 0]),
+    "remove many, which are all": lambda matcher: matcher.remove_many(list(EXPRESSIONS)),
+    "discard": lambda matcher: matcher.discard(1),
+    "clear": lambda matcher: matcher.clear(),
     "match": lambda matcher: matcher.match(EVENT),
     "match a batch": lambda matcher: matcher.match_batch(EVENTS),
     "match a table in threads": lambda matcher: matcher.match_batch(TABLE, threads=2),
 }
 
 
-ADDING_CONSTANTS = ("add and match", "add many")
+ADDING_CONSTANTS = ("add and match", "add many", "replace many")
+AT_ONCE: dict[str, list[int]] = {
+    "replace": list(EXPRESSIONS),
+    "replace many": list(EXPRESSIONS),
+    "upsert": [*EXPRESSIONS, 5],
+    "upsert what is there": list(EXPRESSIONS),
+    "remove many": [2, 3],
+    "remove many, which are all": [],
+    "discard": [0, 2, 3, 4],
+    "clear": [],
+}
+"""Call -> the ids that are there when it is done."""
 
 
 def check_constants(matcher: Matcher, place: str) -> None:
@@ -277,10 +305,14 @@ def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
         if not place:
             break
         forms = [{**EXPRESSIONS, **NEW}]
-        if name == "replace":
+        if name in ("replace", "upsert what is there"):
             forms.append({**EXPRESSIONS, 4: "a = 2"})
+        if name == "replace many":
+            forms.append({**EXPRESSIONS, **OTHER})
         if name == "add many":
             assert sum(number in matcher for number in NEW) in (0, len(NEW)), place
+        if name in AT_ONCE:
+            assert matcher.ids() in (list(EXPRESSIONS), AT_ONCE[name]), place
         for _ in range(2):
             found = [sorted(matcher.match(event)) for event in EVENTS]
             assert found in [[wanted(matcher, form, event) for event in EVENTS] for form in forms], place
