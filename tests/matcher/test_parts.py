@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.matcher import engine_store, ids
+from tamis.matcher import event_shares, ids
 from tests.random_cases import RandomCases
 
 EVENTS = 60
@@ -21,7 +21,7 @@ EVENTS = 60
 @pytest.fixture(autouse=True, params=["encoded by all", "encoded by one"])
 def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "encoded by all":
-        monkeypatch.setattr(engine_store, "_FEWEST_ENCODED", 4)
+        monkeypatch.setattr(event_shares, "_FEWEST_ENCODED", 4)
 
 
 def matcher_of(texts: bool = False, schema: Any = None) -> tamis.Matcher:

@@ -118,6 +118,27 @@ def test_each_result_is_true_of_one_moment(
     assert store.engine.merges > 0
 
 
+def test_many_change_at_one_moment() -> None:
+    """Subscriptions swap their expressions, and some come and go together: every event finds one half of them."""
+    matcher: tamis.Matcher[int] = tamis.Matcher()
+    ids = list(range(20))
+    matcher.add_many(ids, [f"x = {number % 2}" for number in ids])
+
+    def write() -> None:
+        for turn in range(60):
+            matcher.replace_many(ids, [f"x = {(number + turn) % 2}" for number in ids])
+            matcher.add_many(range(100, 110), [f"x = 0 OR y = {turn}"] * 10)
+            matcher.remove_many(range(100, 110))
+
+    def read() -> None:
+        for found in (matcher.match({"x": 0}), matcher.match_batch([{"x": 0}])["subscription"].to_pylist()):
+            assert len(found) in (10, 20)
+            assert len({number % 2 for number in found if number < 100}) == 1
+        assert len(matcher.ids()) in (20, 30)
+
+    in_threads(write, [read, read])
+
+
 def test_matching_while_everything_is_removed_and_comes_back() -> None:
     matcher = tamis.Matcher()
 

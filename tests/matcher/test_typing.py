@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tamis
 
-PROJECT = '''
+PROJECT = """
 from collections.abc import Iterator
 from typing import assert_type
 
@@ -61,7 +61,7 @@ Matcher[float]()  # wrong
 any_ids(numbered)  # wrong
 numbered.replace(1, "price < 3", weight="heavy")  # wrong
 numbered.unknown  # wrong
-'''
+"""
 
 
 def test_a_users_project(tmp_path: Path) -> None:

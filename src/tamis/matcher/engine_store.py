@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,8 @@ from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows, RowCompiler
-from tamis.matcher.crew import Crew, each, largest_first, shares_of, tapering
+from tamis.matcher.crew import Crew, largest_first, tapering
+from tamis.matcher.event_shares import Encoded, encoded_table, is_encoded_by_one, slices
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.plan import Plan, plan_of
@@ -53,10 +54,6 @@ _MOST_PENDING = 256
 _MOST_ONE_BY_ONE = 32
 # Constants and dimensions are swept when as many subscriptions have gone as there are, of which so many take a look.
 _GONE_PER_LOOK = 1024
-# Shares of a table that have fewer bytes are encoded sooner in one thread: two of 0.2 MB took 1.3 times as long, of 0.9 MB 0.7.
-_FEWEST_ENCODED = 1 << 19
-# Then the others begin with one row of so many.
-_FIRST = 8
 
 
 class Contents(NamedTuple):
@@ -72,10 +69,6 @@ class Contents(NamedTuple):
     weights: npt.NDArray[np.float64]
     dimensions: pa.Table
     sources: Sources
-
-
-_Encoded = tuple[list[EventBatch], int]
-"""Some events in parts, and how many values of theirs are mismatched."""
 
 
 class EngineStore(Store[ClauseRows]):
@@ -451,25 +444,25 @@ class EngineStore(Store[ClauseRows]):
         return *seen, encoded.mismatched
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
-        def encoded() -> Iterator[_Encoded]:
+        def encoded() -> Iterator[Encoded]:
             batch, mismatched = encode_flat(events, self.dimensions)
-            yield _slices(batch, tapering(len(events), threads)), mismatched
+            yield slices(batch, tapering(len(events), threads)), mismatched
 
         return self._matched(encoded, events, False, threads, k, then)
 
     def match_table(
         self, events: pa.Table, schema: Schema | None, threads: int, k: int | None, then: Callable[[Part], R]
     ) -> list[R]:
-        by_one = _is_encoded_by_one(events, threads)
+        by_one = is_encoded_by_one(events, threads)
 
-        def encoded() -> Iterator[_Encoded]:
-            return _encoded_table(TableEncoder(events, self.dimensions, schema), events, by_one, threads)
+        def encoded() -> Iterator[Encoded]:
+            return encoded_table(TableEncoder(events, self.dimensions, schema), events, by_one, threads)
 
         return self._matched(encoded, events, by_one, threads, k, then)
 
     def _matched(
         self,
-        encoded: Callable[[], Iterator[_Encoded]],
+        encoded: Callable[[], Iterator[Encoded]],
         events: list[FlatEvent] | pa.Table,
         by_one: bool,
         threads: int,
@@ -544,47 +537,3 @@ class EngineStore(Store[ClauseRows]):
             "index_stats": engine,
             **self.engine.tally.as_dict(),
         }
-
-
-def _nbytes(table: pa.Table) -> int:
-    try:
-        return int(table.nbytes)
-    except pa.ArrowException:  # Not all releases of pyarrow can tell it of views.
-        return int(table.get_total_buffer_size())
-
-
-def _is_encoded_by_one(events: pa.Table, threads: int) -> bool:
-    """Whether it is best that one thread encodes a table, and the others match what it has done: if it is small."""
-    return 1 < threads <= len(events) // _FIRST and _nbytes(events) < 2 * _FEWEST_ENCODED
-
-
-def _encoded_table(encoder: TableEncoder, events: pa.Table, by_one: bool, threads: int) -> Iterator[_Encoded]:
-    """Encode a table: one thread first those rows with which the others can begin, or each thread some.
-
-    Raises
-    ------
-    EventError, TableError
-    """
-    count = len(events)
-    try:
-        if by_one:
-            first = count // _FIRST
-            batch, mismatched = encoder.rows(0, first)
-            yield _slices(batch, shares_of(first, threads - 1)), mismatched
-            batch, mismatched = encoder.rows(first, count)
-            yield _slices(batch, tapering(count - first, threads)), mismatched
-            return
-        most = min(threads, count, _nbytes(events) // _FEWEST_ENCODED) if threads > 1 else 1
-        shares = shares_of(count, most)
-        encoded = each(lambda share: encoder.rows(*share), shares, threads)
-    except Exception:
-        encoder.rows(0, count)  # The whole of a table tells what is wrong with it first, and in which row.
-        raise
-    for_each = threads if len(shares) == 1 else 2
-    parts = [part for batch, _ in encoded for part in _slices(batch, tapering(len(batch.start) - 1, for_each))]
-    yield parts, sum(mismatched for _, mismatched in encoded)
-
-
-def _slices(batch: EventBatch, bounds: Iterable[tuple[int, int]]) -> list[EventBatch]:
-    """The events of a batch within these bounds; all, where there are none."""
-    return [batch._replace(start=batch.start[first : last + 1]) for first, last in bounds] or [batch]
