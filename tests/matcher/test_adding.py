@@ -58,7 +58,7 @@ def test_what_is_right_is_added() -> None:
 
 def test_nothing_wrong_and_nothing_right() -> None:
     matcher = tamis.Matcher()
-    assert matcher.add_many([1, 2], ["a = 1", "a = 2"]) == []
+    assert matcher.add_many([1, 2], ["a = 1", "a = 2"], on_error="collect") == []
     assert matcher.add_many([3], ["a = 1"], on_error="collect") == []
     assert [each.row for each in matcher.add_many([4, 5], ["a", 7], on_error="collect")] == [1]
     assert [each.row for each in matcher.add_many(["x"], ["a = 1"], on_error="collect")] == [0]
@@ -69,7 +69,7 @@ def test_what_no_row_is_to_blame_for_is_raised() -> None:
     matcher: tamis.Matcher[Any] = tamis.Matcher()
     collect: Any = {"on_error": "collect"}
     with pytest.raises(tamis.OptionError, match="on_error is 'raise' or 'collect', not 'skip'"):
-        matcher.add_many([1], ["a = 1"], on_error="skip")  # type: ignore[arg-type]
+        matcher.add_many([1], ["a = 1"], on_error="skip")  # type: ignore[call-overload]
     with pytest.raises(tamis.ExpressionError, match="2 ids for 1 expressions"):
         matcher.add_many([1, 2], ["a = 1"], **collect)
     with pytest.raises(tamis.OptionError, match="1 ids for 2 weights"):

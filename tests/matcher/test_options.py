@@ -195,7 +195,7 @@ def test_what_is_no_weight(weight: Any) -> None:
     with pytest.raises(OptionError, match="2 ids for 1 weights"):
         matcher.add_many(["new", "other"], ["x = 1"] * 2, weights=[1])
     with pytest.raises(OptionError, match="weights are a list"):
-        matcher.add_many(["new"], ["x = 1"], weights=5)  # type: ignore[arg-type]
+        matcher.add_many(["new"], ["x = 1"], weights=5)  # type: ignore[call-overload]
     assert matcher.match({"x": 1}, k=5) == ["there"]
 
 

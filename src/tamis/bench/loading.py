@@ -52,7 +52,7 @@ def _texts(count: int, templates: int | None) -> list[str]:
     return texts
 
 
-def _matcher_with(add: Callable[[tamis.Matcher], object]) -> Callable[[], None]:
+def _matcher_with(add: Callable[[tamis.Matcher], None]) -> Callable[[], None]:
     def fill() -> None:
         add(tamis.Matcher())
 

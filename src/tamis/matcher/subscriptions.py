@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -53,6 +53,26 @@ class Subscriptions(Generic[IdT]):
         with store.changing():
             store.add_one(store.ids.check_one(id), read, kept(expression, read), weighs)
 
+    @overload
+    def add_many(
+        self,
+        ids: Iterable[IdT],
+        expressions: Iterable[Any],
+        weights: Iterable[float] | None = None,
+        *,
+        on_error: Literal["raise"] = "raise",
+    ) -> None: ...
+
+    @overload
+    def add_many(
+        self,
+        ids: Iterable[IdT],
+        expressions: Iterable[Any],
+        weights: Iterable[float] | None = None,
+        *,
+        on_error: Literal["collect"],
+    ) -> list[Rejected]: ...
+
     def add_many(
         self,
         ids: Iterable[IdT],
@@ -60,7 +80,7 @@ class Subscriptions(Generic[IdT]):
         weights: Iterable[float] | None = None,
         *,
         on_error: OnError = "raise",
-    ) -> list[Rejected]:
+    ) -> list[Rejected] | None:
         """Add many subscriptions.
 
         Parameters
@@ -74,7 +94,7 @@ class Subscriptions(Generic[IdT]):
         Returns
         -------
         list of Rejected
-            With "collect", the subscriptions that are wrong, in their order. With "raise", an empty list.
+            With "collect", the subscriptions that are wrong, in their order. With "raise", None.
 
         Raises
         ------
@@ -85,9 +105,16 @@ class Subscriptions(Generic[IdT]):
         identifiers, given = _listed(ids), _listed(expressions)
         weighs = None if weights is None else _listed(weights)
         with self._store.changing():
-            return add_expressions(self._store, self._reader, identifiers, given, weighs, on_error)
+            rejected = add_expressions(self._store, self._reader, identifiers, given, weighs, on_error)
+        return rejected if on_error == "collect" else None
 
-    def add_table(self, table: Any, *, on_error: OnError = "raise") -> list[Rejected]:
+    @overload
+    def add_table(self, table: Any, *, on_error: Literal["raise"] = "raise") -> None: ...
+
+    @overload
+    def add_table(self, table: Any, *, on_error: Literal["collect"]) -> list[Rejected]: ...
+
+    def add_table(self, table: Any, *, on_error: OnError = "raise") -> list[Rejected] | None:
         """Add the subscriptions of an Arrow table.
 
         Parameters
@@ -111,7 +138,8 @@ class Subscriptions(Generic[IdT]):
         if arrow is None:
             raise TableError(f"an Arrow table is needed, not {type(table).__name__}")
         with arrow_errors(), self._store.changing():
-            return add_rows(self._store, self._reader, arrow, on_error)
+            rejected = add_rows(self._store, self._reader, arrow, on_error)
+        return rejected if on_error == "collect" else None
 
     def replace(self, id: IdT, expression: Any, weight: float | None = None) -> None:
         """Give a subscription another expression. It keeps its weight, unless another is given, and its place among the ids.
