@@ -73,6 +73,7 @@ def test_declared_timestamps_are_read(tmp_path: Path) -> None:
         {"user.seen": ["2026-11-14 10:00:00.5Z"]},
         {"at": "yesterday"},
         {"at": 5},
+        {"user": [{"seen": "2026-11-14"}, [{"seen": ["2026-11-15"], "x": 1}], "y"]},
     ]
     [batch] = batches(write_jsonl(tmp_path / "e", events), schema=schema)
     assert batch.events == [
@@ -83,6 +84,7 @@ def test_declared_timestamps_are_read(tmp_path: Path) -> None:
         },
         {"user.seen": [datetime(2026, 11, 14, 10, 0, 0, 500_000)]},
         {"at": 5},
+        {"user": [{"seen": datetime(2026, 11, 14)}, [{"seen": [datetime(2026, 11, 15)], "x": 1}], "y"]},
     ]
     assert "e:3: attribute 'at': 'yesterday' is not a timestamp. Hint: 2026-11-14T10:00:00Z" in str(batch.errors[0])
 

@@ -210,7 +210,7 @@ def test_one_rule_about_ids(
     assert sorted({str(error["line"]) for error in checked[0]["errors"]}) == bad
 
 
-BAD_EVENTS = ['{"price": 5}', '{"price": [[1]]}', '{"price": 6}', "nonsense", '{"price": 7}']
+BAD_EVENTS = ['{"price": 5}', '{"price": 100000000000000000000}', '{"price": 6}', "nonsense", '{"price": 7}']
 
 
 def test_what_was_matched_before_a_bad_event_is_written(tmp_path: Path, subscriptions: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_was_matched_before_a_bad_event_is_written(tmp_path: Path, subscrip
     assert result.exit_code == 1
     assert pairs(result.stdout) == {(0, "cheap")}
     message, stopped = result.stderr.splitlines()
-    assert message == f"{path}:2: attribute 'price': a list holds scalars, not other lists"
+    assert message == f"{path}:2: attribute 'price': the integer 100000000000000000000 is beyond 64 bits"
     assert stopped.startswith("stopped after 1 event against 3 subscriptions: 1 match in ")
     assert run("match", subscriptions, path, "--quiet").stderr == f"{message}\n"
 
@@ -328,10 +328,30 @@ def test_bad_events_of_a_table(tmp_path: Path) -> None:
 
 def test_a_table_of_another_form_is_an_error_of_the_file(tmp_path: Path) -> None:
     write(tmp_path / "s.txt", "price > 0")
-    pq.write_table(pa.table({"price": [[[1]]]}), tmp_path / "e.parquet")
+    numbered = pa.array([[(1, 2)]], pa.map_(pa.int64(), pa.int64()))
+    pq.write_table(pa.table({"price": numbered}), tmp_path / "e.parquet")
     result = run("match", tmp_path / "s.txt", tmp_path / "e.parquet", "--on-error", "skip")
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"{tmp_path / 'e.parquet'}: column 'price'")
+    assert result.stderr.startswith(f"{tmp_path / 'e.parquet'}: names of attributes are strings, not int64")
+
+
+def test_values_that_nobody_asks_about(tmp_path: Path) -> None:
+    subscriptions = write(tmp_path / "s.txt", "price > 0", "ports.nr = 80", "ports IS NULL")
+    lines = [
+        '{"price": 1, "big": 100000000000000000000, "": 2, "deep": [[{"x": [null, "\\ud800"]}]]}',
+        f'{{"big": {"9" * 5_000}, "ports": [{{"nr": 22}}, {{"nr": [80, 443]}}, {{}}], "a": {{"b": 1}}, "a.b": 2}}',
+    ]
+    expected = {(0, "1"), (0, "3"), (1, "2"), (1, "3")}
+    result = run("match", subscriptions, write(tmp_path / "e.jsonl", *lines))
+    assert (result.exit_code, {(event, str(name)) for event, name in pairs(result.stdout)}) == (0, expected)
+    ports = pa.array([None, [{"nr": [22]}, {"nr": [80, 443]}, None]])
+    table = {"price": [1, None], "raw": [b"x", b"y"], "time": pa.array([1, 2], pa.time32("s")), "ports": ports}
+    pq.write_table(pa.table(table), tmp_path / "e.parquet")
+    result = run("match", subscriptions, tmp_path / "e.parquet")
+    assert (result.exit_code, {(event, str(name)) for event, name in pairs(result.stdout)}) == (0, expected)
+    result = run("match", write(tmp_path / "r.txt", "raw = 'x'"), tmp_path / "e.parquet", "--on-error", "skip")
+    assert f"{tmp_path / 'e.parquet'}:1: attribute 'raw': binary is not a value of the language" in result.stderr
+    assert result.exit_code == 3
 
 
 @pytest.mark.parametrize(

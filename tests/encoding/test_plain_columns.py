@@ -131,9 +131,8 @@ def test_many_attributes_are_looked_up_together() -> None:
         check(pa.table({"event": pa.array(events, pa.map_(pa.string(), pa.int64()))}), dimensions)
     dimensions.get("unasked", Facet.NUMBER)
     check(pa.table({"event": pa.array(events, pa.map_(pa.large_string(), pa.int64()))}), dimensions)
-    events[7].append(("", 1))
-    with pytest.raises(EventError, match="cannot be empty"):
-        encode_table(pa.table({"event": pa.array(events, pa.map_(pa.string(), pa.int64()))}), dimensions)
+    events[7].append(("", 1))  # which nobody can ask about
+    check(pa.table({"event": pa.array(events, pa.map_(pa.string(), pa.int64()))}), dimensions)
 
 
 def test_plain_tables_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +168,12 @@ def test_names_that_are_wrong_or_given_twice() -> None:
     check(twice, dimensions)
     for wrong in (
         pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]),
-        pa.Table.from_arrays([pa.array([1])], names=[""]),
         pa.table({"n": pa.array([{"x": 1}]), "n.x": pa.array([1])}),
+    ):
+        with pytest.raises(EventError, match="given twice"):
+            encode_table(wrong, dimensions)
+    for unwritten in (
+        pa.Table.from_arrays([pa.array([1])], names=[""]),
         pa.table({"e": pa.array([[("", 1)]], pa.map_(pa.string(), pa.int64()))}),
     ):
-        with pytest.raises(EventError):
-            encode_table(wrong, dimensions)
+        assert rows(encode_table(unwritten, dimensions)) == ([[]], 0)

@@ -14,6 +14,7 @@ from tamis.encoding.dimension import Facet, PatternDimension
 from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.event_table import encode_table
 from tamis.encoding.events import EventBatch, encode_flat
+from tamis.errors import EventError
 from tamis.language.event import flatten
 from tests.random_cases import REGEXES, STRINGS
 
@@ -111,5 +112,6 @@ def test_a_few_equal_neighbours_are_noticed() -> None:
 def test_strings_that_are_not_utf8() -> None:
     ends = np.arange(0, 101, dtype=np.int32)
     broken = pa.Array.from_buffers(pa.string(), 100, [None, pa.py_buffer(ends), pa.py_buffer(b"a" * 99 + b"\xff")])
-    with pytest.raises(UnicodeDecodeError):
+    with pytest.raises(EventError, match="event 99, attribute 'a': a string is not UTF-8"):
         encode_table(pa.table({"a": broken}), dimensions())
+    assert len(encode_table(pa.table({"a": broken}), dimensions(), lenient=True).batch.start) == 101

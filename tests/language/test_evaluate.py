@@ -16,6 +16,7 @@ from tamis.language.event import flatten
 from tamis.language.explain import explain
 from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, all_of, any_of
 from tamis.language.operators import NEGATION, NULL_TESTS
+from tamis.language.parser import parse
 from tamis.language.values import Interval
 from tests.language.close_cases import events, expressions, predicates
 
@@ -518,9 +519,44 @@ def test_long_chains() -> None:
     assert not matches(any_of(*[~leaf for leaf in chain]), {"a": 5_000})
 
 
-def test_a_wrong_event_is_refused() -> None:
-    with pytest.raises(EventError):
-        evaluate(TRUE, {"a": b"x"})
+def test_a_value_outside_the_language_is_refused_where_it_is_asked_about() -> None:
+    event: dict[str, Any] = {"a": b"x", "b": 1}
+    assert evaluate(TRUE, event) is True
+    assert evaluate(parse("b = 1"), event) is True
+    for text in (
+        "a = 1",
+        "b = 2 AND a = 1",
+        "a IS NULL",
+        "b = 1 OR a IS NOT NULL",
+        "NOT (a < ANY (SELECT b FROM history))",
+    ):
+        with pytest.raises(EventError, match=r"^attribute 'a': bytes is not a value"):
+            evaluate(parse(text), event)
+        with pytest.raises(EventError, match=r"^attribute 'a': bytes is not a value"):
+            explain(parse(text), event)
+    history = [{"b": 1}, event]
+    assert evaluate(parse("b <= ALL (SELECT b FROM history)"), {"b": 1}, history) is True
+    for text in ("b < ANY (SELECT a FROM history)", "EXISTS (SELECT 1 FROM history h WHERE h.b = b AND h.a = 2)"):
+        with pytest.raises(EventError, match=r"^event 1, attribute 'a': bytes"):
+            evaluate(parse(text), {"b": 1}, history)
+
+
+def test_lists_of_objects() -> None:
+    event = {"connections": [{"port": 22, "host": "a"}, {"port": 80, "host": "b"}, {}]}
+    for text, truth in (
+        ("connections.port = 22", True),
+        ("connections.port <> 22", False),
+        ("connections.port <> 23", True),
+        ("connections.port = 22 AND connections.host = 'b'", True),
+        ("connections IS NULL", True),
+        ("connections = 1", None),
+        ("connections.port IS NULL", False),
+        ("connections.user IS NULL", True),
+    ):
+        assert evaluate(parse(text), event) is truth
+    assert str(explain(parse("connections.port = 22"), event)) == (
+        "TRUE     connections.port = 22   (connections.port is [22, 80])"
+    )
 
 
 def test_what_is_no_expression_is_refused() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta, timezone
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any
@@ -15,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import EventError, TamisError
-from tamis.language.event import MAX_NESTING, flatten, kind_of_value
+from tamis.language.event import MAX_NESTING, FlatEvent, Refused, flatten, kind_of_value, refuse_asked
 from tamis.language.values import INT64_MAX, INT64_MIN, Interval
 from tests.language.close_cases import events
 
@@ -26,6 +29,12 @@ class Colour(StrEnum):
 
 class OldColour(str, Enum):  # noqa: UP042 - the older kind of str enumeration, whose hash is that of its name
     RED = "colour"
+
+
+@dataclass
+class Point:
+    x: Any
+    y: Any
 
 
 class Frozen(Mapping[str, Any]):
@@ -119,53 +128,147 @@ def test_names_are_plain() -> None:
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ([("a", 1)], "an event is a mapping from attributes to values, not list"),
+        ([("a", 1)], "an event is a mapping from attributes to values, a dataclass or a pandas Series, not list"),
         (None, "not NoneType"),
         ("a", "not str"),
         ({1: 2}, "name is a string, not 1"),
         ({None: 2}, "name is a string, not None"),
-        ({"": 2}, "cannot be empty"),
-        ({"a": {"": 2}}, "cannot be empty inside 'a'"),
-        ({"a": {1: 2}}, "name is a string, not 1 inside 'a'"),
-        ({"\ud800": 1}, "lone surrogate"),
-        ({"a": {"\ud800": 1}}, "lone surrogate"),
-        ({"a": np.timedelta64(5, "ns")}, "attribute 'a': .* a span of time has no kind"),
-        ({"a": np.datetime64("20000-01-01")}, "attribute 'a': .* the year 20000 is not within 1 to 9999"),
-        ({"a": [np.datetime64("-0001-01-01")]}, "attribute 'a': .* the year -1 is not within 1 to 9999"),
-        ({"a": "\ud800"}, "attribute 'a': .* lone surrogate"),
-        ({"a": ["\ud800"]}, "attribute 'a': .* lone surrogate"),
-        ({"a": {"b": 1}, "a.b": 2}, "attribute 'a.b': is given twice"),
-        ({"a.b": 2, "a": {"b": 1}}, "attribute 'a.b': is given twice"),
-        ({"a": {"b.c": 1, "b": {"c": 2}}}, "attribute 'a.b.c': is given twice"),
-        ({"a": [[1]]}, "attribute 'a': a list holds scalars, not other lists"),
-        ({"a": [1, (2,)]}, "not other lists"),
-        ({"a": [np.array([1])]}, "not other lists"),
-        ({"a": [{"b": 1}]}, "attribute 'a': a list holds scalars, not objects"),
-        ({"a": b"x"}, "attribute 'a': bytes is not a value"),
-        ({"a": [b"x"]}, "attribute 'a': bytes is not a value"),
-        ({"a": object()}, "attribute 'a': object is not a value"),
-        ({"a": {"b": object()}}, "attribute 'a.b': object is not a value"),
-        ({"a": 1j}, "complex is not a value"),
-        ({"a": range(3)}, "range is not a value"),
-        ({"a": (x for x in "ab")}, "generator is not a value"),
-        ({"a": INT64_MAX + 1}, "attribute 'a': the integer .* is beyond 64 bits"),
-        ({"a": INT64_MIN - 1}, "beyond 64 bits"),
-        ({"a": [10**400]}, "beyond 64 bits"),
-        ({"a": np.zeros((2, 2))}, "array of 2 dimensions"),
-        ({"a": timedelta(1)}, "timedelta is not a value"),
     ],
 )
-def test_refused(event: Any, message: str) -> None:
+def test_what_is_no_event(event: Any, message: str) -> None:
     with pytest.raises(EventError, match=message):
         flatten(event)
+    with pytest.raises(EventError, match=f"^event 3: .*{message}"):
+        flatten(event, row=3)
 
 
-def test_the_message_names_row_and_attribute() -> None:
-    with pytest.raises(EventError, match=r"^event 3, attribute 'user\.age': bytes") as caught:
-        flatten({"user": {"age": b"x"}}, row=3)
-    assert (caught.value.row, caught.value.attribute) == (3, "user.age")
-    with pytest.raises(EventError, match=r"^event 0: an attribute's name is a string"):
-        flatten({1: 2}, row=0)  # type: ignore[dict-item]
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (np.timedelta64(5, "ns"), "a span of time has no kind"),
+        (np.datetime64("20000-01-01"), "the year 20000 is not within 1 to 9999"),
+        ([np.datetime64("-0001-01-01")], "the year -1 is not within 1 to 9999"),
+        ("\ud800", "lone surrogate"),
+        (["\ud800"], "lone surrogate"),
+        (b"x", "bytes is not a value"),
+        ([b"x"], "bytes is not a value"),
+        ([1, b"x", 2], "bytes is not a value"),
+        (object(), "object is not a value"),
+        (uuid.UUID(int=1), "UUID is not a value"),
+        (time(10, 30), "time is not a value"),
+        (timedelta(1), "timedelta is not a value"),
+        (1j, "complex is not a value"),
+        (range(3), "range is not a value"),
+        ((x for x in "ab"), "generator is not a value"),
+        (INT64_MAX + 1, "the integer .* is beyond 64 bits"),
+        (INT64_MIN - 1, "beyond 64 bits"),
+        ([10**400], "beyond 64 bits"),
+    ],
+)
+def test_a_value_outside_the_language_is_wrong_only_for_those_who_ask(value: Any, reason: str) -> None:
+    flat = flatten({"a": value, "b": 1, "o": {"a": value, "b": 2}})
+    assert {name: values for name, values in flat.items() if values} == {"b": (1,), "o.b": (2,)}
+    assert re.search(reason, refused(flat, "a").reason)
+    assert re.search(reason, refused(flat, "o.a").reason)
+    assert flatten(flat) == flat
+    assert isinstance(flatten(flat)["a"], Refused)
+    refuse_asked(flat, lambda: {"b", "o.b", "o", "a.x"})
+    for name in ("a", "o.a"):
+        with pytest.raises(EventError, match=rf"^event 3, attribute '{name}': .*{reason}") as caught:
+            refuse_asked(flat, lambda name=name: {"b", name}, row=3)  # type: ignore[misc]
+        assert (caught.value.row, caught.value.attribute) == (3, name)
+
+
+def refused(flat: FlatEvent, name: str) -> Refused:
+    values = flat[name]
+    assert isinstance(values, Refused)
+    return values
+
+
+@pytest.mark.parametrize(
+    ("event", "name"),
+    [
+        ({"a": {"b": 1}, "a.b": 2}, "a.b"),
+        ({"a.b": 2, "a": {"b": 1}}, "a.b"),
+        ({"a": {"b.c": 1, "b": {"c": 2}}}, "a.b.c"),
+        ({"a": [{"b.c": 1, "b": {"c": 2}}]}, "a.b.c"),
+        ({"a": [{"b": 1}], "a.b": 2}, "a.b"),
+        ({"a.b": b"x", "a": {"b": 1}}, "a.b"),
+    ],
+)
+def test_an_attribute_given_twice(event: dict[str, Any], name: str) -> None:
+    assert refused(flatten(event), name).reason == "is given twice, nested and as a dotted name"
+
+
+@pytest.mark.parametrize(
+    "event", [{"": 2}, {"a": {"": 2}}, {"a": {1: 2}}, {"\ud800": 1}, {"a": [{"\ud800": 1, "": 2}]}]
+)
+def test_names_that_no_expression_can_write_are_left_out(event: dict[str, Any]) -> None:
+    assert flatten({**event, "b": 1}) == {"b": (1,)}
+
+
+@pytest.mark.parametrize(
+    ("value", "flat"),
+    [
+        ([{"port": 22}, {"port": 80}], {"a.port": (22, 80)}),
+        ([{"port": 22}, {"host": "x"}, {}, None, {"port": None}], {"a.port": (22,), "a.host": ("x",)}),
+        ([{"port": [1, 2]}, {"port": 3}], {"a.port": (1, 2, 3)}),
+        ([{"b": {"c": 1}}, {"b.c": 2}, {"b": [{"c": 3}]}], {"a.b.c": (1, 2, 3)}),
+        ([1, {"b": 2}, "x", {"b": "y"}], {"a": (1, "x"), "a.b": (2, "y")}),
+        ([[1, 2], [3, [4]]], {"a": (1, 2, 3, 4)}),
+        ([[{"b": 1}], [[{"b": 2}], {"b": 3}]], {"a.b": (1, 2, 3)}),
+        (({"b": 1}, {"b": Interval(2, 3)}), {"a.b": (1, Interval(2, 3))}),
+        (np.array([[1, 2], [3, 4]]), {"a": (1, 2, 3, 4)}),
+        ([np.array([1]), (2,)], {"a": (1, 2)}),
+        ([], {}),
+        ([{}], {}),
+        ([[], [[]]], {}),
+        ([Point(1, 2.5), Point(3, None)], {"a.x": (1, 3), "a.y": (2.5,)}),
+        (Point(1, {"z": 2}), {"a.x": (1,), "a.y.z": (2,)}),
+    ],
+)
+def test_lists_of_objects_and_of_lists(value: Any, flat: FlatEvent) -> None:
+    assert flatten({"a": value}) == flat
+    assert flatten(flatten({"a": value})) == flat
+
+
+def test_what_one_element_of_a_list_has_outside_the_language() -> None:
+    flat = flatten({"a": [{"b": 1, "c": 2}, {"b": b"x", "c": 3}, 7]})
+    assert flat == {"a": (7,), "a.b": (), "a.c": (2, 3)}
+    assert "bytes" in refused(flat, "a.b").reason
+
+
+def test_events_that_are_no_mappings() -> None:
+    import pandas as pd
+
+    assert flatten(Point(1, "x")) == {"x": (1,), "y": ("x",)}
+    assert flatten(pd.Series({"x": 1.5, "y": None, "z": "s"})) == {"x": (1.5,), "z": ("s",)}
+    assert flatten(pd.Series({"x": 1, "y": 2})) == {"x": (1,), "y": (2,)}
+    with pytest.raises(EventError, match="name is a string, not 0"):
+        flatten(pd.Series([1, 2]))
+    with pytest.raises(EventError, match="not type"):
+        flatten(Point)
+
+
+class Broken(Mapping[str, Any]):
+    """A mapping that cannot be read."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise RuntimeError("broken")
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("broken")
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_an_object_that_cannot_be_read() -> None:
+    flat = flatten({"a": Broken(), "b": 1})
+    refuse_asked(flat, lambda: {"b", "ab", "c.a"})
+    for asked in ("a", "a.x", "a.x.y"):
+        with pytest.raises(EventError, match="attribute 'a': Broken cannot be read: broken"):
+            refuse_asked(flat, lambda asked=asked: {asked})  # type: ignore[misc]
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -181,17 +284,31 @@ def test_nesting_up_to_the_limit() -> None:
 
 @pytest.mark.parametrize("levels", [MAX_NESTING + 1, 5_000])
 def test_nesting_beyond_the_limit(levels: int) -> None:
+    flat = flatten({**nested(levels), "b": 1})
+    refuse_asked(flat, lambda: {"b", "a", "a.a"})
     with pytest.raises(EventError, match="nested deeper than 100 levels") as caught:
-        flatten(nested(levels), row=1)
+        refuse_asked(flat, lambda: {"a." * levels + "x"}, row=1)
     assert len(str(caught.value)) < 300
 
 
+def test_a_list_nested_beyond_the_limit() -> None:
+    value: Any = 1
+    for _ in range(5_000):
+        value = [value]
+    assert "nested deeper" in refused(flatten({"a": value}), "a").reason
+
+
 def test_an_object_that_holds_itself() -> None:
-    event: dict[str, Any] = {}
+    event: dict[str, Any] = {"x": 1}
     event["a"] = event
     event["b"] = event
-    with pytest.raises(EventError, match="or one holds itself"):
-        flatten(event)
+    event["c"] = [{"d": event, "e": 5}]
+    flat = flatten(event)
+    assert {name: values for name, values in flat.items() if values} == {"x": (1,), "c.e": (5,)}
+    refuse_asked(flat, lambda: {"x"})
+    for asked in ("a", "b.x", "c.d.a"):
+        with pytest.raises(EventError, match="or one holds itself"):
+            refuse_asked(flat, lambda asked=asked: {asked})  # type: ignore[misc]
 
 
 @given(events())

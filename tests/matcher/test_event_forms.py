@@ -201,18 +201,13 @@ def test_no_events_and_no_subscriptions() -> None:
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        (pa.table({"a": pa.array([b"x"])}), "column 'a': binary"),
-        (pa.table({"a": pa.array([1], pa.duration("s"))}), "column 'a': duration"),
-        (pa.table({"a": pa.array([[[1]]])}), "list holds scalars"),
-        (pa.table({"a": pa.array([[{"x": 1}]]), "b": [1]}), "list holds scalars"),
+        (pa.table({"a": pa.array([b"x"])}), "event 0, attribute 'a': binary is not a value"),
+        (pa.table({"a": pa.array([None, 1], pa.duration("s"))}), r"event 1, attribute 'a': duration\[s\] is not"),
         (pa.table({"a": pa.array([2**63], pa.uint64())}), "beyond 64 bits"),
-        (pa.table({"a.b": [1], "a": [{"b": 2}]}), "given twice"),
-        (pa.table({"e": pa.array([[{"name": "a", "value": 1}]])}), "'attribute' and 'value'"),
+        (pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), "given twice"),
         (pa.table({"e": pa.array([[(1, 1)]], pa.map_(pa.int64(), pa.int64()))}), "are strings"),
-        (pa.table({"": [1]}), "cannot be empty"),
-        (pa.table({"a": [{"": 1}], "b": [1]}), "cannot be empty inside 'a'"),
-        (pa.table({"e": pa.array([[("", 1)]], pa.map_(pa.string(), pa.int64()))}), "cannot be empty"),
-        (pa.table({"a": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}), "out of range"),
+        (pa.table({"a": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}), "not within the years 1 to 9999"),
+        (pa.table({"a": pa.array([5, 2**60], pa.int64()).cast(pa.timestamp("s"))}), "event 1, .*not within the years"),
         (pa.table({"a": pa.array([-(2**63)], pa.int64()).cast(pa.timestamp("us"))}), "not within the years 1 to 9999"),
         (pa.table({"a": pa.array([2**60], pa.int64()).cast(pa.timestamp("us", "UTC"))}), "not within the years 1 to"),
         (pa.chunked_array([[1]]), "cannot be read as an Arrow table"),
@@ -221,7 +216,7 @@ def test_no_events_and_no_subscriptions() -> None:
         (5, "a list of mappings"),
         ([{"a": 1}, 5], "event 1"),
         ([{"a": 1}, {"a": object()}], "event 1, attribute 'a'"),
-        ([{"a": [[1]]}], "event 0, attribute 'a'"),
+        ([{"a": [[b"x"]]}], "event 0, attribute 'a'"),
         ([{"a": 2**64}], "beyond 64 bits"),
         ([{"a": "\ud800"}], "lone surrogate"),
         ([{1: 2}], "name is a string"),
@@ -341,10 +336,19 @@ def test_a_map_of_variants_beside_another_column() -> None:
     assert found(matcher, pa.table({"e": column, "k": [1, 2]})) == [(0, 0), (1, 1)]
 
 
+def test_a_list_of_variants_beside_another_column() -> None:
+    """Structs with a field for every kind are values, all others are objects."""
+    matcher = matcher_of("e = 1", "e = 'x'", "e.string = 'x'")
+    rows = [[{"integer": 1}, {"string": "x"}], [{"string": "x"}]]
+    assert found(matcher, pa.table({"e": pa.array(rows, pa.list_(VARIANT)), "k": [1, 2]})) == [(0, 0), (0, 1), (1, 1)]
+    texts = pa.list_(pa.struct([("integer", pa.int64()), ("string", pa.string())]))
+    assert found(matcher, pa.table({"e": pa.array(rows, texts), "k": [1, 2]})) == [(0, 2), (1, 2)]
+
+
 def test_a_name_given_in_two_ways_but_once_a_row() -> None:
     matcher = matcher_of("b.c = 1")
     assert found(matcher, pa.table({"b": [{"c": 1}, {"c": None}], "b.c": [None, 1]})) == [(0, 0), (1, 0)]
-    with pytest.raises(tamis.EventError, match=r"event 1, attribute 'b\.c': the attribute is given twice"):
+    with pytest.raises(tamis.EventError, match=r"event 1, attribute 'b\.c': is given twice"):
         matcher.match_batch(pa.table({"b": [{"c": None}, {"c": 1}], "b.c": [None, 1]}))
 
 
@@ -352,16 +356,12 @@ BROKEN = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\
 ENDS = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array([1, 2]))
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (pa.table({"a": BROKEN}), "not UTF-8"),
-        (pa.table({"m": pa.MapArray.from_arrays([0, 1], BROKEN, pa.array([1]))}), "not UTF-8"),
-    ],
-)
-def test_what_arrow_itself_cannot_read(table: pa.Table, message: str) -> None:
-    with pytest.raises(tamis.TableError, match=message):
-        matcher_of("a = 'x' OR a RLIKE 'x'", "a.e = 1").match_batch(table)
+def test_strings_that_are_not_utf8() -> None:
+    matcher = matcher_of("a = 'x' OR a RLIKE 'x'", "a.e = 1")
+    with pytest.raises(tamis.EventError, match="event 0, attribute 'a': a string is not UTF-8"):
+        matcher.match_batch(pa.table({"a": BROKEN}))
+    # As the name of an attribute, nobody can ask about it.
+    assert found(matcher, pa.table({"m": pa.MapArray.from_arrays([0, 1], BROKEN, pa.array([1]))})) == []
 
 
 def test_run_ends_and_dictionaries_of_nothing() -> None:

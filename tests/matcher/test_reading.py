@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encoding.event_table import TableEncoder
+from tamis.encoding.asked import Asked
 from tamis.errors import EventError, TableError
 from tamis.language.schema import Schema
-from tamis.matcher import reading
 from tamis.matcher.matcher import Matcher
 from tamis.matcher.reading import right_rows, wrong_rows
 
@@ -41,7 +38,7 @@ def test_wrong_rows_are_those_that_a_matcher_refuses_one_by_one(share: float) ->
             matcher.match_batch(table.slice(row, 1))
         except (EventError, TableError):
             refused.add(row)
-    wrong = wrong_rows(table, schema)
+    wrong = wrong_rows(table, schema=schema)
     assert set(wrong) == refused == set(np.flatnonzero(bad.any(1)).tolist())
     assert all("'at'" in reason or "UTF" in reason or "'n'" in reason for reason in wrong.values())
     right = right_rows(table, wrong)
@@ -75,20 +72,20 @@ def test_a_string_that_is_not_utf8_makes_its_own_row_wrong_and_no_other(form: st
     assert wrong_rows(table.slice(4, 60)) == {}
 
 
-def test_rows_with_the_same_error_are_found_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many they are: the table is read once for each kind of error, and once more."""
-    reads = []
-
-    def watched(*given: Any) -> Any:
-        reads.append(len(given[0]))
-        return TableEncoder(*given)
-
-    monkeypatch.setattr(reading, "TableEncoder", watched)
+def test_rows_with_several_errors_have_the_first() -> None:
     times = pa.array([FAR if row % 2 else 0 for row in range(1000)], pa.timestamp("us"))
     numbers = pa.array([[1, 2] if row % 3 == 0 else [1] for row in range(1000)])
-    wrong = wrong_rows(pa.table({"at": times, "n": numbers}), Schema.of({"n": "number"}))
-    assert sorted(wrong) == [row for row in range(1000) if row % 2 or row % 3 == 0]
-    assert len(reads) == 3
+    wrong = wrong_rows(pa.table({"at": times, "n": numbers}), schema=Schema.of({"n": "number"}))
+    assert list(wrong) == [row for row in range(1000) if row % 2 or row % 3 == 0]
+    assert {wrong[row] for row in (1, 3)} == {"attribute 'at': a timestamp is not within the years 1 to 9999"}
+    assert wrong[6] == "attribute 'n': several values where the schema declares one"
+
+
+def test_what_nobody_asks_about_makes_no_row_wrong() -> None:
+    table = pa.table({"at": pa.array([FAR], pa.timestamp("us")), "raw": [b"x"], "o": [{"t": [b"x"], "n": 1}]})
+    assert wrong_rows(table, Asked.names(["n", "o.n", "o", "raw.x"])) == {}
+    for name in ("at", "raw", "o.t"):
+        assert wrong_rows(table, Asked.names([name]))[0].startswith(f"attribute '{name}': ")
 
 
 def test_no_rows_are_right() -> None:

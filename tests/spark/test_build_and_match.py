@@ -151,12 +151,37 @@ def test_what_may_stand_beside_all_attributes(spark: SparkSession, books: str) -
     assert pairs(tamis.spark.match(spark.range(13).selectExpr("id", "id AS price"), books, keep=["price"]).collect()) == {
         (10, "bob"), (11, "bob"), (12, "bob"),
     }  # fmt: skip
-    for events in (maps, lists):
-        for call in (lambda e: tamis.spark.match(e, books), tamis.spark.statistics):
-            with pytest.raises(
-                tamis.FrameError, match=r"has all attributes if it is alone, and 'shop' is beside it\. Hint"
-            ):
-                call(events)
+    # Beside others, a map is an object and a list of structs a list of objects, as in every table.
+    rules = [(1, "attributes.price = 12 AND shop = 'x'"), (2, "entries.value = 12"), (3, "price = 12")]
+    subscriptions = spark.createDataFrame(rules, "id int, expression string")
+    assert pairs(tamis.spark.match(maps, subscriptions).collect()) == {(0, 1)}
+    assert pairs(tamis.spark.match(lists, subscriptions).collect()) == {(0, 2)}
+    python = tamis.Matcher()
+    python.add_many([1, 2, 3], [text for _, text in rules])
+    for events, expected in ((maps, [1]), (lists, [2])):
+        assert python.match_batch(events.toArrow())["subscription"].to_pylist() == expected
+        assert "price" not in {row.attribute for row in tamis.spark.statistics(events).collect()}
+
+
+def test_columns_that_nobody_asks_about_are_not_looked_at(spark: SparkSession, books: str) -> None:
+    odd = ["X'FF' AS raw", "make_interval(1) AS span", "array(map(1, X'00')) AS maps"]
+    events = spark.range(1).selectExpr("id", "12 AS price", *odd, "timestamp_micros(571000000000000000) AS at")
+    assert pairs(tamis.spark.match(events, books).collect()) == {(0, "bob")}
+    assert tamis.spark.wrong_events(events, books).collect() == []
+    rules = [(1, "price = 12 AND genre IS NULL"), (2, "at > DATE '2000-01-01'"), (3, "maps.x = 1")]
+    subscriptions = spark.createDataFrame(rules, "id int, expression string")
+    (wrong,) = tamis.spark.wrong_events(events, subscriptions).collect()
+    assert wrong.reason == "attribute 'at': a timestamp is not within the years 1 to 9999"
+    assert tamis.spark.match(events, subscriptions, skip_wrong=True).count() == 0
+    assert pairs(tamis.spark.match(events.drop("at"), subscriptions).collect()) == {(0, 1)}
+    asking = spark.createDataFrame([(1, "raw = 'x'")], "id int, expression string")
+    with pytest.raises(tamis.FrameError, match="column 'raw' of events, binary, has no meaning as a value"):
+        tamis.spark.match(events, asking)
+    (wrong,) = tamis.spark.wrong_events(events, asking).collect()
+    assert wrong.reason.startswith("attribute 'raw': binary is not a value of the language")
+    asking = spark.createDataFrame([(1, "span = 'x'")], "id int, expression string")
+    with pytest.raises(tamis.FrameError, match="Spark cannot hand over the column 'span'"):
+        tamis.spark.match(events, asking)
 
 
 def test_subscriptions_without_an_index(spark: SparkSession, events: DataFrame) -> None:

@@ -40,10 +40,6 @@ class AskedFields:
         self._paths = [(".".join(parts), *(parts if len(parts) == 2 else (None, None))) for parts in split]
         self._is_deep = any(len(parts) > 2 for parts in split)
 
-    def has_key(self, name: str) -> bool:
-        """Whether a field or a column of this name may hold a part of an attribute."""
-        return name in self._keys
-
     def of(self, event: dict[str, Any]) -> dict[str, Any]:
         """An event with these attributes only, or with a little more: those that matter mean what they mean in `event`."""
         found: dict[str, Any] = {}

@@ -30,7 +30,10 @@ class TimestampReader:
         JsonError
             For a string that is not one.
         """
-        return self._object(event, "") if self._names else event
+        try:
+            return self._object(event, "") if self._names else event
+        except RecursionError:
+            raise JsonError("the JSON is nested too deep") from None
 
     def _object(self, found: dict[str, Any], prefix: str) -> dict[str, Any]:
         return {key: self._value(value, prefix + key) for key, value in found.items()}
@@ -38,11 +41,9 @@ class TimestampReader:
     def _value(self, value: Any, name: str) -> Any:
         if isinstance(value, dict):
             return self._object(value, f"{name}.")
-        if name not in self._names:
-            return value
         if isinstance(value, list):
-            return [_timestamp(each, name) for each in value]
-        return _timestamp(value, name)
+            return [self._value(each, name) for each in value]
+        return _timestamp(value, name) if name in self._names else value
 
 
 def _timestamp(value: Any, name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from tamis.cli.lines import LineError
@@ -20,7 +21,7 @@ def read_json(text: str) -> Any:
     JsonError
     """
     try:
-        return _DECODER.decode(text)
+        return _read(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
         raise JsonError(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} ({place})") from None
@@ -28,8 +29,24 @@ def read_json(text: str) -> Any:
         raise
     except RecursionError:
         raise JsonError("the JSON is nested too deep") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise JsonError(f"the JSON cannot be read: {error}") from None
+
+
+def _read(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except (json.JSONDecodeError, JsonError):
+        raise
+    except ValueError:  # an integer of more digits than Python reads
+        return json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer).decode(text)
+
+
+def _integer(digits: str) -> int:
+    """An integer; of one that Python does not read, a power of two near it, which is beyond 64 bits as well."""
+    try:
+        return int(digits)
+    except ValueError:
+        size = 1 << int(len(digits.lstrip("-")) * math.log2(10))
+        return -size if digits.startswith("-") else size
 
 
 def read_object(text: str, what: str, *, per_line: bool = False) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tamis.cli.event_filter import EventFilter
-from tamis.encoding.columns import event_columns, is_long
+from tamis.encoding.asked import Asked
+from tamis.encoding.columns import Odd
+from tamis.encoding.event_table import checked_columns
 from tamis.errors import EventError
 from tamis.language.event import FlatEvent
 from tamis.language.values import Kind
@@ -61,12 +63,10 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
 
 def _flat_events(table: pa.Table, event_filter: EventFilter) -> list[FlatEvent]:
     """The rows in their normal form, with the attributes that are asked about."""
-    names = table.column_names
-    among = None if is_long(table) else [place for place, name in enumerate(names) if event_filter.asked.has_key(name)]
     events: list[FlatEvent] = [{} for _ in range(len(table))]
-    for column in event_columns(table, among):
-        if column.attribute not in event_filter.attributes:
-            continue
+    for column in checked_columns(table, Asked.names(event_filter.attributes), None):
+        if isinstance(column, Odd):
+            raise column.error()
         values = column.values.to_pylist() if isinstance(column.values, pa.Array) else column.values.tolist()
         if column.kind is Kind.TIMESTAMP:
             values = [_EPOCH + timedelta(microseconds=value) for value in values]

@@ -1,22 +1,16 @@
-"""Arrow tables of events to columns: one attribute, its values without nulls, and the row of each value.
-
-Three forms are read: wide (a column per attribute; structs are flattened to dotted names, lists are several values), a
-single column ``map<string, V>``, and a single column ``list<struct<attribute, value>>``. V is a scalar, a list of scalars,
-or a struct with nullable fields among `VARIANT_FIELDS`, one of them set.
-"""
+"""Arrow columns of events: values of one attribute without nulls, and the row of each value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tamis.encoding.runs import grouped, run_indices
-from tamis.errors import EventError, TableError
+from tamis.encoding.runs import run_indices
+from tamis.errors import EventError, shortened
 from tamis.language.values import INT64_MAX, INT64_MIN, Kind, is_moment
 
 VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")
@@ -24,8 +18,10 @@ VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")
 
 Rows = npt.NDArray[np.int64]
 
-_Source = tuple[str, pa.Array, Rows]
-"""An attribute, values of any type, and the row of each."""
+_FAR = "a timestamp is not within the years 1 to 9999"
+_MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+"""Microseconds in the units of timestamps that are not finer."""
+_DAY = 86_400_000_000
 
 
 class Column(NamedTuple):
@@ -37,50 +33,15 @@ class Column(NamedTuple):
     values: Any
 
 
-def is_long(table: pa.Table) -> bool:
-    """Whether a table has a single column with all attributes of each event."""
-    if table.num_columns != 1:
-        return False
-    kind = table.schema.field(0).type
-    return pa.types.is_map(kind) or (is_list(kind) and pa.types.is_struct(kind.value_type))
+class Odd(NamedTuple):
+    """Rows of which something is wrong with an attribute, or with its name (None), if somebody asks about it."""
 
+    attribute: str | None
+    rows: Rows
+    reason: str
 
-def event_columns(table: pa.Table, among: Sequence[int] | None = None) -> Iterator[Column]:
-    """All values of a table of events, column by column; rows ascend within a column.
-
-    `among` are the columns of a wide table that are wanted; without it all are, of a table in any of the forms.
-
-    Raises
-    ------
-    TableError
-        For a column of a type that has no meaning as an event's value.
-    EventError
-        When an attribute is given twice, or an integer is beyond 64 bits.
-    """
-    given: dict[str, list[Column]] = {}
-    for attribute, values, rows in _sources(table, among):
-        if not attribute:
-            raise EventError("an attribute's name cannot be empty", rows=np.unique(rows) if len(rows) else None)
-        columns = list(typed(attribute, values, rows))
-        before = given.setdefault(attribute, [])
-        if before and columns:
-            # A struct's field and a column with its dotted name: right, as long as no row has both.
-            earlier, now = (np.concatenate([column.rows for column in part]) for part in (before, columns))
-            twice = np.intersect1d(earlier, now)
-            if len(twice):
-                raise EventError("the attribute is given twice", rows=twice, attribute=attribute)
-        before += columns
-        yield from columns
-
-
-def _sources(table: pa.Table, among: Sequence[int] | None) -> Iterator[_Source]:
-    """The attributes of a table, with Arrow values and the row of each."""
-    rows = np.arange(table.num_rows, dtype=np.int64)
-    if among is None and is_long(table):
-        yield from _paired(rows, *entries(table))
-        return
-    for index in range(len(table.column_names)) if among is None else among:
-        yield from _flattened(table.field(index).name, combined(table.column(index)), rows)
+    def error(self) -> EventError:
+        return EventError(self.reason, rows=np.unique(self.rows), attribute=self.attribute)
 
 
 def combined(column: pa.ChunkedArray) -> pa.Array:
@@ -88,68 +49,6 @@ def combined(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _flattened(name: str, values: pa.Array, rows: Rows) -> Iterator[_Source]:
-    """Structs and maps to dotted names; everything else as it is."""
-    if pa.types.is_struct(values.type):
-        for field, child in zip(values.type, values.flatten(), strict=True):
-            yield from _flattened(_dotted(name, field.name, rows), child, rows)
-    elif pa.types.is_map(values.type):
-        for attribute, items, item_rows in _paired(rows, *_map_parts(values)):
-            yield _dotted(name, attribute, item_rows), items, item_rows
-    else:
-        yield name, values, rows
-
-
-def _dotted(name: str, inner: str, rows: Rows) -> str:
-    if not inner:
-        inside = np.unique(rows) if len(rows) else None
-        raise EventError(f"an attribute's name cannot be empty inside {name!r}", rows=inside)
-    return f"{name}.{inner}"
-
-
-def entries(table: pa.Table) -> tuple[Rows, pa.Array, pa.Array]:
-    """The entries of a long table: the row of each, attribute, value."""
-    only, column = table.schema.field(0), combined(table.column(0))
-    return _map_parts(column) if pa.types.is_map(only.type) else _entry_parts(column, only.name)
-
-
-def _map_parts(maps: pa.Array) -> tuple[Rows, pa.Array, pa.Array]:
-    """The entries of a map column: the row of each, key, item."""
-    places, parents = list_places(maps)
-    return parents, chosen(maps.keys, places), chosen(maps.items, places)
-
-
-def _entry_parts(lists: pa.Array, name: str) -> tuple[Rows, pa.Array, pa.Array]:
-    """The entries of a column of lists of structs: the row of each, attribute, value."""
-    names = [field.name for field in lists.type.value_type]
-    if sorted(names) != ["attribute", "value"]:
-        raise TableError(
-            f"the only column {name!r} is a list of structs with the fields {names}; "
-            "events need the fields 'attribute' and 'value'"
-        )
-    places, parents = list_places(lists)
-    fields = dict(zip(names, lists.values.flatten(), strict=True))
-    return parents, chosen(fields["attribute"], places), chosen(fields["value"], places)
-
-
-def _paired(rows: Rows, parents: Rows, keys: pa.Array, items: pa.Array) -> Iterator[_Source]:
-    """Entries of (attribute, value), sorted apart by attribute."""
-    if not is_text(keys.type):
-        raise TableError(f"names of attributes are strings, not {keys.type}")
-    keys = plain_texts(keys)
-    if keys.null_count:
-        nameless = np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False))
-        raise EventError("an attribute's name is null", rows=rows[np.unique(parents[nameless])])
-    encoded = pc.dictionary_encode(keys)
-    codes = encoded.indices.to_numpy().astype(np.int64)
-    order = grouped(codes)
-    bounds = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
-    sorted_items, sorted_rows = chosen(items, order), rows[parents[order]]
-    for code, attribute in enumerate(encoded.dictionary.to_pylist()):
-        start, end = int(bounds[code]), int(bounds[code + 1])
-        yield attribute, sorted_items.slice(start, end - start), sorted_rows[start:end]
 
 
 def list_places(lists: pa.Array) -> tuple[Rows, Rows]:
@@ -214,29 +113,18 @@ def compact_texts(values: pa.Array) -> pa.Array:
     return plain_texts(plain)
 
 
-def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
-    """The values of an attribute as columns of one kind each, nulls and NaNs left out."""
+def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column | Odd]:
+    """Scalars of an attribute as columns of one kind each, nulls and NaNs left out."""
     kind = values.type
     if pa.types.is_null(kind) or (pa.types.is_dictionary(kind) and pa.types.is_null(kind.value_type)):
         return
-    if pa.types.is_run_end_encoded(kind):
-        values = pc.run_end_decode(values)
-        kind = values.type
     if is_text(kind):
         values = compact_texts(values)
         kind = values.type
-    elif pa.types.is_dictionary(kind):
-        values, kind = values.dictionary_decode(), kind.value_type
-    if is_list(kind):
-        element = kind.value_type
-        if is_list(element) or (pa.types.is_struct(element) and not is_variant(element)) or pa.types.is_map(element):
-            raise TableError(f"column {attribute!r}: a list holds scalars, not {element}")
-        places, parents = list_places(values)
-        yield from typed(attribute, chosen(values.values, places), rows[parents])
-        return
-    if is_variant(kind):
-        for child in values.flatten():
-            yield from typed(attribute, child, rows)
+    elif not has_kind(kind):  # Arrow has few functions for such types.
+        present = values.is_valid().to_numpy(zero_copy_only=False)
+        if present.any():
+            yield Odd(attribute, rows[present], _no_value(kind))
         return
     if values.null_count:
         present = values.is_valid().to_numpy(zero_copy_only=False)
@@ -246,19 +134,36 @@ def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column]:
         if len(integers):
             yield Column(attribute, Kind.NUMBER, rows[fits], integers)
         values, rows = values.filter(pa.array(~fits)), rows[~fits]
-    found, plain = plain_values(attribute, values, rows)
+    if not len(rows):
+        return
+    try:
+        found, plain = plain_values(attribute, values, np.arange(len(rows)))
+    except EventError as error:
+        wrong = np.zeros(len(rows), np.bool_)
+        wrong[slice(None) if error.rows is None else error.rows] = True
+        yield Odd(attribute, rows[wrong], error.reason)
+        if not wrong.all():
+            yield from typed(attribute, values.filter(pa.array(~wrong)), rows[~wrong])
+        return
     if found is Kind.NUMBER and plain.dtype == np.float64 and np.isnan(plain).any():
         number = ~np.isnan(plain)
         plain, rows = plain[number], rows[number]
     if found is Kind.TIMESTAMP and not is_moment(plain).all():
-        far = np.unique(rows[~is_moment(plain)])
-        raise EventError("a timestamp is not within the years 1 to 9999", rows=far, attribute=attribute)
+        near = is_moment(plain)
+        yield Odd(attribute, rows[~near], _FAR)
+        plain, rows = plain[near], rows[near]
     if len(rows):
         yield Column(attribute, found, rows, plain)
 
 
 def plain_values(attribute: str, values: pa.Array, rows: Rows) -> tuple[Kind, Any]:
-    """The kind of a column of scalars, and its values in the form that `Column` holds."""
+    """The kind of a column of scalars without nulls, and its values in the form that `Column` holds.
+
+    Raises
+    ------
+    EventError
+        Which names the rows of values outside the language, all of them if it is the type of the column.
+    """
     kind = values.type
     if pa.types.is_boolean(kind):
         return Kind.BOOLEAN, values.to_numpy(zero_copy_only=False)
@@ -276,10 +181,28 @@ def plain_values(attribute: str, values: pa.Array, rows: Rows) -> tuple[Kind, An
         # By way of text: Arrow's own conversion of decimals is not always to the nearest double.
         return Kind.NUMBER, values.cast(pa.string()).cast(pa.float64()).to_numpy()
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return Kind.TIMESTAMP, _microseconds(attribute, values)
-    raise TableError(
-        f"column {attribute!r}: {kind} has no meaning as an event's value; use numbers, strings, booleans, "
-        "timestamps or dates, lists of these, or structs"
+        return Kind.TIMESTAMP, _microseconds(attribute, values, rows)
+    raise EventError(_no_value(kind), rows=np.unique(rows), attribute=attribute)
+
+
+def has_kind(kind: pa.DataType) -> bool:
+    """Whether a type is one of scalars that are values of the language."""
+    types = pa.types
+    return bool(
+        is_text(kind)
+        or types.is_boolean(kind)
+        or types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_date(kind)
+        or types.is_timestamp(kind)
+    )
+
+
+def _no_value(kind: pa.DataType) -> str:
+    return (
+        f"{shortened(kind, quoted=False)} is not a value of the language; "
+        "use numbers, strings, booleans, timestamps or dates, lists of these, or structs"
     )
 
 
@@ -290,17 +213,19 @@ def _integers(decimals: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
     return np.array([number for number in numbers if INT64_MIN <= number <= INT64_MAX], np.int64), fits
 
 
-def _microseconds(attribute: str, values: pa.Array) -> npt.NDArray[np.int64]:
-    try:
-        if pa.types.is_date(values.type):
-            values = values.cast(pa.timestamp("us"))
-        zone = values.type.tz
-        # Finer than microseconds is cut off, towards the past.
-        if values.type.unit == "ns":
-            return np.asarray(values.cast(pa.int64()).to_numpy() // 1000, np.int64)
-        return np.asarray(values.cast(pa.timestamp("us", zone)).cast(pa.int64()).to_numpy(), np.int64)
-    except pa.ArrowInvalid as error:
-        raise EventError(f"a timestamp is out of range: {error}", attribute=attribute) from None
+def _microseconds(attribute: str, values: pa.Array, rows: Rows) -> npt.NDArray[np.int64]:
+    kind = values.type
+    if pa.types.is_date32(kind):
+        counts, unit = values.cast(pa.int32()).to_numpy().astype(np.int64), _DAY
+    else:
+        counts = values.cast(pa.int64()).to_numpy()
+        if pa.types.is_timestamp(kind) and kind.unit == "ns":
+            return np.asarray(counts // 1000, np.int64)  # Finer than microseconds is cut off, towards the past.
+        unit = _MICROSECONDS[kind.unit if pa.types.is_timestamp(kind) else "ms"]
+    beyond = (counts > INT64_MAX // unit) | (counts < INT64_MIN // unit)
+    if beyond.any():
+        raise EventError(_FAR, rows=np.unique(rows[beyond]), attribute=attribute)
+    return np.asarray(counts * unit, np.int64)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -312,6 +237,11 @@ def is_text(kind: pa.DataType) -> bool:
 def is_variant(kind: pa.DataType) -> bool:
     """Whether a type is a struct that stands for a value of any kind."""
     return pa.types.is_struct(kind) and kind.num_fields > 0 and all(field.name in VARIANT_FIELDS for field in kind)
+
+
+def is_full_variant(kind: pa.DataType) -> bool:
+    """Whether a type is such a struct with a field for every kind, which nobody takes for an object."""
+    return is_variant(kind) and kind.num_fields == len(VARIANT_FIELDS)
 
 
 def is_list(kind: pa.DataType) -> bool:

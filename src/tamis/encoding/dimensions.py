@@ -60,6 +60,14 @@ NOT_ASKED = -1
 """Instead of the dimension of an attribute that has none."""
 
 
+def parents_of(attribute: str) -> Iterator[str]:
+    """The names of the objects that an attribute may lie in."""
+    at = attribute.find(".")
+    while at >= 0:
+        yield attribute[:at]
+        at = attribute.find(".", at + 1)
+
+
 class Dimensions:
     """All dimensions that predicates have asked for, numbered from 0."""
 
@@ -69,6 +77,8 @@ class Dimensions:
         """How many there are, to be had in a third of the time of `len`."""
         self._by_name: dict[tuple[str, Facet], Dimension] = {}
         self.by_attribute: dict[str, Facets] = {}
+        self.parents: set[str] = set()
+        """The names of objects that some attribute lies in: of ``a.b.c`` these are ``a`` and ``a.b``."""
         self.only_number: dict[str, int] = {}
         """The attributes with one dimension, of numbers: its number."""
         self.only_text: dict[str, tuple[int, Callable[[str], int]]] = {}
@@ -162,5 +172,6 @@ class Dimensions:
             key = dimension._labels.locate if dimension.facet is Facet.STRING else dimension.key
             self.only_text[dimension.attribute] = dimension.number, key
         self.by_attribute.setdefault(dimension.attribute, Facets()).add(dimension)
+        self.parents.update(parents_of(dimension.attribute))
         # At last: whoever finds it relies on all of the above, also when this was interrupted.
         self._by_name[dimension.attribute, dimension.facet] = dimension

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import (
-    Column,
-    Rows,
-    entries,
-    event_columns,
-    is_long,
-    is_text,
-    plain_texts,
-    without_views,
-)
+from tamis.encoding.asked import Asked
+from tamis.encoding.columns import Column, Odd, Rows, plain_texts, without_views
 from tamis.encoding.dimension import AddressDimension, Facet
 from tamis.encoding.dimensions import NOT_ASKED, Dimensions, Facets
+from tamis.encoding.event_columns import entries, event_columns, is_long, is_wanted, names_in
 from tamis.encoding.events import EncodedEvents, EventBatch
 from tamis.encoding.kernel import kernel
 from tamis.encoding.plain_columns import PlainColumns, entries_batch, is_plain
@@ -42,18 +35,26 @@ _MANY_NAMES = 1024
 _NOT_PLAIN = -2
 
 
-def encode_table(table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> EncodedEvents:
-    """Encode a table of events in one of the forms that `columns` reads; with a schema, they must keep to it."""
-    return TableEncoder(table, dimensions, schema).rows(0, len(table))
+def encode_table(
+    table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
+) -> EncodedEvents:
+    """Encode a table of events in one of the forms that `event_columns` reads; with a schema, they must keep to it.
+
+    With `lenient`, what is wrong counts as missing.
+    """
+    return TableEncoder(table, dimensions, schema, lenient=lenient).rows(0, len(table))
 
 
 class TableEncoder:
     """A table of events, of which any rows can be encoded. Several threads may do so, while dimensions stay as they are."""
 
-    def __init__(self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> None:
+    def __init__(
+        self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
+    ) -> None:
         self._table = table
         self._dimensions = dimensions
         self._schema = schema
+        self._lenient = lenient
         self._rest: list[int] | None = None
         """The columns that are not plain; None: the table is not one of columns, or is empty."""
         if len(table) and not is_long(table):
@@ -82,65 +83,85 @@ class TableEncoder:
         others, mismatched = self._encoded(table, rest)
         return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
 
-    def check(self) -> None:
-        """Raise what encoding would, and also if a string is not UTF-8 that nobody asks about.
-
-        Raises
-        ------
-        EventError, TableError
-        """
-        for column in _allowed(event_columns(self._table, self._rest), self._schema):
-            if column.kind is Kind.STRING:
-                _check_utf8(column)
-
     def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
         """Encode some columns of a table, or all, column by column."""
         parts: list[_Part] = []
         dimensions = self._dimensions
         rows_of: dict[str, dict[Kind | Facet, list[Rows]]] = {}
-        for column in _allowed(event_columns(table, among), self._schema):
-            rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
+        for column in self._right_columns(table, among):
             facets = dimensions.by_attribute.get(column.attribute)
             if facets is None:
                 continue
+            rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
             if facets.presence is not None:
                 rows = np.unique(column.rows)
                 parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
-            of_column = _parts(column, facets)
+            of_column = _utf8_parts(column, facets)
             parts.extend(of_column)
             if facets.address is not None:
                 addresses = [rows for number, rows, _ in of_column if number == facets.address.number]
                 rows_of[column.attribute].setdefault(Facet.ADDRESS, []).extend(addresses)
         mismatched = sum(
-            _mismatched(dimensions.by_attribute[attribute].asked, kinds)
-            for attribute, kinds in rows_of.items()
-            if attribute in dimensions.by_attribute
+            _mismatched(dimensions.by_attribute[attribute].asked, kinds) for attribute, kinds in rows_of.items()
         )
         return EncodedEvents(_batch(parts, table.num_rows), mismatched)
 
+    def _right_columns(self, table: pa.Table, among: list[int] | None) -> Iterator[Column]:
+        """The columns that are asked about.
 
-def _allowed(columns: Iterable[Column], schema: Schema | None) -> Iterator[Column]:
-    """Columns that keep to a schema, if there is one."""
-    if schema is None:
-        yield from columns
-        return
+        Raises
+        ------
+        EventError
+            For what is wrong, unless that counts as missing.
+        """
+        asked = Asked.of(self._dimensions, self._schema)
+        for found in checked_columns(table, asked, self._schema, among, texts=self._lenient):
+            if isinstance(found, Column):
+                yield found
+            elif not self._lenient:
+                raise found.error()
+
+
+def checked_columns(
+    table: pa.Table,
+    asked: Asked,
+    schema: Schema | None,
+    among: Sequence[int] | None = None,
+    *,
+    texts: bool = True,
+) -> Iterator[Column | Odd]:
+    """`event_columns` that keep to a schema, if there is one; with `texts`, all of them UTF-8."""
     # An attribute has several columns where its values are of several kinds, or integers and doubles.
     rows_of: dict[tuple[str, Kind], list[Rows]] = {}
-    for column in columns:
-        seen = rows_of.setdefault((column.attribute, column.kind), [])
-        seen.append(column.rows)
-        schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
-        yield column
+    for column in event_columns(table, among, asked):
+        if isinstance(column, Odd):
+            yield column
+            continue
+        if schema is not None:
+            seen = rows_of.setdefault((column.attribute, column.kind), [])
+            seen.append(column.rows)
+            try:
+                schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
+            except EventError as error:
+                yield Odd(column.attribute, column.rows if error.rows is None else error.rows, error.reason)
+        if texts and column.kind is Kind.STRING:
+            yield from _texts_apart(column)
+        else:
+            yield column
 
 
-def _check_utf8(column: Column) -> None:
+def _texts_apart(column: Column) -> Iterator[Column | Odd]:
+    """A column of strings, and apart from it those that are not UTF-8."""
     texts = plain_texts(column.values)
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        wrong = [not _is_utf8(text) for text in texts.cast(pa.large_binary()).to_pylist()]
-        rows = np.unique(column.rows[wrong])
-        raise EventError("a string is not UTF-8", rows=rows, attribute=column.attribute) from None
+        wrong = np.array([not _is_utf8(text) for text in texts.cast(pa.large_binary()).to_pylist()], np.bool_)
+        yield Odd(column.attribute, column.rows[wrong], "a string is not UTF-8")
+        if not wrong.all():
+            yield column._replace(rows=column.rows[~wrong], values=texts.filter(pa.array(~wrong)))
+    else:
+        yield column
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -163,18 +184,19 @@ def _known_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None)
 def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:
     """The columns of a wide table that are plain, with their dimensions, and those that must be looked at one by one.
 
-    Plain ones can be nothing but right. Those of them that nobody asks about are left out.
+    Plain ones can be nothing but right. Those that nobody asks about are in neither.
     """
     names, types = table.column_names, table.schema.types
     repeated = {name for name, count in Counter(names).items() if count > 1} if len(set(names)) < len(names) else set()
     nested = any(not is_plain(kind) and pa.types.is_nested(kind) for kind in types)
-    only = dimensions.only_number
+    only, asked = dimensions.only_number, Asked.of(dimensions, schema)
     plain: dict[int, int] = {}
     rest: list[int] = []
     for index, (name, kind) in enumerate(zip(names, types, strict=True)):
+        if not is_wanted(name, kind, asked):
+            continue
         if (
             not is_plain(kind)
-            or not name
             or name in repeated
             or (nested and "." in name)  # the field of a struct may be the same attribute
             or (name in dimensions.by_attribute and name not in only)
@@ -189,31 +211,26 @@ def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None
 def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> EventBatch | None:
     """A long table in keys, where all values are numbers of plain attributes; None where they are not, or something is wrong."""
     parents, attributes, values = entries(table)
-    if (
-        not is_plain(values.type)
-        or attributes.null_count
-        or not is_text(attributes.type)
-        or values.null_count == len(values)
-    ):
+    if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
         return None
     encoded = pc.dictionary_encode(without_views(attributes))
     names = encoded.dictionary
     many = schema is None and len(names) > _MANY_NAMES
-    numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names.to_pylist(), dimensions, schema)
+    numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
     if numbers is None:
         return None
     codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
     return entries_batch(parents, codes, values, numbers, len(table))
 
 
-def _numbers_of(names: list[str], dimensions: Dimensions, schema: Schema | None) -> list[int] | None:
+def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema | None) -> list[int] | None:
     """The dimensions of attributes, NOT_ASKED; None if one of them is not plain, or may be wrong."""
     numbers: list[int] = []
     for name in names:
-        number = dimensions.only_number.get(name, NOT_ASKED)
-        if not name or (number == NOT_ASKED and name in dimensions.by_attribute):
+        number = dimensions.only_number.get(name or "", NOT_ASKED)
+        if name is not None and number == NOT_ASKED and name in dimensions.by_attribute:
             return None
-        if schema is not None and not schema.allows(name, Kind.NUMBER):
+        if name is not None and schema is not None and not schema.allows(name, Kind.NUMBER):
             return None
         numbers.append(number)
     return numbers
@@ -225,8 +242,8 @@ def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> npt.NDArray[np.
     if known is None:
         asked = list(dimensions.by_attribute)
         numbers = [dimensions.only_number.get(name, _NOT_PLAIN) for name in asked]
-        # Whatever is not found is asked for at place -1, which is the last; no attribute has an empty name.
-        known = pa.array([*asked, ""], names.type), np.array([*numbers, _NOT_PLAIN, NOT_ASKED], np.int32)
+        # Whatever is not found is asked for at place -1, which is the last.
+        known = pa.array(asked, names.type), np.array([*numbers, NOT_ASKED], np.int32)
         dimensions.names_form = known
     attributes, numbers_known = known
     place = pc.index_in(names, value_set=attributes.cast(names.type)).fill_null(-1).to_numpy()
@@ -262,6 +279,17 @@ def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[R
         return present
     complete = functools.reduce(np.intersect1d, [rows[kind] for kind in asked]) if asked else None
     return present - len(complete) if complete is not None else 0
+
+
+def _utf8_parts(column: Column, facets: Facets) -> list[_Part]:
+    """`_parts` of a column; strings that are not UTF-8 are an EventError, which names their rows."""
+    try:
+        return _parts(column, facets)
+    except UnicodeDecodeError:
+        for found in _texts_apart(column):
+            if isinstance(found, Odd):
+                raise found.error() from None
+        raise
 
 
 def _parts(column: Column, facets: Facets) -> list[_Part]:

@@ -15,7 +15,7 @@ import functools
 import itertools
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
 from typing import Any, NamedTuple
@@ -28,19 +28,18 @@ from tamis.encoding.dimensions import Dimensions, Facets
 from tamis.encoding.kernel import inlined
 from tamis.encoding.keys import INT_EXACT, ascend
 from tamis.encoding.leaf import Mode
-from tamis.language.event import FlatEvent, flatten, kind_of_value
+from tamis.errors import EventError
+from tamis.language.event import FlatEvent, Refused, flatten, kind_of_value
 from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, is_well_formed
 
 _INT64 = np.dtype(np.int64)
 _INT32 = np.dtype(np.int32)
-# Integers of so many bits are within the language; of those with one more, only the lowest.
-_MOST_BITS = 63
 _SOME = int(Mode.SOME)
 _ABSENT = int(Mode.ABSENT)
 _NAMES = frozenset({str})
 _KNOWN = frozenset(
     {int, float, str, bool, NoneType, Decimal, date, datetime, Interval, np.bool_, np.float64, np.float32}
-    | {np.int64, np.int32, np.str_, np.datetime64}
+    | {np.int64, np.int32, np.str_, np.datetime64, bytes, time, timedelta}
 )
 
 
@@ -80,11 +79,26 @@ def encode_plain(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEve
     return None if plain is None else _row(plain, dimensions)
 
 
-def encode_flat(events: Sequence[FlatEvent], dimensions: Dimensions) -> EncodedEvents:
-    """Encode events in the normal form of `language.event`, value by value."""
-    writer = _Writer(dimensions)
-    for event in events:
-        writer.add(event)
+def encode_flat(
+    events: Sequence[FlatEvent], dimensions: Dimensions, *, numbered: bool = True, lenient: bool = False
+) -> EncodedEvents:
+    """Encode events in the normal form of `language.event`, value by value.
+
+    Parameters
+    ----------
+    numbered : bool
+        Whether messages name the row of an event; an event that came alone has none.
+    lenient : bool
+        Whether an attribute with a value outside the language counts as missing.
+
+    Raises
+    ------
+    EventError
+        For a value outside the language under an attribute that has a dimension.
+    """
+    writer = _Writer(dimensions, lenient=lenient)
+    for row, event in enumerate(events):
+        writer.add(event, row if numbered else None)
     return writer.finish()
 
 
@@ -101,8 +115,9 @@ class PlainValues(NamedTuple):
 def plain_values(event: dict[str, Any], dimensions: Dimensions) -> PlainValues | None:
     """The values of an event attribute by attribute; None where it is wrong, or may be, and only the whole tells how.
 
-    A number or string is plain if its attribute has one dimension, of its kind, or none at all. What is not plain is flattened
-    and encoded value by value, unless anybody's code may run then. The row has numbers first, then strings, then the rest.
+    A number or string is plain if its attribute has one dimension, of its kind. What nobody asks about is not looked at. The rest
+    is flattened and encoded value by value, unless anybody's code may run then. The row has numbers first, then strings, then
+    the rest.
     """
     number_of, text_of, asked = dimensions.only_number.get, dimensions.only_text.get, dimensions.by_attribute
     numbers: list[float] = []
@@ -120,21 +135,19 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions) -> PlainValues |
             if number is not None:
                 numbers.append(value)
                 dimension.append(number)
-            elif name in asked or not name.isascii() or (cls is int and value.bit_length() > _MOST_BITS):
+            elif name in asked:
                 rest[name] = value
-        elif cls is str and (value.isascii() or is_well_formed(value)):
+        elif cls is str:
             text = text_of(name)
-            if text is not None:
+            if text is not None and (value.isascii() or is_well_formed(value)):
                 key_dimension.append(text[0])
                 keys.append(text[1](value))
-            elif name in asked or not name.isascii():
+            elif name in asked:
                 rest[name] = value
-        elif value is not None or not name.isascii():
+        elif value is not None and (name in asked or name in dimensions.parents):
             rest[name] = value
     dimensions.numbers_expected = len(numbers) == len(event)
     dimension += key_dimension
-    if len(dimension) != len(event) and "" in event:
-        return None
     if not rest:
         return PlainValues(numbers, dimension, keys, keys, 0)
     writer = _written(rest, event, dimensions)
@@ -155,10 +168,14 @@ def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions
         flat = flatten(rest)
     except Exception:  # also what a foreign class raises; an attribute before it may be wrong, too
         return None
-    if any(name in event and name not in rest for name in flat):
+    # A name that is not in the rest was taken as it is, or nobody asks about it.
+    if any(name in event and name not in rest and name in dimensions.by_attribute for name in flat):
         return None
     writer = _Writer(dimensions)
-    writer.add(flat)
+    try:
+        writer.add(flat)
+    except EventError:
+        return None
     return writer
 
 
@@ -168,7 +185,7 @@ def _is_known(value: Any) -> bool:
     if cls is dict:
         return _NAMES.issuperset(map(type, value)) and all(map(_is_known, value.values()))
     if cls is list or cls is tuple:
-        return _KNOWN.issuperset(map(type, value))
+        return _KNOWN.issuperset(map(type, value)) or all(map(_is_known, value))
     return cls in _KNOWN
 
 
@@ -219,16 +236,20 @@ def _layout(numbers: int, keys: int) -> tuple[Callable[..., None], Callable[...,
 class _Writer:
     """Collects the values of event after event."""
 
-    def __init__(self, dimensions: Dimensions) -> None:
+    def __init__(self, dimensions: Dimensions, *, lenient: bool = False) -> None:
         self._facets = dimensions.by_attribute
+        self._lenient = lenient
         self._start = [0]
         self.dimension: list[int] = []
         self.lo: list[int] = []
         self.hi: list[int] = []
         self.mismatched = 0
 
-    def add(self, event: FlatEvent) -> None:
+    def add(self, event: FlatEvent, row: int | None = None) -> None:
         for attribute, values in event.items():
+            if not values:
+                self._refuse(attribute, values, row)
+                continue
             facets = self._facets.get(attribute)
             if facets is None:
                 continue
@@ -254,6 +275,15 @@ class _Writer:
             kinds = [self._one_kind(facets, kind, same) for kind, same in by_kind.items()]
             self.mismatched += not facets.asked <= frozenset().union(*kinds)
         self._start.append(len(self.lo))
+
+    def _refuse(self, attribute: str, values: tuple[Any, ...], row: int | None) -> None:
+        """Raise an EventError for a value outside the language, if somebody asks about it and it does not count as missing."""
+        if self._lenient or not isinstance(values, Refused):
+            return
+        if attribute in self._facets or (
+            values.below and any(values.concerns(attribute, each) for each in self._facets)
+        ):
+            raise values.error(attribute, row)
 
     def _one_kind(self, facets: Facets, kind: Kind | None, values: Iterable[Any]) -> set[Kind | Facet]:
         """The values of an attribute that are of one kind; returns that kind, and ADDRESS if one of them is an address."""

@@ -165,9 +165,8 @@ def _note(dimensions: Dimensions, joined: str, size: int) -> None:
     if len(names) != size:
         return
     asked = [dimensions.only_number.get(name, NOT_ASKED) for name in names]
-    # What is said of names that are wrong is said the long way.
     others = [name for name, number in zip(names, asked, strict=True) if number == NOT_ASKED]
-    if all(name and name.isascii() and name not in dimensions.by_attribute for name in others):
+    if not any(name in dimensions.by_attribute for name in others):
         array = np.array(asked, np.int32)
         pack = struct.Struct(f"{HEAD}q{len(names)}d").pack_into
         forms[joined] = Form(pack, len(names), GAPS if others else 0, array, address_of(array))

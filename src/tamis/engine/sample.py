@@ -11,6 +11,8 @@ younger than some 45,000 events. Which ones is drawn: every n-th would miss much
 
     entries     [ event ] [ (table, row) ] [ event ] ...      as they were given: dictionaries in normal form, rows of tables
 
+A value outside the language counts as missing here.
+
 They are encoded when a plan is made, and that is kept until dimensions and constants have grown by a tenth, labels have
 moved, or an eighth of the sample is new: what it is for is statistics, and small segments must not wait for it.
 """
@@ -19,7 +21,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +32,10 @@ import pyarrow as pa
 from tamis.encoding.columns import chosen, combined
 from tamis.encoding.dimensions import NOT_ASKED, Dimensions
 from tamis.encoding.event_table import encode_table
-from tamis.encoding.events import EventBatch, encode_flat
+from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat
 from tamis.encoding.labels import Relabelling
 from tamis.engine.reentry import holding
+from tamis.errors import TableError
 from tamis.language.event import FlatEvent
 
 SIZE = 2048
@@ -189,7 +193,9 @@ class Sample:
                 or self._taken - kept.taken > min(_RENEWED, kept.taken)
             ):
                 flat, tables = self._tidy()
-                parts = [encode_flat(flat, dimensions), *(encode_table(table, dimensions) for table in tables)]
+                # Somebody may ask by now about an attribute that nobody looked at when the event was taken.
+                parts = [encode_flat(flat, dimensions, lenient=True)]
+                parts += [part for table in tables for part in _encoded_leniently(table, dimensions)]
                 batch = _joined([part.batch for part in parts])
                 self._encoding = kept = _Encoding(batch, dimensions, words, moves, self._taken)
             return kept.batch
@@ -213,18 +219,32 @@ def renumbered(batch: EventBatch | None, numbers: npt.NDArray[np.int32]) -> Even
     return EventBatch(start, dimension[kept], batch.lo[kept], batch.hi[kept])
 
 
+def _encoded_leniently(table: pa.Table, dimensions: Dimensions) -> Iterator[EncodedEvents]:
+    """A table in keys; nothing if Arrow cannot read what is asked about by now, which whoever gives such a table is told."""
+    with suppress(pa.ArrowException, TableError):
+        yield encode_table(table, dimensions, lenient=True)
+
+
 def _taken(table: pa.Table, rows: Sequence[int]) -> pa.Table:
-    """Some rows of a table; none at all of one that Arrow cannot take rows of."""
+    """Some rows of a table. Columns that Arrow cannot take rows of have no values then."""
     places = np.array(rows, np.int64)
     try:
         return table.take(pa.array(places))
     except pa.ArrowException:
+        pass
+    columns = [_taken_column(column, places) for column in table.columns]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _taken_column(column: pa.ChunkedArray, places: npt.NDArray[np.int64]) -> pa.ChunkedArray | pa.Array:
+    try:
+        return column.take(pa.array(places))
+    except pa.ArrowException:
         pass  # it has few functions for views and unions
     try:
-        columns = [chosen(combined(column), places) for column in table.columns]
+        return chosen(combined(column), places)
     except pa.ArrowException:
-        return table.slice(0, 0)
-    return pa.Table.from_arrays(columns, names=table.column_names)
+        return pa.nulls(len(places))
 
 
 def _joined(parts: Sequence[EventBatch]) -> EventBatch:

@@ -64,24 +64,42 @@ def read_declared(source: Any) -> dict[str, Declared]:
     return entries
 
 
-def _declare(entries: dict[str, Declared], name: Any, kind: Any, depth: int) -> None:
-    """Enter an attribute, or those of a nested object under dotted names."""
+def _declare(entries: dict[str, Declared], name: Any, kind: Any, depth: int, several: bool = False) -> None:
+    """Enter an attribute, or those of a nested object under dotted names; `several` within a list of objects."""
     try:
         name = check_attribute(name)
     except ExpressionError as error:
         raise SchemaError(str(error)) from None
     if depth > MAX_NESTING:
         raise SchemaError(f"the schema is nested deeper than {MAX_NESTING} levels, or holds itself: {name[:60]!r}...")
+    element = _element(kind)
+    if element is not None:
+        _declare(entries, name, element, depth + 1, several=True)
+        return
     fields = _fields(kind)
     if fields is not None:
         for key, inner in fields:
             if not isinstance(key, str) or not key:
                 raise SchemaError(f"an attribute's name is a non-empty string, not {shortened(key)} (inside {name!r})")
-            _declare(entries, f"{name}.{key}", inner, depth + 1)
+            _declare(entries, f"{name}.{key}", inner, depth + 1, several)
         return
     if name in entries:
         raise SchemaError(f"attribute {name!r} is declared twice, nested and as a dotted name")
-    entries[name] = _read(name, kind)
+    declared = _read(name, kind)
+    entries[name] = Declared(declared.kind, several or declared.several)
+
+
+def _element(kind: Any) -> Any:
+    """What a list of objects or of lists holds: ``[{"port": "number"}]``, or an Arrow list; None for anything else."""
+    if isinstance(kind, list) and len(kind) == 1 and isinstance(kind[0], Mapping | list):
+        return kind[0]
+    if not _is_arrow_type(kind):
+        return None
+    import pyarrow.types as arrow
+
+    if not (arrow.is_list(kind) or arrow.is_large_list(kind) or arrow.is_fixed_size_list(kind)):
+        return None
+    return kind.value_type if arrow.is_nested(kind.value_type) else None
 
 
 def _fields(kind: Any) -> list[tuple[Any, Any]] | None:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from tamis.errors import ExpressionError
 from tamis.language.addresses import address_text, network_range
 from tamis.language.checks import compile_regex
-from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value
+from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value, refuse_asked
 from tamis.language.expression import (
     And,
     CasePredicate,
@@ -56,6 +56,11 @@ def evaluate(expression: Any, event: Mapping[str, Any], history: Iterable[Mappin
     history
         The earlier events, which ANY, ALL and EXISTS ask about; `event` is not one of them.
 
+    Raises
+    ------
+    EventError
+        For a value outside the language where the expression asks about its attribute, whether that decides or not.
+
     >>> evaluate("price < 10", {"price": 12.5})
     False
     >>> evaluate("price < 10", {}) is None
@@ -63,12 +68,40 @@ def evaluate(expression: Any, event: Mapping[str, Any], history: Iterable[Mappin
     """
     from tamis.language.reading import to_expression
 
-    earlier = flatten_history(history)
-    return evaluate_flat(to_expression(expression), flatten(event), earlier)
+    read = to_expression(expression)
+    return evaluate_flat(read, *flatten_asked(read, event, history))
+
+
+def flatten_asked(
+    expression: Expression, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]]
+) -> tuple[FlatEvent, list[FlatEvent]]:
+    """An event and its history in their normal form, in which the expression finds no value outside the language.
+
+    Raises
+    ------
+    EventError
+    """
+    earlier, flat = flatten_history(history), flatten(event)
+    refuse_asked(flat, lambda: frozenset(expression.attributes()))
+    for row, each in enumerate(earlier):
+        refuse_asked(each, lambda: _asked_of_history(expression), row)
+    return flat, earlier
+
+
+def _asked_of_history(expression: Expression) -> set[str]:
+    """The attributes of earlier events that an expression asks about."""
+    names: set[str] = set()
+    for node in expression.walk():
+        if isinstance(node, Quantified):
+            names.add(node.earlier)
+        elif isinstance(node, Exists):
+            names.update(join.earlier for join in node.joins)
+            names.update(condition.attribute for condition in node.conditions)
+    return names
 
 
 def evaluate_flat(expression: Expression, event: FlatEvent, history: Sequence[FlatEvent] = ()) -> Truth:
-    """`evaluate` for events that are flat already."""
+    """`evaluate` for events that are flat already; an attribute with a value outside the language counts as missing."""
     match expression:
         case Constant():
             return expression.value

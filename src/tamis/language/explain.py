@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from tamis.language.evaluate import Truth, evaluate_flat
-from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value
+from tamis.language.evaluate import Truth, evaluate_flat, flatten_asked
+from tamis.language.event import FlatEvent, Value, kind_of_value
 from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, Quantified, TruthTest
 from tamis.language.operators import NULL_TESTS, Operator, Quantifier
 from tamis.language.printer import TRUTH_WORDS, Printer
@@ -127,8 +127,8 @@ def explain(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping
     """
     from tamis.language.reading import to_expression
 
-    earlier = flatten_history(history)
-    return _explain(to_expression(expression), flatten(event), earlier)
+    read = to_expression(expression)
+    return _explain(read, *flatten_asked(read, event, history))
 
 
 def _connective(node: Expression) -> str | None:

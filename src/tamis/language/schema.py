@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import EventError, KindError, UnknownAttributeError, shortened
 from tamis.language.declared import Declared, read_declared
-from tamis.language.event import FlatEvent, kind_of_value
+from tamis.language.event import FlatEvent, kind_of_value, refuse_asked
 from tamis.language.expression import Exists, Expression, Predicate, Quantified
 from tamis.language.operators import ORDER_COMPARISONS, Operator
 from tamis.language.values import Interval, Kind, kind_of
@@ -114,7 +114,9 @@ class Schema:
                     self._check_predicate(condition)
 
     def check_event(self, event: FlatEvent, row: int | None = None) -> None:
-        """Raise an EventError for a value of another kind than declared, or for several where one is declared."""
+        """Raise an EventError for a value outside the language or of another kind than declared, or for several where one is
+        declared. Attributes that are not declared are not looked at."""
+        refuse_asked(event, lambda: self._declared, row)
         for name, values in event.items():
             declared = self._declared.get(name)
             if declared is None:

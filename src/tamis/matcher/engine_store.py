@@ -438,7 +438,7 @@ class EngineStore(Store[ClauseRows]):
         if encoded is None:
             flat = flatten(event)  # Not behind the gate: anybody's code may run, and come here again.
             with self._gate.lock:
-                encoded = encode_flat([flat], self.dimensions)
+                encoded = encode_flat([flat], self.dimensions, numbered=False)
                 seen = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
         single.event.put(encoded.batch)
         return *seen, encoded.mismatched
@@ -504,9 +504,11 @@ class EngineStore(Store[ClauseRows]):
 
     def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
         self._check_free()
-        if isinstance(events, pa.Table):
-            with self._gate.reading():
-                encode_table(events, self.dimensions, schema)  # what is wrong with it is found here
+        with self._gate.reading():  # What is wrong with them is found here.
+            if isinstance(events, pa.Table):
+                encode_table(events, self.dimensions, schema)
+            else:
+                encode_flat(events, self.dimensions)
         self.sample.take_all(events)
 
     def _sampled(self) -> EventBatch | None:

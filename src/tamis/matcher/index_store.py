@@ -289,7 +289,7 @@ class IndexStore(Store[Clauses]):
         flat = flatten(event)  # Not behind the lock: anybody's code may run, and come here again.
         with self.changing():
             self.flush()
-            return self.ids.name(self._matched(encode_flat([flat], self.dimensions), k).slots)
+            return self.ids.name(self._matched(encode_flat([flat], self.dimensions, numbered=False), k).slots)
 
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self.changing():

@@ -24,7 +24,7 @@ from tamis.matcher.index_store import IndexStore
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
 from tamis.matcher.options import plain_limit, plain_threads
 from tamis.matcher.plan import Plan
-from tamis.matcher.reading import arrow_errors, read_events, rows_counted_from
+from tamis.matcher.reading import arrow_errors, plain_names, read_events, rows_counted_from
 from tamis.matcher.snapshot import write_snapshot
 from tamis.matcher.store import Part, R
 from tamis.matcher.subscriptions import Subscriptions
@@ -69,12 +69,12 @@ class Matcher(Subscriptions[IdT]):
         """The declared schema, if there is one."""
         return self._schema
 
-    def match(self, event: Mapping[str, Any], k: int | None = None) -> list[IdT]:
+    def match(self, event: Any, k: int | None = None) -> list[IdT]:
         """The ids of the subscriptions that an event satisfies.
 
         Parameters
         ----------
-        event : mapping
+        event : mapping, dataclass or pandas Series
             Attributes and their values.
         k : int, optional
             Only so many, those that weigh most, the heaviest first; without it all, in no particular order.
@@ -88,28 +88,47 @@ class Matcher(Subscriptions[IdT]):
         found: list[Any] = self._store.match_event(event, None if k is None else plain_limit(k))
         return found
 
-    def match_batch(self, events: Any, threads: int | None = None, k: int | None = None) -> pa.Table:
+    def match_batch(
+        self,
+        events: Any,
+        threads: int | None = None,
+        k: int | None = None,
+        *,
+        attributes: Iterable[str] | None = None,
+    ) -> pa.Table:
         """All matches of a batch: a table with the columns ``event`` (the row, int64) and ``subscription`` (the id).
 
         Parameters
         ----------
         events : list of mappings, pyarrow.Table, pyarrow.RecordBatch, or anything with the Arrow PyCapsule protocol
             A table has one column per attribute (null: missing; structs flattened; lists: several values), or a single
-            column ``map<string, V>`` or ``list<struct<attribute, value>>``.
+            column ``map<string, V>`` or ``list<struct<attribute, value>>``. Dataclasses and pandas Series are mappings; a
+            polars LazyFrame is collected.
         threads : int, optional
             How many threads match; without it as many as there are processors, if the batch is large. With several, the
             columns may come in several chunks.
         k : int, optional
             Only so many matches of each event, those that weigh most, the heaviest first.
+        attributes : list of str, optional
+            The columns of a table to read, or the names in mappings; all others are missing. Without it, whatever
+            subscriptions ask about is read.
 
         Raises
         ------
-        EventError, TableError
+        EventError
+            For a value outside the language that a subscription asks about.
+        TableError, OptionError
         """
-        return self._table(read_events(events), threads, k)
+        return self._table(read_events(events, attributes), threads, k)
 
     def match_iter(
-        self, batches: Iterable[Any], threads: int | None = None, k: int | None = None, most: int | None = None
+        self,
+        batches: Iterable[Any],
+        threads: int | None = None,
+        k: int | None = None,
+        most: int | None = None,
+        *,
+        attributes: Iterable[str] | None = None,
     ) -> Iterator[pa.Table]:
         """The matches of batch after batch in tables as `match_batch` gives them; rows are counted over all batches.
 
@@ -125,15 +144,21 @@ class Matcher(Subscriptions[IdT]):
         plain_threads(threads, 0)
         limit = None if k is None else plain_limit(k)
         longest = None if most is None else plain_limit(most, "`most` is how many matches a table may have")
-        return self._matched_batches(batches, threads, limit, longest)
+        names = None if attributes is None else plain_names(attributes)
+        return self._matched_batches(batches, threads, limit, longest, names)
 
     def _matched_batches(
-        self, batches: Iterable[Any], threads: int | None, k: int | None, most: int | None
+        self,
+        batches: Iterable[Any],
+        threads: int | None,
+        k: int | None,
+        most: int | None,
+        attributes: tuple[str, ...] | None,
     ) -> Iterator[pa.Table]:
         first = 0
         for batch in batches:
             with rows_counted_from(first):
-                read = read_events(batch)
+                read = read_events(batch, attributes)
             for start in range(0, len(read), _PART):
                 part = read.slice(start, _PART) if isinstance(read, pa.Table) else read[start : start + _PART]
                 if most is None:
@@ -156,26 +181,30 @@ class Matcher(Subscriptions[IdT]):
         with rows_counted_from(first):
             return table_of(self._matched(events, threads, k, name), plain_threads(threads, len(events)))
 
-    def count_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.int64]:
+    def count_batch(
+        self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None
+    ) -> npt.NDArray[np.int64]:
         """How many subscriptions each event of a batch satisfies.
 
         Raises
         ------
-        EventError, TableError
+        EventError, TableError, OptionError
         """
-        counts = self._matched(read_events(events), threads, None, lambda part: part.counts)
+        counts = self._matched(read_events(events, attributes), threads, None, lambda part: part.counts)
         return np.concatenate(counts)
 
-    def exists_batch(self, events: Any, threads: int | None = None) -> npt.NDArray[np.bool_]:
+    def exists_batch(
+        self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None
+    ) -> npt.NDArray[np.bool_]:
         """Whether any subscription wants it, for each event of a batch.
 
         Raises
         ------
-        EventError, TableError
+        EventError, TableError, OptionError
         """
-        return self.count_batch(events, threads) > 0
+        return self.count_batch(events, threads, attributes=attributes) > 0
 
-    def explain(self, id: IdT, event: Mapping[str, Any]) -> Explanation:
+    def explain(self, id: IdT, event: Any) -> Explanation:
         """Why an event does or does not satisfy a subscription: the truth of every part, and the values it saw.
 
         Raises

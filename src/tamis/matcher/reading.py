@@ -2,41 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import TableEncoder
-from tamis.errors import EventError, TableError, shortened
-from tamis.language.event import FlatEvent, flatten
+from tamis.encoding.asked import EVERYTHING, Asked
+from tamis.encoding.columns import Odd
+from tamis.encoding.event_table import checked_columns
+from tamis.errors import EventError, OptionError, TableError, did_you_mean, shortened
+from tamis.language.event import FlatEvent, flatten, is_event, is_of
 from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
 
 
-def read_events(events: Any) -> list[FlatEvent] | pa.Table:
+def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[FlatEvent] | pa.Table:
     """Events as flat dictionaries or as an Arrow table, whichever they come as.
+
+    `attributes` are the columns of a table that are looked at, or the names in mappings and all below them.
 
     Raises
     ------
     EventError, TableError
-        When they are neither, or cannot be read.
+        When they are neither, or cannot be read, or a table lacks a column.
+    OptionError
+        When `attributes` is no list of names.
     """
-    table = as_table(events)
+    names = None if attributes is None else plain_names(attributes)
+    try:
+        table = as_table(events, names)
+    except TableError:
+        # Arrow cannot hold some column of Python objects. Nobody need ask about that one, so rows are read one by one.
+        events = _records(events, names)
+        if events is None:
+            raise
+        table = None
     if table is not None:
         return table
-    if isinstance(events, Mapping):
+    if is_event(events):
         raise EventError("a batch of events is a list of mappings or a table. Hint: match() takes a single event")
     if not is_iterable(events):
         raise EventError(
             f"events are a list of mappings, an Arrow table or record batch, or something with the Arrow PyCapsule "
             f"protocol (polars, pandas, DuckDB), not {type(events).__name__}"
         )
-    return [flatten(event, row=row) for row, event in enumerate(events)]
+    read = [flatten(event, row=row) for row, event in enumerate(events)]
+    return read if names is None else [_within(event, names) for event in read]
+
+
+def plain_names(attributes: Iterable[str]) -> tuple[str, ...]:
+    """The names of attributes to look at.
+
+    Raises
+    ------
+    OptionError
+    """
+    if isinstance(attributes, str) or not is_iterable(attributes):
+        hint = f". Hint: attributes=[{attributes!r}]" if isinstance(attributes, str) else ""
+        raise OptionError(f"`attributes` is a list of names, not {shortened(attributes)}{hint}")
+    names = tuple(attributes)
+    for name in names:
+        if not isinstance(name, str):
+            raise OptionError(f"`attributes` is a list of names, and {shortened(name)} is not a string")
+    return tuple(dict.fromkeys(names))
+
+
+def _within(event: FlatEvent, names: tuple[str, ...]) -> FlatEvent:
+    """An event with some attributes only, and those below them."""
+    below = tuple(f"{name}." for name in names)
+    return {name: values for name, values in event.items() if name in names or name.startswith(below)}
 
 
 @contextmanager
@@ -50,37 +86,16 @@ def rows_counted_from(first: int) -> Iterator[None]:
         raise EventError(error.reason, row=first + error.row, attribute=error.attribute) from None
 
 
-def wrong_rows(events: pa.Table, schema: Schema | None = None) -> dict[int, str]:
-    """The rows of a table that are no events, and why: also those with a string that is not UTF-8, whoever asks about it.
-
-    Columns have types that events may have.
-    """
+def wrong_rows(events: pa.Table, asked: Asked = EVERYTHING, schema: Schema | None = None) -> dict[int, str]:
+    """The rows of a table with something wrong that is asked about, and what that is."""
     wrong: dict[int, str] = {}
-    left = np.arange(len(events))
-    while len(left) and (found := _something_wrong(events, schema)) is not None:
-        reason, rows = found
-        if rows is None and len(left) > 1:  # Nobody can tell which rows it is: those of one half, or of both.
-            for half in (slice(0, len(left) // 2), slice(len(left) // 2, len(left))):
-                part = wrong_rows(events.slice(half.start, half.stop - half.start), schema)
-                wrong.update((int(left[half][row]), why) for row, why in part.items())
-            break
-        which = np.zeros(len(left), np.bool_)
-        which[slice(None) if rows is None else rows] = True
-        wrong.update((row, reason) for row in left[which].tolist())
-        events, left = events.filter(pa.array(~which)), left[~which]
+    with arrow_errors():
+        for found in checked_columns(events, asked, schema):
+            if isinstance(found, Odd):
+                place = "" if found.attribute is None else f"attribute {found.attribute!r}: "
+                for row in np.unique(found.rows).tolist():
+                    wrong.setdefault(row, place + found.reason)
     return dict(sorted(wrong.items()))
-
-
-def _something_wrong(events: pa.Table, schema: Schema | None) -> tuple[str, npt.NDArray[np.int64] | None] | None:
-    """What is wrong with some rows, and with which, if that is known."""
-    try:
-        with arrow_errors():
-            TableEncoder(events, Dimensions(), schema).check()
-    except EventError as error:
-        return error.reason if error.attribute is None else f"attribute {error.attribute!r}: {error.reason}", error.rows
-    except TableError as error:
-        return str(error), None
-    return None
 
 
 def right_rows(events: pa.Table, wrong: Mapping[int, str]) -> pa.Table:
@@ -103,16 +118,61 @@ def arrow_errors() -> Iterator[None]:
         raise TableError(f"Arrow cannot read the table: {shortened(error, quoted=False)}") from None
 
 
-def as_table(data: Any) -> pa.Table | None:
-    """Arrow data as a table; None for anything else."""
-    if isinstance(data, pa.Table):
-        return data
+def as_table(data: Any, columns: tuple[str, ...] | None = None) -> pa.Table | None:
+    """Arrow data as a table, or some columns of it; None for anything else.
+
+    Raises
+    ------
+    TableError
+        When it cannot be read, or lacks a column.
+    """
+    if is_of(data, "polars", "LazyFrame"):
+        if columns is not None:
+            _check_columns(data.collect_schema().names(), columns)
+        data = (data if columns is None else data.select(columns)).collect()
     if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        data = pa.Table.from_batches([data])
+    if not isinstance(data, pa.Table):
+        if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
+            return None
+        if columns is not None:
+            data = _frame_with(data, columns)
         try:
-            return pa.table(data)
+            data = pa.table(data)
         except Exception as error:  # whatever the other library raises
             reason = shortened(error, quoted=False)
             raise TableError(f"{type(data).__name__} cannot be read as an Arrow table: {reason}") from None
-    return None
+    if columns is None:
+        return data
+    _check_columns(data.column_names, columns)
+    return data.select([at for at, name in enumerate(data.column_names) if name in columns])
+
+
+def _frame_with(data: Any, columns: tuple[str, ...]) -> Any:
+    """A frame with some columns only, so that nobody tries to convert the others; anything else as it is."""
+    if is_of(data, "pandas", "DataFrame"):
+        if any(name in columns for name in data.index.names):
+            data = data.reset_index()
+    elif not is_of(data, "polars", "DataFrame"):
+        return data
+    _check_columns(list(data.columns), columns)
+    return data[list(columns)]
+
+
+def _records(data: Any, columns: tuple[str, ...] | None) -> list[dict[str, Any]] | None:
+    """The rows of a frame; None for anything else."""
+    if columns is not None:
+        data = _frame_with(data, columns)
+    if is_of(data, "pandas", "DataFrame"):
+        named = any(name is not None for name in data.index.names)
+        rows: list[dict[str, Any]] = (data.reset_index() if named else data).to_dict("records")
+        return rows
+    return list(data.iter_rows(named=True)) if is_of(data, "polars", "DataFrame") else None
+
+
+def _check_columns(names: list[str], wanted: tuple[str, ...]) -> None:
+    for name in wanted:
+        if name not in names:
+            known = [str(each) for each in names]
+            close = did_you_mean(name, known) or f"; there are: {shortened(', '.join(known), quoted=False)}"
+            raise TableError(f"the table of events has no column {name!r}{close}")

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.columns import Column, event_columns
+from tamis.encoding.asked import EVERYTHING
+from tamis.encoding.columns import Column
+from tamis.encoding.event_table import checked_columns
 from tamis.language.values import Kind
-from tamis.matcher.reading import right_rows, wrong_rows
-from tamis.spark.frames import event_attributes, map_in_arrow, quoted
+from tamis.spark.frames import can_hand_over, event_attributes, map_in_arrow, quoted
 from tamis.spark.given import checked_frame, listed
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, ev
     Parameters
     ----------
     events : DataFrame
-        In any form that `match` takes; those that are wrong are left out.
+        In any form that `match` takes; values outside the language are left out.
     attributes : list of str, optional
         The columns that are attributes; by default all of them.
     event_id : str, optional
@@ -57,7 +58,7 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, ev
     checked_frame(events, "events")
     attributes = None if attributes is None else listed(attributes, "attributes")
 
-    chosen = event_attributes(events, event_id, attributes)
+    chosen = [name for name in event_attributes(events, event_id, attributes) if can_hand_over(events.schema, name)]
     frame = events.select(*(quoted(name) for name in chosen))
     values = map_in_arrow(frame, ValuesTask(tuple(chosen)), _SCHEMA)
     keys = ["attribute", "kind"]
@@ -104,11 +105,12 @@ class ValuesTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            given = pa.Table.from_batches([batch]).select(self.attributes)
-            events = right_rows(given, wrong_rows(given))
+            events = pa.Table.from_batches([batch]).select(self.attributes)
             yield _rows("", None, pa.nulls(1, pa.float64()), pa.nulls(1, pa.string()), [False], len(events))
             seen: dict[tuple[str, Kind], npt.NDArray[np.bool_]] = {}
-            for column in event_columns(events):
+            for column in checked_columns(events, EVERYTHING, None):
+                if not isinstance(column, Column):
+                    continue  # A value outside the language is no value of its attribute.
                 there = seen.setdefault((column.attribute, column.kind), np.zeros(len(events), np.bool_))
                 first = ~there[column.rows]
                 first &= np.append(True, column.rows[1:] != column.rows[:-1])

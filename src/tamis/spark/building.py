@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from tamis.encoding.asked import Asked
 from tamis.errors import OptionError, shortened
 from tamis.language.schema import Schema
 from tamis.matcher.reading import right_rows, wrong_rows
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
-from tamis.spark.frames import event_attributes, quoted, subscription_frame
+from tamis.spark.frames import can_hand_over, event_attributes, quoted, subscription_frame
 from tamis.spark.given import checked_frame, listed
 from tamis.spark.manifest import SAMPLES, IndexFolder, Manifest, new_name
 from tamis.spark.rejected_rows import Rejections, rejected_frame
@@ -144,10 +145,11 @@ def _sampled(
     """Some events, drawn at random from all."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    chosen = event_attributes(events, event_id, attributes)
+    chosen = [name for name in event_attributes(events, event_id, attributes) if can_hand_over(events.schema, name)]
     frame = events.select(*(quoted(name) for name in chosen))
     drawn = frame.orderBy(F.rand(seed)).limit(_SAMPLED).toArrow()
-    return right_rows(drawn, wrong_rows(drawn, None if schema is None else Schema.of(schema)))
+    declared = None if schema is None else Schema.of(schema)
+    return right_rows(drawn, wrong_rows(drawn, Asked.names((), declared), declared))
 
 
 def _shards(frame: DataFrame, shards: int | str) -> int:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tamis.encoding.asked import Asked
 from tamis.errors import FrameError
-from tamis.spark.frames import REASON, clashing, map_in_arrow, quoted
+from tamis.language.schema import Schema
+from tamis.spark.frames import REASON, asked_columns, clashing, map_in_arrow, quoted
 from tamis.spark.given import checked_frame, checked_index, plain_version
-from tamis.spark.manifest import IndexFolder
+from tamis.spark.manifest import IndexFolder, Manifest
 from tamis.spark.match_task import WrongTask
-from tamis.spark.matching import MatchOptions, checked_attributes
+from tamis.spark.matching import MatchOptions, built_once, checked_attributes
+from tamis.spark.segment_files import asked_attributes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 
 def wrong_events(
@@ -29,14 +33,14 @@ def wrong_events(
 ) -> DataFrame:
     """The events that `match` leaves out with `skip_wrong`, and why.
 
-    Without it, `match` fails at them, but for strings that are not UTF-8 where no subscription asks about the attribute.
+    Without it, `match` fails at them. What no subscription asks about, and no schema declares, makes no event wrong.
 
     Parameters
     ----------
     events : DataFrame
         It, `event_id`, `attributes`, `keep` and `time` are as in `match`.
     index : path or DataFrame
-        What `build` wrote: its schema says what is declared of attributes. Subscriptions declare nothing.
+        What `build` wrote, or subscriptions, as in `match`.
     version : int, optional
         Of the index; by default the current one.
 
@@ -54,27 +58,41 @@ def wrong_events(
     checked_frame(events, "events")
     index = checked_index(index)
     options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
-    if isinstance(index, DataFrame):
-        return wrong_among(events, None, options)
-    return wrong_among(events, IndexFolder(index).manifest(plain_version(version)).schema, options)
+    folder = IndexFolder(built_once(index) if isinstance(index, DataFrame) else index)
+    return wrong_among(events, folder, folder.manifest(plain_version(version)), options)
 
 
-def wrong_among(events: DataFrame, schema: dict[str, Any] | None, options: MatchOptions) -> DataFrame:
-    """`wrong_events`, where a schema is declared or none; of `options` only those count that concern events.
+def wrong_among(events: DataFrame, folder: IndexFolder, manifest: Manifest, options: MatchOptions) -> DataFrame:
+    """`wrong_events` for one version of an index; of `options` only those count that concern events.
 
     Raises
     ------
     FrameError
     """
+    result = wrong_result(events, options)
+    declared = None if manifest.schema is None else Schema.of(manifest.schema)
+    names = asked_attributes(folder, manifest.segments)
+    chosen = checked_attributes(events, options.carry, options)
+    attributes = asked_columns(events.schema, chosen, Asked.names(names, declared))
+    needed = dict.fromkeys([options.event_id, *attributes, *options.keep])
+    task = WrongTask(options.event_id, attributes, options.keep, names, manifest.schema, tuple(result.names))
+    return map_in_arrow(events.select(*map(quoted, needed)), task, result)
+
+
+def wrong_result(events: DataFrame, options: MatchOptions) -> StructType:
+    """The columns of `wrong_among`.
+
+    Raises
+    ------
+    FrameError
+        When two of them would have one name.
+    """
     from pyspark.sql.types import StringType, StructField, StructType
 
-    attributes = checked_attributes(events, options.carry, options)
+    checked_attributes(events, options.carry, options)
     fields = [StructField(name, events.schema[name].dataType) for name in (options.event_id, *options.keep)]
     fields.insert(1, StructField(REASON, StringType()))
-    names = tuple(field.name for field in fields)
-    clash = clashing(events, names)
+    clash = clashing(events, [field.name for field in fields])
     if clash is not None:
         raise FrameError(f"the result would have two columns {clash[1]!r}. Hint: rename that of the events")
-    needed = dict.fromkeys([options.event_id, *attributes, *options.keep])
-    task = WrongTask(options.event_id, attributes, options.keep, schema, names)
-    return map_in_arrow(events.select(*map(quoted, needed)), task, StructType(fields))
+    return StructType(fields)

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.errors import FrameError, TamisError
+from tamis.encoding.asked import Asked
+from tamis.encoding.columns import has_kind
+from tamis.encoding.event_columns import is_wanted
+from tamis.errors import FrameError, did_you_mean
 from tamis.spark.segment_files import ID, VALID_FROM, VALID_UNTIL, WEIGHT
 
 if TYPE_CHECKING:
@@ -147,7 +150,7 @@ def clashing(frame: DataFrame, names: Iterable[str]) -> tuple[str, str] | None:
 def event_attributes(
     frame: DataFrame, event_id: str | None, attributes: Iterable[str] | None, aside: Iterable[str] = ()
 ) -> list[str]:
-    """The columns of events that are matched: those that are named, or all; of one that holds all attributes, it alone.
+    """The columns of events that are attributes: those that are named, or all; of one that holds all attributes, it alone.
 
     Parameters
     ----------
@@ -161,8 +164,7 @@ def event_attributes(
     Raises
     ------
     FrameError
-        When a column is not there, or of a type that has no meaning as an event's value; when it is not clear whether one column
-        holds all attributes.
+        When a column is not there.
     """
     schema = frame.schema
     check_unique(frame)
@@ -171,83 +173,79 @@ def event_attributes(
     asked = None if attributes is None else list(attributes)
     for name in [*(asked or []), *([] if event_id is None else [event_id])]:
         if name not in schema.names:
-            raise FrameError(f"events have no column {name!r}; they have: {', '.join(schema.names) or 'none'}")
+            close = did_you_mean(name, schema.names) or f"; they have: {', '.join(schema.names) or 'none'}"
+            raise FrameError(f"events have no column {name!r}{close}")
     if asked is None:
         asked = _all_attributes(schema, event_id, set(aside))
     if not asked:
         raise FrameError("events have no attributes. Hint: columns, a map, or a list of structs of attribute and value")
-    _try_out(schema, asked, event_id)
     return asked
 
 
 def _all_attributes(schema: StructType, event_id: str | None, aside: set[str]) -> list[str]:
-    """The one column that holds all attributes, or else all columns.
-
-    Raises
-    ------
-    FrameError
-        When a map or a list of attributes is not alone: it would be matched under other names, or not at all.
-    """
+    """The one column that holds all attributes, or else all columns."""
     columns = [name for name in schema.names if name != event_id]
     columns = [name for name in columns if name not in aside] or columns
     if len(columns) == 1 and _holds_all(schema[columns[0]].dataType):
         return columns
-    for name in columns:
-        kind = schema[name].dataType
-        if _is_map(kind) or _is_list_of(kind, "attribute", "value"):
-            beside = next(other for other in columns if other != name)
-            also = f"; attributes=[{name!r}, {beside!r}] takes its entries for '{name}.…'" if _is_map(kind) else ""
-            raise FrameError(
-                f"the column {name!r} of events, {kind.simpleString()}, has all attributes if it is alone, and {beside!r} is "
-                f"beside it. Hint: attributes=[{name!r}] matches it alone{also}; columns for `keep` or `time` may be beside it"
-            )
     return list(schema.names)
 
 
+def asked_columns(schema: StructType, attributes: Sequence[str], asked: Asked) -> tuple[str, ...]:
+    """Those of the columns of events that somebody asks about: the others are not even read.
+
+    Raises
+    ------
+    FrameError
+        When Spark cannot hand over one of them.
+    """
+    if len(attributes) == 1 and _holds_all(schema[attributes[0]].dataType):
+        _arrow_type(schema, attributes[0])
+        return tuple(attributes)
+    columns = [name for name in attributes if asked.has(name) or asked.leads_to(name)]
+    kinds = [_arrow_type(schema, name) for name in columns]
+    wanted = [name for name, kind in zip(columns, kinds, strict=True) if is_wanted(name, kind, asked)]
+    if len(wanted) == 1 and _holds_all(schema[wanted[0]].dataType):
+        # Alone it would hold all attributes. Another column says that it does not.
+        beside = [name for name in attributes if name not in wanted and can_hand_over(schema, name)]
+        wanted += beside[:1]
+    return tuple(wanted)
+
+
+def check_values(schema: StructType, columns: Sequence[str], asked: Asked) -> None:
+    """Say now that all values of a column will be wrong.
+
+    Raises
+    ------
+    FrameError
+    """
+    for name in columns:
+        kind = _arrow_type(schema, name)
+        if asked.has(name) and not (pa.types.is_nested(kind) or pa.types.is_null(kind) or has_kind(kind)):
+            raise FrameError(
+                f"the column {name!r} of events, {schema[name].dataType.simpleString()}, has no meaning as a value, and "
+                "subscriptions ask about it. Hint: name the columns to match in `attributes`"
+            )
+
+
+def can_hand_over(schema: StructType, name: str) -> bool:
+    """Whether Spark can hand over a column as Arrow."""
+    try:
+        _arrow_type(schema, name)
+    except FrameError:
+        return False
+    return True
+
+
 def _holds_all(kind: DataType) -> bool:
-    """Whether a column that is alone is meant to have all attributes of an event: a map, or a list of any structs."""
-    return _is_map(kind) or _is_list_of(kind)
+    """Whether a column that is alone has all attributes of an event: a map, or a list of attributes and values."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
-
-def _is_map(kind: DataType) -> bool:
-    from pyspark.sql.types import MapType
-
-    return isinstance(kind, MapType)
-
-
-def _is_list_of(kind: DataType, *names: str) -> bool:
-    """Whether it is a list of structs with these fields; without names, with any."""
-    from pyspark.sql.types import ArrayType, StructType
-
+    if isinstance(kind, MapType):
+        return True
     if not isinstance(kind, ArrayType) or not isinstance(kind.elementType, StructType):
         return False
-    return not names or sorted(kind.elementType.names) == sorted(names)
-
-
-def _try_out(schema: StructType, names: list[str], event_id: str | None) -> None:
-    """Match no events at all, to hear now what is wrong with the columns."""
-    from tamis.matcher.matcher import Matcher
-
-    matcher = Matcher()
-    for name in list(names):
-        table = empty_table(schema, [name])
-        if len(names) > 1:  # A column of structs that is alone would be taken for all attributes.
-            table = table.append_column(f"not {name}", pa.array([], pa.int64()))
-        try:
-            matcher.match_batch(table)
-        except TamisError as error:
-            if name == event_id and len(names) > 1:
-                names.remove(name)  # An id may be anything.
-                continue
-            raise FrameError(
-                f"the column {name!r} of events, {schema[name].dataType.simpleString()}, has no meaning as a value: {error}. "
-                "Hint: name the columns to match in `attributes`"
-            ) from None
-
-
-def empty_table(schema: StructType, names: Sequence[str]) -> pa.Table:
-    """No rows of some columns, as executors get them."""
-    return pa.schema([(name, _arrow_type(schema, name)) for name in names]).empty_table()
+    return sorted(kind.elementType.names) == ["attribute", "value"]
 
 
 def _arrow_type(schema: StructType, name: str) -> pa.DataType:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.encoding.asked import Asked
 from tamis.encoding.columns import combined
 from tamis.errors import EventError, TableError
 from tamis.language.schema import Schema
@@ -90,6 +91,8 @@ class MatchTask:
         What is declared of attributes.
     skip_wrong : bool
         Whether events that are wrong are left out; otherwise they are an error.
+    asked : frozenset of str
+        The attributes that subscriptions of any group ask about: an event is wrong for all groups or for none.
     """
 
     path: str
@@ -103,6 +106,7 @@ class MatchTask:
     moment: int = 0
     schema: dict[str, Any] | None = None
     skip_wrong: bool = False
+    asked: frozenset[str] = frozenset()
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
 
@@ -184,7 +188,7 @@ class MatchTask:
             yield Found(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
 
     def _wrong(self, events: pa.Table) -> dict[int, str]:
-        return _wrong_among(events, self.attributes, self.schema)
+        return _wrong_among(events, self.attributes, self.asked, self.schema)
 
     def _times(self, events: pa.Table) -> Rows:
         """When each event happened, in microseconds."""
@@ -257,6 +261,7 @@ class WrongTask:
     event_id: str
     attributes: tuple[str, ...]
     keep: tuple[str, ...]
+    asked: frozenset[str]
     schema: dict[str, Any] | None
     names: tuple[str, ...]
     """What the columns that are handed over are called."""
@@ -264,16 +269,19 @@ class WrongTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             events = pa.Table.from_batches([batch])
-            wrong = _wrong_among(events, self.attributes, self.schema)
+            wrong = _wrong_among(events, self.attributes, self.asked, self.schema)
             rows = pa.array(list(wrong), pa.int64())
             columns = [combined(events[name]).take(rows) for name in (self.event_id, *self.keep)]
             columns.insert(1, pa.array(list(wrong.values()), pa.string()))
             yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
 
-def _wrong_among(events: pa.Table, attributes: Sequence[str], schema: dict[str, Any] | None) -> dict[int, str]:
+def _wrong_among(
+    events: pa.Table, attributes: Sequence[str], asked: frozenset[str], schema: dict[str, Any] | None
+) -> dict[int, str]:
     """Rows that are wrong, and why."""
-    return wrong_rows(events.select(attributes), None if schema is None else Schema.of(schema))
+    declared = None if schema is None else Schema.of(schema)
+    return wrong_rows(events.select(attributes), Asked.names(asked, declared), declared)
 
 
 _NEVER = np.iinfo(np.int64).min

@@ -17,13 +17,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tamis.encoding.asked import Asked
 from tamis.errors import FrameError, OptionError, shortened
+from tamis.language.schema import Schema
 from tamis.matcher.options import plain_limit
 from tamis.spark.building import build
-from tamis.spark.frames import clashing, event_attributes, id_type_of, map_in_arrow, quoted, type_of
+from tamis.spark.frames import (
+    asked_columns,
+    check_values,
+    clashing,
+    event_attributes,
+    id_type_of,
+    map_in_arrow,
+    quoted,
+    type_of,
+)
 from tamis.spark.given import checked_frame, checked_index, listed, plain_count, plain_version
 from tamis.spark.manifest import IndexFolder, Manifest, Segment, local_path
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
+from tamis.spark.segment_files import asked_attributes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,9 +70,9 @@ def match(
     Parameters
     ----------
     events : DataFrame
-        Attributes are columns, structs are flattened to dotted names, arrays are several values; or one column has all of them,
-        ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``, and beside it are at most the id and columns of
-        `keep` and `time`.
+        Attributes are columns, structs and maps are flattened to dotted names, arrays are several values; or one column has
+        all of them, ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``, and beside it are at most the id and
+        columns of `keep` and `time`. Columns that no subscription asks about are not read.
     index : path or DataFrame
         What `build` wrote; or subscriptions, of which an index is built for this once: wrong ones are an error then. It
         is in the folder that the setting ``spark.tamis.folder`` of the session names, if executors are on other machines
@@ -103,7 +115,7 @@ def match(
     checked_frame(events, "events")
     index = checked_index(index)
 
-    folder = IndexFolder(_built_once(index) if isinstance(index, DataFrame) else index)
+    folder = IndexFolder(built_once(index) if isinstance(index, DataFrame) else index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
     return matched(events, folder, folder.manifest(plain_version(version)), options, moment_now())
 
@@ -178,7 +190,8 @@ def matched(
     ------
     FrameError, OptionError
     """
-    attributes = checked_attributes(events, manifest.columns, options)
+    asked = asked_attributes(folder, manifest.segments)
+    attributes = needed_attributes(events, manifest, options, asked)
     groups = grouped(manifest.segments, options.memory) or ((),)
     if len(groups) > 1 and options.counts and options.k is not None:
         raise OptionError(
@@ -205,12 +218,29 @@ def matched(
         moment=moment,
         schema=manifest.schema,
         skip_wrong=options.skip_wrong,
+        asked=asked,
         names=tuple(schema.names),
     )
     found = map_in_arrow(frame, task, schema)
     if options.counts:
         return _summed(found, options.carry)
     return _heaviest(found, options.k) if ranked and options.k is not None else found
+
+
+def needed_attributes(
+    events: DataFrame, manifest: Manifest, options: MatchOptions, names: frozenset[str]
+) -> tuple[str, ...]:
+    """The columns of events that must be looked at, where subscriptions ask about these attributes.
+
+    Raises
+    ------
+    FrameError
+    """
+    asked = Asked.names(names, None if manifest.schema is None else Schema.of(manifest.schema))
+    attributes = asked_columns(events.schema, checked_attributes(events, manifest.columns, options), asked)
+    if not options.skip_wrong:
+        check_values(events.schema, attributes, asked)
+    return attributes
 
 
 def _result(
@@ -283,7 +313,7 @@ def _heaviest(found: DataFrame, k: int) -> DataFrame:
     return ranked.drop(_KEY, _EVENT, RANKED_WEIGHT)
 
 
-def _built_once(subscriptions: DataFrame) -> str:
+def built_once(subscriptions: DataFrame) -> str:
     """The folder of an index of subscriptions, which lives as long as this process."""
     # Where executors are on other machines, this has to be a folder that they see too.
     setting = subscriptions.sparkSession.conf.get(FOLDER, None)

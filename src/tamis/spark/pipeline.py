@@ -15,10 +15,10 @@ from tamis.errors import FileError
 from tamis.spark.attribute_statistics import statistics
 from tamis.spark.building import build
 from tamis.spark.contents import subscriptions as subscriptions_of
-from tamis.spark.event_checks import wrong_among
+from tamis.spark.event_checks import wrong_among, wrong_result
 from tamis.spark.frames import quoted, subscription_frame
 from tamis.spark.given import checked_session
-from tamis.spark.manifest import address, local_path, pattern
+from tamis.spark.manifest import IndexFolder, address, local_path, pattern
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
 from tamis.spark.matching import MatchOptions, checked_attributes, match
 from tamis.spark.raw_files import RawRows, check_raw, failures_of_spark, mixed_columns, read_raw
@@ -102,7 +102,8 @@ def run_pipeline(
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time_column, None)
     carried = [field.name for field in subscription_frame(given.rows).carried]
     chosen = checked_attributes(raw.rows, carried, options)
-    wrong = wrong_among(raw.rows, None, replace(options, attributes=chosen, keep=(), carry=()))
+    of_wrong = replace(options, attributes=chosen, keep=(), carry=())
+    wrong_result(raw.rows, of_wrong)
     _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
     with failures_of_spark("has failed", folder):
         index = folder / "index"
@@ -125,6 +126,8 @@ def run_pipeline(
         )
         found.write.parquet(address(folder / "matches"))
         matching = time.perf_counter() - begun_matching
+        built_index = IndexFolder(index)
+        wrong = wrong_among(raw.rows, built_index, built_index.manifest(built.version), of_wrong)
         figures = {
             "rejected subscriptions": built.rejected,
             "bad lines of subscriptions": bad_subscriptions,

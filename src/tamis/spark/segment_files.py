@@ -12,6 +12,7 @@ import functools
 import os
 import tempfile
 from collections import OrderedDict
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,9 @@ from tamis.encoding.columns import combined
 from tamis.errors import ExpressionError, IndexFolderError, OptionError, TableError, TamisError
 from tamis.matcher.frozen import FrozenMatcher
 from tamis.matcher.matcher import Matcher
+from tamis.matcher.snapshot import open_snapshot
 from tamis.spark.manifest import REMOVED, SAMPLES, SEGMENTS, IndexFolder, Segment, new_name
+from tamis.storage import container
 from tamis.storage.replacing import replacing
 
 ID, WEIGHT, VALID_FROM, VALID_UNTIL = "id", "weight", "valid_from", "valid_until"
@@ -200,6 +203,19 @@ def _living(rows: pa.Table, folder: IndexFolder, segment: Segment) -> pa.Table:
     lives = combined(pc.is_valid(rows[ID])).to_numpy(zero_copy_only=False)
     lives[removed_rows(folder, segment)] = False
     return rows.filter(pa.array(lives))
+
+
+def asked_attributes(folder: IndexFolder, segments: Iterable[Segment]) -> frozenset[str]:
+    """The attributes that the subscriptions of some segments ask about."""
+    return frozenset().union(*(_asked_in(folder / f"{SEGMENTS}/{segment.name}.tamis") for segment in segments))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _asked_in(path: Path) -> frozenset[str]:
+    """The same of one segment, whose files never change."""
+    if not path.exists():
+        raise IndexFolderError(_not_seen(path))
+    return frozenset(open_snapshot(container.open(path)).table("dimensions")["attribute"].to_pylist())
 
 
 class OpenSegment:

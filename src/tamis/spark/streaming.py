@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import ConflictError, FrameError, IndexFolderError, OptionError, shortened
-from tamis.spark.event_checks import wrong_among
+from tamis.spark.event_checks import wrong_among, wrong_result
 from tamis.spark.frames import clashing
 from tamis.spark.given import checked_frame
 from tamis.spark.manifest import IndexFolder, address, local_path, new_name
-from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
+from tamis.spark.matching import MatchOptions, matched, moment_now, needed_attributes
+from tamis.spark.segment_files import asked_attributes
 from tamis.spark.updating import update
 from tamis.storage.replacing import replacing
 
@@ -96,9 +97,9 @@ def match_stream(
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, skip_wrong=wrong is not None)
     # What is wrong with columns and options is said now.
     manifest = folder.manifest()
-    checked_attributes(events, manifest.columns, options)
+    needed_attributes(events, manifest, options, asked_attributes(folder, manifest.segments))
     if wrong is not None:
-        wrong_among(events, manifest.schema, options)
+        wrong_result(events, options)
     beside = _local_folder(checkpoint, "checkpoint")
     place = None if output is None else _local_folder(output, "output")
     wrong_place = None if wrong is None else _local_folder(wrong, "wrong")
@@ -224,7 +225,7 @@ class BatchMatcher:
         manifest = folder.manifest(record.version)
         # Before the matches are there, so that no batch is delivered of which this is not known.
         if self.wrong is not None and not self.wrong.has(batch):
-            self.wrong(wrong_among(events, manifest.schema, self.options), batch)
+            self.wrong(wrong_among(events, folder, manifest, self.options), batch)
         self.deliver(matched(events, folder, manifest, self.options, record.moment), batch)
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
