@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,6 +68,7 @@ def test_zeros_after_gzip_are_padding(tmp_path: Path) -> None:
         (b"ARROW1..", "is an Arrow file"),
         ("a".encode("utf-16"), "is UTF-16, not UTF-8"),
     ],
+    ids=itertools.count(),
 )
 def test_what_cannot_be_read(tmp_path: Path, data: bytes, message: str) -> None:
     with pytest.raises(FileError) as refusal:

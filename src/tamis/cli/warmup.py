@@ -35,7 +35,7 @@ def warmup(processes: int | None, with_indexes: bool, quiet: bool) -> None:
     \b
     Example:
       tamis warmup
-      NUMBA_CACHE_DIR=/var/cache/tamis tamis warmup --processes 4
+      NUMBA_CACHE_DIR=kernels tamis warmup --processes 4
     """
     from tamis.encoding.kernel_cache import cache_folder
     from tamis.matcher.exercises import EXERCISES, index_exercises
