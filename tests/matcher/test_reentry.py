@@ -219,7 +219,7 @@ EXPRESSIONS = {
     4: "a = 1",
 }
 NEW = {5: "a = 1 AND b < 8", 6: "a = 1 OR name = 'new'", 7: "name LIKE '%new%'"}
-OTHER = {4: "a = 2", 1: "a = 3 AND a = 4", 0: "name = 'new'", 2: "a = 1 OR name LIKE '%new%'"}
+OTHER = {4: "a = 2", 1: "a BETWEEN 5 AND 3", 0: "a = 1 AND b < 9"}
 """Other expressions for what is there, one of which nothing satisfies."""
 LATER = {
     200: "name < 'newb'",
@@ -254,7 +254,6 @@ CALLS: dict[str, Callable[[Matcher], Any]] = {
     "replace": lambda matcher: matcher.replace(4, "a = 2"),
     "replace many": lambda matcher: matcher.replace_many(OTHER.keys(), OTHER.values()),
     "upsert": lambda matcher: matcher.upsert(5, NEW[5]),
-    "upsert what is there": lambda matcher: matcher.upsert(4, "a = 2"),
     "remove many": lambda matcher: matcher.remove_many([1, 4, 0]),
     "remove many, which are all": lambda matcher: matcher.remove_many(list(EXPRESSIONS)),
     "discard": lambda matcher: matcher.discard(1),
@@ -265,12 +264,11 @@ CALLS: dict[str, Callable[[Matcher], Any]] = {
 }
 
 
-ADDING_CONSTANTS = ("add and match", "add many", "replace many")
+ADDING_CONSTANTS = ("add and match", "add many")
 AT_ONCE: dict[str, list[int]] = {
     "replace": list(EXPRESSIONS),
     "replace many": list(EXPRESSIONS),
     "upsert": [*EXPRESSIONS, 5],
-    "upsert what is there": list(EXPRESSIONS),
     "remove many": [2, 3],
     "remove many, which are all": [],
     "discard": [0, 2, 3, 4],
@@ -305,7 +303,7 @@ def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
         if not place:
             break
         forms = [{**EXPRESSIONS, **NEW}]
-        if name in ("replace", "upsert what is there"):
+        if name == "replace":
             forms.append({**EXPRESSIONS, 4: "a = 2"})
         if name == "replace many":
             forms.append({**EXPRESSIONS, **OTHER})
@@ -346,6 +344,24 @@ def test_an_interrupt_while_room_is_made_for_more(many: bool, monkeypatch: pytes
         found = matcher.match({"a": 1})
         assert sorted(found) == sorted(number for number in range(30) if number in matcher)
         assert len(found) == len(matcher) in (16, 17, 19)
+    assert at > 20
+
+
+def test_an_interrupt_while_what_nothing_satisfies_is_replaced() -> None:
+    at = 0
+    while True:
+        at += 1
+        matcher = Matcher()
+        matcher.add_many([0, 1], ["a BETWEEN 5 AND 3", "a = 1"])
+        place = interrupted(partial(matcher.replace, 0, "a = 1"), at)
+        if not place:
+            break
+        for number in range(10, 14):  # in slots that are free
+            matcher.add(number, "a = 2")
+        assert matcher.ids() == [0, 1, 10, 11, 12, 13], place
+        assert matcher[0].text in ("a BETWEEN 5 AND 3", "a = 1"), place
+        assert sorted(matcher.match({"a": 1})) == [0, 1][matcher[0].text != "a = 1" :], place
+        assert sorted(matcher.match({"a": 2})) == [10, 11, 12, 13], place
     assert at > 20
 
 
