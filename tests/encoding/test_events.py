@@ -22,6 +22,7 @@ from tamis.encoding.compile import Compiler
 from tamis.encoding.dimension import Facet
 from tamis.encoding.dimensions import Dimensions
 from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat, encode_plain
+from tamis.encoding.kernel import lean_kernel
 from tamis.encoding.keys import INT_EXACT, ascend, double_code
 from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
 from tamis.encoding.packed import address_of
@@ -135,6 +136,11 @@ def check(event: Any, dimensions: Dimensions) -> None:
         assert packed_outcome(event, dimensions) in (None, expected), event
 
 
+@lean_kernel
+def unpacked(words: Any, start: Any, place: Any) -> bool:
+    return bool(unpack_event(words, start, place))
+
+
 def packed_outcome(event: Any, dimensions: Dimensions) -> Any:
     """What `OneEvent.pack` takes of an event, from which forms are made on the way; None if it does not."""
     room = OneEvent()
@@ -145,11 +151,11 @@ def packed_outcome(event: Any, dimensions: Dimensions) -> Any:
             return None
         start, place = np.zeros(2, np.int64), np.zeros(6, np.int64)
         place[2] = address_of(room.words) + 8 * HEAD
-        if not unpack_event(room.words, start, place):
+        if not unpacked(room.words, start, place):
             numbers = [value for value in event.values() if isinstance(value, int | float)]
             assert any(not abs(value) < INT_EXACT for value in numbers), event
             return None
-        assert unpack_event(room.words, start, place)
+        assert unpacked(room.words, start, place)
         count = int(start[1])
         assert place.tolist()[1::2] == [count, count, count]
         assert place[4] == place[2]
