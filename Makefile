@@ -16,6 +16,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-long test-kafka setup lint format clean
 .PHONY: bench-loading bench-engine bench-indexes bench-spark bench-exits bench-first-use
+.PHONY: bench-headline
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -73,6 +74,10 @@ bench-exits: .venv/core.stamp  ## End many processes while threads are at work
 
 bench-first-use: .venv/core.stamp  ## Measure the first use with an empty cache
 	$(BIN)/python -m tamis.bench.first_use --json docs/results/first_use.json
+# A minute or two. The README and the page of benchmarks show the figures.
+bench-headline: .venv/dev.stamp  ## Measure Tamis beside a scan, DuckDB and polars; renew README.md
+	$(BIN)/python -m tamis.bench.headline --json docs/results/headline.json --readme README.md $(BENCH)
+	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tamis.bench.cluster_plan import Demand, Measured, measured, planned, renewed, to_section
+from tamis.bench.cluster_plan import BEGIN, END, Demand, Measured, measured, planned, to_section
+from tamis.bench.markdown import renewed
 from tests.markdown import ROOT
 
 RATES = Measured(
@@ -53,6 +54,6 @@ def test_what_was_measured_adds_up() -> None:
 
 def test_the_page_is_renewed() -> None:
     page = (ROOT / "docs" / "spark.md").read_text()
-    assert renewed(page, to_section(*results())) == page, (
+    assert renewed(page, BEGIN, END, to_section(*results())) == page, (
         "python -m tamis.bench.cluster_plan docs/results docs/spark.md"
     )

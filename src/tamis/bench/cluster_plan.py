@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tamis.bench.markdown import table
+from tamis.bench.markdown import renewed, table
 
 SHARD = 1_000_000
 _SHAPE = "dense"
-_BEGIN, _END = "<!-- begin of what tamis.bench.cluster_plan makes -->", "<!-- end of it -->"
+BEGIN, END = "<!-- begin of what tamis.bench.cluster_plan makes -->", "<!-- end of it -->"
 
 
 class Measured(NamedTuple):
@@ -271,13 +271,6 @@ def _bytes(count: float) -> str:
     return f"{count / size:.3g} {unit}"
 
 
-def renewed(page: str, section: str) -> str:
-    """A page with what is between the marks made anew."""
-    before, _, rest = page.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n\n{section}\n\n{_END}{after}"
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tamis.bench.cluster_plan", description="Renew the plan of a cluster on a page."
@@ -286,7 +279,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("page", type=Path, help="the page with the marks")
     options = parser.parse_args(arguments)
     engine, spark = (json.loads((options.results / f"{name}.json").read_text()) for name in ("engine", "spark"))
-    options.page.write_text(renewed(options.page.read_text(), to_section(engine, spark)))
+    options.page.write_text(renewed(options.page.read_text(), BEGIN, END, to_section(engine, spark)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables for the page of benchmarks."""
+"""Tables for pages, and pages of which a part is made by a benchmark."""
 
 from __future__ import annotations
 
@@ -9,3 +9,12 @@ def table(heads: list[str], lines: Iterable[list[str]]) -> str:
     """A table in Markdown."""
     rows = [heads, ["---"] * len(heads), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def renewed(page: str, begin: str, end: str, section: str) -> str:
+    """A page with another section between two marks."""
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"the page lacks the marks {begin} and {end}")
+    return f"{before}{begin}\n\n{section}\n\n{end}{after}"

@@ -12,16 +12,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.bench import engine_page, indexes_page, loading, spark_page
+from tamis.bench import engine_page, headline, indexes_page, loading, spark_page
 
 _INTRODUCTION = """# Benchmarks
 
-Made by `make bench-loading`, `make bench-engine`, `make bench-indexes` and `make bench-spark` from the files in `docs/results`;
-do not edit. Times depend on the machine, the ratios of one run less so: each section comes from a single run.
+Made by `make bench-headline`, `make bench-loading`, `make bench-engine`, `make bench-indexes` and `make bench-spark` from the
+files in `docs/results`. Do not edit this page. Times depend on the machine. Ratios within a section depend less on it, since each
+section comes from a single run.
 """
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "loading": (loading.DESCRIPTION, loading.to_table),
+    "headline": (headline.DESCRIPTION, headline.to_table),
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
     "indexes": (indexes_page.DESCRIPTION, indexes_page.to_tables),
     "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
@@ -29,6 +31,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
 """Name of a benchmark -> its description and its tables."""
 
 _CHARTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "headline": headline.to_chart,
     "engine": engine_page.to_chart,
     "indexes": indexes_page.to_chart,
     "spark": spark_page.to_chart,
