@@ -47,9 +47,9 @@ Subscriptions are those of the shape *{_SHAPE}*: about 10 predicates each, on 10
 subscription was derived from these events. *Tamis* is `match_batch` on an Arrow table of {_EVENTS:,} events. *Scan* is the same
 with `Matcher(index="scan")`, which looks at every subscription. *DuckDB* runs one query that joins the values of events with the
 bounds of predicates and counts. *polars* computes one expression per subscription on all {_EVENTS:,} events; it is measured on
-{_EXPRESSIONS:,} subscriptions, and the time is multiplied (`tamis.bench.rivals`). Tables and expressions are made before the clock
-starts. All systems must give the same pairs, also on
-events that {PLANTED_MATCHES:,} subscriptions each were derived from."""
+{_EXPRESSIONS:,} subscriptions, and the time is multiplied (`tamis.bench.rivals`). Tables and expressions are made before the
+clock starts. All systems must give the same pairs, also on events that {PLANTED_MATCHES:,} subscriptions each were derived
+from."""
 
 
 def measure(sizes: list[int], seed: int, quick: bool = False) -> dict[str, Any]:
