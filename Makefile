@@ -16,7 +16,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-fast test-long test-kafka setup lint format clean
 .PHONY: bench-loading bench-engine bench-indexes bench-spark bench-exits bench-first-use
-.PHONY: bench-headline
+.PHONY: bench-headline wheel release docs
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -79,6 +79,24 @@ bench-headline: .venv/dev.stamp  ## Measure Tamis beside a scan, DuckDB and pola
 	$(BIN)/python -m tamis.bench.headline --json docs/results/headline.json --readme README.md $(BENCH)
 	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
 
+# The backend keeps files of earlier builds in build/lib.
+wheel: .venv/core.stamp  ## Build the wheel into dist
+	rm -rf dist build/lib
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+# The wheel is made from the source distribution, so that both hold the same.
+release: .venv/dev.stamp  ## Build the source distribution and the wheel into dist, and check them
+	rm -rf dist build/lib
+	$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' > /dev/null
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist dist/*.tar.gz
+	TAMIS_DIST=dist $(BIN)/pytest --quiet tests/test_release.py
+	@ls dist
+
+docs: .venv/docs.stamp  ## Build the documentation as a site into build/site
+	$(BIN)/mkdocs build --quiet --strict
+	@echo "Open build/site/index.html"
+
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis
 
 lint: .venv/dev.stamp  ## Check style, formatting, types and layers
@@ -119,4 +137,9 @@ clean:  ## Remove .venv and all caches
 .venv/dev.stamp: .venv/core.stamp
 	@echo "Installing Spark and the tools for tests into .venv (about 1 GB more)"
 	@$(INSTALL) '.[dev]'
+	@touch $@
+
+.venv/docs.stamp: .venv/core.stamp
+	@echo "Installing the generator of the site into .venv (about 60 MB more)"
+	@$(INSTALL) '.[docs]'
 	@touch $@

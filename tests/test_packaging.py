@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -16,10 +17,23 @@ import tamis
 ROOT = Path(__file__).parent.parent
 
 
+DOCS = "# What `pip install tamis[docs]` brings besides"
+
+
+def pins(text: str) -> dict[str, str]:
+    return dict(line.split("==") for line in text.splitlines() if "==" in line)
+
+
 @pytest.fixture(scope="module")
 def pinned() -> dict[str, str]:
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
-    return dict(line.split("==") for line in lines)
+    """What the development extra brings."""
+    return pins((ROOT / "constraints.txt").read_text().partition(DOCS)[0])
+
+
+@pytest.fixture(scope="module")
+def pinned_for_docs() -> dict[str, str]:
+    """What the site's extra brings besides. It need not be installed where tests run."""
+    return pins((ROOT / "constraints.txt").read_text().partition(DOCS)[2])
 
 
 def closure(requirement: Requirement, seen: set[tuple[str, str]]) -> Iterator[str]:
@@ -41,14 +55,28 @@ def test_constraints_hold_names_and_versions_only() -> None:
         assert re.fullmatch(r"#.*|[a-z0-9-]+==[0-9][0-9.]*", line), line
 
 
-def test_constraints_are_sorted_and_without_repetition(pinned: dict[str, str]) -> None:
+def test_constraints_are_sorted_and_without_repetition(pinned: dict[str, str], pinned_for_docs: dict[str, str]) -> None:
     names = re.findall(r"^([a-z0-9-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    assert names == sorted(pinned)
+    assert names == sorted(pinned) + sorted(pinned_for_docs)
+    assert not pinned.keys() & pinned_for_docs.keys()
 
 
 def test_constraints_pin_all_that_the_development_extra_brings(pinned: dict[str, str]) -> None:
     brought = set(closure(Requirement("tamis[dev]"), set())) - {"tamis"}
     assert brought | {"setuptools"} == set(pinned)
+
+
+def test_constraints_pin_what_the_site_needs(pinned: dict[str, str], pinned_for_docs: dict[str, str]) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    known = {**pinned, **pinned_for_docs}
+    for text in settings["project"]["optional-dependencies"]["docs"]:
+        requirement = Requirement(text)
+        assert known[canonicalize_name(requirement.name)] in requirement.specifier
+    try:
+        brought = set(closure(Requirement("tamis[docs]"), set()))
+    except metadata.PackageNotFoundError:
+        return  # Only `make docs` installs it.
+    assert brought - {"tamis"} - pinned.keys() == pinned_for_docs.keys()
 
 
 def test_the_environment_is_the_pinned_one(pinned: dict[str, str]) -> None:

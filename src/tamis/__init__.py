@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from tamis.matcher.rejected import Rejected
     from tamis.matcher.subscription import Subscription
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Names that are imported when they are first used: numba, pyarrow and sqlglot take most of a second to load.
 _LAZY = {
