@@ -94,7 +94,8 @@ release: .venv/dev.stamp  ## Build the source distribution and the wheel into di
 	@ls dist
 
 docs: .venv/docs.stamp  ## Build the documentation as a site into build/site
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python docs/site.py build/pages
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs build/pages build/site
 	@echo "Open build/site/index.html"
 
 setup: .venv/dev.stamp  ## Set up everything for working on Tamis
@@ -139,7 +140,7 @@ clean:  ## Remove .venv and all caches
 	@$(INSTALL) '.[dev]'
 	@touch $@
 
-.venv/docs.stamp: .venv/core.stamp
+.venv/docs.stamp: .venv/dev.stamp
 	@echo "Installing the generator of the site into .venv (about 60 MB more)"
 	@$(INSTALL) '.[docs]'
 	@touch $@

@@ -113,7 +113,7 @@ def test_the_source_distribution_holds_all_that_the_readme_links_to(dist: Path) 
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {link.partition("#")[0] for link in README.links() if ":" not in link}
     assert wanted <= names
-    assert {"Makefile", "constraints.txt", "mkdocs.yml", "tests/conftest.py", "examples/spark_matching.py"} <= names
+    assert {"Makefile", "constraints.txt", "docs/conf.py", "tests/conftest.py", "examples/spark_matching.py"} <= names
     assert not [name for name in names if name.startswith((".", "build", "dist"))]
 
 
