@@ -1,4 +1,4 @@
-"""The page about Spark and the example tell the truth."""
+"""What pages and the example say about Spark holds."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_the_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "count"), [("spark.md", 3), ("cookbook.md", 1)])
+def test_the_pages(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int
+) -> None:
     monkeypatch.chdir(tmp_path)
-    page = Page(ROOT / "docs" / "spark.md")
+    page = Page(ROOT / "docs" / name)
     # Spark has its own working folder, which was set when it started.
     namespace: dict[str, Any] = {"spark": spark}
-    blocks = page.of_language("python")
-    assert len(blocks) >= 3
+    blocks = [block for block in page.of_language("python") if block.file == "spark.py"]
+    assert len(blocks) >= count
     for block in blocks:
         text = block.text
-        for name in ("incoming", "matches", "checkpoint", "alerts"):
-            text = text.replace(f'"{name}"', f'"{tmp_path / name}"').replace(f'"{name}/', f'"{tmp_path / name}/')
+        for folder in ("incoming", "matches", "checkpoint", "alerts"):
+            text = text.replace(f'"{folder}"', f'"{tmp_path / folder}"').replace(f'"{folder}/', f'"{tmp_path / folder}/')
         assert run(page, block._replace(text=text), namespace) == page.output_of(block)
 
 
