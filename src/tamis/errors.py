@@ -7,25 +7,25 @@
     │   ├── NestingError                   it is nested deeper than MAX_DEPTH
     │   ├── UnknownAttributeError          a declared schema has no such attribute
     │   ├── KindError                      a literal is not of the attribute's declared kind
-    │   └── HistoryError                   it needs earlier events and there are none
+    │   └── HistoryError                   it needs earlier events, which a matcher does not have
     ├── EventError (ValueError)            an event is wrong: row, attribute
-    ├── TableError (ValueError)            an Arrow table has not one of the forms we read
+    ├── TableError (ValueError)            a table does not have the columns that are needed
     ├── SchemaError (ValueError)           a declared schema cannot be read
     ├── FileError (ValueError)             a file cannot be read: path, line
     │   └── SnapshotError                  a snapshot cannot be read or written
     ├── WorkloadError (ValueError)         a workload cannot be generated from these parameters
-    ├── JavaNotFoundError (OSError)        there is no Java that Spark could run on
-    ├── FrameError (ValueError)            a DataFrame has not the columns that are needed
-    ├── IndexFolderError (ValueError)      an index that Spark jobs share is not there, or cannot be read
-    ├── ConflictError (RuntimeError)       two changed an index at the same time, and the other was first
+    ├── JavaNotFoundError (OSError)        no Java was found that Spark can run on
+    ├── FrameError (ValueError)            a DataFrame does not have the columns that are needed
+    ├── IndexFolderError (ValueError)      the folder of a Spark index is missing or cannot be read
+    ├── ConflictError (RuntimeError)       another job changed the index at the same time
     ├── DuplicateIdError (KeyError)        a subscription with this id is there already, or it is given twice
     ├── UnknownIdError (KeyError)          no subscription has this id
-    ├── UnknownPredicateError (KeyError)   a tree of predicates has no such predicate, or leaf
-    ├── IdTypeError (TypeError)            an id is neither str nor int, or not of the others' type
+    ├── UnknownPredicateError (KeyError)   a tree of predicates has no such predicate or leaf
+    ├── IdTypeError (TypeError)            an id is neither str nor int, or of another type than the others
     ├── UnknownIndexError (ValueError)     the registry has no index of this name
-    ├── CapabilityError (ValueError)       the index cannot do what is asked of it
-    ├── OptionError (ValueError)           a weight, a limit or a number of threads is none
-    └── ReentryError (RuntimeError)        a finalizer or a signal handler calls in the midst of a change
+    ├── CapabilityError (ValueError)       the index cannot do this
+    ├── OptionError (ValueError)           a weight, k, threads or another option is wrong
+    └── ReentryError (RuntimeError)        a finalizer or signal handler calls during a change
 
 Each is also the built-in error that fits, so ``except ValueError`` works for those who do not import ours.
 """
