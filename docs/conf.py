@@ -11,6 +11,7 @@ html_theme = "furo"
 html_title = f"Tamis {release}"
 html_show_sphinx = html_show_copyright = html_show_sourcelink = False
 html_copy_source = False
+html_static_path: list[str] = []
 
 # Links to headings are those that GitHub makes.
 myst_heading_anchors = 4

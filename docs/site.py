@@ -118,8 +118,9 @@ def _page(title: str, introduction: str, module: Any, names: list[str]) -> str:
     directives = []
     for name in names:
         kind = "autoclass" if isinstance(getattr(module, name), type) else "autofunction"
-        bases = "\n   :show-inheritance:" if _is_error(getattr(module, name)) else ""
-        directives.append(f"```{{eval-rst}}\n.. {kind}:: {module.__name__}.{name}{bases}\n```")
+        value = getattr(module, name)
+        option = ":show-inheritance:" if _is_error(value) else ":inherited-members:" if value is tamis.Matcher else ""
+        directives.append(f"```{{eval-rst}}\n.. {kind}:: {module.__name__}.{name}\n   {option}\n```")
     return f"# {title}\n\n{introduction}\n\n" + "\n\n".join(directives) + "\n"
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class TamisError(Exception):
-    """The root of the tree: ``except tamis.TamisError`` catches whatever Tamis refuses."""
+    """The root of the tree: ``except tamis.TamisError`` catches all errors of Tamis."""
 
     def __str__(self) -> str:
         # KeyError would print the repr of its argument.
@@ -60,7 +60,7 @@ def _restored(kind: type[TamisError], args: tuple[Any, ...], attributes: dict[st
 
 
 class ExpressionError(TamisError, ValueError):
-    """An expression is wrong. `subscription` names it when it came with others."""
+    """An expression is wrong. `subscription` is its id if it was added together with others."""
 
     def __init__(self, message: str, *, subscription: object = None) -> None:
         super().__init__(message)
@@ -145,8 +145,8 @@ class HistoryError(ExpressionError):
 
 
 class EventError(TamisError, ValueError):
-    """An event is wrong. `row` is its place in the batch, counted from 0; `rows` are those of all with which the same is wrong,
-    if that is known."""
+    """An event is wrong. `row` is its position in the batch, counted from 0; `rows` are the positions of all events with the same
+    fault, if known."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class EventError(TamisError, ValueError):
 
 
 class TableError(TamisError, ValueError):
-    """An Arrow table of subscriptions or events has not one of the forms we read. `row` counts from 0, where one row is wrong."""
+    """A table of subscriptions or events does not have the columns that are needed. `row` is the wrong row, if there is one."""
 
     def __init__(self, message: str, *, row: int | None = None) -> None:
         self.reason = message
@@ -190,23 +190,23 @@ class FileError(TamisError, ValueError):
 
 
 class SnapshotError(FileError):
-    """A snapshot cannot be read or written: not there, not a snapshot, of another version, cut off, damaged."""
+    """A snapshot cannot be read or written: missing, not a snapshot, of another version, cut off or damaged."""
 
 
 class WorkloadError(TamisError, ValueError):
-    """A parameter of a workload is wrong, or what is asked of the workload does not fit its parameters."""
+    """A parameter of a workload is wrong, or does not fit the others."""
 
 
 class JavaNotFoundError(TamisError, OSError):
-    """There is no Java that Spark could run on."""
+    """No Java was found that Spark can run on."""
 
 
 class IndexFolderError(TamisError, ValueError):
-    """The folder of an index that Spark jobs share is not there, or damaged, or has not the version that is asked for."""
+    """The folder of a Spark index is missing or damaged, or lacks the requested version."""
 
 
 class ConflictError(TamisError, RuntimeError):
-    """Two changed an index at the same time, and the other was first; nothing of this change took effect."""
+    """Another job changed the index at the same time. Nothing of this change took effect."""
 
     def __init__(self, path: object, version: int) -> None:
         self.version = version
@@ -216,7 +216,7 @@ class ConflictError(TamisError, RuntimeError):
 
 
 class FrameError(TamisError, ValueError):
-    """A DataFrame has not the columns that are needed, or not of the right types."""
+    """A DataFrame does not have the columns that are needed, or they have other types."""
 
 
 class DuplicateIdError(TamisError, KeyError):
@@ -242,7 +242,7 @@ class UnknownPredicateError(TamisError, KeyError):
 
 
 class IdTypeError(TamisError, TypeError):
-    """An id is neither str nor int, or not of the type of the ids that are there."""
+    """An id is neither str nor int, or of another type than the ids in the matcher."""
 
 
 class UnknownIndexError(TamisError, ValueError):
@@ -254,15 +254,15 @@ class UnknownIndexError(TamisError, ValueError):
 
 
 class CapabilityError(TamisError, ValueError):
-    """The index cannot do what is asked of it."""
+    """The index lacks a capability, or cannot hold this expression."""
 
 
 class OptionError(TamisError, ValueError):
-    """A weight, a limit or a number of threads is none."""
+    """A weight, k, threads or another option has a wrong value."""
 
 
 class ReentryError(TamisError, RuntimeError):
-    """A finalizer or a signal handler calls a matcher while the thread it interrupts is in the midst of changing it."""
+    """A finalizer or signal handler calls a matcher while the interrupted thread changes that matcher."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(("name", "count"), [("spark.md", 3), ("cookbook.md", 1)])
-def test_the_pages(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int
-) -> None:
+def test_the_pages(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
     monkeypatch.chdir(tmp_path)
     page = Page(ROOT / "docs" / name)
     # Spark has its own working folder, which was set when it started.
@@ -29,7 +27,9 @@ def test_the_pages(
     for block in blocks:
         text = block.text
         for folder in ("incoming", "matches", "checkpoint", "alerts"):
-            text = text.replace(f'"{folder}"', f'"{tmp_path / folder}"').replace(f'"{folder}/', f'"{tmp_path / folder}/')
+            text = text.replace(f'"{folder}"', f'"{tmp_path / folder}"').replace(
+                f'"{folder}/', f'"{tmp_path / folder}/'
+            )
         assert run(page, block._replace(text=text), namespace) == page.output_of(block)
 
 

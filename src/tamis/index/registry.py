@@ -70,7 +70,7 @@ def summary_of(name: str) -> str:
 
 
 def indexes() -> dict[str, Capabilities]:
-    """All indexes by name, with what they can do.
+    """All indexes by name, with their capabilities.
 
     >>> "scan" in indexes()
     True

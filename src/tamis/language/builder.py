@@ -39,12 +39,12 @@ def attr(name: str) -> Attribute:
 
 
 def history(name: str) -> EarlierAttribute:
-    """An attribute of the earlier events: for `exists`, or with ``any()`` or ``all()`` for a comparison."""
+    """An attribute of earlier events, for `exists`, or with ``any()`` or ``all()`` in a comparison."""
     return EarlierAttribute(name)
 
 
 def exists(*terms: EarlierTerm) -> Exists:
-    """Some earlier event satisfies all the terms, each a comparison of `history(...)` with a literal or an `attr(...)`."""
+    """Whether some earlier event satisfies all terms: comparisons of `history(...)` with a literal or an `attr(...)`."""
     for term in terms:
         if not isinstance(term, EarlierTerm):
             raise ExpressionError(

@@ -28,18 +28,18 @@ _CONNECTIVES: dict[type[Expression], str] = {And: "AND", Or: "OR", Not: "NOT"}
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node of an expression and what became of it.
+    """A node of an expression, with its truth for an event.
 
     Attributes
     ----------
     truth
         True, False, or None for UNKNOWN.
     expression
-        The node; of a leaf, ``str()`` is its text.
+        The node. ``str()`` of a leaf is its text.
     values
-        What the event has for the attributes of a leaf; an empty tuple for one that is missing.
+        The event's values for the attributes of a leaf; an empty tuple for a missing attribute.
     note
-        What a reader may not see at once: a missing attribute, a value of another kind, which earlier event decided.
+        A remark: a missing attribute, a value of another kind, or the earlier event that decided.
     children
         The explanations of the operands.
     """
@@ -52,7 +52,7 @@ class Explanation:
 
     @property
     def matched(self) -> bool:
-        """Whether the event matches, which is so when the whole is TRUE."""
+        """Whether the event matches: the truth is TRUE."""
         return self.truth is True
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Explanation:
 
 
 def explain(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping[str, Any]] = ()) -> Explanation:
-    """Why the expression matches the event or not.
+    """Explain why an expression matches an event or not.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ _DISTINCT = SETS | {Operator.IP_IN}
 
 
 class Expression:
-    """A Boolean expression. Combine with ``&``, ``|`` and ``~``; ``str()`` gives its SQL text."""
+    """A Boolean expression. Combine expressions with ``&``, ``|`` and ``~``. ``str()`` returns the SQL text."""
 
     __slots__ = ("_hash", "_prepared", "depth", "operands")
 
@@ -136,7 +136,7 @@ class Expression:
         return frozenset(names)
 
     def needs_history(self) -> bool:
-        """Whether the expression joins the event with earlier ones."""
+        """Whether the expression asks about earlier events."""
         # Most subscriptions are like this, and are asked when they are added.
         if hasattr(self, "_prepared") or (type(self) is And and set(map(type, self.operands)) == _ONLY_PREDICATES):
             return False

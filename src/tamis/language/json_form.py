@@ -79,7 +79,7 @@ def from_json(form: Any) -> Expression:
     Raises
     ------
     ExpressionError
-        When it is not of that form; the message says where, as a path such as ``[2][1]``.
+        The value is not of that form. The message names the place, as a path such as ``[2][1]``.
 
     >>> from_json([["price", "<", 10], ["genre", "in", ["crime", "classics"]]])
     <And price < 10 AND genre IN ('crime', 'classics')>
@@ -101,14 +101,14 @@ def _expression(form: Any, path: str) -> Expression:
 
 
 def to_json(expression: Any) -> list[Any]:
-    """The JSON form of an expression, or of what stands for one: its DNF.
+    """The JSON form of an expression, of SQL text or of another JSON form: its disjunctive normal form.
 
-    That is a list of predicates if it has one clause, else a list of lists.
+    It is a list of predicates if there is one clause, else a list of lists.
 
     Raises
     ------
     ExpressionError
-        When it cannot be read, or the DNF would have more than `CLAUSE_LIMIT` clauses.
+        The expression cannot be read, or the form would have more than `CLAUSE_LIMIT` clauses.
     """
     from tamis.language.reading import to_expression
 

@@ -16,17 +16,17 @@ def parse(text: str, *, dialect: str = "tamis") -> Expression:
     Parameters
     ----------
     text : str
-        One condition, as it would stand behind WHERE.
+        One condition, as after WHERE in SQL.
     dialect : {"tamis", "spark"}
-        Whose literals the text is written with. In "spark" a backslash escapes in strings and in LIKE, and
-        double quotes hold a string, not a name.
+        The syntax of literals. In "spark" a backslash is an escape in strings and in LIKE, and double quotes hold a
+        string, not a name.
 
     Raises
     ------
     ParseError
-        When the text is not of the language; it knows the position and says what is supported.
+        The text cannot be read. The error has the position and a hint.
     NestingError
-        When parentheses and NOTs are nested too deep.
+        Parentheses and NOTs are nested too deep.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Schema:
 
     @staticmethod
     def of(declared: Any) -> Schema:
-        """The schema itself if it is one, else what the constructor makes of it."""
+        """The schema itself, or a new one made from a declaration."""
         return declared if isinstance(declared, Schema) else Schema(declared)
 
     def __getitem__(self, attribute: str) -> Declared:

@@ -225,7 +225,7 @@ def identity(value: Scalar) -> tuple[type, Scalar]:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An event's value that is only known to lie in ``[lo, hi]``, both ends included.
+    """An unknown value of an event that lies in ``[lo, hi]``, both ends included.
 
     It behaves as the infinite set of its points: ``price < 10`` holds when some point is below 10, ``price <> 10``
     when no point is 10. Ends are two numbers or two dates or datetimes.

@@ -12,21 +12,21 @@ from tamis.storage import container
 
 
 def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
-    """The matcher that `Matcher.save` wrote to a file. It can be changed and saved like any other.
+    """Open a matcher that `Matcher.save` wrote to a file. You can change it and save it again.
 
     Parameters
     ----------
     path : path
         The file.
     mmap : bool
-        Whether to map the file into memory: processes that load one file then share its memory. Otherwise it is read as
-        a whole, and may be truncated or be on a disk that goes away afterwards.
+        Whether to map the file into memory, which processes that load the same file then share. Otherwise the whole file
+        is read, and may be cut off or go away afterwards.
 
     Raises
     ------
     SnapshotError
-        When it is not there, not a matcher's, of a newer version, cut off or damaged. What matching needs is checked now,
-        the expressions when one is first asked for.
+        The file is missing, not a matcher, too new, cut off or damaged. Data for matching is checked now, and expressions
+        when one is first read.
 
     Examples
     --------

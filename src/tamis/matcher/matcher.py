@@ -41,12 +41,12 @@ class Matcher(Subscriptions[IdT]):
     Parameters
     ----------
     index : str
-        The name of an index, see `tamis.indexes()`; ``"auto"`` is the best that Tamis has.
+        The name of an index, see `tamis.indexes()`. ``"auto"`` is the engine, the fastest index of Tamis.
     schema : Schema, mapping or pyarrow.Schema, optional
         The attributes and their kinds. With a schema, an expression on an unknown attribute or with a literal of the
         wrong kind is an error, and so is an event with a value of the wrong kind.
     options : mapping, optional
-        What can be set on the index, by name; the engine has nothing to set.
+        Options of the index by name. The engine has none.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Matcher(Subscriptions[IdT]):
         event : mapping, dataclass or pandas Series
             Attributes and their values.
         k : int, optional
-            Only so many, those that weigh most, the heaviest first; without it all, in no particular order.
+            Number of ids to return: the heaviest, the heaviest first. By default all, in no particular order.
 
         Raises
         ------
@@ -105,13 +105,13 @@ class Matcher(Subscriptions[IdT]):
             column ``map<string, V>`` or ``list<struct<attribute, value>>``. Dataclasses and pandas Series are mappings; a
             polars LazyFrame is collected.
         threads : int, optional
-            How many threads match; without it as many as there are processors, if the batch is large. With several, the
-            columns may come in several chunks.
+            Number of threads. By default one per processor if the batch is large. With several threads, the columns may
+            have several chunks.
         k : int, optional
-            Only so many matches of each event, those that weigh most, the heaviest first.
+            Number of matches to return for each event: the heaviest, the heaviest first. By default all.
         attributes : list of str, optional
-            The columns of a table to read, or the names in mappings; all others are missing. Without it, whatever
-            subscriptions ask about is read.
+            The columns of a table to read, or the names in mappings; all others are missing. By default all attributes
+            that subscriptions ask about.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Matcher(Subscriptions[IdT]):
         *,
         attributes: Iterable[str] | None = None,
     ) -> Iterator[pa.Table]:
-        """The matches of batch after batch in tables as `match_batch` gives them; rows are counted over all batches.
+        """Yield the matches of one batch after another, in tables like those of `match_batch`. Rows count over all batches.
 
         Batches are taken one by one as results are asked for, and large ones are matched in parts, a table each, so memory stays
         bounded however many events there are. With `most`, a table has no more matches than that, unless a single event has.
@@ -184,7 +184,7 @@ class Matcher(Subscriptions[IdT]):
     def count_batch(
         self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None
     ) -> npt.NDArray[np.int64]:
-        """How many subscriptions each event of a batch satisfies.
+        """The number of subscriptions that each event of a batch satisfies.
 
         Raises
         ------
@@ -196,7 +196,7 @@ class Matcher(Subscriptions[IdT]):
     def exists_batch(
         self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Whether any subscription wants it, for each event of a batch.
+        """Whether each event of a batch satisfies some subscription.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class Matcher(Subscriptions[IdT]):
         return self.count_batch(events, threads, attributes=attributes) > 0
 
     def explain(self, id: IdT, event: Any) -> Explanation:
-        """Why an event does or does not satisfy a subscription: the truth of every part, and the values it saw.
+        """Explain why an event satisfies a subscription or not: the truth of every part, and the event's values.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class Matcher(Subscriptions[IdT]):
         self._store.observe(read, self._schema)
 
     def optimize(self) -> None:
-        """Plan all subscriptions anew, with what is known of events now, and let go of those that were removed.
+        """Plan all subscriptions again, with what is known of events now, and free the memory of removed ones.
 
         It takes about as long as adding them did, in the calling thread; other threads match meanwhile. Where events have
         changed much this happens by itself, part by part.
@@ -250,7 +250,7 @@ class Matcher(Subscriptions[IdT]):
             self._store.optimize()
 
     def plan(self, id: IdT) -> Plan:
-        """How events find a subscription: by which predicate, how many of them meet it, and at what cost.
+        """Show how events find a subscription: by which predicate, how many events meet it, and the cost.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class Matcher(Subscriptions[IdT]):
             return self._store.plan(plain_id(id))
 
     def stats(self) -> dict[str, Any]:
-        """Figures about what the matcher holds and has done.
+        """Figures about the contents and the work of the matcher.
 
         ``mismatched`` counts how often an event had an attribute, but no value of a kind that some predicate on it asks
         for: a string where a predicate compares with a number, say.
@@ -269,7 +269,7 @@ class Matcher(Subscriptions[IdT]):
         return self._store.stats()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, from which `tamis.load` makes the same matcher again in a moment.
+        """Write the matcher to a file, which `tamis.load` opens in less than a second.
 
         The file appears when it is complete and safe on disk; one that was there before is replaced then. Other threads
         may match and change the matcher meanwhile: the file has what was there when `save` was called.
@@ -277,9 +277,9 @@ class Matcher(Subscriptions[IdT]):
         Raises
         ------
         SnapshotError
-            When the file cannot be written; what was there before is unchanged.
+            The file cannot be written. An older file is unchanged.
         CapabilityError
-            When the matcher has another index than the engine.
+            The matcher has another index than the engine.
         """
         if not isinstance(self._store, EngineStore):
             name = self._store.stats()["index"]

@@ -78,7 +78,7 @@ class ClausePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How events find a subscription. `str` says it in words, `to_dict` gives it for JSON."""
+    """How events find a subscription. `str` describes it in words, `to_dict` returns it for JSON."""
 
     subscription: Id
     clauses: tuple[ClausePlan, ...]

@@ -18,7 +18,7 @@ class Rejected(NamedTuple):
     id : Any
         The id, as it was given.
     row : int
-        The place among all that were given, counted from 0.
+        The position in the call, counted from 0.
     error : TamisError
         What is wrong.
     """

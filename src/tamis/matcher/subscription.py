@@ -11,7 +11,7 @@ from tamis.matcher.ids import IdT
 
 @dataclass(frozen=True, slots=True)
 class Subscription(Generic[IdT]):
-    """What a matcher holds under an id, as it was when it was asked for.
+    """A subscription of a matcher, as it was when you asked for it.
 
     Attributes
     ----------

@@ -38,13 +38,13 @@ class BuildReport(NamedTuple):
     version : int
         The version that it published.
     subscriptions : int
-        How many it has.
+        Number of subscriptions in the index.
     shards : int
-        How many shards they are in.
+        Number of shards.
     rejected : int
-        How many rows were not taken in.
+        Number of rows that were rejected.
     rejections : DataFrame
-        Those rows, and the `reason`.
+        The rejected rows, with the `reason`.
     """
 
     version: int
@@ -72,23 +72,23 @@ def build(
     subscriptions : DataFrame
         With the columns ``id`` (string or whole number) and either ``expression`` (SQL text) or ``predicates``
         (``array<struct<attribute: string, operator: string, values: array<V>>>``). Optional: ``weight``, which `k` of
-        `match` goes by; ``valid_from`` and ``valid_until``, between which a subscription matches, the latter excluded. All
+        `match` ranks by; ``valid_from`` and ``valid_until``, between which a subscription matches, the latter excluded. All
         other columns are kept for `carry` of `match`.
     path : path
-        A folder that the driver and all executors see. If there is an index, it gets a new version, and running streams go
-        over to it.
+        A folder that the driver and all executors see. If it has an index, the index gets a new version, and running
+        streams use that version from their next batch on.
     shards : int or "auto"
-        How many files the subscriptions are dealt to, one per million by default. A task builds one in memory.
+        Number of files for the subscriptions. By default one per million. A task builds one file in memory.
     events : DataFrame, optional
-        Events of before: subscriptions are found by what is rare in them. Those that are wrong are left out.
+        Past events: subscriptions are found by the values that are rare in them. Wrong events are left out.
     attributes : list of str, optional
         The columns of `events` that are attributes; all by default, see `match`.
     event_id : str, optional
         The column of `events` with their ids; by default `id`, if there is such a column.
     schema : Schema or mapping, optional
-        Declared attributes and kinds: a subscription that does not keep to them is rejected.
+        Declared attributes and kinds. A subscription that violates them is rejected.
     seed : int
-        Which events are sampled.
+        Seed of the sample of events.
 
     Raises
     ------

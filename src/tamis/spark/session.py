@@ -22,7 +22,7 @@ _SETTINGS = {
 
 
 def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session that runs this Python on its workers; `settings` go before those that Tamis likes."""
+    """A session whose workers run this Python. `settings` override the settings that Tamis chooses."""
     from pyspark.sql import SparkSession
 
     ensure_java()

@@ -33,7 +33,7 @@ Deliver = Callable[["DataFrame", int], None]
 
 
 class BatchRecord(NamedTuple):
-    """What a micro-batch was matched with."""
+    """The version that a micro-batch was matched with."""
 
     batch: int
     version: int
@@ -59,25 +59,25 @@ def match_stream(
     trigger: dict[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
-    """Match a stream of events; every micro-batch takes the version of the index that is current when it begins.
+    """Match a stream of events. Every micro-batch uses the version of the index that is current when the batch begins.
 
     Parameters
     ----------
     events : DataFrame
         A streaming one; `event_id`, `attributes`, `keep`, `carry`, `k`, `time` and `memory` are as in `match`.
     index : path
-        What `build` and `update` publish to. A new version is taken up without a restart.
+        The folder that `build` and `update` publish to. The stream uses new versions without a restart.
     checkpoint : path
         A folder for Spark's checkpoint, and beside it a record of each batch: see `batch_records`.
     output : path
         A folder for the matches as Parquet: a folder ``batch=N`` for each micro-batch, so that `batch` is a column when it is
-        read. Every pair is in it once, whatever is killed and restarted.
+        read. Every pair is in it once, even if processes are killed and restarted.
     deliver : callable
-        Instead: is called with the matches of a batch, a DataFrame, and the number of the batch. After a failure that may
-        be again with the same: it has to leave alone, or replace, what it wrote under this number.
+        A function to call instead, with the matches of a batch (a DataFrame) and the number of the batch. After a failure
+        it may be called again with the same batch: it must then skip or replace what it wrote for this number.
     wrong : path, optional
         A folder for events that are wrong, as `wrong_events` lists them, written like `output`; the stream goes on without
-        them. By default it stands still at the first one, with an error. Looking for them reads the events of a batch once more.
+        them. By default the first wrong event stops the stream with an error. To find wrong events, each batch is read twice.
     trigger : dict, optional
         What `DataStreamWriter.trigger` takes, such as ``{"processingTime": "1 second"}`` or ``{"availableNow": True}``.
     name : str, optional
@@ -127,7 +127,7 @@ def update_stream(
     trigger: dict[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
-    """Carry out a stream of changes: each micro-batch that has any is published as a version, once, see `update`.
+    """Apply a stream of changes. Each micro-batch with changes is published as a version, once. See `update`.
 
     Raises
     ------
@@ -192,7 +192,7 @@ _RECORDS, _QUERY = "tamis-batches", "tamis-query"
 
 
 def batch_records(checkpoint: str | os.PathLike[str]) -> list[BatchRecord]:
-    """Which version each micro-batch of a query was matched with, in order; what had begun counts too."""
+    """The version of each micro-batch of a query, in order, including batches that were only begun."""
     files = sorted((local_path(checkpoint) / _RECORDS).glob("*.json"))
     return [BatchRecord(**json.loads(file.read_text())) for file in files]
 

@@ -55,13 +55,13 @@ class UpdateReport(NamedTuple):
     Attributes
     ----------
     version : int
-        The current version now; a new one, if anything changed.
+        The current version: a new one if anything changed.
     added, replaced, removed : int
-        Subscriptions that are new, that have changed, that are gone.
+        Numbers of subscriptions that were added, replaced and removed.
     rejected : int
-        How many changes were not carried out.
+        Number of changes that were rejected.
     rejections : DataFrame
-        Those changes, and the `reason`.
+        The rejected changes, with the `reason`.
     """
 
     version: int
@@ -80,7 +80,7 @@ def update(
     source: str | None = None,
     batch: int | None = None,
 ) -> UpdateReport:
-    """Change an index and publish the result as its next version: all changes that are right, or none.
+    """Apply all changes that are right to an index, and publish the result as its next version.
 
     Parameters
     ----------
@@ -325,10 +325,10 @@ def _reject_unclear(rejections: Rejections, changes: pa.Table, order: str | None
 
 
 def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(days=1)) -> int:
-    """Delete versions that were current last longer ago than `retain`, and all files that no version needs; how many files.
+    """Delete old versions and all files that no version needs. Returns the number of deleted files.
 
-    The current version stays. Whoever may still read an old one (a job that runs, a stream that repeats a batch) needs it: let
-    `retain` be longer than that takes.
+    A version is old if it stopped being current longer than `retain` ago. Running jobs, and streams that repeat a batch, still
+    need their version: set `retain` longer than they take.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def generate_subscriptions(spark: SparkSession, config: AnyConfig, partitions: i
     config : WorkloadConfig, AlertsConfig or DetectionConfig
         See `tamis.workload.preset`.
     partitions : int, optional
-        How many tasks make them; by default Spark decides.
+        Number of tasks. By default Spark decides.
     """
     checked_session(spark)
     workload = generate(config)
@@ -52,11 +52,11 @@ def generate_events(
     count : int
         How many.
     wide : bool
-        A column per attribute; otherwise one with all of them.
+        Whether to make a column per attribute, instead of one column for all.
     other : bool
-        Those from which no subscription is derived, see `tamis.workload.Workload.other_events`.
+        Whether to return events from which no subscription is derived, see `tamis.workload.Workload.other_events`.
     partitions : int, optional
-        How many tasks make them; by default Spark decides.
+        Number of tasks. By default Spark decides.
     """
     checked_session(spark)
     if not isinstance(count, int) or count < 0:
