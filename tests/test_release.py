@@ -53,7 +53,17 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = f"from setuptools import build_meta; build_meta.build_sdist({str(dist)!r})"
     call([sys.executable, "-c", build], tree)
     (source,) = dist.glob("*.tar.gz")
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", dist]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        dist,
+    ]
     call([*pip, source], folder)
     return dist
 
@@ -122,7 +132,17 @@ def test_a_fresh_install_runs_the_first_script(wheel: Path, tmp_path: Path) -> N
     fresh = tmp_path / "fresh"
     call([sys.executable, "-m", "venv", "--without-pip", fresh], tmp_path)
     python = fresh / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+    ]
     call([*pip, wheel], tmp_path)
     libraries = Path(call([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], tmp_path).strip())
     places = dict.fromkeys([sysconfig.get_path("purelib"), *(place for place in sys.path if "site-packages" in place)])

@@ -143,13 +143,22 @@ def to_table(results: dict[str, Any]) -> str:
 
 
 def _cell(rates: dict[str, float], name: str) -> str:
-    rate = number_text(rates[name])
-    return f"**{rate}**" if name == "tamis" else f"{rate} (Tamis: {number_text(rates['tamis'] / rates[name])} times)"
+    rate = number_text(_rounded(rates[name], 3))
+    return (
+        f"**{rate}**"
+        if name == "tamis"
+        else f"{rate} (Tamis: {number_text(_rounded(rates['tamis'] / rates[name], 2))} times)"
+    )
+
+
+def _rounded(value: float, digits: int) -> float:
+    """A figure without digits that the next run would change."""
+    return float(f"{value:.{digits}g}")
 
 
 def to_chart(results: dict[str, Any]) -> str:
     rows = results["sizes"]
-    groups = [Group(title, [row["rates"][name] for row in rows]) for name, title in _SYSTEMS.items()]
+    groups = [Group(title, [_rounded(row["rates"][name], 3) for row in rows]) for name, title in _SYSTEMS.items()]
     sizes = [f"{row['subscriptions']:,} subscriptions" for row in rows]
     return bars("Events per second, one thread", "events per second, logarithmic", sizes, groups)
 
