@@ -282,7 +282,7 @@ def test_every_figure_of_a_matcher_is_told() -> None:
 def test_every_public_name_is_mentioned() -> None:
     text = "\n".join(page.text for page in PAGES.values())
     names = [name for name in tamis.__all__ if not name.startswith("__")]
-    members = {name: member for name, member in vars(tamis.Matcher).items() if not name.startswith("_")}
+    members = {name: getattr(tamis.Matcher, name) for name in dir(tamis.Matcher) if not name.startswith("_")}
     methods = [f"{name}(" if callable(member) else f".{name}" for name, member in members.items()]
     assert [name for name in names + methods if name not in text] == []
 
