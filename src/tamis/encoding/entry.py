@@ -7,6 +7,7 @@ instead, and called by its address, which its callers are handed. It takes one n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ _uncompiled: dict[int, Callable[[int], int]] = {}
 """The plain twin of addresses."""
 
 
+@functools.cache
 def entry_of(kernel: Any) -> int:
     """The address of a kernel that takes one number and returns one; it is compiled now, if it is not yet."""
     if not COMPILED:

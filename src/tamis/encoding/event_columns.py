@@ -248,8 +248,9 @@ def _map_entries(maps: pa.Array) -> _Entries:
 
 def _listed_entries(lists: pa.Array) -> _Entries:
     places, parents = list_places(lists)
+    fields = lists.values.flatten()
     names = [field.name for field in lists.type.value_type]
-    attribute, value = (pc.struct_field(lists.values, [names.index(name)]) for name in ("attribute", "value"))
+    attribute, value = (fields[names.index(name)] for name in ("attribute", "value"))
     return _Entries(parents, chosen(attribute, places), chosen(value, places))
 
 
