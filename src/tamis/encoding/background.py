@@ -37,6 +37,8 @@ class _Threads:
     """The threads of this process."""
 
     def __init__(self) -> None:
+        self.wakers: deque[Callable[[], None]] = deque()
+        """What to call so that threads that wait for something wake up."""
         self.forget()
 
     def forget(self) -> None:
@@ -44,7 +46,6 @@ class _Threads:
         self.stopping = False
         self.alive: deque[_thread.LockType] = deque()
         """A lock for each thread, which is free when the thread has ended."""
-        self.wakers: deque[Callable[[], None]] = deque()
         self._is_registered = False
 
     def begin(self, start: Callable[[_thread.LockType], object]) -> bool:
