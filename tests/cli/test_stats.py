@@ -14,7 +14,7 @@ from tests.cli.running import run, write
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     matcher = tamis.Matcher(schema={"price": "number", "genre": "string"})
-    matcher.add_many(range(1100), [f"price < {number} AND genre = 'g{number % 7}'" for number in range(1100)])
+    matcher.add_many(range(4100), [f"price < {number} AND genre = 'g{number % 7}'" for number in range(4100)])
     matcher.add(5000, "price > 5")
     matcher.remove(3)
     matcher.save(tmp_path / "i.tamis")
@@ -25,24 +25,24 @@ def test_figures_as_text(index: Path) -> None:
     result = run("stats", index)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].startswith(f"{index}: 1,100 subscriptions, 0.")
+    assert lines[0].startswith(f"{index}: 4,100 subscriptions, 0.")
     shown = dict(line.split(maxsplit=1) for line in lines[1:8] if "delta" not in line)
     assert shown["dimensions"] == "2"
     assert shown["dead"] == "1"
     assert shown["expected"].endswith(" candidates per event")
     assert shown["schema"] == "2 attributes"
     assert shown["segments"] == "1"
-    assert lines[8].startswith("  segment 0     1,100 rows, ")
+    assert lines[8].startswith("  segment 0     4,100 rows, ")
 
 
 def test_figures_as_json(index: Path) -> None:
     figures = json.loads(run("stats", index, "--json").stdout)
     assert figures["file"] == str(index)
     assert figures["file_bytes"] == index.stat().st_size
-    assert figures["subscriptions"] == 1100
+    assert figures["subscriptions"] == 4100
     assert figures["delta_rows"] == 1
     assert figures["schema"] == {"price": "number", "genre": "string"}
-    assert [segment["rows"] for segment in figures["segments"]] == [1100]
+    assert [segment["rows"] for segment in figures["segments"]] == [4100]
 
 
 @pytest.mark.parametrize("words", [["stats"], ["plan", "x"]])

@@ -97,7 +97,7 @@ class Plan:
         return self.note if self.note is not None else "\n".join(str(clause) for clause in self.clauses)
 
 
-WAITS = "not indexed yet: it is among the latest subscriptions, at all of which every event looks"
+WAITS = "not indexed yet: it is among the latest subscriptions, which events find by a value or look at one by one"
 NEVER = "nowhere: no event can satisfy it"
 
 
