@@ -115,7 +115,7 @@ def test_planted_events_match_as_many_at_every_size() -> None:
 
 
 def test_a_scan_that_differs_is_noticed() -> None:
-    loaded = Loaded(config_of(Variant("dense", "dense", {}), 2_000, 1))
+    loaded = Loaded(config_of(Variant("dense", "dense", {}), 4_200, 1))
     segments, _, life, _, _ = loaded.engine.version
     scanned = Scanned(concatenated([segment.rows(life) for segment in segments]))
     batch = loaded.encoded(events_of(loaded.workload, "planted", QUICK.events))

@@ -157,7 +157,7 @@ def test_versions_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_keeps_what_is_gone() -> None:
-    matcher = matcher_of(count=2000)
+    matcher = matcher_of(count=5000)
     matcher.match({"x": 5, "y": 1})
     store: Any = matcher._store
     lease = store.engine.version.segments[0].lease

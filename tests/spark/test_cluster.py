@@ -65,7 +65,8 @@ sql = [len(own) > 100 and sorted((row[0], row[1]) for row in found.collect()) ==
 
 # An event that is wrong is left out and listed.
 far = spark.range(20).selectExpr("id", "1 AS whole", "timestamp_micros(if(id = 7, 571000000000000000, 0)) AS at").repartition(2)
-one = spark.createDataFrame([("w", "whole = 1")], "id string, expression string")
+asked = [("w", "whole = 1"), ("v", "at < TIMESTAMP '1900-01-01 00:00:00'")]
+one = spark.createDataFrame(asked, "id string, expression string")
 tamis.spark.build(one, folder / "one")
 wrong = [row.id for row in tamis.spark.wrong_events(far, folder / "one").collect()] == [7]
 wrong = wrong and tamis.spark.match(far, folder / "one", skip_wrong=True).count() == 19

@@ -26,6 +26,7 @@ spark = (
     .getOrCreate()
 )
 rows = [(f"s{number}", f"a = {number}", float(number), f"t{number}", "2099-01-01") for number in range(10)]
+rows[0] = ("s0", "a = 0 OR at < TIMESTAMP '1900-01-01 00:00:00'", *rows[0][2:])
 rows += [("all", "a > 0", 3.5, "t", "2026-01-02"), ("wrong", "a =", 0.0, None, None)]
 frame = spark.createDataFrame(rows, "id string, expression string, weight double, tag string, valid_until string")
 frame = frame.withColumn("valid_until", frame.valid_until.cast("timestamp"))

@@ -22,10 +22,10 @@ from tamis.bench.updates import measure_updates
 
 SIZES = (10_000, 100_000, 1_000_000)
 LARGE = 10_000_000
-_QUICK_SIZES = (2_000, 4_000)
+_QUICK_SIZES = (4_200, 8_400)
 _QUICK_SHAPES = ["dense", "alerts", "wide-12", RULES]
 _QUICK_RULES = 100
-_WARM = 2_000
+_WARM = 4_200
 _CHANGED = "dense"
 """The shape whose subscriptions come and go."""
 
