@@ -76,7 +76,7 @@ def _prepare() -> None:
     click.echo(page.faint("  Kernels are compiled on first use, later only loaded ... "), nl=False)
     started = time.perf_counter()
     shop, matcher = Bookshop(0), Matcher()
-    matcher.add_table(shop.wishes(2_000))  # as many as make a segment
+    matcher.add_table(shop.wishes(4_200))  # as many as make a segment
     matcher.add_many(*shop.written_wishes(5))
     matcher.add(_READER, _WISH.format(25))
     matcher.match_batch([_WANTED, *shop.books(20)])
