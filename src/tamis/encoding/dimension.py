@@ -227,24 +227,48 @@ class PresenceDimension(Dimension):
         return 0
 
 
-class StringDimension(Dimension):
-    """Strings, as they are or changed by `_TEXT[facet]`, by the labels of the constants."""
+class LabelledDimension(Dimension):
+    """Values by the labels of the constants, which are strings."""
 
     key_kind = KeyKind.NAME
 
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:
         super().__init__(number, attribute, facet)
-        self._change = _TEXT[facet]
-        self._change_column = _COLUMN[facet]
         self._labels = Labels(-(2**62), 2**62)
 
     def missing(self, constants: Iterable[str]) -> list[str]:
-        """Constants must be changed already (a suffix is given read backwards)."""
         return self._labels.missing(constants)
 
     def add(self, missing: list[str]) -> list[Relabelling]:
         relabelling = self._labels.add(missing)
         return [] if relabelling is None else [relabelling]
+
+    def words(self) -> int:
+        return len(self._labels)
+
+    def labels_at(self, key: int) -> Labels | None:
+        return self._labels
+
+    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
+        return self._labels.keeping(np.concatenate((lows, highs)))
+
+    def state(self) -> State:
+        return list(self._labels.constants), list(self._labels.labels)
+
+    def restore(self, texts: list[str], numbers: list[int]) -> None:
+        self._labels.restore(texts, numbers)
+
+
+class StringDimension(LabelledDimension):
+    """Strings, as they are or changed by `_TEXT[facet]`, by the labels of the constants.
+
+    Constants that are added must be changed already: a suffix is given read backwards.
+    """
+
+    def __init__(self, number: int, attribute: str, facet: Facet) -> None:
+        super().__init__(number, attribute, facet)
+        self._change = _TEXT[facet]
+        self._change_column = _COLUMN[facet]
 
     def label(self, constant: str) -> int:
         """The key of a constant that was added."""
@@ -264,37 +288,9 @@ class StringDimension(Dimension):
             return np.array([self._labels.locate(text) for text in changed.to_pylist()], np.int64)
         return texts.locate(changed, self._labels.texts(), self._labels.label_array(), self._labels.first + 1)
 
-    def words(self) -> int:
-        return len(self._labels)
 
-    def labels_at(self, key: int) -> Labels | None:
-        return self._labels
-
-    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
-        return self._labels.keeping(np.concatenate((lows, highs)))
-
-    def state(self) -> State:
-        return list(self._labels.constants), list(self._labels.labels)
-
-    def restore(self, texts: list[str], numbers: list[int]) -> None:
-        self._labels.restore(texts, numbers)
-
-
-class AddressDimension(Dimension):
+class AddressDimension(LabelledDimension):
     """Addresses in the order of `language.addresses`, by the labels of the ends of networks."""
-
-    key_kind = KeyKind.NAME
-
-    def __init__(self, number: int, attribute: str, facet: Facet) -> None:
-        super().__init__(number, attribute, facet)
-        self._labels = Labels(-(2**62), 2**62)
-
-    def missing(self, constants: Iterable[str]) -> list[str]:
-        return self._labels.missing(constants)
-
-    def add(self, missing: list[str]) -> list[Relabelling]:
-        relabelling = self._labels.add(missing)
-        return [] if relabelling is None else [relabelling]
 
     def key(self, value: str) -> int:
         """The key of an end of a network that was added."""
@@ -304,21 +300,6 @@ class AddressDimension(Dimension):
         """The keys of strings of events; None for those that are no address."""
         addresses = map(address_text, texts)
         return [None if address is None else self._labels.locate(address) for address in addresses]
-
-    def words(self) -> int:
-        return len(self._labels)
-
-    def labels_at(self, key: int) -> Labels | None:
-        return self._labels
-
-    def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
-        return self._labels.keeping(np.concatenate((lows, highs)))
-
-    def state(self) -> State:
-        return list(self._labels.constants), list(self._labels.labels)
-
-    def restore(self, texts: list[str], numbers: list[int]) -> None:
-        self._labels.restore(texts, numbers)
 
 
 class PatternDimension(Dimension):
