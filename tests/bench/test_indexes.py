@@ -84,7 +84,7 @@ def test_the_orderings_of_the_papers_are_held_against_the_figures() -> None:
         row("op-index", 90.0, size=10),
     ]
     table = indexes_page.to_tables({"rows": rows}).split("### The papers' orderings")[1]
-    table, evidence = table.split("What they look at")
+    table, evidence = table.split("The next table shows")
     said = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")][
         2:
     ]

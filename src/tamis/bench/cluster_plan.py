@@ -2,9 +2,9 @@
 
     core seconds of an event = shards x match + groups x frame + matches x pair
 
-match   one event and one shard of a million, all cores at work: the engine's benchmark
-frame   Spark hands an event over to Python and back, once for each group of shards that one machine holds: that on Spark
-pair    what a job on Spark takes beyond both, divided by its matches; starting the job is in it, so it is an upper bound
+match   time of one event and one shard of a million, all cores busy: from the engine's benchmark
+frame   time of Spark to send an event to Python and back, once for each group of shards: from the benchmark on Spark
+pair    remaining time of a job on Spark, divided by its matches; includes the start of the job, so it is an upper bound
 
 python -m tamis.bench.cluster_plan RESULTS_FOLDER PAGE
 """
@@ -139,21 +139,21 @@ def to_section(engine: dict[str, Any], spark: dict[str, Any]) -> str:
     """The computed tables as Markdown."""
     rates, demand = measured(engine, spark), Demand()
     asked = (
-        f"The plan for {demand.subscriptions:,} subscriptions, {demand.events:,} events per second of {demand.attributes:.0f} "
-        f"attributes, {demand.matches:,.0f} matches of each event, on machines of {demand.cores} cores and "
-        f"{_bytes(demand.memory)} that are {demand.busy:.0%} busy:"
+        f"The plan for {demand.subscriptions:,} subscriptions and {demand.events:,} events per second. An event has "
+        f"{demand.attributes:.0f} attributes and {demand.matches:,.0f} matches. A machine has {demand.cores} cores and "
+        f"{_bytes(demand.memory)}, and is {demand.busy:.0%} busy:"
     )
     sections = [
-        f"Measured, of one core, *{_SHAPE}*:",
+        f"Measured rates of one core, shape *{_SHAPE}*:",
         _rates_table(rates),
         asked,
         _plan_table(rates, demand, planned(rates, demand)),
-        "The size of shards, everything else as above:",
+        "Other sizes of shards, everything else as above:",
         _shards_table(rates, demand),
         _larger_shards(rates),
-        "What the plan hangs on:",
+        "The plan with other assumptions:",
         _sensitivity_table(rates, demand),
-        "Shapes of subscriptions and events, by the engine's time at a million alone:",
+        "Other shapes of subscriptions and events, from the engine's time with a million subscriptions alone:",
         _shapes_table(engine, demand),
     ]
     return "\n\n".join(sections)
@@ -161,13 +161,13 @@ def to_section(engine: dict[str, Any], spark: dict[str, Any]) -> str:
 
 def _rates_table(rates: Measured) -> str:
     lines = [
-        ["an event and a shard of 1,000,000, all cores busy", f"{rates.match[SHARD] * 1e6:.1f} us"],
-        ["an event through Spark to Python, for each group", f"{rates.frame * 1e6:.1f} us"],
-        ["a pair handed over, at most", f"{rates.pair * 1e6:.2f} us"],
-        ["a subscription built in", f"{rates.build * 1e6:.1f} us"],
+        ["matching an event with a shard of 1,000,000, all cores busy", f"{rates.match[SHARD] * 1e6:.1f} us"],
+        ["sending an event through Spark to Python, per group", f"{rates.frame * 1e6:.1f} us"],
+        ["returning a pair, at most", f"{rates.pair * 1e6:.2f} us"],
+        ["building a subscription into the index", f"{rates.build * 1e6:.1f} us"],
         ["a subscription on disk and mapped, at most", f"{rates.subscription_bytes:,.0f} bytes"],
-        ["memory of a task that builds 1,000,000", _bytes(rates.build_memory)],
-        ["matches of an event with 1,000,000", f"{rates.matches:.1f}"],
+        ["memory of a task that builds 1,000,000 subscriptions", _bytes(rates.build_memory)],
+        ["matches of an event with 1,000,000 subscriptions", f"{rates.matches:.1f}"],
     ]
     return table(["what", "measured"], lines)
 
@@ -176,7 +176,7 @@ def _plan_table(rates: Measured, demand: Demand, plan: Plan) -> str:
     at_once = plan.machines * max(1, int(demand.memory / 2 / rates.build_memory))
     lines = [
         ["shards", "subscriptions / 1,000,000", f"{plan.shards:,}"],
-        ["index", "subscriptions x bytes of each", _bytes(plan.index_bytes)],
+        ["index", "subscriptions x bytes per subscription", _bytes(plan.index_bytes)],
         ["groups of shards", "index / half of a machine's memory", f"{plan.groups}"],
         [
             "core time of an event",
@@ -188,16 +188,20 @@ def _plan_table(rates: Measured, demand: Demand, plan: Plan) -> str:
         ["machines", "groups x replicas", f"{plan.machines:,}"],
         ["index on each machine", "index / groups", _bytes(plan.group_bytes)],
         ["events in, all machines", "events x bytes x groups", f"{_bytes(plan.input_bytes)} per second"],
-        ["events in, each machine", "that / machines", f"{_bytes(plan.input_bytes / plan.machines)} per second"],
+        [
+            "events in, each machine",
+            "all events in / machines",
+            f"{_bytes(plan.input_bytes / plan.machines)} per second",
+        ],
         ["pairs out, all machines", "events x matches x 16 bytes", f"{_bytes(plan.output_bytes)} per second"],
-        ["shuffle", "none: each group reads the events for itself", "0"],
-        ["all built anew", "subscriptions x build", f"{plan.build_core_seconds / 3600:,.1f} core hours"],
+        ["shuffle", "none: each group reads all events itself", "0"],
+        ["building everything again", "subscriptions x build", f"{plan.build_core_seconds / 3600:,.1f} core hours"],
         [
             "the same on these machines",
             "tasks of 1,000,000, as many at once as memory and cores allow",
-            f"{math.ceil(plan.shards / min(at_once, plan.machines * demand.cores)) * rates.build * SHARD:.0f} s, and the reading",
+            f"{math.ceil(plan.shards / min(at_once, plan.machines * demand.cores)) * rates.build * SHARD:.0f} s, plus reading",
         ],
-        ["a machine takes up its group", "its bytes / 1 GB per second", f"{plan.warm_seconds:.0f} s"],
+        ["a new machine reads its group", "bytes of the group / 1 GB per second", f"{plan.warm_seconds:.0f} s"],
         ["loss of a machine", "1 / replicas of one group", f"{1 / plan.replicas:.1%} of its group's cores"],
     ]
     return table(["what", "how", "result"], lines)
@@ -209,7 +213,9 @@ def _shards_table(rates: Measured, demand: Demand) -> str:
         plan = planned(rates, replace(demand, shard=size))
         each = f"{seconds / size * 1e12:,.1f} ps"
         lines.append([f"{size:,}", f"{seconds * 1e6:.1f} us", each, f"{plan.shards:,}", f"{plan.core_count:,.0f}"])
-    return table(["subscriptions of a shard", "event and shard", "event and subscription", "shards", "cores"], lines)
+    return table(
+        ["subscriptions per shard", "time per event and shard", "per event and subscription", "shards", "cores"], lines
+    )
 
 
 def _larger_shards(rates: Measured) -> str:
@@ -217,8 +223,9 @@ def _larger_shards(rates: Measured) -> str:
     (small, less), (large, more) = sorted(rates.match.items())[-2:]
     further = (more - less) / (large - small)
     return (
-        f"From {small:,} to {large:,} a further subscription costs {further * 1e12:.1f} ps, {more / large * 1e12:.1f} ps being "
-        f"the mean: still larger shards save at most {1 - further / (more / large):.0%}, if it stays so, which was not measured."
+        f"From {small:,} to {large:,}, a further subscription costs {further * 1e12:.1f} ps; the mean is "
+        f"{more / large * 1e12:.1f} ps. If this continues, larger shards save at most {1 - further / (more / large):.0%}. This "
+        "was not measured."
     )
 
 
@@ -228,7 +235,7 @@ def _sensitivity_table(rates: Measured, demand: Demand) -> str:
         "as above": demand,
         "10 times fewer matches": replace(demand, matches=demand.matches / 10),
         "10 times more matches": replace(demand, matches=demand.matches * 10),
-        f"as many matches as *{_SHAPE}* has, {scaled:,.0f}": replace(demand, matches=scaled),
+        f"as many matches as in *{_SHAPE}*, {scaled:,.0f}": replace(demand, matches=scaled),
         "10 times more attributes of events": replace(demand, attributes=demand.attributes * 10),
         "10 times fewer subscriptions": replace(demand, subscriptions=demand.subscriptions // 10),
         "10 times fewer events": replace(demand, events=demand.events // 10),
@@ -249,7 +256,9 @@ def _sensitivity_table(rates: Measured, demand: Demand) -> str:
                 _bytes(plan.output_bytes),
             ]
         )
-    return table(["case", "groups", "of an event", "cores", "machines", "in, per second", "out, per second"], lines)
+    return table(
+        ["case", "groups", "core time of an event", "cores", "machines", "in, per second", "out, per second"], lines
+    )
 
 
 def _shapes_table(engine: dict[str, Any], demand: Demand) -> str:
@@ -260,7 +269,7 @@ def _shapes_table(engine: dict[str, Any], demand: Demand) -> str:
             seconds = busy_seconds(figures)
             cores = demand.events * demand.subscriptions / SHARD * seconds / demand.busy
             lines.append([row["shape"], f"{figures['matches']:,.1f}", f"{seconds * 1e6:,.1f} us", f"{cores:,.0f}"])
-    return table(["shape", "matches of an event with 1,000,000", "event and shard", "cores"], lines)
+    return table(["shape", "matches of an event with 1,000,000", "time per event and shard", "cores"], lines)
 
 
 _UNITS = {10**12: "TB", 10**9: "GB", 10**6: "MB"}

@@ -7,11 +7,14 @@ from typing import Any
 from tamis.bench.markdown import table
 from tamis.bench.svg import Group, bars, number_text
 
-DESCRIPTION = """Times are microseconds per event, the best of several passes in one process. *Planted* events are those that
-1,000 subscriptions each were derived from (their number is the same at every size; more match by chance, where predicates are
-few and wide), *other* events are drawn alike, but nothing was derived from them. *Engine* and *scan* both start from encoded
-events and give the same answers, which is checked; the scan looks at every conjunction, the narrowest predicate first, with the
-same encoding. *Candidates* are entries of lists looked at, *survivors* those whose record was checked."""
+DESCRIPTION = """Times are microseconds per event, the best of several passes in one process.
+
+- *Planted* events: 1,000 subscriptions were derived from each of them, at every size. More subscriptions match by chance if
+  predicates are few and wide.
+- *Other* events have the same distribution, but no subscription was derived from them.
+- *Engine* and *scan* both start from encoded events. The benchmark checks that both give the same answers. The scan looks at
+  every conjunction, the narrowest predicate first, with the same encoding.
+- *Candidates* are list entries visited. *Survivors* are candidates whose record was checked."""
 
 _KINDS = ("planted", "other")
 
@@ -80,15 +83,15 @@ def end_to_end_table(rows: list[dict[str, Any]]) -> str:
     ]
     heads = ["shape", "events", "attributes", "matches", "engine", "`match_batch`, 1 thread", "2 threads", "`match`"]
     note = (
-        f"{_count(rows)} subscriptions; `match_batch` takes an Arrow table and gives one, `match` takes a dict. The last column "
-        "is what the memory of the machine allows: the same ratio of threads that only read words at random, by turns with the "
-        "others."
+        f"{_count(rows)} subscriptions. `match_batch` takes and returns an Arrow table, `match` takes a dict. The last column "
+        "shows what the memory of the machine allows: the same ratio for threads that only read random words. Both ratios were "
+        "measured in turns."
     )
     return f"{note}\n\n{table([*heads, '1 / 2 threads', 'reading memory'], lines)}"
 
 
 def growth_table(rows: list[dict[str, Any]]) -> str:
-    """How the engine's time grows with the number of subscriptions; nothing if there is one size only."""
+    """How the engine's time grows with the number of subscriptions; empty if there is only one size."""
     sizes = sorted({row["subscriptions"] for row in rows})
     by_place = {(row["shape"], row["subscriptions"]): row["kinds"] for row in rows}
     by_turns = {row["shape"]: row.get("beside", {}).get("smallest", {}) for row in _largest(rows)}
@@ -104,12 +107,16 @@ def growth_table(rows: list[dict[str, Any]]) -> str:
             ratio = _times(turns["this"], turns["other"])
             lines.append([shape, kind, matches, *(number_text(figures["engine"]) for figures in each), ratio])
     heads = ["shape", "events", "matches", *(f"{size:,}" for size in sizes), "largest / smallest"]
-    note = "The last column was measured by turns, the others one after another.\n\n" if any(by_turns.values()) else ""
+    note = (
+        "The last column was measured in turns, the other columns one after another.\n\n"
+        if any(by_turns.values())
+        else ""
+    )
     return f"{note}{table(heads, lines)}" if lines else ""
 
 
 def wide_table(rows: list[dict[str, Any]]) -> str:
-    """Shapes with a million values beside the same with 100; nothing if that was not measured."""
+    """Shapes with a million values beside the same shapes with 100; empty if they were not measured."""
     lines = [
         [
             row["shape"],
@@ -121,15 +128,15 @@ def wide_table(rows: list[dict[str, Any]]) -> str:
         for row in _largest(rows)
         for kind, turns in row.get("beside", {}).get("narrow", {}).items()
     ]
-    note = f"{_count(rows)} subscriptions, measured by turns."
+    note = f"{_count(rows)} subscriptions, measured in turns."
     heads = ["shape", "events", "a million values", "100 values", "a million / 100"]
     return f"{note}\n\n{table(heads, lines)}" if lines else ""
 
 
 def loading_table(rows: list[dict[str, Any]]) -> str:
-    """Seconds to load from an Arrow table, of them planning and building, and bytes, at the largest size."""
+    """Seconds to load an Arrow table, the part for planning and building, and bytes, at the largest size."""
     largest = _largest(rows)
-    heads = ["shape", "load, s", "of it planning and building", "bytes per subscription", "with the tables"]
+    heads = ["shape", "load, s", "of this: plan and build, s", "bytes per subscription", "with the tables"]
     saved = any(row["snapshot"] for row in largest)
     lines = []
     for row in largest:
@@ -141,12 +148,12 @@ def loading_table(rows: list[dict[str, Any]]) -> str:
         lines.append(line)
     heads += ["save, s", "load and match, s"] if saved else []
     turns = largest[0].get("build_turns", 1)
-    note = f" Planning and building is the shortest of up to {turns} turns." if turns > 1 else ""
+    note = f" The time to plan and build is the shortest of up to {turns} turns." if turns > 1 else ""
     return f"{_count(rows)} subscriptions.{note}\n\n{table(heads, lines)}"
 
 
 def updates_table(updates: dict[str, Any]) -> str:
-    """Changes per second, and the time of single matches meanwhile."""
+    """Changes per second, and the time of single matches during the changes."""
     baselines = {"two threads": updates["one after another"]}
     lines = []
     for name in ("quiet", "one after another", "one thread", "two threads"):
@@ -163,19 +170,21 @@ def updates_table(updates: dict[str, Any]) -> str:
         )
     heads = ["", "changes per second", "`match`: median", "p99", "longest", "median / quiet", "p99 / quiet", "merges"]
     note = (
-        f"{updates['subscriptions']:,} subscriptions of shape dense; new ones come, the oldest go, other events. "
-        "Quiet: no changes, a match every 400 us, which is the pace of the next but one line at 50,000 changes per second, or "
-        "one match after another. One thread: 20 changes and a match take turns; changes alone would be "
-        f"{number_text(updates['one thread']['changes_per_second_alone'])} per second. "
-        f"Of {len(updates['rounds'])} rounds one after another this is the one with most changes; in one thread they had "
-        f"{', '.join(map(number_text, updates['rounds']))} per second. "
-        "Two threads: one changes as fast as it can, one matches, one event after another."
+        f"{updates['subscriptions']:,} subscriptions of shape dense, *other* events. Changes add new subscriptions and remove "
+        "the oldest.\n\n"
+        "- *Quiet*: no changes, a match every 400 us. *One thread* has this pace at 50,000 changes per second.\n"
+        "- *One after another*: no changes and no pauses between matches.\n"
+        "- *One thread*: 20 changes and a match take turns. Without the matches, there would be "
+        f"{number_text(updates['one thread']['changes_per_second_alone'])} changes per second.\n"
+        "- *Two threads*: one thread changes as fast as it can, the other matches one event after another.\n\n"
+        f"The table shows the round with the most changes. The {len(updates['rounds'])} rounds had "
+        f"{', '.join(map(number_text, updates['rounds']))} changes per second in one thread."
     )
     return f"{note}\n\n{table(heads, lines)}"
 
 
 def rules_table(rules: dict[str, Any]) -> str:
-    """Who takes how long for detection rules."""
+    """The time of each way to match detection rules."""
     ways = {
         "engine": "engine, from encoded events",
         "batch": "`match_batch`, 1 thread",
@@ -194,15 +203,16 @@ def rules_table(rules: dict[str, Any]) -> str:
         for name, way in ways.items()
         if all(kinds[kind][name] is not None for kind in _KINDS)
     ]
-    said = ", ".join(
-        f"{kind} events {number_text(100 * kinds[kind]['candidates'] / rules['rules'])} % and "
-        f"{number_text(kinds[kind]['matches'])} matches"
+    said = ", and ".join(
+        f"{number_text(100 * kinds[kind]['candidates'] / rules['rules'])} % and {number_text(kinds[kind]['matches'])} "
+        f"for {kind} events"
         for kind in _KINDS
     )
     missing = "" if kinds["other"]["duckdb"] is not None else " DuckDB was not installed."
     note = (
-        f"{rules['rules']:,} rules ({rules['conjunctions']:,} conjunctions), {rules['events']:,} events, answers checked; "
-        f"loaded in {rules['load_seconds']:.1f} s. Candidates per event, as a share of the rules: {said}.{missing}"
+        f"{rules['rules']:,} rules ({rules['conjunctions']:,} conjunctions), {rules['events']:,} events. Loading the rules took "
+        f"{rules['load_seconds']:.1f} s. The benchmark checks the answers. Candidates per event, as a share of the rules, and "
+        f"matches per event: {said}.{missing}"
     )
     return f"{note}\n\n{table(['way', *_KINDS, *(f'{kind} / `match_batch`' for kind in _KINDS)], lines)}"
 
@@ -228,8 +238,8 @@ def prototype_table(rows: list[dict[str, Any]]) -> str:
     heads = ["shape", "events", "its loops", "matches", "engine", "prototype", "with ranking", "engine / prototype"]
     heads += ["engine / with ranking", "build, s", "bytes per subscription"]
     note = (
-        "Its own workloads, answers checked. The prototype matches from ranks, which it finds in a step of its own; the engine "
-        "starts from keys and also names owners."
+        "On the prototype's workloads, with checked answers. The prototype matches from ranks, which it finds in a separate "
+        "step. The engine starts from keys and also names owners."
     )
     return f"{note}\n\n{table(heads, lines)}"
 

@@ -43,7 +43,7 @@ _WARM = 2_000
 BEGIN, END = "<!-- begin of what tamis.bench.headline makes -->", "<!-- end of it -->"
 
 DESCRIPTION = f"""Events per second of one thread, the best of several passes. The systems take turns in one process.
-Subscriptions are those of the shape *{_SHAPE}*: about 10 predicates each, on 100 attributes, of which an event has 30. No
+Subscriptions have the shape *{_SHAPE}*: about 10 predicates each, on 100 attributes, of which an event has 30. No
 subscription was derived from these events. *Tamis* is `match_batch` on an Arrow table of {_EVENTS:,} events. *Scan* is the same
 with `Matcher(index="scan")`, which looks at every subscription. *DuckDB* runs one query that joins the values of events with the
 bounds of predicates and counts. *polars* computes one expression per subscription on all {_EVENTS:,} events; it is measured on

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 from tamis.bench.markdown import table
 from tamis.bench.svg import Group, bars, number_text
 
-DESCRIPTION = """The indexes of the papers beside a scan, each built and measured in a process of its own, perhaps on another
-day than the others, but on one machine and with one version; that answers are the scan's is checked. Times are microseconds
-per event, the best of several passes, from encoded events to conjunctions. *Planted* events are those that 1,000 subscriptions
-each were derived from, *other* events are drawn alike. *Times a scan* is the scan's time, taken by turns in the same process,
-through that of the index: above 1 the index is faster. *Again* is what a planted event takes when it has just been matched, so
-that all it needs is in the caches: what is less than *planted* was waiting for memory. *Candidates* are conjunctions looked
-at, *nodes* the nodes, lists or tables visited, per planted event as *matches* are. *Bytes* are those of the index alone, per
-conjunction."""
+DESCRIPTION = """The indexes of the papers beside a scan. Each index is built and measured in its own process, perhaps on
+another day than the others, but on one machine and with one version. The benchmark checks that all give the scan's answers.
+Times are microseconds per event, the best of several passes, from encoded events to conjunctions.
+
+- *Planted* events: 1,000 subscriptions were derived from each of them. *Other* events have the same distribution.
+- *Times a scan* is the time of a scan divided by the time of the index, measured in turns in the same process. Above 1, the
+  index is faster.
+- *Again* is the time of a planted event that has just been matched, so that all its data is in the caches. The difference to
+  *planted* is time spent waiting for memory.
+- *Matches*, *candidates* (conjunctions visited) and *nodes* (nodes, lists or tables visited) are per planted event.
+- *Bytes* are bytes of the index alone, per conjunction."""
 
 _KINDS = ("planted", "other")
 _SCAN = "scan"
@@ -115,7 +118,7 @@ def shape_table(measured: list[Measured]) -> str:
 
 
 def segments_table(measured: list[Measured]) -> str:
-    """What OpIndex looks at, beside its plain version and k-index, as in its figures; nothing if it was not measured."""
+    """What OpIndex visits, beside its plain version and k-index, as in its figures; empty if it was not measured."""
     lines = [
         [
             each.shape,
@@ -138,15 +141,15 @@ def segments_table(measured: list[Measured]) -> str:
         "segments",
     ]
     note = (
-        "`op-index-bs` is OpIndex without signatures, so every list is one segment. A candidate is a subscription whose "
-        "counter is lowered, or for `k-index` one that is at the head of a posting list; segments of `k-index` are its posting "
-        "lists. Per event."
+        "Figures are per event. `op-index-bs` is OpIndex without signatures, so every list is one segment. A candidate of "
+        "OpIndex is a subscription whose counter is lowered. A candidate of `k-index` is a subscription at the head of a posting "
+        "list, and its segments are its posting lists."
     )
     return f"{note}\n\n{table(heads, lines)}" if lines else ""
 
 
 def orderings_table(measured: list[Measured]) -> str:
-    """What the papers say of who is faster, held against planted events at the largest size; nothing if nothing can be."""
+    """The papers' claims about speed, checked with planted events at the largest size; empty if none can be checked."""
     compared = [(ordering, *pair) for ordering in ORDERINGS for pair in _compared(ordering, measured)]
     if not compared:
         return ""
@@ -162,23 +165,24 @@ def orderings_table(measured: list[Measured]) -> str:
         ]
         for ordering, first, second in compared
     ]
-    heads = ["ordering", "from", "shape", "subscriptions", "it", "the best of those behind", "in this run"]
+    heads = ["ordering", "from", "shape", "subscriptions", "ahead", "best of the others", "in this run"]
     note = (
-        "Among the indexes of the papers that were measured; how many times faster than a scan in the same process, with planted "
-        "events. The papers measured other machines, sizes and implementations."
+        "*Ahead* is the index that should be ahead, *best of the others* the fastest of the measured indexes that should be "
+        "behind it. Figures say how many times faster than a scan an index is, in the same process, with planted events. The "
+        "papers measured other machines, sizes and implementations."
     )
     failed = [(ordering, first, second) for ordering, first, second in compared if not _holds(first, second)]
     return "\n\n".join([note, table(heads, lines), *_explained(failed, measured)])
 
 
 def _ahead(ordering: Ordering, first: Measured, measured: list[Measured]) -> list[Measured]:
-    """All that ought to be behind an index, and are not."""
+    """All indexes that should be behind an index, and are not."""
     there = [each for each in _others(ordering, measured, first.shape) if each.size == first.size]
     return sorted((each for each in there if not _holds(first, each)), key=_speed, reverse=True)
 
 
 def _others(ordering: Ordering, measured: list[Measured], shape: str) -> list[Measured]:
-    """Those that an ordering says are behind, on one shape."""
+    """The indexes that should be behind, on one shape."""
     return [
         each
         for each in measured
@@ -189,7 +193,7 @@ def _others(ordering: Ordering, measured: list[Measured], shape: str) -> list[Me
 
 
 def _explained(failed: list[tuple[Ordering, Measured, Measured]], measured: list[Measured]) -> Iterator[str]:
-    """Why orderings do not hold: what each of the two looks at, and what is known of the reasons."""
+    """Why orderings do not hold: what each index visits, and the known reasons."""
     if not failed:
         return
     lines = [
@@ -198,9 +202,9 @@ def _explained(failed: list[tuple[Ordering, Measured, Measured]], measured: list
         for each in [first, *_ahead(ordering, first, measured)]
     ]
     yield (
-        "What they look at where an ordering does not hold, it and all that are ahead of it, per planted event. *Waiting* is the "
-        "share of the time that an event does not take *again*: waiting for memory. *Each* is what a candidate takes then, in "
-        "nanoseconds, all that leads to it included."
+        "The next table shows figures per planted event where an ordering does not hold: for the index that should be ahead, "
+        "and for all that are ahead of it. *Waiting* is the share of the time that an event does not take *again*: time spent "
+        "waiting for memory. *Each* is the time *again* per candidate, in nanoseconds, including the way to the candidate."
     )
     heads = ["shape", "index", *_COUNTED_FIGURES, "waiting", "each"]
     yield table(heads, {tuple(line): line for line in lines}.values())
@@ -212,31 +216,32 @@ _COUNTED_FIGURES = ("microseconds", "matches", "candidates", "predicates", "node
 
 
 def _evidence(row: Row) -> list[str]:
-    """What an index looks at for an event, and what becomes of its time."""
+    """What an index visits for an event, and how it spends its time."""
     again = min(row["again_microseconds"] / row["microseconds"], 1.0)
     each = 1000 * row["again_microseconds"] / max(row["candidates"], 1)
     return [*(number_text(row[name]) for name in _COUNTED_FIGURES), f"{1 - again:.0%}", number_text(each)]
 
 
 REASONS = {
-    "PSTHash first on Zipf": """Only `ps-tree` is ahead, which the paper does not measure: the lists of PSTBloom, without
-signatures. Where one selective predicate leaves few candidates, as here, a second one has little to save; but PSTHash looks up
-every pair of the spaces that an event meets (*nodes* are those that have a cell), in tables that are larger than the caches:
-it waits for memory more than the others do.""",
-    "PSTBloom first on sparse": """With 30,000 dimensions the access predicate alone leaves hardly more candidates than there
-are matches, so signatures have nothing to filter; what they cost is the difference to `ps-tree`, which has the same lists and
-no signatures. A signature belongs to a leaf of another dimension, so asking it is a read somewhere else in memory for every
-candidate. What it is to spare, fetching the candidate's predicates, is cheap here: they lie in one record, which is fetched
-ahead. PSTHash and OpIndex have few candidates too, and ask nothing first; Propagation has many, and tests them by columns.""",
-    "BE-Tree ahead of Propagation": """BE-Tree looks at fewer candidates nearly everywhere, as its paper says, but each costs it
-several times as much, also when nothing waits for memory: it pays with nodes. Every node, directory and list is a place of its
-own, reached through the one before, and each candidate is a record with predicates to go through. Propagation reads the columns
-of its clusters from beginning to end, which the processor foresees, and tests bits of a vector that stays in the caches. So
-it takes less time with many times the candidates; only where clusters are behind equalities that many events satisfy, on ads, are
-they too many. On zipf, where few attributes are in most subscriptions, BE-Tree has the more candidates as well.""",
-    "BE-Tree ahead of counting": """On range, where an event satisfies some predicate of nearly every subscription, counting
-lowers a counter for each, in lists that it goes through from beginning to end. BE-Tree looks at a seventh of them, but for each
-it goes through a record, below tens of thousands of nodes. It comes to the same time.""",
+    "PSTHash first on Zipf": """Only `ps-tree` is ahead. The paper does not measure it: it is PSTBloom without signatures. Here
+one selective predicate leaves few candidates, so a second one saves little. But PSTHash looks up every pair of the spaces of an
+event (*nodes* counts the pairs that have a cell). Its tables are larger than the caches, so it waits for memory more than the
+others.""",
+    "PSTBloom first on sparse": """With 30,000 dimensions, the access predicate alone leaves hardly more candidates than
+matches. So signatures have nothing to filter. The difference to `ps-tree`, which has the same lists and no signatures, is their
+cost. A signature belongs to a leaf of another dimension, so each candidate costs a read elsewhere in memory. A signature should
+save fetching the candidate's predicates. But this is cheap here: they lie in one record, which is fetched ahead. PSTHash and
+OpIndex also have few candidates, and check nothing first. Propagation has many, and tests them by columns.""",
+    "BE-Tree ahead of Propagation": """BE-Tree visits fewer candidates on nearly all shapes, as its paper says. But each
+candidate costs several times as much, even without waiting for memory. The nodes cause this cost: every node, directory and
+list lies elsewhere in memory and is reached through the previous one, and each candidate is a record with predicates to check.
+Propagation reads the columns of its clusters from beginning to end, which the processor predicts, and tests bits of a vector
+that stays in the caches. So it takes less time with many times the candidates. The candidates are too many only on ads, where
+clusters are behind equalities that many events satisfy. On zipf, where few attributes are in most subscriptions, BE-Tree even
+has more candidates.""",
+    "BE-Tree ahead of counting": """On range, an event satisfies some predicate of nearly every subscription. Counting changes
+a counter for each, in lists that it reads from beginning to end. BE-Tree visits a seventh of the subscriptions, but reads a
+record for each, below tens of thousands of nodes. Both take the same time.""",
 }
 """Claim -> why it does not hold in our runs."""
 
@@ -262,24 +267,24 @@ def _compared(ordering: Ordering, measured: list[Measured]) -> Iterator[tuple[Me
 
 
 REMARKS = {
-    "dynamic-clustering": """`dynamic-clustering` creates no table here, and measures as `propagation` does. A table is due where
-a cluster costs an event more than one check. Equalities are spread over a hundred attributes and more here, so clusters are
-small: with 100,000 subscriptions the largest has 9 on dense, 15 on equality and 35 on ads, and the costliest takes
-0.1, 0.1 and 0.6 checks of an average event. `static-clustering`, which weighs what a table saves against what looking it up
-takes, has tables on equality alone, and is no faster for them. The paper's workloads have equalities on two attributes that
-are the same for all subscriptions: there `dynamic-clustering` creates their table from about 2,500 subscriptions on.""",
+    "dynamic-clustering": """`dynamic-clustering` creates no table here, so its figures are those of `propagation`. It creates a
+table if a cluster costs an event more than one check. Here equalities are spread over a hundred attributes and more, so
+clusters are small. With 100,000 subscriptions, the largest cluster has 9 on dense, 15 on equality and 35 on ads. The most
+expensive cluster costs an average event 0.1, 0.1 and 0.6 checks. `static-clustering` weighs the savings of a table against the
+cost of a look-up. It has tables only on equality, and they do not make it faster. In the paper's workloads, all subscriptions
+have equalities on the same two attributes. There `dynamic-clustering` creates a table from about 2,500 subscriptions on.""",
 }
-"""Index -> what its figures do not tell."""
+"""Index -> a remark that explains its figures."""
 
 
 def remarks(measured: list[Measured]) -> str:
-    """What is to be said of the indexes that were measured."""
+    """The remarks about the indexes that were measured."""
     names = {each.name for each in measured}
     return "\n\n".join(text for name, text in REMARKS.items() if name in names)
 
 
 def failures_table(rows: list[Row]) -> str:
-    """What was not measured, and why; nothing if all was."""
+    """What was not measured, and why; empty if everything was."""
     lines = [
         [f"`{row['index']}`", row["shape"], f"{row['subscriptions']:,}", row["failure"].replace("|", "\\|")]
         for row in rows
@@ -302,7 +307,7 @@ def to_chart(result: dict[str, Any]) -> str:
     most = max((each.size for each in measured), default=0)
     title = f"Times a scan, {most:,} subscriptions, one thread"
     return bars(
-        title, "the scan's time through the index's, logarithmic", ["scan: 1", "planted events", "other events"], groups
+        title, "time of a scan / time of the index, logarithmic", ["scan: 1", "planted events", "other events"], groups
     )
 
 

@@ -20,10 +20,10 @@ from tamis.language.parser import parse_afresh
 from tamis.language.shapes import forget_shapes
 from tamis.workload import generate, preset
 
-DESCRIPTION = """Every way takes in conjunctions of five predicates, one after the other in one process: SQL texts (`=`,
-`>`, `IN`, `BETWEEN`, `LIKE 'x%'`, `<>` on 100 attributes) that all differ in shape, or that come from 100 shapes and
-differ in their literals; and rows of a table in predicate form (the `dense` preset). The parser alone is measured on
-the texts of 100 shapes."""
+DESCRIPTION = """Every way loads conjunctions of five predicates, one way after the other in one process. SQL texts have `=`,
+`>`, `IN`, `BETWEEN`, `LIKE 'x%'` and `<>` on 100 attributes. Either all texts differ in shape, or they have 100 shapes and
+differ in their literals. Rows of a table are in predicate form (the `dense` preset). The parser alone reads the texts of 100
+shapes."""
 
 _TEMPLATES = 100
 _PREDICATES = 5

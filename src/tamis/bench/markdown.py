@@ -1,4 +1,4 @@
-"""Tables for pages, and pages of which a part is made by a benchmark."""
+"""Tables in Markdown, and pages with a part that a benchmark writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def table(heads: list[str], lines: Iterable[list[str]]) -> str:
 
 
 def renewed(page: str, begin: str, end: str, section: str) -> str:
-    """A page with another section between two marks."""
+    """The page with a new section between two marks."""
     before, found, rest = page.partition(begin)
     _, closed, after = rest.partition(end)
     if not (found and closed):

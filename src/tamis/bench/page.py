@@ -1,4 +1,4 @@
-"""The page of benchmarks, made from the result files, with its charts beside them.
+"""Makes the page of benchmarks and its charts from the result files.
 
 python -m tamis.bench.page RESULTS_FOLDER PAGE
 """
@@ -16,9 +16,9 @@ from tamis.bench import engine_page, headline, indexes_page, loading, spark_page
 
 _INTRODUCTION = """# Benchmarks
 
-Made by `make bench-headline`, `make bench-loading`, `make bench-engine`, `make bench-indexes` and `make bench-spark` from the
-files in `docs/results`. Do not edit this page. Times depend on the machine. Ratios within a section depend less on it, since each
-section comes from a single run.
+`make bench-headline`, `make bench-loading`, `make bench-engine`, `make bench-indexes` and `make bench-spark` make this page
+from the files in `docs/results`. Do not edit it. Times depend on the machine. Ratios within a section depend less on the
+machine, since each section comes from a single run.
 """
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
@@ -39,7 +39,7 @@ _CHARTS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:
-    """The page as Markdown; charts are shown from a folder."""
+    """The page as Markdown, with links to charts in a folder."""
     sections = [_INTRODUCTION]
     for result in results:
         machine, name = result["machine"], result["benchmark"]
@@ -48,7 +48,7 @@ def to_page(results: list[dict[str, Any]], charts: str = "results") -> str:
         sections.append(
             f"## {name.capitalize()}\n\n"
             f"Tamis {result['tamis']}, {machine['system']} on {machine['processor']} with {machine['cores']} cores"
-            f"{_more(machine)}, Python {machine['python']}. Most memory in use: {result['peak_bytes'] / 1e9:.1f} GB.\n\n"
+            f"{_more(machine)}, Python {machine['python']}. Peak memory: {result['peak_bytes'] / 1e9:.1f} GB.\n\n"
             f"{description}\n\n{chart}{tables(result)}\n"
         )
     return "\n".join(sections)
@@ -66,7 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("results", type=Path, help="the folder with the result files")
     parser.add_argument("page", type=Path, help="the file to write")
     options = parser.parse_args(arguments)
-    results = [json.loads(file.read_text()) for file in sorted(options.results.glob("*.json"))]
+    files = [json.loads(file.read_text()) for file in sorted(options.results.glob("*.json"))]
+    results = [result for result in files if result.get("benchmark") in _SECTIONS]
     for result in results:
         name = result["benchmark"]
         if name in _CHARTS:

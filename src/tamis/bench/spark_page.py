@@ -7,19 +7,19 @@ from typing import Any
 from tamis.bench.markdown import table
 from tamis.bench.svg import Group, bars, number_text
 
-DESCRIPTION = """Events of the shape *dense*, a column per attribute, in Parquet files, matched with subscriptions in Parquet
-files, on Spark in local mode with two cores. The plans:
+DESCRIPTION = """Spark in local mode with two cores matches events with subscriptions, both in Parquet files. Events have the
+shape *dense*, with a column per attribute. The plans:
 
 - *nested loop*: subscriptions broadcast, `crossJoin`, a condition with `forall` and `exists` over their predicates as ranges;
 - *explode and count*: a row per predicate and a row per value, joined by attribute and range, pairs counted;
-- *Python*: every expression compiled to a Python function, all of them called for every event, in `mapInArrow`;
-- *DuckDB*: the same join as *explode and count*, outside of Spark, with two cores;
+- *Python*: every expression compiled to a Python function, all functions called for every event, in `mapInArrow`;
+- *DuckDB*: the same join as *explode and count*, outside Spark, with two cores;
 - *Tamis*: `tamis.spark.build`, then `tamis.spark.match`.
 
-Slow plans get fewer events, and a quarter of these: a line through both times tells what any number of events takes
-(*fixed*) from what each takes, and so gives the time for *all*. *Prepare* is what is done once for the subscriptions: for
-Tamis it is building the index, from Parquet to shards on disk. Each plan has run once before it is timed, so nothing is
-compiled then. That all find the same number of matches is checked."""
+Slow plans are measured with fewer events, and again with a quarter of these. A line through both times separates the *fixed*
+time from the time per event, and gives the time for *all* events. *Prepare* is the work done once for the subscriptions. For
+Tamis it is building the index, from Parquet to shards on disk. Each plan runs once before the measurement, so no plan compiles
+anything while it is timed. The benchmark checks that all plans find the same number of matches."""
 
 Row = dict[str, Any]
 
@@ -63,12 +63,12 @@ def plans_table(result: Row) -> str:
         ]
         for row in plans
     ]
-    heads = ["plan", "events measured", "prepare, s", "match, s", "of it fixed, s", "all, s", "times Tamis"]
+    heads = ["plan", "events measured", "prepare, s", "match, s", "of this: fixed, s", "all, s", "times Tamis"]
     overhead, matching, events = result["framework_seconds"], result["matching_seconds"], result["events"]
     note = (
-        f"{result['subscriptions']:,} subscriptions, {events:,} events. The same job without matching, which hands over ids "
-        f"only, takes {overhead:.2f} s where that with matching takes {matching:.2f} s, measured by turns: "
-        f"{overhead / events * 1e6:.1f} of {matching / events * 1e6:.1f} us per event are Spark's."
+        f"{result['subscriptions']:,} subscriptions, {events:,} events. The job of Tamis takes {matching:.2f} s. Without "
+        f"matching, the same job only returns ids and takes {overhead:.2f} s; both were measured in turns. So Spark takes "
+        f"{overhead / events * 1e6:.1f} of {matching / events * 1e6:.1f} us per event."
     )
     return f"{note}\n\n{table(heads, lines)}"
 
@@ -101,7 +101,7 @@ def growth_table(rows: list[Row]) -> str:
         "index, GB",
         "matches",
     ]
-    note = f"{rows[0]['events']:,} events. *GB* is the largest process, without the files that it maps."
+    note = f"{rows[0]['events']:,} events. *GB* is the memory of the largest process, without the files that it maps."
     return f"{note}\n\n{table(heads, lines)}"
 
 
@@ -112,5 +112,5 @@ def to_chart(result: Row) -> str:
         for row in result["plans"]
     ]
     title = f"{result['subscriptions']:,} subscriptions and {result['events']:,} events, two cores"
-    unit = "seconds, logarithmic; of slow plans scaled from fewer events"
+    unit = "seconds, logarithmic; slow plans are scaled from fewer events"
     return bars(title, unit, ["prepare, once", "match all events"], groups)
