@@ -8,6 +8,7 @@ import random
 import sys
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -56,8 +57,13 @@ def wanted(matcher: Matcher, expressions: dict[Any, str], event: dict[str, Any])
     return sorted(
         identifier
         for identifier, expression in expressions.items()
-        if identifier in matcher and tamis.evaluate(tamis.parse(expression), event) is True
+        if identifier in matcher and is_true(expression, tuple(event.items()))
     )
+
+
+@cache
+def is_true(expression: str, event: tuple[tuple[str, Any], ...]) -> bool:
+    return tamis.evaluate(expression, dict(event)) is True
 
 
 def check_owners(index: str, shape: str, count: int) -> None:
@@ -183,32 +189,54 @@ def untouched_lines(file: str) -> set[int]:
     return lines
 
 
-def interrupted(call: Callable[[], Any], at: int) -> str:
-    """Interrupt a call before the line of Tamis that comes as the `at`-th; returns where that is, "" if it was done before."""
-    lines, place = 0, ""
+class Interrupts:
+    """Interrupts calls before one line of Tamis after another: in each round before one that was not yet tried.
 
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal lines, place
-        file = frame.f_code.co_filename
-        if "tamis" not in file:
-            return None
-        if event == "line" and frame.f_lineno not in untouched_lines(file):
-            lines += 1
-            if lines == at:
-                place = f"{file}:{frame.f_lineno}"
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
+    A line that runs often in a call is interrupted at its first `most` runs.
+    """
 
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(before)
-    return place
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._tried: Counter[tuple[str, int]] = Counter()
+        """File and line -> how many of its runs were interrupted."""
+
+    def interrupt(self, call: Callable[[], Any]) -> str:
+        """Interrupt a call; returns the place, or "" if the call ended and all places were tried."""
+        runs: Counter[tuple[str, int]] = Counter()
+        place = ""
+
+        def trace(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal place
+            file = frame.f_code.co_filename
+            if "tamis" not in file:
+                return None
+            if event == "line" and frame.f_lineno not in untouched_lines(file):
+                here = file, frame.f_lineno
+                runs[here] += 1
+                if self._tried[here] < min(runs[here], self._most):
+                    self._tried[here] += 1
+                    place = f"{file}:{frame.f_lineno}"
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            call()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        return place
+
+    def __len__(self) -> int:
+        return self._tried.total()
+
+
+@pytest.fixture
+def interrupts(soak: bool) -> Interrupts:
+    return Interrupts(1000 if soak else 1)
 
 
 EXPRESSIONS = {
@@ -288,10 +316,9 @@ def check_constants(matcher: Matcher, place: str) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
-    at, chance = 0, random.Random(name)
+def test_an_interrupt_leaves_all_or_nothing(name: str, interrupts: Interrupts) -> None:
+    chance = random.Random(name)
     while True:
-        at += 1
         matcher = Matcher()
         matcher.add_many(list(EXPRESSIONS)[:3], list(EXPRESSIONS.values())[:3])
         matcher.match(EVENT)
@@ -299,7 +326,7 @@ def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
             matcher.add(number, EXPRESSIONS[number])
         if chance.random() < 0.5:
             matcher.match(EVENT)
-        place = interrupted(partial(CALLS[name], matcher), at)
+        place = interrupts.interrupt(partial(CALLS[name], matcher))
         if not place:
             break
         forms = [{**EXPRESSIONS, **NEW}]
@@ -322,21 +349,21 @@ def test_an_interrupt_leaves_all_or_nothing(name: str) -> None:
         for number in [number for number in (*EXPRESSIONS, *NEW) if number in matcher]:
             matcher.remove(number)
         assert [matcher.match(event) for event in EVENTS] == [[], [], []], place
-    assert at > 20
+    assert len(interrupts) > 20
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_an_interrupt_while_room_is_made_for_more(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_room_is_made_for_more(
+    many: bool, monkeypatch: pytest.MonkeyPatch, interrupts: Interrupts
+) -> None:
     monkeypatch.setattr(engine, "_SLOTS_AT_ONCE", 4)
-    at = 0
     while True:
-        at += 1
         matcher = Matcher()
         for number in range(4):  # as many as there are slots at first
             matcher.add(number, "a = 1")
         added: dict[int, str] = dict.fromkeys(range(4, 7), "a = 1")
         call = partial(matcher.add_many, added.keys(), added.values()) if many else partial(matcher.add, 4, "a = 1")
-        if not interrupted(call, at):
+        if not interrupts.interrupt(call):
             break
         for number in range(10, 16):
             matcher.add(number, "a = 1")
@@ -344,16 +371,14 @@ def test_an_interrupt_while_room_is_made_for_more(many: bool, monkeypatch: pytes
         found = matcher.match({"a": 1})
         assert sorted(found) == sorted(number for number in range(30) if number in matcher)
         assert len(found) == len(matcher) in (16, 17, 19)
-    assert at > 20
+    assert len(interrupts) > 20
 
 
-def test_an_interrupt_while_what_nothing_satisfies_is_replaced() -> None:
-    at = 0
+def test_an_interrupt_while_what_nothing_satisfies_is_replaced(interrupts: Interrupts) -> None:
     while True:
-        at += 1
         matcher = Matcher()
         matcher.add_many([0, 1], ["a BETWEEN 5 AND 3", "a = 1"])
-        place = interrupted(partial(matcher.replace, 0, "a = 1"), at)
+        place = interrupts.interrupt(partial(matcher.replace, 0, "a = 1"))
         if not place:
             break
         for number in range(10, 14):  # in slots that are free
@@ -362,7 +387,7 @@ def test_an_interrupt_while_what_nothing_satisfies_is_replaced() -> None:
         assert matcher[0].text in ("a BETWEEN 5 AND 3", "a = 1"), place
         assert sorted(matcher.match({"a": 1})) == [0, 1][matcher[0].text != "a = 1" :], place
         assert sorted(matcher.match({"a": 2})) == [10, 11, 12, 13], place
-    assert at > 20
+    assert len(interrupts) > 20
 
 
 def returns_at_once(call: Callable[[], Any]) -> bool:
@@ -402,21 +427,19 @@ def test_finalizers_of_two_matchers_do_not_wait_for_each_other() -> None:
     assert sorted(one.match({"a": 1})) == [0, 1, 2, 4]
 
 
-def test_a_removal_that_is_interrupted_is_not_forgotten() -> None:
+def test_a_removal_that_is_interrupted_is_not_forgotten(interrupts: Interrupts) -> None:
     matcher = Matcher()
     matcher.add_many(range(5), ["a = 1"] * 5)
-    at = 0
     while True:
-        at += 1
         with matcher._store.lock:
             matcher.remove(3)
-        place = interrupted(matcher._store.catch_up, at)
+        place = interrupts.interrupt(matcher._store.catch_up)
         assert 3 not in matcher, place
         if not place:
             break
         matcher.add(3, "a = 1")
     assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4]
-    assert at > 5
+    assert len(interrupts) > 5
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])

@@ -37,7 +37,9 @@ class _Shift:
         self.error: BaseException | None = None
         self._log: deque[bool] = deque()
         """Its first entry tells for good: whether a thread began, or it was called off."""
+        self._is_done = False
         self._work = _thread.allocate_lock()
+        """Held until the work is done."""
         self._work.acquire()
 
     def do(self, labour: Callable[[], None]) -> None:
@@ -47,6 +49,7 @@ class _Shift:
                 labour()
             except BaseException as error:
                 self.error = error
+            self._is_done = True
             self._work.release()
 
     def has_begun(self) -> bool:
@@ -55,8 +58,10 @@ class _Shift:
         return self._log[0]
 
     def wait(self) -> None:
-        with self._work:
-            pass
+        """Wait until the work is done. An interrupt may leave the lock held here, so a second call does not take it."""
+        if not self._is_done:
+            with self._work:
+                pass
 
 
 _Work = tuple[_Shift, Callable[[], None]]
