@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # One folder for all processes and runs, so that each kernel is compiled once. Set before a kernel is imported.
-os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parent.parent / ".cache" / "numba")
+CACHE = Path(__file__).parent.parent / ".cache"
+os.environ["NUMBA_CACHE_DIR"] = str(CACHE / "numba")
 
 SOAK_FACTOR = 20
 """How many times more cases a soak run tries."""
@@ -50,9 +51,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what uses the `spark` fixture, so that one xdist worker runs it and one JVM serves it.
+    """Say which tests go to one xdist worker, and in which order tests are given out.
 
-    Tests of one index go to one worker too: two would wait for each other while one of them compiles its kernels.
+    Tests of the shared session go to one worker, so that one JVM serves them. Tests of one index go to one worker, too: two
+    would wait for each other while one of them compiles its kernels. What takes longest comes first: tests that start
+    a Spark of their own, the shared session, everything else.
     """
     if not config.getoption("--long"):
         long = [item for item in items if item.get_closest_marker("long")]
@@ -61,10 +64,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
         elif family := _family(item):
             item.add_marker(pytest.mark.xdist_group(family))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if not item.get_closest_marker("spark"):
+        return 2
+    return 1 if "spark" in getattr(item, "fixturenames", ()) else 0
 
 
 _FAMILIES = {
@@ -103,7 +112,20 @@ def cases(soak: bool) -> Callable[[int], int]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def java_archive(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from tests.java_options import use_archive
+
+    use_archive(CACHE / "java", tmp_path_factory.mktemp("java"))
+
+
+@pytest.fixture(autouse=True)
+def _quick_java(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("spark"):
+        request.getfixturevalue("java_archive")
+
+
+@pytest.fixture(scope="session")
+def spark(java_archive: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session, started by the first test that asks for it."""
     # Imported here: without Spark tests, none of pyspark is loaded.
     from tests.spark_session import start_spark

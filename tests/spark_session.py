@@ -34,8 +34,6 @@ def start_spark(folder: Path) -> SparkSession:
         "spark.local.dir": str(folder / "local"),
         # Enough for tests, small enough for a laptop that also runs the other half of the suite.
         "spark.driver.memory": "1g",
-        # Tests are short: a simple collector and no optimising compiler start sooner.
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     }
     builder = SparkSession.builder.master("local[2]").appName("tamis-tests")
     for name, value in settings.items():
