@@ -18,7 +18,7 @@
     ├── FrameError (ValueError)            a DataFrame does not have the columns that are needed
     ├── IndexFolderError (ValueError)      the folder of a Spark index is missing or cannot be read
     ├── ConflictError (RuntimeError)       another job changed the index at the same time
-    ├── DuplicateIdError (KeyError)        a subscription with this id is there already, or it is given twice
+    ├── DuplicateIdError (KeyError)        a subscription with this id already exists, or the id is given twice
     ├── UnknownIdError (KeyError)          no subscription has this id
     ├── UnknownPredicateError (KeyError)   a tree of predicates has no such predicate or leaf
     ├── IdTypeError (TypeError)            an id is neither str nor int, or of another type than the others
@@ -27,7 +27,7 @@
     ├── OptionError (ValueError)           a weight, k, threads or another option is wrong
     └── ReentryError (RuntimeError)        a finalizer or signal handler calls during a change
 
-Each is also the built-in error that fits, so ``except ValueError`` works for those who do not import ours.
+Each error is also a built-in error, so ``except ValueError`` works without importing Tamis errors.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class UnknownAttributeError(ExpressionError):
         names = sorted(known)
         close = did_you_mean(attribute, names)
         if not close and len(names) <= self._LISTED:
-            close = f"; there are: {', '.join(names)}" if names else "; none is declared"
+            close = f"; the attributes are: {', '.join(names)}" if names else "; the schema declares none"
         super().__init__(f"unknown attribute {shortened(attribute)}{close}")
 
 
@@ -145,7 +145,7 @@ class HistoryError(ExpressionError):
 
 
 class EventError(TamisError, ValueError):
-    """An event is wrong. `row` is its position in the batch, counted from 0; `rows` are the positions of all events with the same
+    """An event is wrong. `row` is its position in the batch, counted from 0. `rows` are the positions of all events with the same
     fault, if known."""
 
     def __init__(
@@ -211,7 +211,8 @@ class ConflictError(TamisError, RuntimeError):
     def __init__(self, path: object, version: int) -> None:
         self.version = version
         super().__init__(
-            f"another process published version {version} of the index {path} meanwhile; nothing was changed. Hint: do it again"
+            f"another process published version {version} of the index {path} meanwhile; nothing was changed. "
+            "Hint: run the change again"
         )
 
 
@@ -220,12 +221,12 @@ class FrameError(TamisError, ValueError):
 
 
 class DuplicateIdError(TamisError, KeyError):
-    """A subscription with this id is there already, or one call gives the id twice."""
+    """A subscription with this id already exists, or one call gives the id twice."""
 
     def __init__(self, identifier: object, *, twice: bool = False) -> None:
         self.identifier = identifier
         name = shortened(identifier)
-        known = f"subscription {name} is there already; use replace() or upsert() to change it"
+        known = f"subscription {name} already exists; use replace() or upsert() to change it"
         super().__init__(f"the id {name} is given twice" if twice else known)
 
 
@@ -250,7 +251,7 @@ class UnknownIndexError(TamisError, ValueError):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        super().__init__(f"no index {shortened(name)}{did_you_mean(name, names)}; there are: {', '.join(names)}")
+        super().__init__(f"no index {shortened(name)}{did_you_mean(name, names)}; the indexes are: {', '.join(names)}")
 
 
 class CapabilityError(TamisError, ValueError):
@@ -266,8 +267,8 @@ class ReentryError(TamisError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the matcher is being changed by this very thread, which a finalizer or a signal handler has interrupted. "
-            "Hint: only remove() and discard() may be called from there"
+            "a finalizer or signal handler called the matcher while the same thread was changing the matcher. "
+            "Hint: only remove() and discard() may be called there"
         )
 
 

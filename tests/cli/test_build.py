@@ -112,7 +112,7 @@ def test_files_that_are_no_index(tmp_path: Path, subscriptions: Path, events: Pa
     assert result.stderr.startswith(f"{subscriptions}: ")
     result = run("build", subscriptions, tmp_path / "nowhere" / "i")
     assert result.exit_code == 1
-    assert "its folder is not there" in result.stderr
+    assert "its folder does not exist" in result.stderr
 
 
 def test_a_name_of_an_index_still_works(subscriptions: Path, events: Path) -> None:
@@ -142,9 +142,17 @@ def test_weights_are_kept(tmp_path: Path, format: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("s.jsonl", '{"id": "a", "expression": "x = 1", "weight": "heavy"}', "s.jsonl:1: a weight is a finite number"),
-        ("s.csv", "id,expression,weight\na,x = 1,\nb,x = 1,heavy", "s.csv:3: a weight is a finite number, not 'heavy'"),
-        ("s.csv", "id,expression,weight\na,x = 1,nan", "s.csv:2: a weight is a finite number"),
+        (
+            "s.jsonl",
+            '{"id": "a", "expression": "x = 1", "weight": "heavy"}',
+            "s.jsonl:1: a weight must be a finite number",
+        ),
+        (
+            "s.csv",
+            "id,expression,weight\na,x = 1,\nb,x = 1,heavy",
+            "s.csv:3: a weight must be a finite number, not 'heavy'",
+        ),
+        ("s.csv", "id,expression,weight\na,x = 1,nan", "s.csv:2: a weight must be a finite number"),
     ],
 )
 def test_a_weight_that_is_none_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:

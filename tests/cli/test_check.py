@@ -33,12 +33,12 @@ def test_everything_is_found(tmp_path: Path) -> None:
     for part in [
         f"{path}:2: error: an attribute or a literal is missing at the end (column 8)\n  price <\n",
         f"{path}:3: error: not JSON: expecting value (column 1)\n",
-        f"{path}:4: error: the id 'a' is also that of line 1\n",
+        f"{path}:4: error: the id 'a' is already used in line 1\n",
         f"{path}:5: warning: never matches: contradiction: price < 1 AND price > 2: no single value of price",
         f"{path}:6: warning: contradiction: price < 1 AND price > 2: no single value of price satisfies it\n",
         f"{path}:7: warning: matches every event\n",
         f"{path}:9: warning: compares with earlier events; `tamis match` keeps none\n",
-        f"{path}:10: warning: x = 1 OR x <> 1 holds for every value of that kind",
+        f"{path}:10: warning: x = 1 OR x <> 1 is true for every value of this kind",
         f"{path}:1: note: the same expression in lines 1, 8\n",
         f"{path}: 9 subscriptions, 3 errors, 5 warnings, 1 repeated\n",
         "  attributes  price 5, genre 3, x 2, tags 1\n",
@@ -96,7 +96,7 @@ def test_many_repetitions_are_counted(tmp_path: Path) -> None:
     result = run("check", write(tmp_path / "s.txt", *lines))
     assert "the same expression in lines 1, 21, 41, 61, 62, 63, 64, 65 and 5 more\n" in result.stdout
     assert result.stdout.count(": note: ") == 8
-    assert "... and 12 more expressions that stand in several lines\n" in result.stdout
+    assert "... and 12 more expressions that are in several lines\n" in result.stdout
     assert "70 subscriptions, 0 errors, 0 warnings, 50 repeated" in result.stdout
 
 
@@ -127,7 +127,7 @@ def test_files_that_cannot_be_read_do_not_hide_others(tmp_path: Path) -> None:
     result = run("check", tmp_path / "missing", empty, good)
     assert result.exit_code == 1
     assert f"{tmp_path / 'missing'}: error: there is no such file\n" in result.stdout
-    assert f"{empty}: error: there is no subscription in it\n" in result.stdout
+    assert f"{empty}: error: the file has no subscriptions\n" in result.stdout
     assert f"{good}: 2 subscriptions, 0 errors" in result.stdout
 
 
@@ -135,7 +135,7 @@ def test_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1, 2, 1], "expression": ["a = 1", "a <", "b = 1"]}), tmp_path / "s.parquet")
     result = run("check", tmp_path / "s.parquet")
     assert "s.parquet:2: error: an attribute" in result.stdout
-    assert "s.parquet:3: error: the id 1 is also that of line 1\n" in result.stdout
+    assert "s.parquet:3: error: the id 1 is already used in line 1\n" in result.stdout
     pq.write_table(pa.table({"id": [1], "x": [1]}), tmp_path / "s.parquet")
     assert "s.parquet: error: the columns must be" in run("check", tmp_path / "s.parquet").stdout
 

@@ -54,5 +54,5 @@ def test_a_schema_decides(name: str, text: str, value: Any) -> None:
 
 @pytest.mark.parametrize(("name", "text"), [("n", "x"), ("b", "1"), ("t", "12")])
 def test_a_field_of_another_kind(name: str, text: str) -> None:
-    with pytest.raises(LineError, match=f"attribute '{name}': '{text}' is not a .*, which the schema declares"):
+    with pytest.raises(LineError, match=f"attribute '{name}': '{text}' is not a .*, but the schema declares a "):
         reader_of(name, SCHEMA)(text)

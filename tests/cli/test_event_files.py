@@ -56,7 +56,7 @@ def test_labels_from_a_field(tmp_path: Path) -> None:
     assert batch.labels.to_pylist() == ["x", "y"]
     messages = [str(error).partition(": ")[2] for error in batch.errors]
     assert messages == ["there is no field 'order.id' for --event-id"] * 2 + [
-        "the field 'order.id' was str before; 1 is int"
+        "the field 'order.id' was str in earlier events, but 1 is int"
     ]
 
 
@@ -145,7 +145,7 @@ def test_unsigned_labels(tmp_path: Path) -> None:
         assert batch.labels.type == pa.int64()
         assert batch.labels.to_pylist() == [1, 2**63 - 1]
         assert [str(error) for error in batch.errors] == [
-            f"{path}:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits and no label",
+            f"{path}:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits and cannot be a label",
             f"{path}:4: there is no field 'n' for --event-id",
         ]
 

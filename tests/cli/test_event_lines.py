@@ -37,7 +37,7 @@ def test_a_pretty_printed_array(tmp_path: Path) -> None:
     assert json_events(tmp_path / "e", text) == [
         (2, {"a": 1.0}, b'{ "a": 1.0 }'),
         (5, {"a": 2}, b'{"a": 2}'),
-        (5, "an event is a JSON object, not a number", b"7"),
+        (5, "an event must be a JSON object, not a number", b"7"),
         (5, "the key 'a' is given twice in one object", b'{"a": 1, "a": 2}'),
     ]
 
@@ -45,7 +45,7 @@ def test_a_pretty_printed_array(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        (b"{", "Hint: an object stands in one line; `jq -c .` writes it so"),
+        (b"{", "Hint: write each object on one line, for example with `jq -c .`"),
         (b"id,price", "Hint: --event-format csv, if it is CSV"),
     ],
 )
@@ -79,8 +79,8 @@ def test_bad_records_keep_their_place(tmp_path: Path) -> None:
     text = b'a,b\n1\n1,2,3\nx,caf\xe9\n"x"y,2\nx,ok\n"open,1\n'
     found = csv_events(tmp_path / "e", text)
     assert [line for line, _, _ in found] == [2, 3, 4, 5, 6, 7]
-    assert found[0][1].startswith("1 field where the header has 2. Hint: a field with the separator in it needs")
-    assert found[1][1].startswith("3 fields where the header has 2")
+    assert found[0][1].startswith("1 field, but the header has 2. Hint: a field with the separator in it needs")
+    assert found[1][1].startswith("3 fields, but the header has 2")
     assert found[2][1].startswith("not UTF-8: byte 0xe9")
     assert found[3][1].startswith("not CSV: ")
     assert found[4][1] == {"a": "x", "b": "ok"}

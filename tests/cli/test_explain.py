@@ -92,7 +92,7 @@ def test_schema(tmp_path: Path) -> None:
     unknown = run("explain", "prize < 5", "{}", "--schema", schema)
     assert unknown.stderr == "Error: unknown attribute 'prize'; did you mean 'price'?\n"
     wrong = run("explain", "price < 5", '{"price": "x"}', "--schema", schema)
-    assert wrong.stderr == "Error: attribute 'price': 'x' is a string, the schema declares a number\n"
+    assert wrong.stderr == "Error: attribute 'price': 'x' is a string, but the schema declares a number\n"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_schema(tmp_path: Path) -> None:
         (['[["price", "<"]]', "{}"], "Error: "),
         (["[nonsense]", "{}"], "Error: not JSON: expecting value (column 2)"),
         (["a = 1", "{"], "the event: not JSON"),
-        (["a = 1", "[]"], "the event: an event is a JSON object, not a list"),
+        (["a = 1", "[]"], "the event: an event must be a JSON object, not a list"),
         (["a = 1", '{"a": ["\\ud800"]}'], "Error: attribute 'a': '\\ud800' holds a lone surrogate"),
         (["a = 1", '{"a": 1, "a": 2}'], "the event: the key 'a' is given twice"),
         (["a = 1", "@missing"], "missing: there is no such file"),
@@ -125,7 +125,7 @@ def test_usage(words: list[str]) -> None:
 
 def test_hints_about_files(tmp_path: Path) -> None:
     path = write(tmp_path / "e.jsonl", "{}", "{}")
-    assert run("explain", "a = 1", path).stderr.endswith(f"Hint: @{path} reads that file\n")
+    assert run("explain", "a = 1", path).stderr.endswith(f"Hint: @{path} reads the file\n")
     assert run("explain", "a = 1", f"@{path}").stderr.endswith(
         "Hint: EVENT is one object; `sed -n 17p` picks one line of a file\n"
     )

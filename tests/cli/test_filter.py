@@ -107,11 +107,11 @@ def test_csv_files_that_do_not_fit_together(tmp_path: Path, events: Path) -> Non
     result = run("filter", "a = 1", one, other)
     assert result.exit_code == 1
     assert result.stdout == "a,b\n1,2\n"
-    assert result.stderr == f"{other}:1: the header is not that of the first file, a,b\n"
+    assert result.stderr == f"{other}:1: the header differs from the header of the first file: a,b\n"
     assert run("filter", "a = 1", one, other, "-c").stdout == "1\n"
     result = run("filter", "a = 1", one, events)
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"{events}: is not csv as {one} is.")
+    assert result.stderr.startswith(f"{events}: is not csv, but {one} is.")
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -193,14 +193,14 @@ def test_a_schema_reads_timestamps(tmp_path: Path) -> None:
     assert printed("at >= DATE '2026-01-01'", "--schema", schema, stdin=text) == lines[:1]
     assert run("filter", "x = 1", "--schema", schema, stdin=text).stderr.startswith("Error: unknown attribute 'x'")
     wrong = run("filter", "n = 1", "--schema", schema, stdin='{"n": "x"}')
-    assert wrong.stderr == "stdin:1: attribute 'n': 'x' is a string, the schema declares a number\n"
+    assert wrong.stderr == "stdin:1: attribute 'n': 'x' is a string, but the schema declares a number\n"
 
 
 @pytest.mark.parametrize(
     ("expression", "hint"),
     [
         ("prise < 20", "none of 2 events has an attribute 'prise'; did you mean 'price'?"),
-        ("price < '20'", "in 2 events, values of 'price' are numbers; the expression compares strings"),
+        ("price < '20'", "in 2 events, values of 'price' are numbers, but the expression compares with strings"),
         ("price < 0", ""),
     ],
 )
@@ -230,7 +230,7 @@ def test_exit_code(tmp_path: Path, events: Path) -> None:
         (["[[1]]", "e.jsonl"], 1, "Error: "),
         (["a < ANY (SELECT a FROM history)", "e.jsonl"], 1, "Error: `tamis filter` looks at each event alone"),
         (["a = 1", "missing"], 1, "missing: there is no such file"),
-        (["a = 1", "*.nothing"], 1, "*.nothing: no file fits this pattern"),
+        (["a = 1", "*.nothing"], 1, "*.nothing: no file matches this pattern"),
         (["a = 1", "."], 1, ".: is a folder, not a file."),
         (["a = 1", "-", "-"], 1, "stdin: can be read only once"),
         (["a = 1", "e.jsonl", "--event-format", "parquet"], 1, "e.jsonl: is not Parquet, or is damaged"),

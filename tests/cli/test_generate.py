@@ -31,7 +31,7 @@ def test_a_workload_that_can_be_matched(tmp_path: Path) -> None:
     result = run("generate", folder, "--preset", "zipf", *small)
     assert result.exit_code == 0
     assert result.stdout == ""
-    assert result.stderr.startswith("200 subscriptions, 10 events and 3 others:\n")
+    assert result.stderr.startswith("200 subscriptions, 10 events and 3 other events:\n")
     expected = preset("zipf", subscriptions=200, match_probability=0.1, other_events=3, seed=7)
     assert read_config(folder) == expected
     matched = run("match", folder / "subscriptions.parquet", folder / "events.parquet")
@@ -83,7 +83,7 @@ def test_a_wrong_command_line(tmp_path: Path, words: list[object], message: str)
 def test_an_option_without_effect_is_refused(tmp_path: Path, style: list[str], option: str, value: object) -> None:
     result = run("generate", tmp_path / "w", *style, option, value)
     assert result.exit_code == 2
-    assert f"Error: {option} plays no part in style op-index" in result.stderr
+    assert f"Error: {option} has no effect in style op-index" in result.stderr
 
 
 def test_the_choices_are_those_of_the_library() -> None:

@@ -41,7 +41,7 @@ def test_what_is_wrong(text: str, message: str) -> None:
     [("1", "a number"), ('"a"', "a string"), ("null", "null"), ("false", "false"), ("[{}]", "a list")],
 )
 def test_something_else_than_an_object(text: str, found: str) -> None:
-    with pytest.raises(JsonError, match=f"an event is a JSON object, not {found}"):
+    with pytest.raises(JsonError, match=f"an event must be a JSON object, not {found}"):
         read_object(text, "an event")
 
 

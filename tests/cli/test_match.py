@@ -147,8 +147,8 @@ def test_skip_bad_subscriptions(tmp_path: Path, events: Path) -> None:
     assert pairs(result.stdout) == {(0, "cheap"), (0, "last"), (3, "last")}
     reported = [line.split(":")[1] for line in result.stderr.splitlines() if line.startswith(f"{path}:")]
     assert reported == ["2", "3", "4", "5", "6"]
-    assert "bad.jsonl:4: the id 'cheap' is also that of line 1\n" in result.stderr
-    assert "bad.jsonl:5: the ids before are str; 5 is int\n" in result.stderr
+    assert "bad.jsonl:4: the id 'cheap' is already used in line 1\n" in result.stderr
+    assert "bad.jsonl:5: earlier ids are str, but 5 is int\n" in result.stderr
     assert "bad.jsonl:6: compares with earlier events" in result.stderr
     assert "; 5 bad lines skipped\n" in result.stderr
 
@@ -163,7 +163,7 @@ def test_bad_rows_of_a_table(tmp_path: Path, events: Path) -> None:
     assert pairs(result.stdout) == {(0, "a"), (0, "d")}
     assert "s.parquet:2: predicates is null\n" in result.stderr
     assert "s.parquet:3: < takes one literal" in result.stderr
-    assert "s.parquet:4: the id 'a' is also that of line 1\n" in result.stderr
+    assert "s.parquet:4: the id 'a' is already used in line 1\n" in result.stderr
     stopped = run("match", tmp_path / "s.parquet", events)
     assert stopped.exit_code == 1
     assert "s.parquet:2: predicates is null\nstopped before the first event\n" in stopped.stderr
@@ -203,8 +203,8 @@ def test_one_rule_about_ids(
     assert pairs(result.stdout) == {(0, "b"), (0, "d")}
     reported = [line.split(":")[1] for line in result.stderr.splitlines() if line.startswith(f"{path}:")]
     assert reported == bad
-    assert f"{path}:{bad[1]}: the id 'a' is also that of line {first}\n" in result.stderr
-    assert f"{path}:{bad[2]}: the id 'b' is also that of " in result.stderr
+    assert f"{path}:{bad[1]}: the id 'a' is already used in line {first}\n" in result.stderr
+    assert f"{path}:{bad[2]}: the id 'b' is already used in " in result.stderr
     assert f"{path}:{bad[3]}: the id is empty\n" in result.stderr
     checked = [json.loads(line) for line in run("check", path, "--json").stdout.splitlines()]
     assert sorted({str(error["line"]) for error in checked[0]["errors"]}) == bad
@@ -332,7 +332,7 @@ def test_a_table_of_another_form_is_an_error_of_the_file(tmp_path: Path) -> None
     pq.write_table(pa.table({"price": numbered}), tmp_path / "e.parquet")
     result = run("match", tmp_path / "s.txt", tmp_path / "e.parquet", "--on-error", "skip")
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"{tmp_path / 'e.parquet'}: names of attributes are strings, not int64")
+    assert result.stderr.startswith(f"{tmp_path / 'e.parquet'}: the names of attributes must be strings, not int64")
 
 
 def test_values_that_nobody_asks_about(tmp_path: Path) -> None:
@@ -360,13 +360,13 @@ def test_values_that_nobody_asks_about(tmp_path: Path) -> None:
         (["missing", "e.jsonl"], "missing: there is no such file"),
         (["s.jsonl", "missing"], "missing: there is no such file"),
         ([".", "e.jsonl"], ".: is a folder, not a file"),
-        (["empty", "e.jsonl"], "empty: there is no subscription in it"),
+        (["empty", "e.jsonl"], "empty: the file has no subscriptions"),
         (["empty.csv", "e.jsonl"], "empty.csv:1: the header must have the columns id and expression"),
         (["empty.parquet", "e.jsonl"], "empty.parquet: is not Parquet, or is damaged"),
         (["s.jsonl", "empty.parquet"], "empty.parquet: is not Parquet, or is damaged"),
         (["s.jsonl", "e.jsonl", "--schema", "missing"], "missing: there is no such file"),
         (["s.jsonl", "e.jsonl", "-o", "no/such/file"], "no/such/file: cannot be written: No such file or directory"),
-        (["s.jsonl", "e.jsonl", "--output-format", "parquet"], "stdout: Parquet is written to a file"),
+        (["s.jsonl", "e.jsonl", "--output-format", "parquet"], "stdout: Parquet must be written to a file"),
     ],
 )
 def test_files_that_cannot_be_used(
@@ -396,21 +396,21 @@ def test_schema(tmp_path: Path) -> None:
     assert pairs(result.stdout) == {(0, 1), (0, 4)}
     assert "s.txt:2: attribute 'price' is a number" in result.stderr
     assert "s.txt:3: unknown attribute 'prize'; did you mean 'price'?" in result.stderr
-    assert "e.jsonl:2: attribute 'price': '1' is a string, the schema declares a number" in result.stderr
+    assert "e.jsonl:2: attribute 'price': '1' is a string, but the schema declares a number" in result.stderr
     assert "e.jsonl:3: attribute 'at': 'x' is not a timestamp" in result.stderr
 
 
 def test_values_of_another_kind_are_mentioned(tmp_path: Path) -> None:
     subscriptions = write(tmp_path / "s.txt", "at < TIMESTAMP '2026-11-14 10:00:00'")
     result = run("match", subscriptions, "-", stdin='{"at": "2026-11-14"}\n')
-    assert "1 value of events had another kind" in result.stderr
+    assert "1 value of events did not have the kind" in result.stderr
     assert "--schema" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "a schema is a JSON object"),
+        ("[]", "a schema must be a JSON object"),
         ('{"a": "nummer"}', "'nummer' is not a kind"),
         ('{"a": "number", "a": "string"}', "the key 'a' is given twice"),
         ("{", "not JSON"),

@@ -78,7 +78,7 @@ def test_a_schema_tells_the_kinds_of_csv(tmp_path: Path) -> None:
     result = run("match", write(tmp_path / "s.txt", "price < 10 AND sku = '7'"), path, "--schema", schema)
     assert pairs(result.stdout) == {(0, 1)}
     assert result.exit_code == 1
-    assert f"{path}:3: attribute 'price': 'x' is not a number, which the schema declares\n" in result.stderr
+    assert f"{path}:3: attribute 'price': 'x' is not a number, but the schema declares a number\n" in result.stderr
 
 
 def test_numbers_around_bad_and_blank_lines(tmp_path: Path, subscriptions: Path) -> None:
@@ -112,10 +112,10 @@ def test_labels_of_several_files_are_of_one_type(tmp_path: Path, subscriptions: 
     one, other = write_jsonl(tmp_path / "1.jsonl", EVENTS), write_jsonl(tmp_path / "2.jsonl", [{"sku": 7}])
     result = run("match", subscriptions, one, other, "--event-id", "sku")
     assert result.exit_code == 1
-    assert f"{other}:1: the field 'sku' was str before; 7 is int" in result.stderr
+    assert f"{other}:1: the field 'sku' was str in earlier events, but 7 is int" in result.stderr
     pq.write_table(pa.table({"sku": [7]}), tmp_path / "3.parquet")
     result = run("match", subscriptions, one, tmp_path / "3.parquet", "--event-id", "sku")
-    assert "3.parquet: the column 'sku' is int64; in the files before, the field was str" in result.stderr
+    assert "3.parquet: the column 'sku' is int64, but the field was str in earlier files" in result.stderr
 
 
 def test_the_heaviest(subscriptions: Path, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_packed_output_is_read_again(tmp_path: Path, subscriptions: Path, name: 
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["s.jsonl", "nothing-*.jsonl"], 1, "nothing-*.jsonl: no file fits this pattern\n"),
+        (["s.jsonl", "nothing-*.jsonl"], 1, "nothing-*.jsonl: no file matches this pattern\n"),
         (["s.jsonl", "e.jsonl", "missing"], 1, "missing: there is no such file\n"),
         (["s.jsonl", "-", "-"], 1, "stdin: can be read only once\n"),
         (["-", "e.jsonl", "-"], 2, "Subscriptions and events cannot both come from stdin."),

@@ -81,7 +81,7 @@ def test_packed_files(tmp_path: Path, name: str, text: str) -> None:
 
 
 def test_parquet_is_not_packed_again(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="Parquet is packed in itself"):
+    with pytest.raises(FileError, match="Parquet files are already compressed"):
         write(tmp_path / "m.parquet.gz")
     assert os.listdir(tmp_path) == []
 

@@ -61,7 +61,7 @@ def test_plans(index: Path) -> None:
     told = json.loads(json.dumps(matcher.plan(17).to_dict()))
     assert json.loads(run("plan", index, 17, "--json").stdout) == told
     for word, message in (
-        ("ann", "the ids are int; 'ann' is str"),
+        ("ann", "the ids of this matcher are int, but 'ann' is str"),
         ("3", "no subscription 3"),
         ("-3", "no subscription -3"),
     ):

@@ -49,7 +49,7 @@ def test_jsonl(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("price < 5", "not JSON: expecting value (column 1)"),
-        ("[1]", "a subscription is a JSON object, not a list"),
+        ("[1]", "a subscription must be a JSON object, not a list"),
         (
             '{"id": "a"}',
             "a subscription needs the keys id and either expression or predicates (weight is optional); it has: id",
@@ -59,8 +59,8 @@ def test_jsonl(tmp_path: Path) -> None:
             "a subscription needs the keys id and either expression or predicates (weight is optional); it has: none",
         ),
         ('{"id": 1, "expression": "a = 1", "predicates": []}', "a subscription needs the keys id and either"),
-        ('{"id": 1.5, "expression": "a = 1"}', "an id is a str or an int, not float"),
-        ('{"id": null, "expression": "a = 1"}', "an id is a str or an int"),
+        ('{"id": 1.5, "expression": "a = 1"}', "an id must be a str or an int, not float"),
+        ('{"id": null, "expression": "a = 1"}', "an id must be a str or an int"),
         ('{"id": 99999999999999999999, "expression": "a = 1"}', "the integer 99999999999999999999 is beyond 64 bits"),
         ('{"id": "\\ud800", "expression": "a = 1"}', "the id '\\ud800' holds a lone surrogate"),
         ('{"id": 1, "expression": 5}', "expression must be a text or a list of predicates"),
@@ -97,8 +97,8 @@ def test_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a", "1 fields where the header has 2"),
-        ("a,t IN (1, 2)", "3 fields where the header has 2. Hint: an expression with a comma needs double quotes"),
+        ("a", "1 fields, but the header has 2"),
+        ("a,t IN (1, 2)", "3 fields, but the header has 2. Hint: an expression with a comma needs double quotes"),
         ('a,"b" c', "not CSV: "),
     ],
 )
@@ -202,7 +202,7 @@ def test_damaged_parquet(tmp_path: Path, data: bytes) -> None:
 
 
 def test_parquet_is_not_read_from_a_pipe() -> None:
-    with pytest.raises(FileError, match="stdin: Parquet is read from a file"):
+    with pytest.raises(FileError, match="stdin: Parquet must be read from a file"):
         SubscriptionFile("-", "parquet")
 
 

@@ -196,7 +196,7 @@ def test_ranges_are_enumerated_value_by_value() -> None:
 @pytest.mark.parametrize("method", SIFT)
 def test_what_is_not_in_the_domain_is_refused(method: str) -> None:
     matcher = tamis.Matcher(index="counting", options={"method": method, "lowest": 0, "highest": 99})
-    with pytest.raises(tamis.CapabilityError, match="whole numbers from 0 to 99, and 100 is not one of them"):
+    with pytest.raises(tamis.CapabilityError, match="whole numbers from 0 to 99, but 100 is not one of them"):
         matcher.add(1, "a BETWEEN 5 AND 100")
     with pytest.raises(tamis.CapabilityError, match="which strings do not have"):
         matcher.add(2, "a LIKE 'x%'")

@@ -51,7 +51,7 @@ def test_capabilities_are_listed() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(tamis.OptionError, match="the index 'scan' has no option 'max_cap'; it has none"):
         tamis.Matcher(index="scan", options={"max_cap": 3})
-    with pytest.raises(tamis.OptionError, match=r"options are a mapping of names to values, not \['max_cap'\]"):
+    with pytest.raises(tamis.OptionError, match=r"options must be a mapping of names to values, not \['max_cap'\]"):
         tamis.Matcher(index="be-tree", options=["max_cap"])  # type: ignore[arg-type]
     with pytest.raises(tamis.OptionError, match="the index 'auto' has no option 'a'; it has none"):
         tamis.Matcher(options={"a": 3})
@@ -60,12 +60,12 @@ def test_options_are_checked() -> None:
     )
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"sise": 3}, "no option 'sise'; did you mean 'size'?; it has: size, rate, on, way, limit"),
-        ({"size": 0}, "'size' of the index 'x' is a whole number of at least 1, not 0"),
+        ({"size": 0}, "'size' of the index 'x' must be a whole number of at least 1, not 0"),
         ({"size": True}, "a whole number of at least 1, not True"),
-        ({"rate": "a"}, "'rate' of the index 'x' is a number, not 'a'"),
-        ({"on": 1}, "'on' of the index 'x' is True or False, not 1"),
-        ({"way": "c"}, "'way' of the index 'x' is one of 'a', 'b', not 'c'"),
-        ({"limit": "x"}, "'limit' of the index 'x' is a whole number of at least 0 or None, not 'x'"),
+        ({"rate": "a"}, "'rate' of the index 'x' must be a number, not 'a'"),
+        ({"on": 1}, "'on' of the index 'x' must be True or False, not 1"),
+        ({"way": "c"}, "'way' of the index 'x' must be one of 'a', 'b', not 'c'"),
+        ({"limit": "x"}, "'limit' of the index 'x' must be a whole number of at least 0 or None, not 'x'"),
     ]
     for given, message in wrong:
         with pytest.raises(tamis.OptionError, match=re.escape(message)):

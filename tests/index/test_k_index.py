@@ -280,12 +280,12 @@ def test_numbers_between_whole_ones() -> None:
 @pytest.mark.parametrize(
     ("kind_of", "intervals", "reason"),
     [
-        (numbers, ((double_code(2.5), KEY_MAX),), "a range ends at 2.5, which is no whole number"),
+        (numbers, ((double_code(2.5), KEY_MAX),), "a range ends at 2.5, which is not a whole number"),
         (numbers, ((KEY_MIN, double_code(-0.5)),), "a range ends at -0.5"),
         (
             numbers,
             ((KEY_MIN, double_code(2.0**60)),),
-            "a range ends at 1.15292150460685e+18, which is no whole number below",
+            "a range ends at 1.15292150460685e+18, which is not a whole number below",
         ),
         (numbers, ((double_code(0), double_code(10_000)),), "a range within 0 .. 10,000 has more than 10,000 values"),
         (all_integers, ((-(2**62), 2**62),), "a range within -4,611,686"),

@@ -279,7 +279,7 @@ def refused(predicate: Predicate) -> str:
 
 def test_unknown_operators_are_refused() -> None:
     assert "no operator 'prefixes'; did you mean 'prefix'?" in refused(Predicate("a", "prefixes", "x"))
-    assert "there are: !=, <=, =, >=, contains, prefix, regex, suffix" in refused(Predicate("a", "~", "x"))
+    assert "the operators are: !=, <=, =, >=, contains, prefix, regex, suffix" in refused(Predicate("a", "~", "x"))
 
 
 @pytest.mark.parametrize("operator", sorted(OPERATOR_LISTS))
@@ -292,13 +292,13 @@ def test_operands_of_the_wrong_kind_are_refused() -> None:
     assert "takes a string, not 5" in refused(Predicate("a", "suffix", 5))
     assert "booleans have no order" in refused(Predicate("a", "<=", True))
     assert "cannot read the pattern" in refused(Predicate("a", "regex", "("))
-    assert "an attribute is a string, not 3" in refused(Predicate(3, "=", 1))  # type: ignore[arg-type]
+    assert "an attribute's name must be a string, not 3" in refused(Predicate(3, "=", 1))  # type: ignore[arg-type]
 
 
 def test_ids_that_are_there_or_are_not() -> None:
     index = NamedOpIndex()
     index.insert_many({"S": [Predicate("a", "=", 1)]})
-    with pytest.raises(tamis.DuplicateIdError, match="'S' is there already"):
+    with pytest.raises(tamis.DuplicateIdError, match="'S' already exists"):
         index.insert_many({"T": [], "S": [Predicate("a", "=", 2)]})
     assert "T" not in index
     with pytest.raises(tamis.UnknownIdError, match="no subscription 'T'"):

@@ -191,7 +191,7 @@ def test_a_hint_changes_nothing_but_time() -> None:
     plain, ahead = (built(clauses, prefetch=prefetch).match(batch_of(events), 4) for prefetch in (False, True))
     assert plain.counters == ahead.counters
     assert plain.conjunction.tolist() == ahead.conjunction.tolist()
-    with pytest.raises(tamis.OptionError, match="'prefetch' of the index 'propagation' is True or False"):
+    with pytest.raises(tamis.OptionError, match="'prefetch' of the index 'propagation' must be True or False"):
         tamis.Matcher(index="propagation", options={"prefetch": 1})
 
 

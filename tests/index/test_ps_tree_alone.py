@@ -193,17 +193,17 @@ def test_deleting_what_is_not_there_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("predicate", "message"),
     [
-        (("like", 3), "no operator 'like'; there are: =, !=, <"),
-        (("in",), "'in' takes one value or more, and there are 0"),
-        (("not in",), "'not in' takes one value or more, and there are 0"),
-        (("=",), "'=' takes one value, and there are 0"),
-        (("<", 1, 2), "'<' takes one value, and there are 2"),
-        (("between", 1), "'between' takes two values, and there are 1"),
-        (("=", "a"), "'a' is no value of a tree of kind BYTE, which has whole numbers from -128 to 127"),
-        (("=", 2.5), "2.5 is no value of a tree of kind BYTE"),
-        (("=", True), "True is no value"),
-        (("=", None), "None is no value"),
-        (("in", 3, "a"), "'a' is no value"),
+        (("like", 3), "no operator 'like'; the operators are: =, !=, <"),
+        (("in",), "'in' takes one value or more, not 0"),
+        (("not in",), "'not in' takes one value or more, not 0"),
+        (("=",), "'=' takes one value, not 0"),
+        (("<", 1, 2), "'<' takes one value, not 2"),
+        (("between", 1), "'between' takes two values, not 1"),
+        (("=", "a"), "'a' is not a value of a tree of kind BYTE, which holds whole numbers from -128 to 127"),
+        (("=", 2.5), "2.5 is not a value of a tree of kind BYTE"),
+        (("=", True), "True is not a value"),
+        (("=", None), "None is not a value"),
+        (("in", 3, "a"), "'a' is not a value"),
     ],
 )
 def test_predicates_that_are_none(predicate: tuple[Any, ...], message: str) -> None:
@@ -228,7 +228,7 @@ def test_predicates_that_are_none(predicate: tuple[Any, ...], message: str) -> N
     ],
 )
 def test_events_of_another_kind(kind: Kind, value: Any) -> None:
-    with pytest.raises(EventError, match=f"is no value of a tree of kind {kind.name}"):
+    with pytest.raises(EventError, match=f"is not a value of a tree of kind {kind.name}"):
         PSTree(kind).match(value)
 
 

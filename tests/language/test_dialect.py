@@ -132,7 +132,7 @@ def test_names_of_spark_are_quoted_with_backticks() -> None:
 
 @pytest.mark.parametrize("dialect", ["duckdb", "Spark", "", None, []])
 def test_unknown_dialect(dialect: str) -> None:
-    with pytest.raises(ExpressionError, match=r"unknown dialect.*there are: tamis, spark"):
+    with pytest.raises(ExpressionError, match=r"unknown dialect.*the dialects are: tamis, spark"):
         split_words("a", dialect)
 
 

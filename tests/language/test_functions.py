@@ -125,11 +125,11 @@ def test_case_predicates_are_told_apart() -> None:
 
 
 def test_builder_refuses_what_cannot_follow() -> None:
-    with pytest.raises(ExpressionError, match="stands before =, <>, IN and LIKE, not before <"):
+    with pytest.raises(ExpressionError, match="works with =, <>, IN and LIKE, not with <"):
         _ = attr("a").lower() < "x"
-    with pytest.raises(ExpressionError, match=r"is compared with a string, not with attr\('b'\)"):
+    with pytest.raises(ExpressionError, match=r"must be compared with a string, not with attr\('b'\)"):
         _ = attr("a").lower() == attr("b")
-    with pytest.raises(LiteralError, match="is compared with a string, not with 5"):
+    with pytest.raises(LiteralError, match="must be compared with a string, not with 5"):
         attr("a").upper().isin([5])
 
 

@@ -116,7 +116,7 @@ def test_a_value_that_cannot_be_shown_is_named_by_its_type() -> None:
 @pytest.mark.parametrize("history", [5, None, {"a": 1}, "abc", b"abc", True])
 @pytest.mark.parametrize("ask", [evaluate, explain])
 def test_a_history_is_a_list(ask: Callable[..., object], history: Any) -> None:
-    with pytest.raises(EventError, match="the history is a list of earlier events, not"):
+    with pytest.raises(EventError, match="the history must be a list of earlier events, not"):
         ask(ANY, {"a": 1}, history)
 
 

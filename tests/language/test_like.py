@@ -45,7 +45,7 @@ def test_parts() -> None:
 
 @pytest.mark.parametrize("pattern", ["a!", "!ab", "!!!"])
 def test_wrong_escapes(pattern: str) -> None:
-    with pytest.raises(LiteralError, match="the escape '!' must stand before %, _ or itself"):
+    with pytest.raises(LiteralError, match="the escape '!' must come before %, _ or itself"):
         LikePattern.read(pattern, "!")
 
 

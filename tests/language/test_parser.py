@@ -219,7 +219,7 @@ def test_subclasses_of_str_are_taken_by_their_content() -> None:
 
 @pytest.mark.parametrize("text", [None, 5, b"a = 1", ["a = 1"], object()])
 def test_only_str_is_text(text: Any) -> None:
-    with pytest.raises(ExpressionError, match="is a str, not"):
+    with pytest.raises(ExpressionError, match="must be a str, not"):
         parse(text)
 
 

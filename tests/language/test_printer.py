@@ -157,5 +157,5 @@ def test_the_deepest_expression_is_written_and_read_again() -> None:
 
 @pytest.mark.parametrize("dialect", ["mysql", "", None, []])
 def test_unknown_dialect(dialect: Any) -> None:
-    with pytest.raises(ExpressionError, match=r"unknown dialect.*there are: tamis, duckdb, spark"):
+    with pytest.raises(ExpressionError, match=r"unknown dialect.*the dialects are: tamis, duckdb, spark"):
         to_sql(A, dialect)

@@ -230,7 +230,7 @@ def test_contradictions_are_named() -> None:
     assert contradictions((a("<", 3) & a(">", 5)) | b("=", 1)) == [
         "contradiction: a < 3 AND a > 5: no single value of a satisfies it"
     ]
-    assert contradictions(ANY & Not(ANY))[0].endswith("it denies itself")
+    assert contradictions(ANY & Not(ANY))[0].endswith("it contradicts itself")
     assert contradictions(a("=", 1)) == []
 
 
@@ -245,11 +245,11 @@ def test_a_long_contradiction_is_told_shortly() -> None:
     [
         (
             a("<", 5) | a(">=", 5) | b("=", 1),
-            "a < 5 OR a >= 5 holds for every value of that kind: it only asks for the kind",
+            "a < 5 OR a >= 5 is true for every value of this kind: it only tests the kind",
         ),
         (
             a("=", True) | a("=", False),
-            "a = TRUE OR a = FALSE holds for every value of that kind: it only asks for the kind",
+            "a = TRUE OR a = FALSE is true for every value of this kind: it only tests the kind",
         ),
     ],
 )

@@ -48,8 +48,8 @@ def test_spark(text: str, expected: Expression) -> None:
         ("a <=> 5", "this operator is not supported: <=>"),
         ("a = 1.5L", "1.5L is not an integer"),
         ("a = 1e3S", "1e3S is not an integer"),
-        ("a = 128Y", "128Y is beyond the 8 bits"),
-        ("a = -32769S", "-32769S is beyond the 16 bits"),
+        ("a = 128Y", "128Y does not fit into the 8 bits"),
+        ("a = -32769S", "-32769S does not fit into the 16 bits"),
         ("a = 9223372036854775808L", "beyond 64 bits"),
         ("a = 1e40F", "beyond the largest float"),
         ("a = 1e400D", "beyond the largest double"),
@@ -73,7 +73,7 @@ def test_only_in_text_for_spark(text: str) -> None:
 
 
 def test_a_default_escape_at_a_wrong_place_is_an_error() -> None:
-    with pytest.raises(ParseError, match=r"must stand before %, _ or itself"):
+    with pytest.raises(ParseError, match=r"must come before %, _ or itself"):
         parse(r"a LIKE 'C:\\x'", dialect="spark")
 
 

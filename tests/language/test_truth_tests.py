@@ -96,7 +96,7 @@ def test_the_deepest_expression_has_a_normal_form() -> None:
 
 @pytest.mark.parametrize("truth", [1, 0, "TRUE", 2])
 def test_a_truth_is_one_of_three(truth: object) -> None:
-    with pytest.raises(ExpressionError, match="a truth is True, False or None"):
+    with pytest.raises(ExpressionError, match="a truth value must be True, False or None"):
         TruthTest(Predicate("a", "=", [1]), truth)  # type: ignore[arg-type]
 
 
@@ -120,7 +120,7 @@ def test_explain() -> None:
         "TRUE     IS NOT TRUE\n└─ UNKNOWN  price < 20   (price is '9', a string, compared with a number)"
     )
     assert explanation.to_dict()["operator"] == "IS NOT TRUE"
-    assert explain("ip_in(a, '::/0')", {"a": "x"}).note == "no address"
+    assert explain("ip_in(a, '::/0')", {"a": "x"}).note == "not an address"
 
 
 @pytest.mark.parametrize(

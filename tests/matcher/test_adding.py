@@ -48,7 +48,7 @@ def test_what_is_right_is_added() -> None:
         ("other", 9, "UnknownAttributeError"),
         ("past", 10, "HistoryError"),
     ]
-    assert str(rejected[0].error).startswith("subscription 'there' is there already")
+    assert str(rejected[0].error).startswith("subscription 'there' already exists")
     assert str(rejected[1].error).startswith("subscription 'bad': ")
     assert str(rejected[2].error) == "the id 'bad' is given twice"
     assert matcher.ids() == ["there", "x", "y", "z"]
@@ -68,13 +68,13 @@ def test_nothing_wrong_and_nothing_right() -> None:
 def test_what_no_row_is_to_blame_for_is_raised() -> None:
     matcher: tamis.Matcher[Any] = tamis.Matcher()
     collect: Any = {"on_error": "collect"}
-    with pytest.raises(tamis.OptionError, match="on_error is 'raise' or 'collect', not 'skip'"):
+    with pytest.raises(tamis.OptionError, match="on_error must be 'raise' or 'collect', not 'skip'"):
         matcher.add_many([1], ["a = 1"], on_error="skip")  # type: ignore[call-overload]
-    with pytest.raises(tamis.ExpressionError, match="2 ids for 1 expressions"):
+    with pytest.raises(tamis.ExpressionError, match="there are 2 ids, but 1 expressions"):
         matcher.add_many([1, 2], ["a = 1"], **collect)
-    with pytest.raises(tamis.OptionError, match="1 ids for 2 weights"):
+    with pytest.raises(tamis.OptionError, match="there are 1 ids, but 2 weights"):
         matcher.add_many([1], ["a = 1"], [1, 2], **collect)
-    with pytest.raises(tamis.IdTypeError, match="ids are a list"):
+    with pytest.raises(tamis.IdTypeError, match="ids must be a list"):
         matcher.add_many("x", ["a = 1"], **collect)
     for table, message in (
         ({"id": [1]}, "either 'expression' or 'predicates'"),

@@ -128,5 +128,5 @@ def test_wrong_attributes(matcher: tamis.Matcher) -> None:
         for call in (matcher.match_batch, matcher.count_batch, matcher.exists_batch, matcher.match_iter):
             with pytest.raises(tamis.OptionError, match=message):
                 call([table], attributes=names)
-    with pytest.raises(tamis.TableError, match=r"no column 'size'; there are: price, user"):
+    with pytest.raises(tamis.TableError, match=r"no column 'size'; the columns are: price, user"):
         matcher.match_batch(table, attributes=["size"])

@@ -50,7 +50,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "a = 1")
     matcher.save(tmp_path / "saved.tamis")
-    with pytest.raises(tamis.SnapshotError, match="no numbers"):
+    with pytest.raises(tamis.SnapshotError, match="not integers"):
         FrozenMatcher(tmp_path / "saved.tamis")
     with pytest.raises(tamis.SnapshotError):
         FrozenMatcher(tmp_path / "nothing.tamis")

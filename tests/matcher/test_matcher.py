@@ -67,11 +67,11 @@ def test_ids_that_are_no_ids(identifier: Any) -> None:
 def test_ids_are_all_str_or_all_int() -> None:
     matcher = tamis.Matcher()
     matcher.add("1", "a = 1")
-    with pytest.raises(tamis.IdTypeError, match="the ids are str"):
+    with pytest.raises(tamis.IdTypeError, match="the ids of this matcher are str"):
         matcher.add(1, "a = 1")
-    with pytest.raises(tamis.IdTypeError, match="the ids are str"):
+    with pytest.raises(tamis.IdTypeError, match="the ids of this matcher are str"):
         matcher.add_many(["2", 3], ["a = 1"] * 2)
-    with pytest.raises(tamis.IdTypeError, match="the ids are str"):
+    with pytest.raises(tamis.IdTypeError, match="the ids of this matcher are str"):
         matcher.remove(1)
     with pytest.raises(tamis.IdTypeError):
         tamis.Matcher().add_many([1, "2"], ["a = 1"] * 2)
@@ -98,7 +98,7 @@ def test_integers_too_long_to_be_written_out() -> None:
 def test_duplicate_and_unknown_ids() -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "a = 1")
-    with pytest.raises(tamis.DuplicateIdError, match="'x' is there already"):
+    with pytest.raises(tamis.DuplicateIdError, match="'x' already exists"):
         matcher.add("x", "a = 2")
     with pytest.raises(tamis.DuplicateIdError, match="'y'"):
         matcher.add_many(["y", "y"], ["a = 1", "a = 1"])
@@ -114,7 +114,7 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
     matcher = tamis.Matcher()
     with pytest.raises(tamis.ParseError, match="subscription 'b'"):
         matcher.add_many(["a", "b", "c"], ["x = 1", "x = = 2", "x = 3"])
-    with pytest.raises(tamis.ExpressionError, match="2 ids for 1 expressions"):
+    with pytest.raises(tamis.ExpressionError, match="there are 2 ids, but 1 expressions"):
         matcher.add_many(["a", "b"], ["x = 1"])
     with pytest.raises(tamis.ExpressionError, match="not an expression"):
         matcher.add_many(["a", "b"], ["x = 1", 5])
@@ -127,9 +127,9 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
 @pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", 1.5, np.array(3)])
 def test_what_is_no_list(wrong: Any) -> None:
     matcher = tamis.Matcher()
-    with pytest.raises(tamis.IdTypeError, match="ids are a list"):
+    with pytest.raises(tamis.IdTypeError, match="ids must be a list"):
         matcher.add_many(wrong, ["a = 1", "a = 2"])
-    with pytest.raises(tamis.ExpressionError, match="expressions are a list"):
+    with pytest.raises(tamis.ExpressionError, match="expressions must be a list"):
         matcher.add_many(["a", "b"], wrong)
     with pytest.raises(tamis.TableError):
         matcher.add_table(wrong)

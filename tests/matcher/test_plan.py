@@ -96,7 +96,7 @@ def test_what_has_no_access_path() -> None:
     matcher = tamis.Matcher()
     matcher.add_many(["new", "never"], ["a = 1", "FALSE"])
     assert str(matcher.plan("new")).startswith("not indexed yet")
-    assert str(matcher.plan("never")) == "nowhere: no event can satisfy it"
+    assert str(matcher.plan("never")) == "not indexed: no event can satisfy it"
     assert matcher.plan("new").cost is None
     matcher.optimize()
     assert str(matcher.plan("new")).startswith("found by a = 1")

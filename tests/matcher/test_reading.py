@@ -78,7 +78,7 @@ def test_rows_with_several_errors_have_the_first() -> None:
     wrong = wrong_rows(pa.table({"at": times, "n": numbers}), schema=Schema.of({"n": "number"}))
     assert list(wrong) == [row for row in range(1000) if row % 2 or row % 3 == 0]
     assert {wrong[row] for row in (1, 3)} == {"attribute 'at': a timestamp is not within the years 1 to 9999"}
-    assert wrong[6] == "attribute 'n': several values where the schema declares one"
+    assert wrong[6] == "attribute 'n': found several values, but the schema declares one"
 
 
 def test_what_nobody_asks_about_makes_no_row_wrong() -> None:

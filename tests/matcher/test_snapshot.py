@@ -450,11 +450,11 @@ def test_other_files(path: Path) -> None:
     with pytest.raises(SnapshotError):
         tamis.load(path)
     container.write(path, {"start": np.arange(3)})
-    with pytest.raises(SnapshotError, match="holds no matcher: name a file that"):
+    with pytest.raises(SnapshotError, match="does not hold a matcher: name a file that"):
         tamis.load(path)
     container.write(path, {}, {"content": "matcher", "content_version": 7})
     with pytest.raises(
-        SnapshotError, match="is a matcher of version 7, and this Tamis reads version 6: use a newer Tamis"
+        SnapshotError, match="is a matcher of version 7, but this Tamis reads version 6: use a newer Tamis"
     ):
         tamis.load(path)
 
@@ -463,7 +463,7 @@ def test_other_files(path: Path) -> None:
 def test_what_cannot_be_saved(path: Path) -> None:
     with pytest.raises(tamis.CapabilityError, match="a matcher with the index 'scan' cannot be saved"):
         tamis.Matcher(index="scan").save(path)
-    with pytest.raises(SnapshotError, match="its folder is not there"):
+    with pytest.raises(SnapshotError, match="its folder does not exist"):
         tamis.Matcher().save(path / "nowhere" / "x")
     shutil.copy(__file__, path)
     filled(13, 5)[0].save(path)

@@ -214,13 +214,13 @@ class TestReading:
             for wrong in (5, None, 1.5):
                 with pytest.raises(tamis.IdTypeError):
                     call(wrong)
-        with pytest.raises(tamis.IdTypeError, match="ids are a list"):
+        with pytest.raises(tamis.IdTypeError, match="ids must be a list"):
             matcher.remove_many("x")
         with pytest.raises(tamis.DuplicateIdError, match="the id 'x' is given twice"):
             matcher.replace_many(["x", "x"], ["a = 1", "a = 2"])
-        with pytest.raises(tamis.ExpressionError, match="1 ids for 2 expressions"):
+        with pytest.raises(tamis.ExpressionError, match="there are 1 ids, but 2 expressions"):
             matcher.replace_many(["x"], ["a = 1", "a = 2"])
-        with pytest.raises(tamis.OptionError, match="1 ids for 2 weights"):
+        with pytest.raises(tamis.OptionError, match="there are 1 ids, but 2 weights"):
             matcher.replace_many(["x"], ["a = 1"], [1, 2])
         with pytest.raises(tamis.ParseError, match="subscription 'x'"):
             matcher.replace_many(["x"], ["a ="])

@@ -167,7 +167,7 @@ WRONG: list[tuple[Any, str]] = [
     (table_of([[("a", "like", [5])]], pa.int64()), "string pattern"),
     (table_of([[("a", "rlike", ["("])]], pa.string()), "cannot read the pattern"),
     (table_of([[("a", "between", [{"integer": 1}, {"string": "x"}])]]), "of one kind"),
-    (table_of([[("a", "=", [{"integer": 1, "string": "x"}])]]), "sets one field"),
+    (table_of([[("a", "=", [{"integer": 1, "string": "x"}])]]), "must set one field"),
     (table_of([[("a", "=", [{}])]]), "NULL is not a literal"),
     (table_of([[("", "=", [1])]], pa.int64()), "name cannot be empty"),
     (table_of([[(None, "=", [1])]], pa.int64()), "row 0: a predicate's attribute is null"),

@@ -202,7 +202,7 @@ def test_where_an_index_for_once_is(spark: SparkSession, events: DataFrame, tmp_
         assert pairs(tamis.spark.match(events, rows, "number").collect()) == expected
         assert [path.name[:6] for path in tmp_path.iterdir()] == ["tamis-"]
         spark.conf.set("spark.tamis.folder", str(tmp_path / "none"))
-        with pytest.raises(tamis.OptionError, match=r"spark\.tamis\.folder names cannot be written"):
+        with pytest.raises(tamis.OptionError, match=r"spark\.tamis\.folder cannot be written"):
             tamis.spark.match(events, rows, "number")
     finally:
         spark.conf.unset("spark.tamis.folder")
@@ -238,7 +238,7 @@ def test_wrong_subscriptions_are_handed_back_with_reasons(spark: SparkSession, t
     reasons = [(row.id, row.reason, row.tag) for row in report.rejections.collect()]
     assert sorted(str(identifier) for identifier, _, _ in reasons) == ["None", "eve", "fay", "fay", "gus", "hal", "ida"]
     by_id = {identifier: (reason, tag) for identifier, reason, tag in reasons}
-    assert by_id["fay"] == ("the id 'fay' is that of 2 rows", None)
+    assert by_id["fay"] == ("2 rows have the id 'fay'", None)
     assert by_id[None][0] == "id is null"
     assert by_id["eve"][1] == "e"
     assert "line 1, column" in by_id["eve"][0]
@@ -296,7 +296,9 @@ def test_validity(spark: SparkSession, tmp_path: Path) -> None:
     dated = events.selectExpr("id", "a", "date(happened) AS day")
     assert pairs(tamis.spark.match(dated, tmp_path, time="day").collect()) == pairs(found.collect())
     for wrong in ("string(happened)", "id", "double(id)"):
-        with pytest.raises(tamis.FrameError, match="'w' says when events happened: a timestamp or a date, not"):
+        with pytest.raises(
+            tamis.FrameError, match="'w' says when events happened and must be a timestamp or a date, not"
+        ):
             tamis.spark.match(events.selectExpr("id", f"{wrong} AS w"), tmp_path, time="w")
     now = tamis.spark.match(events.where("id = 0"), tmp_path, attributes=["a"])
     assert pairs(now.collect()) == {(0, "always"), (0, "from")}
@@ -410,17 +412,20 @@ def test_what_is_wrong_with_frames_is_said_at_once(
     refused("events have no column 'id'; they have: number, price", lambda: match(events, books))
     refused("have no column 'size'", lambda: match(events, books, "number", attributes=["size"]))
     refused("have no column 'size'", lambda: match(events, books, "number", keep=["size"]))
-    refused(r"`keep` is a list of columns. Hint: keep=\['shop'\]", lambda: match(events, books, "number", keep="shop"))
+    refused(
+        r"`keep` must be a list of columns. Hint: keep=\['shop'\]", lambda: match(events, books, "number", keep="shop")
+    )
     refused("no column 'owner' to carry; they have: tag", lambda: match(events, books, "number", carry=["owner"]))
     refused("k is", lambda: match(events, books, "number", k=0))
     refused("there is no index at", lambda: match(events, tmp_path / "none", "number"))
     for memory in ("4g", 0, -1, 1.5, True):
         refused(
-            "`memory` is bytes, a whole number from 1 on", lambda memory=memory: match(events, books, memory=memory)
+            "`memory` must be a number of bytes",
+            lambda memory=memory: match(events, books, memory=memory),
         )
-    refused("`version` is the number of one", lambda: match(events, books, "number", version="1"))
-    refused("`event_id` is the name of a column, not None", lambda: match(events, books, None))
-    refused("`time` is the name of a column, not 5", lambda: match(events, books, "number", time=5))
+    refused("`version` must be the number of a version", lambda: match(events, books, "number", version="1"))
+    refused("`event_id` must be the name of a column, not None", lambda: match(events, books, None))
+    refused("`time` must be the name of a column, not 5", lambda: match(events, books, "number", time=5))
     refused("has no version 7; it has: 1", lambda: match(events, books, "number", version=7))
     named = events.withColumnRenamed("shop", "tag")
     refused("two columns 'tag'", lambda: match(named, books, "number", keep=["tag"], carry=["tag"]))
@@ -431,11 +436,11 @@ def test_what_is_wrong_with_frames_is_said_at_once(
     binary = events.selectExpr("number", "cast(genre AS binary) AS genre", "price")
     refused("column 'genre' of events, binary, has no meaning", lambda: match(binary, books, "number"))
     refused("need the columns 'id' and either", lambda: build(events, tmp_path))
-    refused("shards are 'auto' or a number", lambda: build(frame(spark, BOOKS, SCHEMA), tmp_path, shards=0))
+    refused("shards must be 'auto' or a number", lambda: build(frame(spark, BOOKS, SCHEMA), tmp_path, shards=0))
     numbers = spark.createDataFrame([(1.5, "a = 1")], "id double, expression string")
     refused("strings or whole numbers, not double", lambda: build(numbers, tmp_path))
     refused("s3://x/y: an index is memory-mapped", lambda: build(frame(spark, BOOKS, SCHEMA), "s3://x/y"))
     for name in ("Reason", "change"):
         taken = frame(spark, BOOKS, SCHEMA).withColumnRenamed("tag", name)
-        refused(f"a column is called '{name}', and", partial(build, taken, tmp_path))
+        refused(f"a column is called '{name}', but", partial(build, taken, tmp_path))
     assert list(tmp_path.iterdir()) == []

@@ -73,13 +73,13 @@ def test_columns_and_kinds_of_wrong_events(spark: SparkSession, tmp_path: Path) 
     # What the schema does not allow.
     texts = events.selectExpr("key", "cast(size AS string) AS size").where("key < 'c'")
     told = {row.key: row.reason for row in tamis.spark.wrong_events(texts, tmp_path, "key").collect()}
-    assert told == dict.fromkeys("ab", "attribute 'size': the value is a string, the schema declares a number")
+    assert told == dict.fromkeys("ab", "attribute 'size': the value is a string, but the schema declares a number")
     subscriptions = frame(spark, rules, "id long, expression string")  # which declare nothing
     assert tamis.spark.wrong_events(texts, subscriptions, "key").collect() == []
     for version in (True, "1"):
-        with pytest.raises(tamis.OptionError, match="`version` is the number of one"):
+        with pytest.raises(tamis.OptionError, match="`version` must be the number of a version"):
             tamis.spark.wrong_events(texts, tmp_path, "key", version=version)  # type: ignore[arg-type]
-    with pytest.raises(tamis.OptionError, match="`skip_wrong` is True or False, not 'no'"):
+    with pytest.raises(tamis.OptionError, match="`skip_wrong` must be True or False, not 'no'"):
         tamis.spark.match(texts, tmp_path, "key", skip_wrong="no")  # type: ignore[arg-type]
     with pytest.raises(tamis.FrameError, match="two columns 'reason'"):
         tamis.spark.wrong_events(events.withColumnRenamed("key", "reason"), tmp_path, "reason", attributes=["size"])

@@ -75,19 +75,19 @@ def test_no_path(path: Any) -> None:
         lambda: ts.batch_records(path),
     ]
     for call in calls:
-        with pytest.raises(IndexFolderError, match="the path of a folder is a string or a Path, not "):
+        with pytest.raises(IndexFolderError, match="the path of a folder must be a string or a Path, not "):
             call()
 
 
 def test_other_options() -> None:
-    with pytest.raises(OptionError, match="`retain` is a timedelta"):
+    with pytest.raises(OptionError, match="`retain` must be a timedelta"):
         ts.collect_garbage("index", retain=5)  # type: ignore[arg-type]
     with pytest.raises(IndexFolderError):
         ts.collect_garbage("no-such-index", retain=timedelta(1))
     with pytest.raises(FrameError, match="the index must be a path, or a DataFrame of Spark"):
         checked_index(PANDAS)
     for wrong in (5, [1], None):
-        with pytest.raises(OptionError, match="`keep` is a list of"):
+        with pytest.raises(OptionError, match="`keep` must be a list of"):
             listed(wrong, "keep")  # type: ignore[arg-type]
 
 
@@ -105,12 +105,12 @@ def test_inputs_of_a_pipeline_are_checked_without_spark(tmp_path: Path) -> None:
     (tmp_path / "out" / "matches").mkdir()
     for words, message in (
         ((subscriptions, tmp_path / "missing", "o"), "missing: there is no such file or folder"),
-        ((tmp_path / "no.parquet", events, "o"), "no.parquet: is no Parquet file, or is cut off"),
-        ((tmp_path / "twice.csv", events, "o"), "twice.csv:1: two columns have one name"),
+        ((tmp_path / "no.parquet", events, "o"), "no.parquet: is not a Parquet file, or is cut off"),
+        ((tmp_path / "twice.csv", events, "o"), "twice.csv:1: two columns have the same name"),
         ((tmp_path / "empty.csv", events, "o"), "empty.csv: is empty"),
-        ((subscriptions, events, tmp_path / "out"), "out: an earlier run has written to it"),
+        ((subscriptions, events, tmp_path / "out"), "out: the folder has the results of an earlier run"),
         ((None, events, "o"), "None: "),
-        ((subscriptions, events, events), "e.jsonl: is a file; the results need a folder"),
+        ((subscriptions, events, events), "e.jsonl: is a file, but the results need a folder"),
     ):
         with pytest.raises(FileError, match=message):
             check_inputs(*words)

@@ -111,7 +111,7 @@ def test_the_pipeline(spark: SparkSession, raw: Path) -> None:
     assert {tuple(row) for row in counts.collect()} == {("r1", 20, "ann"), ("r2", 9, "bob"), ("r4", 0, "dan")}
     assert [row.id for row in spark.read.parquet(str(out / "rejected")).collect()] == ["r3"]
     (bad,) = spark.read.parquet(str(out / "bad_events")).collect()
-    assert (Path(bad.file).name, bad.line, bad.reason) == ("events.jsonl", "{broken", "it is no JSON object")
+    assert (Path(bad.file).name, bad.line, bad.reason) == ("events.jsonl", "{broken", "it is not a JSON object")
     figures = json.loads((out / "summary.json").read_text())
     assert figures == summary.figures
     wanted = {
@@ -127,7 +127,7 @@ def test_the_pipeline(spark: SparkSession, raw: Path) -> None:
     page = (out / "summary.html").read_text()
     assert "<b>29</b><span>matches</span>" in page
     assert summary.sizes == [("none", 1), ("1 to 9", 1), ("10 to 99", 1)]
-    with pytest.raises(tamis.FileError, match="an earlier run has written to it"):
+    with pytest.raises(tamis.FileError, match="the folder has the results of an earlier run"):
         tamis.spark.run_pipeline(spark, raw / "rules.csv", raw / "events.jsonl", out)
     # The same events in another form.
     maps = spark.read.json(str(raw / "events.jsonl")).where("id IS NOT NULL")
@@ -150,7 +150,7 @@ def test_what_the_pipeline_cannot_read(spark: SparkSession, raw: Path) -> None:
         "cannot tell its format: the name of notes.txt does not end in one of", raw / "notes.txt", raw / "events.jsonl"
     )
     refused(
-        "the format is one of parquet, json, csv, not 'xml'",
+        "the format must be one of parquet, json, csv, not 'xml'",
         raw / "rules.csv",
         raw / "events.jsonl",
         event_format="xml",
@@ -176,8 +176,8 @@ def test_broken_lines_of_csv(spark: SparkSession, tmp_path: Path) -> None:
         "1,2.5,x,2026-01-01": "",
         '2,3,"y, ""z""",2026-01-02': "",
         "7,,,": "",
-        "3,4": "it has not 4 fields as the first line: id, price, shop, day",
-        "4,5,x,2026-01-03,extra": "it has not 4 fields as the first line: id, price, shop, day",
+        "3,4": "it does not have the 4 fields of the first line: id, price, shop, day",
+        "4,5,x,2026-01-03,extra": "it does not have the 4 fields of the first line: id, price, shop, day",
         '5,6,"open,2026-01-01': "a quote is not closed in its line",
         '6,7,x,"open': "a quote is not closed in its line",
     }
@@ -252,7 +252,7 @@ def test_folders_within_folders(spark: SparkSession, tmp_path: Path) -> None:
     ]
     (tmp_path / "parts" / "others").mkdir()
     (tmp_path / "parts" / "others" / "a.csv").write_text("id,x\n1,2\n")
-    with pytest.raises(tamis.FileError, match="such as day=one, and others, such as others"):
+    with pytest.raises(tamis.FileError, match="such as day=one, and others are not, such as others"):
         read_raw(spark, tmp_path / "parts")
 
 
@@ -270,7 +270,7 @@ def test_predicates_in_json_of_several_kinds(spark: SparkSession, tmp_path: Path
 
     assert read_raw(spark, written("x", "y")).rows.count() == 2
     assert read_raw(spark, written(1, 2)).rows.count() == 2
-    with pytest.raises(tamis.FileError, match="Hint: a column `expression`"):
+    with pytest.raises(tamis.FileError, match="Hint: use a column `expression`"):
         read_raw(spark, written("x", 2))
 
 
@@ -293,16 +293,18 @@ def test_text_among_numbers(spark: SparkSession, tmp_path: Path) -> None:
     events = tmp_path / "events.csv"
     events.write_text("id,price\n1,2.5\n2,cheap\n3,1e1\n")
     summary = tamis.spark.run_pipeline(spark, rules, events, out)
-    assert [note.partition(":")[0] for note in summary.notes] == [
-        "Of 3 values of 'price', 2 are written like numbers and the others are not"
+    assert [note.partition(".")[0] for note in summary.notes] == [
+        "Of 3 values of 'price', only 2 are numbers, so all of them are read as text"
     ]
-    assert summary.notes[0].partition(":")[0].replace("'", "&#x27;") in (out / "summary.html").read_text()
+    assert summary.notes[0].partition(".")[0].replace("'", "&#x27;") in (out / "summary.html").read_text()
     assert (summary.figures["matches"], summary.figures["bad lines of subscriptions"]) == (0, 1)
     assert [row.line for row in spark.read.parquet(str(out / "bad_subscriptions")).collect()] == ['r2,"price > 1']
     declared = read_raw(spark, events, schema="id long, price double")
     assert {tuple(row) for row in declared.rows.collect()} == {(1, 2.5), (3, 10.0)}
     assert declared.bad is not None
-    assert [(row.line, row.reason) for row in declared.bad.collect()] == [("2,cheap", "price is double, not cheap")]
+    assert [(row.line, row.reason) for row in declared.bad.collect()] == [
+        ("2,cheap", "price must be double, not cheap")
+    ]
     lines = tmp_path / "events.jsonl"
     lines.write_text('{"id": 1, "price": 2}\n{"id": 2, "price": "cheap"}\n7\n')
     declared = read_raw(spark, lines, schema="id long, price double")
@@ -314,20 +316,20 @@ def test_text_among_numbers(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        ({"a.csv": ""}, {}, r"a\.csv: is empty\. Hint: a first line with the names of the columns"),
-        ({"a.jsonl": ""}, {}, r"a\.jsonl: is empty\. Hint: a JSON object in every line"),
-        ({"a.jsonl": "{broken\n"}, {}, r"a\.jsonl: no line of it is JSON"),
-        ({"a.parquet": "PAR1 and no more"}, {}, r"a\.parquet: is no Parquet file, or is cut off"),
-        ({"a.csv": "id,id\n1,2\n"}, {}, r"a\.csv:1: two columns have one name: 'id,id'"),
+        ({"a.csv": ""}, {}, r"a\.csv: is empty\. Hint: write the names of the columns into the first line"),
+        ({"a.jsonl": ""}, {}, r"a\.jsonl: is empty\. Hint: write one JSON object per line"),
+        ({"a.jsonl": "{broken\n"}, {}, r"a\.jsonl: none of its lines is JSON"),
+        ({"a.parquet": "PAR1 and no more"}, {}, r"a\.parquet: is not a Parquet file, or is cut off"),
+        ({"a.csv": "id,id\n1,2\n"}, {}, r"a\.csv:1: two columns have the same name: 'id,id'"),
         ({"a.csv": "id,\n1,2\n"}, {}, r"a\.csv:1: a column has no name"),
-        ({"a.csv": "id,a\n"}, {"schema": "id long, b long"}, "its columns are id, a, those of the schema id, b"),
+        ({"a.csv": "id,a\n"}, {"schema": "id long, b long"}, "its columns are id, a, but the schema has id, b"),
         ({"a.csv": "id,a\n"}, {"schema": "id lung"}, "the schema 'id lung' cannot be read"),
         ({"a.csv.gz": "id,a\n"}, {"form": "csv"}, r"a\.csv\.gz: cannot be read"),
         ({"a.csv": "id\n", "b.jsonl": "{}\n"}, {}, r"several formats: .*b\.jsonl is json"),
         ({"a.csv": "id\n", "notes.txt": "hm\n"}, {}, r"the name of notes\.txt does not end in one of"),
-        ({"a.csv": "id,a\n", "b.csv": "a,id\n"}, {}, r"b\.csv:1: its first line, 'a,id', has not the names"),
-        ({"a.csv": "id\n", "b.jsonl": "{}\n"}, {"form": "csv"}, r"b\.jsonl:1: its first line, '{}', has not the names"),
-        ({"a/.hidden": "x"}, {"form": "json"}, "has no files with anything in them"),
+        ({"a.csv": "id,a\n", "b.csv": "a,id\n"}, {}, r"b\.csv:1: its first line is 'a,id', but .* of a\.csv is 'id,a'"),
+        ({"a.csv": "id\n", "b.jsonl": "{}\n"}, {"form": "csv"}, r"b\.jsonl:1: its first line is '{}', but .* is 'id'"),
+        ({"a/.hidden": "x"}, {"form": "json"}, "has no files, or only empty ones"),
     ],
 )
 def test_files_that_cannot_be_read(
@@ -354,5 +356,5 @@ def test_the_command(raw: Path) -> None:
     assert (raw / "out" / "summary.html").exists()
     again = subprocess.run(command, cwd=raw, capture_output=True, text=True, check=False)
     assert again.returncode == 1
-    assert "an earlier run has written to it" in again.stderr
+    assert "the folder has the results of an earlier run" in again.stderr
     assert "WARN" not in again.stderr  # Spark has not started.

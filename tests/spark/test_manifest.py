@@ -102,9 +102,9 @@ def test_what_is_not_there_is_said(folder: IndexFolder, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{", "damaged"),
-        ("[]", "damaged, or no manifest"),
-        ('{"format": "other", "format_version": 1}', "is no manifest of an index"),
-        ('{"format": "tamis-index", "format_version": 99}', "has format 99, and this Tamis reads up to 1"),
+        ("[]", "damaged, or not the manifest"),
+        ('{"format": "other", "format_version": 1}', "is not the manifest of an index"),
+        ('{"format": "tamis-index", "format_version": 99}', "has format 99, but this Tamis reads up to 1"),
         ('{"format": "tamis-index", "format_version": 1, "buckets": []}', "is damaged"),
     ],
 )
@@ -118,10 +118,10 @@ def test_damaged_and_foreign_manifests_are_refused(folder: IndexFolder, text: st
     ("changed", "message"),
     [
         ({"columns": None}, "columns is None"),
-        ({"columns": {"tag": 3}}, "is no string"),
+        ({"columns": {"tag": 3}}, "is not a string"),
         ({"id_type": "double"}, "id_type is 'double'"),
-        ({"version": 7}, "says that it is version 7"),
-        ({"format_version": 0}, "no manifest"),
+        ({"version": 7}, "it claims to be version 7"),
+        ({"format_version": 0}, "not the manifest"),
         ({"buckets": [[{"name": "a", "rows": "many", "bytes": 1}]]}, "rows is 'many'"),
     ],
 )

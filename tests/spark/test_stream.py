@@ -303,15 +303,15 @@ def test_changes_that_meet_others_are_tried_again(
 
 def test_wrong_calls(spark: SparkSession, folder: Path) -> None:
     events = stream(spark, folder)
-    with pytest.raises(tamis.OptionError, match="either `output`, a folder, or `deliver`"):
+    with pytest.raises(tamis.OptionError, match="give either `output`, a folder, or `deliver`"):
         tamis.spark.match_stream(events, folder / "index", checkpoint=folder / "c")
-    with pytest.raises(tamis.FrameError, match=r"no stream. Hint: tamis\.spark\.match takes"):
+    with pytest.raises(tamis.FrameError, match=r"not a stream. Hint: tamis\.spark\.match takes"):
         tamis.spark.match_stream(spark.range(3), folder / "index", checkpoint=folder / "c", output=folder / "m")
     with pytest.raises(tamis.IndexFolderError, match="there is no index"):
         tamis.spark.match_stream(events, folder / "none", checkpoint=folder / "c", output=folder / "m")
     with pytest.raises(tamis.FrameError, match="no column 'key'"):
         tamis.spark.match_stream(events, folder / "index", "key", checkpoint=folder / "c", output=folder / "m")
-    with pytest.raises(tamis.OptionError, match="`checkpoint` is a folder that the driver and all executors see"):
+    with pytest.raises(tamis.OptionError, match="`checkpoint` must be a folder that the driver and all executors see"):
         tamis.spark.match_stream(events, folder / "index", checkpoint="s3a://b/c", output=folder / "m")
     with pytest.raises(tamis.OptionError, match="'batch' is the number of a batch"):
         tamis.spark.match_stream(
@@ -321,5 +321,5 @@ def test_wrong_calls(spark: SparkSession, folder: Path) -> None:
             checkpoint=folder / "c",
             output=folder / "m",
         )
-    with pytest.raises(tamis.FrameError, match="changes are no stream"):
+    with pytest.raises(tamis.FrameError, match="changes are not a stream"):
         tamis.spark.update_stream(spark.range(3), folder / "index", checkpoint=folder / "c")

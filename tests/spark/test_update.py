@@ -83,7 +83,7 @@ def test_wrong_changes_are_handed_back_and_change_nothing(spark: SparkSession, i
     assert report[:5] == (1, 0, 0, 0, 7)
     reasons = {row.id: row.reason for row in report.rejections.collect()}
     assert reasons["nobody"] == "no subscription has this id"
-    assert reasons["s3"] == "the change is 'added' or 'removed', not 'changed'"
+    assert reasons["s3"] == "the change must be 'added' or 'removed', not 'changed'"
     assert reasons["twice"] == "the id 'twice' is added 2 times"
     assert IndexFolder(index).versions() == [1]
     assert {"s1", "s2"} <= wanted(spark, index, {"a": 1}) | wanted(spark, index, {"a": 2})
@@ -206,7 +206,7 @@ def test_sessions_that_are_set_otherwise(spark: SparkSession, tmp_path: Path) ->
             spark.conf.set(name, str(value))
     assert (report.added, len(IndexFolder(tmp_path).manifest().segments)) == (1, 1), "merged with what was there"
     assert wanted(spark, tmp_path, {"a": 1}) == {"first", "second"}
-    with pytest.raises(tamis.FrameError, match=r"that of the changes array<struct<.*values:array<string>>>"):
+    with pytest.raises(tamis.FrameError, match=r"that of the changes is array<struct<.*values:array<string>>>"):
         tamis.spark.update(tmp_path, rows(["added"], "third", "string"))
 
 
@@ -216,7 +216,7 @@ def test_a_batch_of_a_stream_is_carried_out_once(spark: SparkSession, index: Pat
     again = tamis.spark.update(index, given, source="s", batch=4)
     assert again[:5] == (2, 0, 0, 0, 0)
     assert tamis.spark.update(index, given, source="other", batch=4)[:3] == (3, 0, 1)
-    with pytest.raises(tamis.OptionError, match="go together"):
+    with pytest.raises(tamis.OptionError, match="give both `source` and `batch`"):
         tamis.spark.update(index, given, source="s")
 
 
@@ -234,7 +234,7 @@ def test_changes_must_fit_the_index(spark: SparkSession, index: Path) -> None:
             tamis.spark.update(index, spark.createDataFrame(rows, schema))
 
     refused("need the columns 'id', 'change'", [(1,)], "id int")
-    refused("ids of the index are string, those of the changes bigint", [("added", 1, "a = 1")],
+    refused("ids of the index are string, but those of the changes are bigint", [("added", 1, "a = 1")],
             "change string, id int, expression string")  # fmt: skip
     refused("carries no column 'size'; it carries: tag", [("added", "a", "a = 1", 1)],
             "change string, id string, expression string, size int")  # fmt: skip

@@ -86,7 +86,7 @@ def test_every_cut_is_seen(path: Path, mmap: bool) -> None:
 def test_bytes_behind_the_end_are_seen(path: Path) -> None:
     container.write(path, ARRAYS)
     path.write_bytes(path.read_bytes() + bytes(10))
-    assert_refused(path, "has 10 bytes too many")
+    assert_refused(path, "has 10 extra bytes at the end")
 
 
 def test_the_message_says_which_part_is_damaged(path: Path) -> None:
@@ -95,9 +95,9 @@ def test_the_message_says_which_part_is_damaged(path: Path) -> None:
     start = int.from_bytes(sound[16:24], "little")
     for at, says in [
         (0, "is not a snapshot of Tamis, it begins with"),
-        (9, "its header is damaged: take it from a copy, or write the snapshot again"),
+        (9, "its header is damaged: restore it from a copy, or write the snapshot again"),
         (40, "its header is damaged"),
-        (64, "array 'start' is damaged: take it from a copy"),
+        (64, "array 'start' is damaged: restore it from a copy"),
         (127, "array 'start' is damaged"),
         (128, "array 'lo' is damaged"),
         (start, "its directory is damaged"),
@@ -232,7 +232,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         ("missing", "there is no such file"),
         ("missing/too", "there is no such file"),
         (".", "is a folder: name a file in it"),
-        ("file", "is empty: take it from a copy"),
+        ("file", "is empty: restore it from a copy"),
         ("file/in", "cannot be read: Not a directory"),
         ("loop", "cannot be read: .*symbolic links"),
         ("pipe", "is a pipe or a device"),
@@ -289,14 +289,14 @@ def test_a_newer_version_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as newer:
         newer.setattr(layout, "VERSION", 3)
         container.write(path, ARRAYS)
-    assert_refused(path, "has format version 3, and this Tamis reads version 1: use a newer Tamis")
+    assert_refused(path, "has format version 3, but this Tamis reads version 1: use a newer Tamis")
 
 
 def test_an_older_version_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     container.write(path, ARRAYS)
     monkeypatch.setattr(layout, "OLDEST_VERSION", 2)
     monkeypatch.setattr(layout, "VERSION", 4)
-    assert_refused(path, "has format version 1, and this Tamis reads versions 2 to 4: write the snapshot again")
+    assert_refused(path, "has format version 1, but this Tamis reads versions 2 to 4: write the snapshot again")
 
 
 # -- checksums that are right, of a directory that is not
@@ -351,7 +351,7 @@ def row(**changes: Any) -> list[Any]:
 )
 def test_directories_that_cannot_be(path: Path, rows: Any) -> None:
     forge(path, json.dumps({"meta": {}, "arrays": rows}).encode(), body=bytes(64))
-    assert_refused(path, "its directory says what cannot be")
+    assert_refused(path, "its directory is not valid")
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_directories_that_cannot_be(path: Path, rows: Any) -> None:
 )
 def test_directories_that_are_no_json(path: Path, text: bytes) -> None:
     forge(path, text)
-    assert_refused(path, "its directory says what cannot be")
+    assert_refused(path, "its directory is not valid")
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,7 @@ def test_a_full_disk(path: Path, most: int) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
     try:
-        with pytest.raises(
-            SnapshotError, match=r"cannot be written: .*; what was there before is unchanged"
-        ) as refusal:
+        with pytest.raises(SnapshotError, match=r"cannot be written: .*; an older file is unchanged") as refusal:
             container.write(path, NEW)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -137,8 +135,8 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     for name, says in [
         ("folder", "it is a folder; name a file in it"),
         (".", "it is a folder"),
-        ("missing/file", "its folder is not there; make it first"),
-        ("file/in", "its folder is not there"),
+        ("missing/file", "its folder does not exist; create it first"),
+        ("file/in", "its folder does not exist"),
         ("pipe", "it is a pipe or a device"),
         ("a\0b", "embedded null"),
         ("x" * 250, "File name too long"),

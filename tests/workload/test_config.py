@@ -19,10 +19,10 @@ from tamis.workload.styles import config_from_json
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"style": "begen"}, "style is one of be-gen, op-index, not 'begen'"),
-        ({"operator_class": "max"}, "operator_class is one of min, low, med, high"),
-        ({"operator_class": ["med"]}, "operator_class is one of"),
-        ({"numbers": "double"}, "numbers is one of integer, float"),
+        ({"style": "begen"}, "style must be one of be-gen, op-index, not 'begen'"),
+        ({"operator_class": "max"}, "operator_class must be one of min, low, med, high"),
+        ({"operator_class": ["med"]}, "operator_class must be one of"),
+        ({"numbers": "double"}, "numbers must be one of integer, float"),
         ({"subscriptions": 0}, "subscriptions must be from 1 to"),
         ({"subscriptions": 10**13}, "subscriptions must be from 1 to"),
         ({"subscriptions": 1.5}, "subscriptions must be a whole number, not 1.5"),
@@ -114,7 +114,7 @@ def test_json_round_trip(config: AnyConfig) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"style": "be-gen"}, "style is alerts, not 'be-gen'"),
+        ({"style": "be-gen"}, "style must be alerts, not 'be-gen'"),
         ({"symbols": 0}, "symbols must be from 1"),
         ({"alpha": -1}, "alpha must be from 0"),
         ({"distance": 0.9}, "distance must be from 1 to 100, not 0.9"),
@@ -132,7 +132,7 @@ def test_wrong_parameters_of_alerts_are_refused(parameters: dict[str, Any], mess
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"style": "alerts"}, "style is detection, not 'alerts'"),
+        ({"style": "alerts"}, "style must be detection, not 'alerts'"),
         ({"planted_share": 1.1}, "planted_share must be from 0 to 1, not 1.1"),
         ({"seed": -1}, "seed must be from 0"),
     ],
@@ -145,8 +145,8 @@ def test_wrong_parameters_of_detection_are_refused(parameters: dict[str, Any], m
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"style": "alert"}', "style is one of be-gen, op-index, alerts, detection, not 'alert'"),
-        ('{"style": ["alerts"]}', "style is one of be-gen"),
+        ('{"style": "alert"}', "style must be one of be-gen, op-index, alerts, detection, not 'alert'"),
+        ('{"style": ["alerts"]}', "style must be one of be-gen"),
         ('{"style": "alerts", "symbol": 3}', "AlertsConfig has no parameter 'symbol'; did you mean 'symbols'"),
         ('{"style": "detection", "symbols": 3}', "DetectionConfig has no parameter 'symbols'"),
         ('{"symbols": 3}', "WorkloadConfig has no parameter 'symbols'"),
@@ -162,7 +162,7 @@ def test_json_of_any_style_is_checked(text: str, message: str) -> None:
     [
         ("{", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
-        ("[1]", "is a JSON object"),
+        ("[1]", "must be a JSON object"),
         ('{"dimension": 3}', "no parameter 'dimension'; did you mean 'dimensions'"),
         ('{"alpha": NaN}', "alpha must be from 0"),
         ('{"alpha": "1"}', "alpha must be a number"),
@@ -233,7 +233,7 @@ def test_wide_domains(name: str, sizes: tuple[float, ...]) -> None:
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("zip", {}, "no workload 'zip'; did you mean 'zipf'.*there are: be-tree"),
+        ("zip", {}, "no workload 'zip'; did you mean 'zipf'.*the workloads are: be-tree"),
         ("zipf", {"aplha": 1}, "no parameter 'aplha'; did you mean 'alpha'"),
         ("zipf", {"alpha": -1}, "alpha must be from"),
         ("alerts", {"dimensions": 3}, "AlertsConfig has no parameter 'dimensions'"),

@@ -291,7 +291,7 @@ def test_no_such_block(block: int) -> None:
 
 def test_a_negative_number_of_events_is_refused() -> None:
     for method in ("events", "other_events", "event_arrays", "other_event_arrays"):
-        with pytest.raises(WorkloadError, match="not negative: -1"):
+        with pytest.raises(WorkloadError, match="must not be negative: -1"):
             getattr(generate(shape("dense")), method)(-1)
 
 

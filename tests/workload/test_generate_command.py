@@ -34,7 +34,7 @@ def test_all_parameters_reach_the_config(tmp_path: Path, config: AnyConfig) -> N
     assert all(getattr(config, field.name) != field.default for field in fields(config) if field.name != "style")
     words = [word for name in given for word in (f"--{name.replace('_', '-')}", getattr(config, name))]
     result = run("generate", tmp_path / "w", "--preset", config.style, *words, "--wide")
-    assert result.stderr.startswith("50 subscriptions, 4 events and 2 others:\n")
+    assert result.stderr.startswith("50 subscriptions, 4 events and 2 other events:\n")
     assert read_config(tmp_path / "w") == config
     assert pq.read_schema(tmp_path / "w" / "events.parquet").names != ["event"]
 
@@ -51,15 +51,15 @@ def test_planted_rules_are_matched(tmp_path: Path) -> None:
     [
         (
             ["--preset", "alerts", "--dimensions", 3],
-            "Error: --dimensions plays no part in preset alerts. Hint: leave it",
+            "Error: --dimensions has no effect in preset alerts. Hint: leave it",
         ),
         (
             ["--preset", "detection", "--match-probability", 1],
-            "Error: --match-probability plays no part in preset detect",
+            "Error: --match-probability has no effect in preset detect",
         ),
-        (["--preset", "dense", "--planted-share", 1], "Error: --planted-share plays no part in preset dense"),
-        (["--preset", "op-index", "--symbols", 1], "Error: --symbols plays no part in preset op-index"),
-        (["--preset", "alerts", "--style", "op-index"], "Error: --style is alerts, not 'op-index'"),
+        (["--preset", "dense", "--planted-share", 1], "Error: --planted-share has no effect in preset dense"),
+        (["--preset", "op-index", "--symbols", 1], "Error: --symbols has no effect in preset op-index"),
+        (["--preset", "alerts", "--style", "op-index"], "Error: --style must be alerts, not 'op-index'"),
         (["--preset", "alerts", "--distance", 0], "Error: --distance must be from 1 to 100, not 0"),
         (["--preset", "detection", "--planted-share", 2], "Error: --planted-share must be from 0 to 1, not 2"),
     ],

@@ -73,7 +73,7 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, foreign: dict[str, str
     kept = {"subscriptions.parquet": "mine", **foreign}
     for name, text in kept.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(FileError, match=r"not a workload's: .*subscriptions\.parquet.*Hint"):
+    with pytest.raises(FileError, match=r"do not belong to a workload: .*subscriptions\.parquet.*Hint"):
         write(preset("dense", subscriptions=10), tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == kept
 

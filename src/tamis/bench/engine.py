@@ -136,8 +136,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--shapes", nargs="+", choices=known, metavar="SHAPE", help=f"(default: all) {', '.join(known)}"
     )
     parser.add_argument("--quick", action="store_true", help="little data and few passes: to see that it runs")
-    parser.add_argument("--against", type=Path, metavar="FOLDER", help="also run the prototype that lies there")
-    parser.add_argument("--seed", type=int, default=1, help="of the workloads (default: 1)")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="also run the prototype in this folder")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the workloads (default: 1)")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args(arguments)
     if options.against is not None and not (options.against / "begen.py").is_file():

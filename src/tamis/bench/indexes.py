@@ -189,15 +189,19 @@ def main(arguments: list[str] | None = None) -> None:
         prog="python -m tamis.bench.indexes", description="Measure the papers' indexes beside a scan."
     )
     parser.add_argument(
-        "--indexes", nargs="+", choices=known, metavar="INDEX", help="all if not given; of a million, the good ones"
+        "--indexes",
+        nargs="+",
+        choices=known,
+        metavar="INDEX",
+        help="indexes to measure (default: all, or the fast ones of a million)",
     )
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES), metavar="SHAPE")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="numbers of subscriptions")
     parser.add_argument("--events", type=int, default=20)
     parser.add_argument("--passes", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=_MOST_SECONDS, help="for one index on one shape")
+    parser.add_argument("--seconds", type=float, default=_MOST_SECONDS, help="time limit for one index on one shape")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the figures to this file, beside those that it has")
+    parser.add_argument("--json", type=Path, help="add the figures to this file")
     parser.add_argument("--one", choices=known, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.one is not None:

@@ -409,7 +409,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--subscriptions", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--growth", type=int, nargs="*", default=[1_000_000, 3_000_000, 10_000_000])
-    parser.add_argument("--memory", default="4g", help="of the JVM")
+    parser.add_argument("--memory", default="4g", help="memory of the JVM")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="tamis-bench-"))

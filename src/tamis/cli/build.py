@@ -44,7 +44,7 @@ def build(
 ) -> None:
     """Build the file INDEX from SUBSCRIPTIONS.
 
-    SUBSCRIPTIONS is what `tamis match` takes; - is stdin. INDEX holds everything that matching needs, also the schema.
+    SUBSCRIPTIONS is what `tamis match` takes; - is stdin. INDEX holds everything that matching needs, including the schema.
     `tamis match --index` and `tamis.load` in Python open it at once. INDEX appears when it is complete, and replaces a
     file of that name. The exit status is 1 if a bad line stopped the work, 3 if bad lines were skipped.
 

@@ -75,7 +75,7 @@ def _check(path: str, format: str | None, schema: Schema | None, *, quiet: bool,
                 _show(report.path, [] if silent else findings)
             diagnostics.progress(f"{report.subscriptions:,} checked", file.share())
         if not report.subscriptions and not report.errors:
-            raise FileError("there is no subscription in it", path=file.name)
+            raise FileError("the file has no subscriptions", path=file.name)
     except FileError as error:  # about the file as a whole; others are still looked at
         report.errors.append(Finding(error.line, message_of(error)))
         _show(report.path, [] if silent else [("error", report.errors[-1])])
@@ -96,7 +96,7 @@ def _show_summary(report: Report) -> None:
         more = f" and {len(lines) - _SHOWN:,} more" if len(lines) > _SHOWN else ""
         _show(report.path, [("note", Finding(lines[0], f"the same expression in lines {shown}{more}"))])
     if len(repeated) > _SHOWN:
-        click.echo(f"... and {counted(len(repeated) - _SHOWN, 'more expression')} that stand in several lines")
+        click.echo(f"... and {counted(len(repeated) - _SHOWN, 'more expression')} that are in several lines")
     result = [
         counted(report.subscriptions, "subscription"),
         counted(len(report.errors), "error"),

@@ -125,5 +125,7 @@ class _Declared:
             return None
         value = self._read(text)
         if value is None:
-            raise LineError(f"attribute {self._name!r}: {text!r} is not a {self._kind}, which the schema declares")
+            raise LineError(
+                f"attribute {self._name!r}: {text!r} is not a {self._kind}, but the schema declares a {self._kind}"
+            )
         return value

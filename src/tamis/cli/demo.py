@@ -57,7 +57,7 @@ def demo(wishes: int, books: int, seed: int) -> None:
     click.echo()
     click.echo(click.style("  A second-hand bookshop with very patient readers", bold=True))
     page.line("Each left a wish: a condition on the books that may come in one day.")
-    page.line("Every book that comes in is held against all of them.")
+    page.line("Every book that comes in is compared with all wishes.")
     _prepare()
     matcher = _add_wishes(shop, wishes)
     _first_books(matcher, shop)
@@ -73,7 +73,7 @@ def _prepare() -> None:
     from tamis.matcher.matcher import Matcher
 
     click.echo()
-    click.echo(page.faint("  Kernels are compiled on first use, later only loaded ... "), nl=False)
+    click.echo(page.faint("  Compiling kernels; later runs only load them ... "), nl=False)
     started = time.perf_counter()
     shop, matcher = Bookshop(0), Matcher()
     matcher.add_table(shop.wishes(4_200))  # as many as make a segment
@@ -136,7 +136,7 @@ def _tree(matcher: Matcher, book: dict[str, Any]) -> None:
 
 def _change_of_mind(matcher: Matcher) -> None:
     page.heading("A change of mind")
-    page.line(f"An inscribed Woolf! {page.name(_READER)} makes it {page.price(40)} at most, and is asked again:")
+    page.line(f"An inscribed Woolf! {page.name(_READER)} raises the limit to {page.price(40)}:")
     matcher.replace(_READER, _WISH.format(40))
     page.call(f'matcher.replace({_READER!r}, "... price <= 40 ...")', _READER in matcher.match(_TOO_DEAR))
     page.line("Bought, wish granted. The next copy is for someone else:")

@@ -69,7 +69,7 @@ def expanded(paths: Sequence[str]) -> list[str]:
             continue
         matched = sorted(each for each in glob.glob(path, recursive=True) if not os.path.isdir(each))
         if not matched:
-            raise FileError("no file fits this pattern", path=path)
+            raise FileError("no file matches this pattern", path=path)
         found += matched
     if found.count(STDIN) > 1:
         raise FileError("can be read only once", path="stdin")

@@ -123,7 +123,7 @@ class EventFilter:
                 found, wanted = (
                     " or ".join(sorted(f"{kind}s" for kind in kinds)) for kinds in (self._kinds[name], self.kinds[name])
                 )
-                said.append(f"in {among}, values of {name!r} are {found}; the expression compares {wanted}")
+                said.append(f"in {among}, values of {name!r} are {found}, but the expression compares with {wanted}")
         return said
 
     def _note(self, event: Mapping[str, Any], flat: FlatEvent) -> None:

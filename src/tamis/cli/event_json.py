@@ -85,5 +85,7 @@ def read_label(event: dict[str, Any], path: str, kind: type | None, *, texts: bo
             raise JsonError(beyond_64_bits(path, found)) from None
         raise JsonError(f"the field {path!r} must be a string or an integer, not {found!r}") from None
     if kind is not None and type(label) is not kind:
-        raise JsonError(f"the field {path!r} was {kind.__name__} before; {label!r} is {type(label).__name__}")
+        raise JsonError(
+            f"the field {path!r} was {kind.__name__} in earlier events, but {label!r} is {type(label).__name__}"
+        )
     return label

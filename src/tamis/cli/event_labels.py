@@ -50,7 +50,7 @@ class LabelColumn:
         self.kind: type = str if is_text(found) else int
         if kind is not None and kind is not self.kind:
             raise FileError(
-                f"the column {name!r} is {found}; in the files before, the field was {kind.__name__}", path=rows.name
+                f"the column {name!r} is {found}, but the field was {kind.__name__} in earlier files", path=rows.name
             )
 
     def labels(self, table: pa.Table) -> Labels:
@@ -89,7 +89,7 @@ def beyond_64_bits(name: str, number: int) -> str:
     """What is wrong with a label that is too large."""
     from tamis.language.values import in_words
 
-    return f"the field {name!r}: {in_words(number)} is beyond 64 bits and no label"
+    return f"the field {name!r}: {in_words(number)} is beyond 64 bits and cannot be a label"
 
 
 def _type_under(schema: pa.Schema, path: list[str]) -> pa.DataType | None:

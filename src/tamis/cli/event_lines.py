@@ -89,7 +89,7 @@ class JsonEvents:
 def _hint(text: str) -> str:
     """What may be meant by a line that is not JSON."""
     if text.lstrip().startswith("{") and text.count("{") > text.count("}"):
-        return ". Hint: an object stands in one line; `jq -c .` writes it so"
+        return ". Hint: write each object on one line, for example with `jq -c .`"
     if "," in text and not text.lstrip().startswith(("{", '"', "[")):
         return ". Hint: --event-format csv, if it is CSV"
     return ""
@@ -185,7 +185,7 @@ class CsvEvents:
         raw = b"\n".join(self._waiting)
         if len(record) != self._columns:
             fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
-            wrong = f"{fields} where the header has {self._columns}"
+            wrong = f"{fields}, but the header has {self._columns}"
             return EventLine(line, {}, raw, f"{wrong}. Hint: a field with the separator in it needs double quotes")
         try:
             if not raw.isascii() and (problem := not_text("".join(record))):

@@ -126,7 +126,7 @@ def _read_event(word: str, schema: Schema | None) -> dict[str, Any]:
 def _hint(word: str, problem: str) -> str:
     """What may be meant by a word that is not an event."""
     if os.path.isfile(word):
-        return f". Hint: @{word} reads that file"
+        return f". Hint: @{word} reads the file"
     return ". Hint: EVENT is one object; `sed -n 17p` picks one line of a file" if "extra data" in problem else ""
 
 

@@ -47,7 +47,7 @@ def filter_events(
 ) -> None:
     """Print the events of FILES that match EXPRESSION.
 
-    EXPRESSION is a condition, as behind WHERE in SQL. FILES are files or patterns such as 'logs/*.jsonl': JSONL, a JSON
+    EXPRESSION is a condition, as after WHERE in SQL. FILES are files or patterns such as 'logs/*.jsonl': JSONL, a JSON
     array, CSV or Parquet. Files packed with gzip or zstd are unpacked. Without FILES, or for -, events come from stdin.
 
     Lines of JSONL and CSV are printed as they are, below the header of CSV. Other events are printed as JSONL.

@@ -60,7 +60,7 @@ class FilterRun:
         formats = [format or format_of(path) for path in paths]
         if "csv" in formats and len(set(formats)) > 1 and self._write is not None:
             other = next(path for path, each in zip(paths, formats, strict=True) if each != formats[0])
-            raise FileError(f"is not {formats[0]} as {paths[0]} is. Hint: filter CSV files by themselves", path=other)
+            raise FileError(f"is not {formats[0]}, but {paths[0]} is. Hint: filter CSV files separately", path=other)
         try:
             for path, each in zip(paths, formats, strict=True):
                 self._parquet(path) if each == "parquet" else self._lines(path, is_csv=each == "csv")
@@ -86,7 +86,7 @@ class FilterRun:
             return
         if self._header is not None and self._write is not None:
             shown = self._header.decode(errors="replace")
-            raise FileError(f"the header is not that of the first file, {shown}", path=name, line=1)
+            raise FileError(f"the header differs from the header of the first file: {shown}", path=name, line=1)
         self._header = header.rstrip(b"\r")
         self._waiting.append(header)
 

@@ -40,7 +40,7 @@ _NUMBERS = ("integer", "float")
 @click.option(
     "--style",
     type=click.Choice(_STYLES),
-    help="be-gen: subscriptions derived from events; op-index: independent of them. Default: that of the preset.",
+    help="be-gen: subscriptions derived from events; op-index: independent of them. Default: as in the preset.",
 )
 @click.option("--dimensions", type=int, help="Number of attributes.")
 @click.option("--cardinality", type=int, help="Number of values of an attribute.")
@@ -79,7 +79,7 @@ def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any)
     """Write a generated workload to FOLDER.
 
     FOLDER gets subscriptions and events as Parquet, and the parameters as JSON. The same parameters give the same workload.
-    A workload that is in FOLDER already is replaced.
+    A workload that is already in FOLDER is replaced.
 
     \b
     Example:
@@ -97,7 +97,7 @@ def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any)
         raise click.UsageError(_with_options(str(error), parameters)) from None
     if not quiet:
         wrote = f"{counted(config.subscriptions, 'subscription')}, {counted(config.event_count, 'event')}"
-        click.echo(f"{wrote} and {config.other_events:,} others:", err=True)
+        click.echo(f"{wrote} and {counted(config.other_events, 'other event')}:", err=True)
         for path in paths:
             click.echo(f"  {path} ({path.stat().st_size / 1e6:,.1f} MB)", err=True)
 
@@ -112,13 +112,13 @@ def _check_effect(name: str, given: Mapping[str, Any]) -> None:
     for parameter in given:
         if parameter not in known:
             raise WorkloadError(
-                f"{parameter} plays no part in preset {name}. Hint: leave it out, or choose another preset"
+                f"{parameter} has no effect in preset {name}. Hint: leave it out, or choose another preset"
             )
     if isinstance(config, WorkloadConfig) and given.get("style", config.style) == "op-index":
         for parameter in BE_GEN_ONLY:
             if parameter in given:
                 hint = "Hint: leave it out, or choose style be-gen"
-                raise WorkloadError(f"{parameter} plays no part in style op-index. {hint}")
+                raise WorkloadError(f"{parameter} has no effect in style op-index. {hint}")
 
 
 def _with_options(message: str, parameters: Iterable[str]) -> str:

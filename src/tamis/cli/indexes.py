@@ -9,7 +9,7 @@ import click
 def indexes() -> None:
     """List the indexes and what they can do.
 
-    An index is the algorithm that `tamis match --index NAME` matches with. Without --index it is the first one.
+    An index is the algorithm that `tamis match --index NAME` matches with. The default is the first one.
 
     \b
     Example:

@@ -54,7 +54,7 @@ def read_object(text: str, what: str, *, per_line: bool = False) -> dict[str, An
     value = read_json(text)
     if not isinstance(value, dict):
         hint = ". Hint: one object per line, without a list around them" if per_line and isinstance(value, list) else ""
-        raise JsonError(f"{what} is a JSON object, not {_name(value)}{hint}")
+        raise JsonError(f"{what} must be a JSON object, not {_name(value)}{hint}")
     return value
 
 

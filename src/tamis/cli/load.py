@@ -33,7 +33,7 @@ def load(file: SubscriptionFile, matcher: Matcher, diagnostics: Diagnostics) -> 
         diagnostics.progress(f"loading: {counted(len(matcher), 'subscription')}", file.share())
     diagnostics.clear()
     if not len(matcher):
-        raise FileError("there is no subscription in it", path=file.name)
+        raise FileError("the file has no subscriptions", path=file.name)
 
 
 def _added(file: SubscriptionFile, matcher: Matcher) -> Iterator[list[FileError]]:

@@ -59,7 +59,7 @@ class TableLoader:
             message = wrong_subscription(error)
             if isinstance(error, DuplicateIdError):
                 is_here = owners[identifier] < lines[row]
-                earlier = f"the id {identifier!r} is also that of an earlier row"
+                earlier = f"the id {identifier!r} is already used in an earlier row"
                 message = also_of(identifier, owners[identifier]) if is_here else earlier
             elif identifier is not None and not isinstance(error, IdTypeError):
                 self._refused[identifier] = lines[row]

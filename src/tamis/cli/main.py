@@ -77,7 +77,7 @@ def _drop_output() -> None:
 def main() -> None:
     """Match events against standing Boolean expressions.
 
-    A subscription is a condition, as behind WHERE in SQL. It matches an event when a SQL engine would keep the event's
+    A subscription is a condition, as after WHERE in SQL. It matches an event when a SQL engine would keep the event's
     row under that condition.
 
     \b

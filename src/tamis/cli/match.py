@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "-k",
     type=click.IntRange(1),
-    help="Write at most this many matches of each event: those with the highest weights, the highest first.",
+    help="Write at most this many matches of each event, highest weights first.",
 )
 @click.option(
     "--event-id",

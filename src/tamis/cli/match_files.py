@@ -61,13 +61,13 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
     writer = _WRITERS[kind]
     if path == STDOUT:
         if kind == "parquet":
-            raise FileError("Parquet is written to a file. Hint: --output matches.parquet", path="stdout")
+            raise FileError("Parquet must be written to a file. Hint: --output matches.parquet", path="stdout")
         if sys.stdout is None:
             raise FileError("is closed", path="stdout")
         yield writer(sys.stdout.buffer)
     elif path.lower().endswith(PACKED_ENDS):
         if kind == "parquet":
-            raise FileError("Parquet is packed in itself. Hint: a name that ends in .parquet", path=path)
+            raise FileError("Parquet files are already compressed. Hint: use a name that ends in .parquet", path=path)
         with whole_file(path) as stream, _packing(path, stream) as packed:
             yield writer(packed)
     else:

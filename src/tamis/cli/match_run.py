@@ -102,8 +102,8 @@ class MatchRun:
         if not mismatched:
             return None
         return (
-            f"{counted(mismatched, 'value')} of events had another kind than the subscriptions compare with, so no "
-            "predicate could be TRUE for it. Hint: --schema checks kinds and reads timestamps"
+            f"{counted(mismatched, 'value')} of events did not have the kind that subscriptions compare with, so no "
+            "predicate could be TRUE for them. Hint: --schema checks kinds and reads timestamps"
         )
 
     def _schema(self) -> pa.Schema:

@@ -29,7 +29,7 @@ class ParquetRows:
         self.name = path
         self._done = 0
         if path == STDIN:
-            raise FileError("Parquet is read from a file, not from a pipe", path="stdin")
+            raise FileError("Parquet must be read from a file, not from a pipe", path="stdin")
         self._file: Any = self._opened(path)
 
     def _opened(self, path: str) -> Any:

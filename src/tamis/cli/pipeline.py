@@ -50,7 +50,7 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
 )
 @click.option("--time", "time_column", metavar="COLUMN", help="Column of events that says when they happened.")
 @click.option(
-    "--shards", type=click.IntRange(min=1), help="Files of the index. Default: one per million subscriptions."
+    "--shards", type=click.IntRange(min=1), help="Number of files of the index. Default: one per million subscriptions."
 )
 @click.option(
     "--subscription-format",

@@ -33,11 +33,11 @@ class SeenIds:
         if self._type is None:
             self._type = type(identifier)
         if type(identifier) is not self._type:
-            return f"the ids before are {self._type.__name__}; {identifier!r} is {type(identifier).__name__}"
+            return f"earlier ids are {self._type.__name__}, but {identifier!r} is {type(identifier).__name__}"
         first = self._lines.setdefault(identifier, subscription.line)
         return None if first == subscription.line else also_of(identifier, first)
 
 
 def also_of(identifier: Id, line: int) -> str:
     """What is wrong with an id that is there already."""
-    return f"the id {identifier!r} is also that of line {line}"
+    return f"the id {identifier!r} is already used in line {line}"

@@ -21,16 +21,16 @@ _POLL = 0.1
 @click.option(
     "--processes",
     type=click.IntRange(1),
-    help="How many processes compile at the same time. Default: one per processor, at most 8.",
+    help="Number of processes that compile at the same time. Default: one per processor, at most 8.",
 )
 @click.option("--indexes", "with_indexes", is_flag=True, help="Compile the indexes of the papers as well.")
-@click.option("--quiet", is_flag=True, help="No progress, no summary.")
+@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
 def warmup(processes: int | None, with_indexes: bool, quiet: bool) -> None:
     """Compile everything ahead of time, for images and clusters.
 
     Tamis compiles its inner loops when they are first used and keeps the result on disk. This command does it now, so
-    that no later process has to wait. Run it in the environment, and on the kind of processor, of those processes.
-    NUMBA_CACHE_DIR says where the result is kept.
+    that no later process has to wait. Run it in the same environment, and on the same kind of processor, as these
+    processes. NUMBA_CACHE_DIR sets the folder for the result.
 
     \b
     Example:
@@ -42,7 +42,9 @@ def warmup(processes: int | None, with_indexes: bool, quiet: bool) -> None:
 
     folder = cache_folder()
     if folder is None:
-        raise OptionError("nothing can be kept here. Set NUMBA_CACHE_DIR to a folder that can be written to")
+        raise OptionError(
+            "compiled kernels cannot be kept: no folder is writable. Set NUMBA_CACHE_DIR to a writable folder"
+        )
     names = [*EXERCISES, *(index_exercises() if with_indexes else [])]
     _run_all(names, processes or min(os.cpu_count() or 1, 8), Diagnostics(quiet=quiet))
     kernels = [file.stat().st_size for file in folder.glob("*.kernel")]

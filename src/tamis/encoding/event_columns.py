@@ -117,7 +117,7 @@ def entries(table: pa.Table) -> _Entries:
     column = combined(table.column(0))
     found = _map_entries(column) if pa.types.is_map(column.type) else _listed_entries(column)
     if not is_text(found.names.type):
-        raise TableError(f"names of attributes are strings, not {found.names.type}")
+        raise TableError(f"the names of attributes must be strings, not {found.names.type}")
     return found
 
 

@@ -60,8 +60,8 @@ def cache_folder() -> Path | None:
             return folder
     tried = " or ".join(str(folder) for folder in folders if folder is not None)
     _log.warning(
-        "compiled kernels cannot be kept: %s cannot be written to. Every process will compile them again, for half a "
-        "minute or so. Set NUMBA_CACHE_DIR to a folder that can be written to",
+        "compiled kernels cannot be kept: %s is not writable. Every process will compile them again, which takes about "
+        "half a minute. Set NUMBA_CACHE_DIR to a writable folder",
         tried,
     )
     return None

@@ -57,7 +57,7 @@ def phrase(dimension: Dimension, mode: Mode, intervals: Intervals, *, scalar: bo
         return f"{name} IS NULL" if mode is Mode.ABSENT else f"{name} IS NOT NULL"
     kind = _KINDS.get(dimension.facet, "string")
     if mode is Mode.ABSENT:
-        return f"{name} is no {kind}"
+        return f"{name} is not {'an' if kind[0] == 'a' else 'a'} {kind}"
     if _covers_all(dimension, intervals):
         return f"{name} is {'an' if kind[0] == 'a' else 'a'} {kind}"
     negated = mode is Mode.NONE

@@ -75,10 +75,10 @@ class Prepared(NamedTuple):
 
 
 def prepare(source: Any) -> Expression:
-    """Read an expression and prepare it, so that adding it is faster, to any matcher and any number of times.
+    """Read an expression and prepare it, so that every matcher adds it faster, any number of times.
 
-    Use it for tens of thousands of changes per second. Preparing takes about half of the time of adding a conjunction of
-    comparisons with numbers. Other expressions are only read.
+    Use this for tens of thousands of changes per second. Preparing a conjunction of comparisons with numbers takes about half
+    as long as adding it. Other expressions are only read.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class PredicateTable(PredicateRows):
             for at in range(*np.searchsorted(positions, (first, last))):
                 place = int(positions[at]) - first
                 if literals[place] is not None:
-                    raise ExpressionError("a value sets one field, not several")
+                    raise ExpressionError("a value must set one field, not several")
                 literals[place] = _literal(kind, plain[at])
         return Predicate(self.attributes[self.attribute[p]], OPERATORS[self.operator[p]], literals)
 

@@ -71,7 +71,7 @@ class CountingOptions(Options):
             return f"'lowest', {self.lowest}, is above 'highest', {self.highest}"
         if self.method != "counting" and self.highest - self.lowest >= _MOST_VALUES:
             return (
-                f"the SIFT methods enumerate at most {_MOST_VALUES:,} values, and from {self.lowest} to {self.highest} there are "
+                f"the SIFT methods enumerate at most {_MOST_VALUES:,} values, but from {self.lowest} to {self.highest} there are "
                 f"{self.highest - self.lowest + 1:,}"
             )
         return ""

@@ -109,7 +109,7 @@ class Domains(NamedTuple):
             key = np.array([self.broken[number]])
             value = np.where(key >= 0, key, key ^ _MAGNITUDE).view(np.float64)[0]
             # A bound that is excluded is kept as the number next to it, which few digits show as the bound again.
-            return f"a range ends at {value:.15g}, which is no whole number below 2**53"
+            return f"a range ends at {value:.15g}, which is not a whole number below 2**53"
         low, high = int(bounded.low[number]), int(bounded.high[number])
         return f"a range within {low:,} .. {high:,} has more than {most:,} values"
 

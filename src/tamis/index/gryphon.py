@@ -88,7 +88,9 @@ class Gryphon(StaticIndex):
     """A matching tree."""
 
     name = "gryphon"
-    summary = "a static matching tree: one attribute tested per level, one edge for those that do not care"
+    summary = (
+        "a static matching tree: one attribute tested per level, one edge for subscriptions without a predicate on it"
+    )
     paper = (
         "Aguilera, Strom, Sturman, Astley, Chandra: Matching Events in a Content-based Subscription System. PODC 1999, "
         "as the BE-Tree paper, sections 2 and 7.2, describes it"

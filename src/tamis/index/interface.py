@@ -23,18 +23,18 @@ from tamis.index.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an index can do. Asking for what it cannot is a CapabilityError.
+    """What an index can do. Anything else is a CapabilityError.
 
     Attributes
     ----------
     dynamic : bool
-        Insert and delete work in place; otherwise they make the index build itself anew before the next match.
+        Insert and delete work in place. Otherwise the index builds itself again before the next match.
     several_values : bool
         An event may have several values of one attribute.
     interval_values : bool
         An event's value may be an interval.
     every_predicate : bool
-        Any predicate may be inserted; otherwise `Index.refuse` says which may not.
+        Any predicate may be inserted. Otherwise `Index.refuse` tells which predicates may not.
     """
 
     dynamic: bool = True

@@ -105,7 +105,7 @@ class KIndex(StaticIndex):
             number, reason = refusals[0]
             raise CapabilityError(
                 f"the index {self.name!r} enumerates the whole numbers of every range; {self.name_of(number)}: {reason}. "
-                "Hint: ranges of whole numbers, a smaller option 'domain' or a larger 'max_values', or index='auto'"
+                "Hint: use ranges of whole numbers, a smaller option 'domain', a larger option 'max_values', or index='auto'"
             )
 
     def _surveyed(self, noted: Domains, rows: Numbers) -> Domains:

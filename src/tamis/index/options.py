@@ -48,7 +48,7 @@ class Options:
         OptionError
         """
         if not isinstance(given, Mapping):
-            raise OptionError(f"options are a mapping of names to values, not {shortened(given)}")
+            raise OptionError(f"options must be a mapping of names to values, not {shortened(given)}")
         known = {each.name: each for each in fields(cls)}
         for key, value in given.items():
             if key not in known:
@@ -59,11 +59,11 @@ class Options:
             metadata = known[key].metadata
             wrong = _wrong(value, known[key].default, **metadata)
             if wrong:
-                raise OptionError(f"the option {key!r} of the index {name!r} is {wrong}, not {shortened(value)}")
+                raise OptionError(f"the option {key!r} of the index {name!r} must be {wrong}, not {shortened(value)}")
         made = cls(**given)
         problem = made.problem()
         if problem:
-            raise OptionError(f"the options of the index {name!r} do not go together: {problem}")
+            raise OptionError(f"the options of the index {name!r} do not fit together: {problem}")
         return made
 
     def problem(self) -> str:

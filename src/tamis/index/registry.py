@@ -11,7 +11,7 @@ AUTO = "auto"
 ENGINE = "engine"
 """Our own engine, which is no index of this package: it owns its subscriptions, versions and files."""
 
-_ENGINE_SUMMARY = "segments with access paths chosen by cost; what you get unless you ask for another"
+_ENGINE_SUMMARY = "segments with access paths chosen by cost; the default"
 
 _INDEXES: dict[str, str | type[Index]] = {
     "scan": "scan:Scan",

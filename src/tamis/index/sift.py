@@ -100,7 +100,7 @@ class SiftIndex(StaticIndex):
             outside = ~names[dimension] & ~is_open & ((whole < lowest - 1) | (whole > highest))
             if outside.any():
                 raise CapabilityError(
-                    f"the SIFT methods of the index 'counting' enumerate whole numbers from {lowest} to {highest}, and "
+                    f"the SIFT methods of the index 'counting' enumerate whole numbers from {lowest} to {highest}, but "
                     f"{whole[outside][0]:.0f} is not one of them. Hint: set the options 'lowest' and 'highest', or use "
                     "method='counting'"
                 )

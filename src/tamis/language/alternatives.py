@@ -13,32 +13,32 @@ class Alternative(NamedTuple):
 
 
 _CLOCK = Alternative(
-    "conditions have no clock: {} is not supported", "write a literal such as TIMESTAMP '2026-11-14 10:00:00'"
+    "conditions cannot read the clock: {} is not supported", "write a literal such as TIMESTAMP '2026-11-14 10:00:00'"
 )
 _CAST = Alternative(
-    "casts are not supported: {}", "a literal is compared with values of its own kind: 5, '5', DATE '2026-11-14'"
+    "casts are not supported: {}", "write the literal in the kind of the values: 5, '5', DATE '2026-11-14'"
 )
 _ARITHMETIC = Alternative(
     "arithmetic is not supported: {}", "compute the value beforehand: in the literal, or as an attribute of the event"
 )
-_REGEX = "a regular expression is tested by a RLIKE 'x'"
+_REGEX = "write a RLIKE 'x' for a regular expression"
 _PATH = "nested values have dotted names: user.geo.country = 'FR'"
-_LIST = "an element of a list is tested by 'x' = ANY (tags)"
-_NETWORK = "a network is tested by ip_in(a, '10.0.0.0/8')"
+_LIST = "write 'x' = ANY (tags) to test the elements of a list"
+_NETWORK = "write ip_in(a, '10.0.0.0/8') to test a network"
 _PARAMETER = Alternative(
     "parameters are not supported: {}", "write the value itself, or build the expression in Python with attr(...)"
 )
-_QUOTE_NAME = 'a name with such a character is quoted: "any name"'
+_QUOTE_NAME = 'quote a name with this character: "any name"'
 
 SYMBOLS: dict[str, Alternative] = {
     **dict.fromkeys("+-*/%^", _ARITHMETIC),
     "%s": _PARAMETER,
-    "&": Alternative("bitwise operators are not supported: {}", "conditions are joined with AND"),
+    "&": Alternative("bitwise operators are not supported: {}", "join conditions with AND"),
     "&&": Alternative("{} is not supported", "write AND"),
-    "|": Alternative("bitwise operators are not supported: {}", "conditions are joined with OR"),
+    "|": Alternative("bitwise operators are not supported: {}", "join conditions with OR"),
     "||": Alternative("{} is not supported", "write OR between conditions; strings cannot be joined"),
     "~": Alternative("the operator {} is not supported", _REGEX),
-    "~*": Alternative("the operator {} is not supported", "a regular expression is tested by a RLIKE '(?i)x'"),
+    "~*": Alternative("the operator {} is not supported", "write a RLIKE '(?i)x' for a regular expression"),
     "!~": Alternative("the operator {} is not supported", "write a NOT RLIKE 'x'"),
     "!~*": Alternative("the operator {} is not supported", "write a NOT RLIKE '(?i)x'"),
     "~~": Alternative("the operator {} is not supported", "write a LIKE 'x%'"),
@@ -63,7 +63,7 @@ SYMBOLS: dict[str, Alternative] = {
 
 _FUNCTION = "this function is not supported: {}(...)"
 OTHER_FUNCTION = Alternative(
-    _FUNCTION, "there are lower, upper, starts_with, ends_with, contains, array_contains and ip_in"
+    _FUNCTION, "the functions are lower, upper, starts_with, ends_with, contains, array_contains and ip_in"
 )
 
 
@@ -90,8 +90,8 @@ FUNCTIONS: dict[str, Alternative] = {
     **_functions("coalesce ifnull nvl if iff", "write a = 0 OR a IS NULL"),
     **_functions("isnull is_null", "write a IS NULL"),
     **_functions("isnotnull is_not_null", "write a IS NOT NULL"),
-    **_functions("isnan", "NaN is a missing value: a IS NULL"),
-    **_functions("len length char_length", "a LIKE '____%' asks for four characters or more"),
+    **_functions("isnan", "NaN counts as missing: write a IS NULL"),
+    **_functions("len length char_length", "write a LIKE '____%' for four characters or more"),
     **_functions("regexp rlike regexp_like regexp_matches regexp_match regexp_contains match", _REGEX),
     **_functions("like", "write a LIKE 'x%'"),
     **_functions("ilike", "write a ILIKE 'x%'"),
@@ -108,17 +108,18 @@ FUNCTIONS: dict[str, Alternative] = {
         "date_trunc date_part extract year month day hour dayofweek",
         "write a range: a >= DATE '2026-11-14' AND a < DATE '2026-11-15'",
     ),
-    **_functions("date to_date timestamp to_timestamp", "a literal is written DATE '2026-11-14'"),
+    **_functions("date to_date timestamp to_timestamp", "write the literal as DATE '2026-11-14'"),
     **_functions(
         "trim ltrim rtrim substr substring left right replace concat split",
         "change the value beforehand, or use LIKE: a LIKE 'x%'",
     ),
     **dict.fromkeys(
-        ("lower", "upper"), Alternative("{}(...) cannot stand here", "write the literal in that case: lower(a) = 'x'")
+        ("lower", "upper"),
+        Alternative("{}(...) is not allowed here", "write the literal itself in lower or upper case: lower(a) = 'x'"),
     ),
     **dict.fromkeys(
         ("starts_with", "ends_with", "contains", "array_contains", "ip_in"),
-        Alternative("{}(...) cannot stand here", "it is a condition of its own, and is not compared"),
+        Alternative("{}(...) is not allowed here", "this function is a complete condition; do not compare it"),
     ),
 }
 """Functions, by their names in lower case."""
@@ -144,21 +145,21 @@ WORDS: dict[str, Alternative] = {
 
 OPERANDS: dict[str, Alternative] = {
     **{clock.upper(): _CLOCK for clock in CLOCKS},
-    "INTERVAL": Alternative("spans of time are not supported: {}", _CLOCK.hint),
-    "DATE": Alternative("{} is followed by a string", "write DATE '2026-11-14'"),
-    "TIMESTAMP": Alternative("{} is followed by a string", _CLOCK.hint),
-    "TIMESTAMPTZ": Alternative("{} is followed by a string", "write TIMESTAMPTZ '2026-11-14 10:00:00+01:00'"),
+    "INTERVAL": Alternative("durations are not supported: {}", _CLOCK.hint),
+    "DATE": Alternative("{} must be followed by a string", "write DATE '2026-11-14'"),
+    "TIMESTAMP": Alternative("{} must be followed by a string", _CLOCK.hint),
+    "TIMESTAMPTZ": Alternative("{} must be followed by a string", "write TIMESTAMPTZ '2026-11-14 10:00:00+01:00'"),
     "ARRAY": Alternative("lists are not supported: {}", "write a list of literals with IN: a IN (1, 2)"),
     "CASE": Alternative("CASE is not supported", "write the cases with AND and OR"),
-    "NAN": Alternative("{} is not a literal", "NaN is a missing value: a IS NULL"),
+    "NAN": Alternative("{} is not a literal", "NaN counts as missing: write a IS NULL"),
 }
 """Words that stand where a literal should."""
 
 CONSTRUCTS: dict[str, Alternative] = {
     "CASE": OPERANDS["CASE"],
     "SELECT": Alternative(
-        "SELECT stands only inside ANY (...), ALL (...) and EXISTS (...)", "write only what would stand behind WHERE"
+        "SELECT is allowed only inside ANY (...), ALL (...) and EXISTS (...)", "write only the condition after WHERE"
     ),
-    "WHERE": Alternative("the condition is written without WHERE", "remove WHERE"),
+    "WHERE": Alternative("WHERE is not part of the condition", "remove WHERE"),
 }
 """Words that begin something else than a condition."""

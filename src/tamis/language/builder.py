@@ -25,7 +25,8 @@ Built = TypeVar("Built")
 _NO_LISTS = (str, bytes, bytearray, memoryview, Mapping)
 
 _ONLY_INSIDE_EXISTS = (
-    'a comparison of history(...) stands inside exists(). Hint: exists(history("a") == attr("a"), history("b") > 5)'
+    "a comparison of history(...) is allowed only inside exists(). "
+    'Hint: exists(history("a") == attr("a"), history("b") > 5)'
 )
 
 
@@ -39,12 +40,12 @@ def attr(name: str) -> Attribute:
 
 
 def history(name: str) -> EarlierAttribute:
-    """An attribute of earlier events, for `exists`, or with ``any()`` or ``all()`` in a comparison."""
+    """An attribute of earlier events. Use it in `exists`, or compare with its ``any()`` or ``all()``."""
     return EarlierAttribute(name)
 
 
 def exists(*terms: EarlierTerm) -> Exists:
-    """Whether some earlier event satisfies all terms: comparisons of `history(...)` with a literal or an `attr(...)`."""
+    """Whether some earlier event satisfies all terms. A term compares `history(...)` with a literal or an `attr(...)`."""
     for term in terms:
         if not isinstance(term, EarlierTerm):
             raise ExpressionError(
@@ -128,7 +129,7 @@ class _Subject(_Comparable[Built]):
 
     def __bool__(self) -> NoReturn:
         raise ExpressionError(
-            f"{self!r} has no truth value of its own. "
+            f"{self!r} has no truth value in Python. "
             "Hint: combine expressions with &, | and ~ (in parentheses), not with and, or and not"
         )
 
@@ -204,7 +205,7 @@ class _Named(_Subject[Built]):
 
 
 class Attribute(_Named[Expression]):
-    """An attribute of the event: compare it with literals, or with those of earlier events."""
+    """An attribute of the event. Compare it with literals, or with attributes of earlier events."""
 
     __slots__ = ()
 
@@ -271,7 +272,7 @@ class Attribute(_Named[Expression]):
 
 
 class CasedAttribute(_Subject[Expression]):
-    """`attr(...).lower()` or `.upper()`: compare it with ``==`` and ``!=``, or use `isin` and `like` and their kin."""
+    """`attr(...).lower()` or `.upper()`. Compare it with ``==`` and ``!=``, or use a method such as `isin` or `like`."""
 
     __slots__ = ("case",)
 
@@ -287,7 +288,7 @@ class CasedAttribute(_Subject[Expression]):
 
     def _compare(self, operator: Operator, other: Any) -> Any:
         if isinstance(other, _Comparable):
-            raise ExpressionError(f"{self!r} is compared with a string, not with {other!r}")
+            raise ExpressionError(f"{self!r} must be compared with a string, not with {other!r}")
         return self._predicate(operator, (self._literal(other),))
 
 
@@ -304,11 +305,11 @@ class EarlierAttribute(_Named["EarlierTerm"]):
         return f"history({self.name!r})"
 
     def any(self) -> QuantifiedAttribute:
-        """That of some earlier event: ``attr("price") < history("price").any()``."""
+        """The attribute of some earlier event: ``attr("price") < history("price").any()``."""
         return QuantifiedAttribute(Quantifier.ANY, self.name)
 
     def all(self) -> QuantifiedAttribute:
-        """That of every earlier event."""
+        """The attribute of every earlier event."""
         return QuantifiedAttribute(Quantifier.ALL, self.name)
 
     def _predicate(self, operator: Operator, values: Iterable[Any], escape: str | None = None) -> EarlierTerm:
@@ -323,7 +324,7 @@ class EarlierAttribute(_Named["EarlierTerm"]):
 
 
 class QuantifiedAttribute(_Comparable[Expression]):
-    """`history(...).any()` or `.all()`: to be compared with an `attr(...)`, on either side."""
+    """`history(...).any()` or `.all()`. Compare it with an `attr(...)`, on either side."""
 
     __slots__ = ("name", "quantifier")
 
@@ -337,14 +338,14 @@ class QuantifiedAttribute(_Comparable[Expression]):
     def _compare(self, operator: Operator, other: Any) -> Any:
         if not isinstance(other, Attribute):
             raise ExpressionError(
-                f"{self!r} is compared with an attribute of the event, not with {shortened(other)}. "
+                f"{self!r} must be compared with an attribute of the event, not with {shortened(other)}. "
                 f'Hint: attr("...") < {self!r}, or exists(history({self.name!r}) ...) for a literal'
             )
         return Quantified(other.name, MIRRORED[operator], self.quantifier, self.name)
 
 
 class EarlierTerm:
-    """One term of `exists`. It is no expression of its own: it speaks of an earlier event."""
+    """One term of `exists`. It is not an expression by itself, because it is about an earlier event."""
 
     __slots__ = ("part",)
 

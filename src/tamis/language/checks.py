@@ -55,7 +55,7 @@ def check_predicate(attribute: str, operator: Operator, values: tuple[Scalar, ..
         if Kind.BOOLEAN in kinds:
             raise LiteralError(f"booleans have no order: {attribute} {operator} ... Hint: use = or <>")
         if len(kinds) > 1:
-            raise LiteralError(f"the ends of {operator.upper()} are of one kind, not {' and '.join(kinds)}")
+            raise LiteralError(f"the ends of {operator.upper()} must be of one kind, not {' and '.join(kinds)}")
     if operator in PATTERNS:
         if kinds != (Kind.STRING,):
             raise LiteralError(f"{operator.upper()} takes a string pattern, not {shortened(values[0])}")
@@ -73,11 +73,11 @@ def check_cased(case: Case, attribute: str, operator: Operator, values: tuple[Sc
     """Raise an ExpressionError unless an operator and its literals may follow lower(a) or upper(a)."""
     if operator not in CASED:
         raise ExpressionError(
-            f"{case}({attribute}) stands before =, <>, IN and LIKE, not before {operator.upper()}. {_uncased(operator)}"
+            f"{case}({attribute}) works with =, <>, IN and LIKE, not with {operator.upper()}. {_uncased(operator)}"
         )
     for value in values:
         if not isinstance(value, str):
-            raise LiteralError(f"{case}({attribute}) is compared with a string, not with {shortened(value)}")
+            raise LiteralError(f"{case}({attribute}) must be compared with a string, not with {shortened(value)}")
 
 
 def _uncased(operator: Operator) -> str:
@@ -100,7 +100,7 @@ def check_escape(operator: Operator, escape: object) -> None:
 def check_attribute(name: object) -> str:
     """The name as a plain str. An attribute's name is any non-empty Unicode string."""
     if not isinstance(name, str):
-        raise ExpressionError(f"an attribute's name is a string, not {shortened(name)}")
+        raise ExpressionError(f"an attribute's name must be a string, not {shortened(name)}")
     if not name:
         raise ExpressionError("an attribute's name cannot be empty")
     if not is_well_formed(name):

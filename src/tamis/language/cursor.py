@@ -11,7 +11,7 @@ from tamis.language.dialect import END, Word, parse_error
 _T = TypeVar("_T")
 
 SUPPORTED = (
-    "supported are comparisons with literals, IN, BETWEEN, LIKE, ILIKE, RLIKE, IS NULL, IS TRUE, IS DISTINCT FROM, "
+    "use comparisons with literals, IN, BETWEEN, LIKE, ILIKE, RLIKE, IS NULL, IS TRUE, IS DISTINCT FROM, "
     "lower, upper, starts_with, ends_with, contains, array_contains, ip_in, ANY, ALL and EXISTS, "
     "joined with AND, OR, NOT and parentheses"
 )

@@ -55,7 +55,7 @@ def read_declared(source: Any) -> dict[str, Declared]:
         fields = source.items()
     else:
         raise SchemaError(
-            f"a schema is a mapping from attributes to kinds or a pyarrow.Schema, not {shortened(source)}. "
+            f"a schema must be a mapping from attributes to kinds or a pyarrow.Schema, not {shortened(source)}. "
             'Hint: {"price": "number", "tags": "list<string>"}'
         )
     entries: dict[str, Declared] = {}
@@ -71,7 +71,9 @@ def _declare(entries: dict[str, Declared], name: Any, kind: Any, depth: int, sev
     except ExpressionError as error:
         raise SchemaError(str(error)) from None
     if depth > MAX_NESTING:
-        raise SchemaError(f"the schema is nested deeper than {MAX_NESTING} levels, or holds itself: {name[:60]!r}...")
+        raise SchemaError(
+            f"the schema is nested deeper than {MAX_NESTING} levels, or contains itself: {name[:60]!r}..."
+        )
     element = _element(kind)
     if element is not None:
         _declare(entries, name, element, depth + 1, several=True)
@@ -80,11 +82,13 @@ def _declare(entries: dict[str, Declared], name: Any, kind: Any, depth: int, sev
     if fields is not None:
         for key, inner in fields:
             if not isinstance(key, str) or not key:
-                raise SchemaError(f"an attribute's name is a non-empty string, not {shortened(key)} (inside {name!r})")
+                raise SchemaError(
+                    f"an attribute's name must be a non-empty string, not {shortened(key)} (inside {name!r})"
+                )
             _declare(entries, f"{name}.{key}", inner, depth + 1, several)
         return
     if name in entries:
-        raise SchemaError(f"attribute {name!r} is declared twice, nested and as a dotted name")
+        raise SchemaError(f"attribute {name!r} is declared twice: nested and as a dotted name")
     declared = _read(name, kind)
     entries[name] = Declared(declared.kind, several or declared.several)
 
@@ -144,7 +148,9 @@ def _read_word(name: str, word: str) -> Declared:
     several = text.startswith(("list<", "array<")) and text.endswith(">")
     kind = _SPELLINGS.get(text[text.index("<") + 1 : -1] if several else text)
     if kind is None:
-        hint = did_you_mean(word, list(_SPELLINGS)) or "; there are number, string, boolean, timestamp and list<...>"
+        hint = (
+            did_you_mean(word, list(_SPELLINGS)) or "; the kinds are number, string, boolean, timestamp and list<...>"
+        )
         raise SchemaError(f"attribute {name!r}: {shortened(word)} is not a kind{hint}")
     return Declared(kind, several)
 
@@ -178,4 +184,4 @@ def _arrow_kind(name: str, kind: Any) -> Kind:
         return Kind.BOOLEAN
     if arrow.is_timestamp(kind) or arrow.is_date(kind):
         return Kind.TIMESTAMP
-    raise SchemaError(f"attribute {name!r}: the Arrow type {kind} has no kind in the language")
+    raise SchemaError(f"attribute {name!r}: the Arrow type {kind} is not supported")

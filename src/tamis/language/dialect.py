@@ -156,7 +156,7 @@ def _dialect(name: str) -> Dialect:
     if isinstance(name, str) and name in _DIALECTS:
         return _DIALECTS[name]
     close = did_you_mean(name, list(_DIALECTS))
-    raise ExpressionError(f"unknown dialect {shortened(name)}{close}; there are: {', '.join(_DIALECTS)}")
+    raise ExpressionError(f"unknown dialect {shortened(name)}{close}; the dialects are: {', '.join(_DIALECTS)}")
 
 
 def _word(source: str, token: Token) -> Word:
@@ -189,7 +189,7 @@ def _unterminated(text: str, position: int) -> ParseError:
     quote = rest.lstrip("rR")[:1]
     what = "quoted name" if quote == "`" else "quoted text" if quote == '"' else "string"
     return parse_error(
-        f"the {what} has no end", text, position, hint=f"close it with {quote}; inside it is written {quote * 2}"
+        f"the {what} has no end", text, position, hint=f"close it with {quote}; write {quote * 2} for a {quote} inside"
     )
 
 
@@ -197,7 +197,7 @@ def _odd_character(source: str, start: int, text: str) -> ParseError:
     # Character by character: looking at longer and longer beginnings would take quadratic time.
     later = (i for i, symbol in enumerate(text) if not f"_{symbol}".isidentifier())
     first = next(later) if text[0].isidentifier() else 0
-    hint = 'a name with other characters than letters, digits and _ is quoted: "any name"'
+    hint = 'quote a name with characters other than letters, digits and _: "any name"'
     if text[first] in _CURLY_QUOTES:
-        hint = "strings stand between straight quotes: 'x'"
+        hint = "write strings in straight quotes: 'x'"
     return parse_error(f"unexpected character {text[first]!r}", source, start + first, hint=hint)

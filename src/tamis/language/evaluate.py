@@ -59,7 +59,7 @@ def evaluate(expression: Any, event: Mapping[str, Any], history: Iterable[Mappin
     Raises
     ------
     EventError
-        For a value outside the language where the expression asks about its attribute, whether that decides or not.
+        An attribute of the expression has a value outside the language, even if this does not decide the result.
 
     >>> evaluate("price < 10", {"price": 12.5})
     False

@@ -33,7 +33,7 @@ FlatEvent: TypeAlias = dict[str, tuple[Value, ...]]
 MAX_NESTING = 100
 """Levels of objects and lists within an event. An object that holds itself is refused as well."""
 
-GIVEN_TWICE = "is given twice, nested and as a dotted name"
+GIVEN_TWICE = "given twice: nested and as a dotted name"
 
 _Items: TypeAlias = Iterable[tuple[Any, Any]]
 _Parents: TypeAlias = tuple[int, ...]
@@ -91,7 +91,7 @@ def flatten(event: Any, *, row: int | None = None) -> FlatEvent:
             flat[name] = (value,)
             continue
         if not isinstance(name, str):
-            raise EventError(f"an attribute's name is a string, not {shortened(name)}", row=row)
+            raise EventError(f"an attribute's name must be a string, not {shortened(name)}", row=row)
         own = _plain_name(name)
         if own is not None:
             _add(flat, own, value, (id(event),))
@@ -108,7 +108,7 @@ def flatten_history(history: Iterable[Mapping[str, Any]]) -> list[FlatEvent]:
     """
     if isinstance(history, Mapping) or not is_iterable(history):
         raise EventError(
-            f"the history is a list of earlier events, not {shortened(history)} ({type(history).__name__}). "
+            f"the history must be a list of earlier events, not {shortened(history)} ({type(history).__name__}). "
             "Hint: leave it out when there are none"
         )
     return [flatten(event, row=row) for row, event in enumerate(history)]
@@ -139,7 +139,7 @@ def _items_of_event(event: Any, row: int | None) -> _Items:
     items = _items(event)
     if items is None:
         raise EventError(
-            "an event is a mapping from attributes to values, a dataclass or a pandas Series, "
+            "an event must be a mapping from attributes to values, a dataclass or a pandas Series, "
             f"not {type(event).__name__}",
             row=row,
         )
@@ -197,7 +197,7 @@ def _found(name: str, value: Any, parents: _Parents) -> FlatEvent:
         plain = check_value(value)
         return {} if plain is None else {name: (plain,)}
     if len(parents) > MAX_NESTING or id(value) in parents:
-        reason = f"objects are nested deeper than {MAX_NESTING} levels, or one holds itself"
+        reason = f"objects are nested deeper than {MAX_NESTING} levels, or one contains itself"
         return {name: Refused(reason, below=True)}
     inside = (*parents, id(value))
     if items is None:

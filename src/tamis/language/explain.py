@@ -59,8 +59,8 @@ class Explanation:
         return self.to_text()
 
     def to_text(self, limit: int | None = OPERANDS_SHOWN) -> str:
-        """The tree as text. Of a node with more than `limit` operands, those that decided it are shown first and the
-        rest is counted; None shows all."""
+        """The tree as text. A node with more than `limit` operands shows the deciding operands first and counts the
+        rest. None shows all operands."""
         return "\n".join(self._lines(limit))
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _other_kind(predicate: Predicate, values: tuple[Value, ...]) -> str:
     if predicate.operator in NULL_TESTS:
         return ""
     if predicate.operator is Operator.IP_IN and any(kind_of_value(value) is Kind.STRING for value in values):
-        return "no address"
+        return "not an address"
     present = " and ".join(f"a {kind}" for kind in dict.fromkeys(kind_of_value(value) for value in values))
     asked = " and ".join(f"a {kind}" for kind in predicate.kinds)
     return f"{present}, compared with {asked}"

@@ -83,7 +83,7 @@ class Expression:
 
     def __bool__(self) -> NoReturn:
         raise ExpressionError(
-            "an expression has no truth value of its own. "
+            "an expression has no truth value in Python. "
             "Hint: combine expressions with &, | and ~ (in parentheses), not with and, or and not"
         )
 
@@ -118,7 +118,7 @@ class Expression:
         raise TypeError(f"{type(self).__name__} is not a node of the tree")
 
     def walk(self) -> Iterator[Expression]:
-        """This node and all below it, parents first."""
+        """This node and all nodes below it, parents first."""
         pending = [self]
         while pending:
             node = pending.pop()
@@ -306,7 +306,7 @@ class Exists(Expression):
         for part in (*self.joins, *self.conditions):
             if not isinstance(part, Join | Predicate):
                 raise ExpressionError(
-                    f"EXISTS holds joins with, and predicates on, earlier events, not {shortened(part)}"
+                    f"EXISTS takes joins with earlier events and predicates on them, not {shortened(part)}"
                 )
 
     def _identity(self) -> Any:
@@ -324,7 +324,7 @@ class TruthTest(Expression):
 
     def __init__(self, operand: Expression, truth: bool | None, negated: bool = False) -> None:
         if truth not in TRUTHS or not isinstance(truth, bool | None):
-            raise ExpressionError(f"a truth is True, False or None, not {shortened(truth)}")
+            raise ExpressionError(f"a truth value must be True, False or None, not {shortened(truth)}")
         self.operands = (operand,)
         self.truth = truth
         self.negated = bool(negated)
@@ -448,7 +448,7 @@ def _operand(value: object) -> Expression:
 def _comparison(operator: Operator | str) -> Operator:
     found = operator if isinstance(operator, Operator) else read_operator(operator)
     if found not in COMPARISONS:
-        raise ExpressionError(f"a join with earlier events compares with  =  <>  <  <=  >  >=,  not {found!r}")
+        raise ExpressionError(f"earlier events can be compared with  =  <>  <  <=  >  >=,  not with {found!r}")
     return found
 
 
@@ -456,4 +456,4 @@ def _quantifier(text: Quantifier | str) -> Quantifier:
     try:
         return Quantifier(text if isinstance(text, str) else "")
     except ValueError:
-        raise ExpressionError(f"a quantifier is ANY or ALL, not {shortened(text)}") from None
+        raise ExpressionError(f"a quantifier must be ANY or ALL, not {shortened(text)}") from None

@@ -79,7 +79,7 @@ def _subject(reader: Reader, name: str, form: str) -> Subject:
     """The parenthesis, the first argument and the comma behind it."""
     reader.at += 2
     if not reader.is_name():
-        reader.refuse(f"{name} begins with an attribute", hint=form)
+        reader.refuse(f"the first argument of {name} must be an attribute", hint=form)
     subject = reader.subject()
     reader.expect(",", f"a comma is missing after the attribute of {name}", form)
     return subject

@@ -149,7 +149,7 @@ class Reader(Operands):
                 hint = (
                     "write a IS NULL for an attribute, (...) IS UNKNOWN for a condition" if self.kind == "NULL" else ""
                 )
-                self.refuse("after a condition, IS is followed by TRUE, FALSE or UNKNOWN", start, hint)
+                self.refuse("after a condition, IS must be followed by TRUE, FALSE or UNKNOWN", start, hint)
             truth = _TRUTHS[self.take().kind]
             operand = TruthTest(operand, truth, negated)
         return operand
@@ -203,7 +203,7 @@ class Reader(Operands):
         earlier = unqualified(name, self.alias)
         if earlier is None:
             hint = f"write {self.alias}.{name.attribute}, or move the predicate out of EXISTS"
-            self.refuse(f"{name.attribute} is no attribute of the earlier event", name.start, hint)
+            self.refuse(f"{name.attribute} is not an attribute of the earlier event", name.start, hint)
         return earlier
 
     def _tail(self, subject: Subject, start: int) -> Expression:
@@ -242,7 +242,9 @@ class Reader(Operands):
             literal = self.literal("FROM")
             equal = self.make(subject, literal.start, Operator.EQ, (literal,))
             return TruthTest(equal, True, negated=not negated)
-        self.expect("NULL", f"IS [NOT] is followed by {_IS}", "a boolean is tested by a IS TRUE, equality by a = 5")
+        self.expect(
+            "NULL", f"IS [NOT] must be followed by {_IS}", "write a IS TRUE to test a boolean, a = 5 to test equality"
+        )
         return self.make(subject, start, Operator.IS_NOT_NULL if negated else Operator.IS_NULL, ())
 
     def make(
@@ -305,11 +307,11 @@ class Reader(Operands):
         quantifier = QUANTIFIERS.get(self.kind) if self.kind_after(1) == "(" else None
         if quantifier is None:
             if self.kind in QUANTIFIERS and self.kind_after(1) == STRING:
-                self.refuse(f"the patterns of {self.kind} stand in parentheses", hint="a LIKE ANY ('x%', '%y')")
+                self.refuse(f"{self.kind} takes patterns in parentheses", hint="a LIKE ANY ('x%', '%y')")
             pattern = self.literal(operator.name)
             return self.make(subject, start, written, (pattern,), self._escape_clause())
         if operator is Operator.RLIKE:
-            self.refuse("RLIKE takes one pattern", hint="alternatives stand in the pattern: a RLIKE 'x|y'")
+            self.refuse("RLIKE takes one pattern", hint="put alternatives into the pattern: a RLIKE 'x|y'")
         patterns = self._patterns(operator)
         escape = self._escape_clause()
         parts = [self.make(subject, start, written, (pattern,), escape) for pattern in patterns]
@@ -329,11 +331,11 @@ class Reader(Operands):
         if not self.take_if("ESCAPE"):
             return None
         if self.kind != STRING:
-            self.refuse("ESCAPE is followed by a string of one character", hint="a LIKE '50!%%' ESCAPE '!'")
+            self.refuse("ESCAPE must be followed by a string of one character", hint="a LIKE '50!%%' ESCAPE '!'")
         return self.literal()
 
     def _list(self) -> tuple[Literal, ...]:
-        self.expect("(", "IN is followed by literals in parentheses", "a IN (1, 2, 3)")
+        self.expect("(", "IN must be followed by literals in parentheses", "a IN (1, 2, 3)")
         if self.kind == ")":
             self.refuse("IN () needs at least one literal", hint="a IN (1, 2, 3)")
         if self.kind == "SELECT" and self.kind_after(1) not in (",", ")"):
@@ -355,7 +357,7 @@ class Reader(Operands):
             refusals.refuse_literal_alone(self, literal.start)
         self.at += 1
         if self.is_literal():
-            self.refuse("comparing two literals is not supported: one side is an attribute", literal.start)
+            self.refuse("comparing two literals is not supported: one side must be an attribute", literal.start)
         if not self.is_name():
             refusals.refuse_operand(self)
         if self.kind in QUANTIFIERS and self.kind_after(1) == "(":
@@ -368,10 +370,10 @@ class Reader(Operands):
         quantifier = QUANTIFIERS[self.kind]
         form = f"5 {operator} {self.kind} (a)"
         if self.kind_after(2) == "SELECT" and self.kind_after(3) not in (")", "."):
-            self.refuse("a subquery stands after an attribute and a comparison", hint="x < ANY (SELECT y FROM history)")
+            self.refuse("a subquery must follow an attribute and a comparison", hint="x < ANY (SELECT y FROM history)")
         self.at += 2
         if not self.is_name():
-            self.refuse("between these parentheses stands one attribute", hint=form)
+            self.refuse("write one attribute between these parentheses", hint=form)
         start = self.word.start
         subject = Subject(self.attribute(self.name()))
         self.expect(")", "the closing parenthesis is missing after the attribute", form)

@@ -30,7 +30,7 @@ def read_quantified(reader: Reader, attribute: str, operator: Operator) -> Quant
     reader.at += 1
     reader.expect("SELECT", "a subquery is expected here", _QUANTIFIED)
     if not reader.is_name():
-        reader.refuse("SELECT is followed by one attribute of the earlier events", hint=_QUANTIFIED)
+        reader.refuse("SELECT must be followed by one attribute of the earlier events", hint=_QUANTIFIED)
     name = reader.name()
     alias = _from_history(reader, _QUANTIFIED)
     if reader.kind == "WHERE":
@@ -48,7 +48,7 @@ def read_exists(reader: Reader) -> Exists:
     if not reader.take_if("*"):
         one = reader.literal() if reader.is_literal() else None
         if one is None or one.slot is None or one.value != 1:
-            reader.refuse("the subquery of EXISTS begins with SELECT 1 or SELECT *", start, _EXISTS)
+            reader.refuse("the subquery of EXISTS must begin with SELECT 1 or SELECT *", start, _EXISTS)
         reader.fixed.append(one.slot)
     reader.alias = _from_history(reader, _EXISTS)
     terms = _terms(reader, reader.alias) if reader.take_if("WHERE") else []
@@ -71,15 +71,15 @@ def _from_history(reader: Reader, form: str) -> str:
     reader.expect("FROM", "FROM history is expected here", form)
     start = reader.word.start
     if not reader.is_name():
-        reader.refuse("FROM is followed by history", hint=form)
+        reader.refuse("FROM must be followed by history", hint=form)
     table = reader.name().attribute
     if table.lower() != HISTORY:
-        reader.refuse(f"subqueries on other tables than history are not supported: {table}", start, form)
+        reader.refuse(f"subqueries on tables other than history are not supported: {table}", start, form)
     if not reader.take_if("AS") and (reader.kind == "WHERE" or not reader.is_name()):
         return table
     start = reader.word.start
     if not reader.is_name() or reader.kind_after(1) == ".":
-        reader.refuse("the short name of history is one word", start, form)
+        reader.refuse("the alias of history must be one word", start, form)
     return reader.take().text
 
 
@@ -109,11 +109,11 @@ def _terms(reader: Reader, alias: str) -> list[Join | Predicate]:
         while opened and reader.take_if(")"):
             group = opened.pop()
             if group.nots and len(terms) - group.terms > 1:
-                reader.refuse("inside EXISTS, NOT stands before one predicate", group.start, _EXISTS)
+                reader.refuse("inside EXISTS, NOT applies to one predicate only", group.start, _EXISTS)
             terms[-1] = _negated(reader, terms[-1], group.nots, group.start)
         more = reader.take_if("AND")
     if reader.kind == "OR":
-        reader.refuse("inside EXISTS, predicates are joined with AND only", hint=_EXISTS)
+        reader.refuse("inside EXISTS, join predicates with AND only", hint=_EXISTS)
     if opened and reader.kind == END:
         reader.refuse("this parenthesis is never closed", opened[-1].start, "add the missing )")
     return terms
@@ -127,7 +127,7 @@ def _negated(reader: Reader, term: Join | Predicate, nots: int, start: int) -> J
         reader.refuse(
             f"inside EXISTS, NOT before {term.operator} is not supported",
             start,
-            "on a list NOT (h.a < 5) is not h.a >= 5; write the comparison that is meant",
+            "on a list, NOT (h.a < 5) differs from h.a >= 5; write the comparison you mean",
         )
     if isinstance(term, Join):
         return Join(term.earlier, operator, term.attribute)
@@ -157,10 +157,8 @@ def _make_join(reader: Reader, alias: str, left: Name, operator: Operator, right
         return Join(first, operator, right.attribute)
     if second is None or first is not None:
         both = "new" if first is None else "earlier"
-        hint = f"attributes of the earlier event, and only they, begin with {alias}."
-        reader.refuse(
-            f"a join compares the two events, and both these attributes are of the {both} one", left.start, hint
-        )
+        hint = f"only attributes of the earlier event begin with {alias}."
+        reader.refuse(f"a join compares two events, but both attributes belong to the {both} one", left.start, hint)
     return Join(second, MIRRORED[operator], left.attribute)
 
 
@@ -169,7 +167,7 @@ def _condition(reader: Reader) -> Predicate:
     start = reader.word.start
     condition = reader.predicate()
     if not isinstance(condition, Predicate):
-        reader.refuse("inside EXISTS, every condition asks about the earlier event", start, _EXISTS)
+        reader.refuse("inside EXISTS, every condition must be about the earlier event", start, _EXISTS)
     return condition
 
 

@@ -79,7 +79,7 @@ def from_json(form: Any) -> Expression:
     Raises
     ------
     ExpressionError
-        The value is not of that form. The message names the place, as a path such as ``[2][1]``.
+        The value does not have this form. The message names the place, as a path such as ``[2][1]``.
 
     >>> from_json([["price", "<", 10], ["genre", "in", ["crime", "classics"]]])
     <And price < 10 AND genre IN ('crime', 'classics')>
@@ -90,9 +90,9 @@ def from_json(form: Any) -> Expression:
 def _expression(form: Any, path: str) -> Expression:
     """A predicate, a conjunction or a disjunction of conjunctions."""
     if not isinstance(form, list | tuple):
-        raise _error(path, f"the JSON form of an expression is a list, not {shortened(form)}")
+        raise _error(path, f"the JSON form of an expression must be a list, not {shortened(form)}")
     if not form:
-        raise _error(path, "an empty list is no expression. Hint: [true] matches every event, [false] none")
+        raise _error(path, "an empty list is not an expression. Hint: [true] matches every event, [false] none")
     if _is_predicate(form):
         return _item(form, path)
     if _is_item(form[0]):
@@ -101,9 +101,10 @@ def _expression(form: Any, path: str) -> Expression:
 
 
 def to_json(expression: Any) -> list[Any]:
-    """The JSON form of an expression, of SQL text or of another JSON form: its disjunctive normal form.
+    """Write an expression in its JSON form, which is the disjunctive normal form.
 
-    It is a list of predicates if there is one clause, else a list of lists.
+    `expression` may also be SQL text or another JSON form. The result is a list of predicates if there is one clause, else a
+    list of lists.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def to_json(expression: Any) -> list[Any]:
         # Python refuses to write out integers of thousands of digits.
         count = f"{size:,}" if size < 10**12 else f"more than 10^{(size.bit_length() - 1) * 3 // 10}"
         raise ExpressionError(
-            f"the JSON form is a DNF, and that of this expression has {count} clauses (at most {CLAUSE_LIMIT:,}). "
+            f"the JSON form of this expression would have {count} clauses (at most {CLAUSE_LIMIT:,}). "
             "Hint: keep it as SQL text"
         )
     if not clauses:
@@ -157,11 +158,11 @@ def _item(form: Any, path: str) -> Expression:
     try:
         if rest and isinstance(rest[0], dict) and rest[0].keys() & set(Quantifier):
             if len(rest) > 1:
-                raise _error(path, f"nothing follows {shortened(rest[0])}, not {shortened(rest[1])}")
+                raise _error(path, f"{shortened(rest[0])} must come last, but {shortened(rest[1])} follows")
             quantifier, earlier = _single(rest[0], path + "[2]", tuple(Quantifier))
             check_attribute(earlier)
             if case is not None:
-                raise _error(path + "[0]", f"{case}({name}) is compared with a string")
+                raise _error(path + "[0]", f"{case}({name}) must be compared with a string")
             literal: Expression = Quantified(name, operator, quantifier, earlier)
         else:
             literal = _predicate(subject, operator, rest, path)
@@ -177,10 +178,10 @@ _Subject: TypeAlias = tuple[Case | None, str]
 def _split(form: Any, path: str) -> tuple[_Subject, Operator, bool, list[Any]]:
     """The subject, the operator, whether "not" stands before it, and what follows."""
     if not isinstance(form, list | tuple):
-        raise _error(path, f"a predicate is a list [attribute, operator, value], not {shortened(form)}")
+        raise _error(path, f"a predicate must be a list [attribute, operator, value], not {shortened(form)}")
     if not _is_predicate(form) or len(form) < 2 or not isinstance(form[1], str):
         raise _error(
-            path, f"a predicate is [attribute, operator, value] with a name and an operator, not {shortened(form)}"
+            path, f"a predicate must be [attribute, operator, value] with a name and an operator, not {shortened(form)}"
         )
     first, spelled, *rest = form
     case: Case | None = None
@@ -222,9 +223,9 @@ def _predicate(subject: _Subject, operator: Operator, rest: list[Any], path: str
         literals = [_literal(values, path + "[2]")]
     escape = rest[1] if len(rest) == 2 else None
     if len(rest) == 2 and operator not in LIKES:
-        raise _error(path, f"ESCAPE belongs to LIKE and ILIKE, and {operator.upper()} takes nothing after its value")
+        raise _error(path, f"only LIKE and ILIKE take an escape; {operator.upper()} takes nothing after its value")
     if escape is not None and not isinstance(escape, str):
-        raise _error(path + "[3]", f"an escape is a string of one character, not {shortened(escape)}")
+        raise _error(path + "[3]", f"an escape must be a string of one character, not {shortened(escape)}")
     return _made(subject, operator, literals, escape)
 
 
@@ -253,7 +254,7 @@ def _object(form: dict[Any, Any], path: str) -> Expression:
     if key in (_EXISTS, _NOT_EXISTS):
         return _read_exists(form, key, path)
     if not isinstance(key, str) or key not in _TESTS:
-        raise _error(path, f"an object here is {_OBJECTS}, not {shortened(form)}")
+        raise _error(path, f"an object here must be {_OBJECTS}, not {shortened(form)}")
     # Before they are read: Python's own stack has an end, too.
     if path.count('["is ') >= MAX_TESTS:
         raise NestingError(f"at {path}: more than {MAX_TESTS} tests are nested in each other")
@@ -278,13 +279,13 @@ def _term(form: Any, path: str) -> Join | Predicate:
     subject, operator, negated, rest = _split(form, path)
     case, name = subject
     if negated:
-        raise _error(path + "[1]", f'inside "exists" there is no "not {operator}"')
+        raise _error(path + "[1]", f'"not {operator}" is not allowed inside "exists"')
     try:
         if len(rest) == 1 and isinstance(rest[0], dict) and _ATTRIBUTE in rest[0]:
             _, attribute = _single(rest[0], path + "[2]", (_ATTRIBUTE,))
             check_attribute(attribute)
             if case is not None:
-                raise _error(path + "[0]", f"{case}({name}) is compared with a string")
+                raise _error(path + "[0]", f"{case}({name}) must be compared with a string")
             return Join(name, operator, attribute)
         return _predicate(subject, operator, rest, path)
     except ExpressionError as error:
@@ -298,7 +299,7 @@ def _single(form: dict[Any, Any], path: str, keys: tuple[str, ...]) -> tuple[str
         if key in keys and isinstance(text, str):
             return key, text
     known = " or ".join(f'{{"{key}": "..."}}' for key in keys)
-    raise _error(path, f"an object here is {known}, not {shortened(form)}")
+    raise _error(path, f"an object here must be {known}, not {shortened(form)}")
 
 
 def _error(path: str, message: str) -> ExpressionError:

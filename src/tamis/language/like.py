@@ -72,7 +72,7 @@ class LikePattern:
                 position += 1
                 if position == len(pattern) or pattern[position] not in (ANY_RUN, ANY_ONE, escape):
                     raise LiteralError(
-                        f"in LIKE {shortened(pattern)} the escape {shortened(escape)} must stand before %, _ or itself "
+                        f"in LIKE {shortened(pattern)} the escape {shortened(escape)} must come before %, _ or itself "
                         f"(character {position})"
                     )
                 run.append(pattern[position])

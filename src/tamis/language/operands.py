@@ -103,7 +103,9 @@ class Operands(Cursor):
         parts = [first.text]
         while self.take_if("."):
             if self.kind not in _PARTS:
-                self.refuse("a part of the name is missing after the dot", hint='odd parts are quoted: a."5 b"')
+                self.refuse(
+                    "a part of the name is missing after the dot", hint='quote a part with other characters: a."5 b"'
+                )
             parts.append(self.take().text)
         name = Name(tuple(parts), first.start)
         self.located(first.start, lambda: check_attribute(name.attribute))

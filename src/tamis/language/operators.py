@@ -108,4 +108,4 @@ def read_operator(text: object) -> Operator:
         return Operator("<>" if folded == "!=" else folded)
     except ValueError:
         known = "  ".join(Operator)
-        raise ExpressionError(f"unknown operator {shortened(text)}; there are: {known}") from None
+        raise ExpressionError(f"unknown operator {shortened(text)}; the operators are: {known}") from None

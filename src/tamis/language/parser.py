@@ -50,5 +50,5 @@ def parse_afresh(text: str, *, dialect: str = "tamis") -> Expression:
 def check_text(text: object) -> str:
     """The text as a plain str."""
     if not isinstance(text, str):
-        raise ExpressionError(f"the text of an expression is a str, not {type(text).__name__}")
+        raise ExpressionError(f"the text of an expression must be a str, not {type(text).__name__}")
     return text if type(text) is str else str.__str__(text)

@@ -43,7 +43,7 @@ def to_sql(expression: Expression, dialect: str = "tamis") -> str:
         return _TAMIS.expression(expression)
     if not isinstance(dialect, str) or dialect not in _DIALECTS:
         raise ExpressionError(
-            f"unknown dialect {shortened(dialect)}{did_you_mean(dialect, _DIALECTS)}; there are: {', '.join(_DIALECTS)}"
+            f"unknown dialect {shortened(dialect)}{did_you_mean(dialect, _DIALECTS)}; the dialects are: {', '.join(_DIALECTS)}"
         )
     from tamis.language.engine_sql import PRINTERS
 

@@ -38,10 +38,10 @@ def refuse_operand(reader: Operands) -> NoReturn:
     if kind == "(":
         if reader.kind_after(1) == "SELECT":
             _refuse(reader, CONSTRUCTS["SELECT"], "SELECT")
-        reader.refuse("a literal stands without parentheses", hint="write a = 5")
+        reader.refuse("a literal is written without parentheses", hint="write a = 5")
     hint = SUPPORTED
     if kind == before == "<":
-        hint = "a network is tested by ip_in(a, '10.0.0.0/8')"
+        hint = "write ip_in(a, '10.0.0.0/8') to test a network"
     reader.refuse(f"an attribute or a literal is missing before {_shown(reader)}", hint=hint)
 
 
@@ -54,16 +54,16 @@ def refuse_after_predicate(reader: Operands) -> NoReturn:
         reader.refuse(construct.reason, before.start, construct.hint)
     _refuse_symbol(reader)
     if kind == ")":
-        reader.refuse("this parenthesis closes nothing", hint="remove it, or open it before")
+        reader.refuse("this parenthesis closes nothing", hint="remove it, or add the missing (")
     if kind == ",":
         number = before.kind == NUMBER and reader.kind_after(1) == NUMBER
         hint = "numbers are written without commas: 1000" if number else SUPPORTED
-        reader.refuse("a comma stands only inside IN (...) and functions", hint=hint)
+        reader.refuse("a comma is allowed only inside IN (...) and functions", hint=hint)
     if kind in _OPERATORS:
         hint = (
-            "an attribute stands without parentheses: a = 5" if before.kind == ")" else "join predicates with AND or OR"
+            "write the attribute without parentheses: a = 5" if before.kind == ")" else "join predicates with AND or OR"
         )
-        reader.refuse(f"{kind} stands where a predicate is complete already", hint=hint)
+        reader.refuse(f"the predicate before {kind} is already complete", hint=hint)
     word = reader.word.text.upper()
     if kind == NAME and word in WORDS:
         _refuse(reader, WORDS[word], reader.word.text)
@@ -77,9 +77,9 @@ def refuse_not(reader: Operands, followers: str) -> NoReturn:
     """After an attribute and NOT stands no operator."""
     alternative = WORDS.get(reader.word.text.upper()) if reader.kind == NAME else None
     if alternative is not None:
-        reader.refuse(f"NOT {reader.word.text} is not supported", hint=f"{alternative.hint}, with NOT before all of it")
+        reader.refuse(f"NOT {reader.word.text} is not supported", hint=f"{alternative.hint}; put NOT before it")
     hint = "write a IS NOT NULL" if reader.kind == "NULL" else SUPPORTED
-    reader.refuse(f"after an attribute, NOT is followed by {followers}", hint=hint)
+    reader.refuse(f"after an attribute, NOT must be followed by one of {followers}", hint=hint)
 
 
 def refuse_function(reader: Operands) -> NoReturn:
@@ -87,7 +87,7 @@ def refuse_function(reader: Operands) -> NoReturn:
     name = reader.word.text
     if reader.kind in _QUANTIFIERS:
         reader.refuse(
-            f"{reader.kind} stands only after a comparison", hint=f"the list comes last: 5 = {reader.kind} (tags)"
+            f"{reader.kind} is allowed only after a comparison", hint=f"the list comes last: 5 = {reader.kind} (tags)"
         )
     _refuse(reader, FUNCTIONS.get(name.lower(), OTHER_FUNCTION), name)
 
@@ -105,7 +105,7 @@ def refuse_two_attributes(reader: Operands, attribute: str, operator: str) -> No
         reader.refuse(
             f"{other} '...' is not a literal of the language",
             word.start,
-            "there are DATE '...', TIMESTAMP '...' and TIMESTAMPTZ '...'",
+            "write DATE '...', TIMESTAMP '...' or TIMESTAMPTZ '...'",
         )
     reader.refuse(
         f"comparing two attributes is not supported: {attribute} {operator} {other}",
@@ -130,21 +130,21 @@ def refuse_quantified_attribute(reader: Operands, subject: str, operator: str) -
     """After a subject and a comparison, ANY or ALL with something else than a subquery."""
     word = reader.kind
     if reader.kind_after(2) == "SELECT":
-        reader.refuse(f"{subject} is compared with a string, not with a subquery", hint=f"write {subject} = 'x'")
+        reader.refuse(f"{subject} must be compared with a string, not with a subquery", hint=f"write {subject} = 'x'")
     hint = f"write a list of literals with IN: {subject} IN (1, 2)"
     if reader.kind_after(2) in _NAMES and reader.kind_after(3) == ")":
         hint = f"the literal comes first: 5 {operator} {word} (tags)"
-    reader.refuse(f"after an attribute and a comparison, {word} holds a subquery on history", hint=hint)
+    reader.refuse(f"after an attribute and a comparison, {word} needs a subquery on history", hint=hint)
 
 
 def refuse_literal_alone(reader: Operands, start: int) -> NoReturn:
     """A literal with no comparison behind it."""
     _refuse_symbol(reader)
     if reader.kind == "IN":
-        hint = "an element of a list is tested by 'x' = ANY (tags)"
-        reader.refuse("the left side of IN is an attribute, not a literal", start, hint)
+        hint = "write 'x' = ANY (tags) to test the elements of a list"
+        reader.refuse("the left side of IN must be an attribute, not a literal", start, hint)
     if reader.kind in ("BETWEEN", "LIKE", "ILIKE", "RLIKE", "IS", "NOT"):
-        reader.refuse(f"the left side of {reader.kind} is an attribute, not a literal", start)
+        reader.refuse(f"the left side of {reader.kind} must be an attribute, not a literal", start)
     reader.refuse("a literal alone is not a condition", start, "compare it with an attribute: a = 5")
 
 
@@ -158,7 +158,7 @@ def _refuse_symbol(reader: Operands) -> None:
     if alternative is None:
         return
     name = _name_around(reader)
-    hint = f'a name with such a character is quoted: "{name}"' if name else alternative.hint
+    hint = f'quote a name with this character: "{name}"' if name else alternative.hint
     if symbol == "$" and reader.kind_after(1) == NUMBER:
         hint = NUMBERS
     reader.refuse(alternative.reason.replace("{}", symbol), hint=hint)

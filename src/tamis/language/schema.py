@@ -29,12 +29,12 @@ class Schema:
     declared
         A mapping of names to kinds, a `pyarrow.Schema`, or a Schema. A kind is a word ("number", "string", "boolean",
         "timestamp", "list<string>" and common synonyms), a Python type (`int`, `list[str]`), a `Kind` or an Arrow
-        type; nested mappings and Arrow structs give dotted names.
+        type. Nested mappings and Arrow structs give dotted names.
 
     Raises
     ------
     SchemaError
-        Naming the entry that cannot be read.
+        An entry cannot be read. The message names the entry.
 
     >>> Schema({"price": "number", "tags": "list<string>", "user": {"age": int}})
     Schema({'price': 'number', 'tags': 'list<string>', 'user.age': 'number'})
@@ -58,7 +58,7 @@ class Schema:
         Raises
         ------
         UnknownAttributeError
-            When there is no such attribute; the message names those that are spelled nearly so.
+            The schema has no such attribute. The message names attributes with a similar spelling.
         """
         found = self._declared.get(attribute) if isinstance(attribute, str) else None
         if found is None:
@@ -84,23 +84,23 @@ class Schema:
         return f"Schema({self.to_dict()!r})"
 
     def to_dict(self) -> dict[str, str]:
-        """The schema in words, which `Schema.of` reads again."""
+        """The schema as a dictionary of words, which `Schema.of` can read again."""
         return {name: str(declared) for name, declared in self._declared.items()}
 
     @property
     def scalars(self) -> frozenset[str]:
-        """The attributes with at most one value, which is then no Interval either."""
+        """The attributes with at most one value, which is not an Interval."""
         return frozenset(name for name, declared in self._declared.items() if not declared.several)
 
     def check(self, expression: Expression) -> None:
-        """Raise an error unless the expression keeps to the schema.
+        """Raise an error if the expression does not fit the schema.
 
         Raises
         ------
         UnknownAttributeError
-            For an attribute, of the event or of earlier ones, that is not declared.
+            An attribute of the event, or of earlier events, is not declared.
         KindError
-            For a literal of another kind than the attribute, or a join of two attributes of different kinds.
+            A literal and its attribute differ in kind, or a join has two attributes of different kinds.
         """
         for node in expression.walk():
             if isinstance(node, Predicate):
@@ -114,41 +114,42 @@ class Schema:
                     self._check_predicate(condition)
 
     def check_event(self, event: FlatEvent, row: int | None = None) -> None:
-        """Raise an EventError for a value outside the language or of another kind than declared, or for several where one is
-        declared. Attributes that are not declared are not looked at."""
+        """Raise an EventError for a value outside the language, a value of the wrong kind, or several values where one is
+        declared. Attributes that are not declared are not checked."""
         refuse_asked(event, lambda: self._declared, row)
         for name, values in event.items():
             declared = self._declared.get(name)
             if declared is None:
                 continue
             if len(values) > 1 and not declared.several:
-                raise EventError(f"{len(values)} values where the schema declares one", row=row, attribute=name)
+                raise EventError(f"found {len(values)} values, but the schema declares one", row=row, attribute=name)
             for value in values:
                 if isinstance(value, Interval) and not declared.several:
-                    message = f"an Interval where the schema declares one value. Hint: declare list<{declared.kind}>"
+                    message = (
+                        f"found an Interval, but the schema declares one value. Hint: declare list<{declared.kind}>"
+                    )
                     raise EventError(message, row=row, attribute=name)
                 kind = kind_of_value(value)
                 if kind is not declared.kind:
-                    message = f"{shortened(value)} is a {kind}, the schema declares a {declared.kind}"
+                    message = f"{shortened(value)} is a {kind}, but the schema declares a {declared.kind}"
                     raise EventError(message, row=row, attribute=name)
 
     def allows(self, attribute: str, kind: Kind) -> bool:
-        """Whether an event may have a value of this kind: what is not declared may have any."""
+        """Whether an event may have a value of this kind. An attribute that is not declared may have any kind."""
         declared = self._declared.get(attribute)
         return declared is None or declared.kind is kind
 
     def check_column(self, attribute: str, kind: Kind, rows: npt.NDArray[np.int64]) -> None:
-        """`check_event` for a column of a batch: the values of one attribute are of one kind, `rows` has the ascending
-        row of each."""
+        """`check_event` for a column of a batch. All values have the kind `kind`; `rows` has the row of each, ascending."""
         declared = self._declared.get(attribute)
         if declared is None or not len(rows):
             return
         if kind is not declared.kind:
-            message = f"the value is a {kind}, the schema declares a {declared.kind}"
+            message = f"the value is a {kind}, but the schema declares a {declared.kind}"
             raise EventError(message, rows=rows, attribute=attribute)
         repeated = rows[1:][rows[1:] == rows[:-1]]
         if len(repeated) and not declared.several:
-            message = "several values where the schema declares one"
+            message = "found several values, but the schema declares one"
             raise EventError(message, rows=repeated, attribute=attribute)
 
     def _check_predicate(self, predicate: Predicate) -> None:

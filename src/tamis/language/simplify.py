@@ -69,7 +69,7 @@ class Remark:
 
     def __str__(self) -> str:
         if self.finding is Finding.CONTRADICTION:
-            one = f"no single value of {self.attribute} satisfies it" if self.attribute else "it denies itself"
+            one = f"no single value of {self.attribute} satisfies it" if self.attribute else "it contradicts itself"
             return f"contradiction: {_shortened(str(self.expression))}: {one}"
         if self.finding is Finding.NEVER_EQUAL:
             assert isinstance(self.expression, CasePredicate)
@@ -78,7 +78,7 @@ class Remark:
             text = _shortened(str(self.expression))
             return f"{text}: {case}({self.attribute}) is never {shortened(wrong)}, which is not in {case} case"
         if self.finding is Finding.ANY_VALUE:
-            return f"{_shortened(str(self.expression))} holds for every value of that kind: it only asks for the kind"
+            return f"{_shortened(str(self.expression))} is true for every value of this kind: it only tests the kind"
         return str(self.finding)
 
 

@@ -23,7 +23,9 @@ def read_spark_number(text: str, suffix: str, *, negative: bool = False) -> int 
             raise LiteralError(f"{shorten(text)}{suffix} is not an integer. Hint: a double is written with D: 1.5D")
         value = read_integer(text, negative=negative)
         if not -(1 << bits - 1) <= value < 1 << bits - 1:
-            raise LiteralError(f"{value}{suffix} is beyond the {bits} bits of this suffix. Hint: 5L has 64")
+            raise LiteralError(
+                f"{value}{suffix} does not fit into the {bits} bits of {suffix}. Hint: the suffix L has 64 bits"
+            )
         return value
     number = read_decimal(text, negative=negative)
     if suffix != "F":

@@ -157,7 +157,7 @@ def plain_scalar(value: Any) -> Scalar | None:
 def _plain_time(value: Any) -> datetime | None:
     """The moment of a numpy.datetime64. `item()` would give a number for nanoseconds, and outside Python's years."""
     if value.dtype.kind == "m":
-        raise ValueError("a span of time has no kind")
+        raise ValueError("durations are not supported")
     if value != value:
         return None
     year = 1970 + int(value.astype("datetime64[Y]").astype("int64"))
@@ -228,7 +228,7 @@ class Interval:
     """An unknown value of an event that lies in ``[lo, hi]``, both ends included.
 
     It behaves as the infinite set of its points: ``price < 10`` holds when some point is below 10, ``price <> 10``
-    when no point is 10. Ends are two numbers or two dates or datetimes.
+    when no point is 10. The ends are two numbers, or two dates or datetimes.
 
     >>> Interval(5, 10)
     Interval(lo=5, hi=10)
@@ -243,15 +243,17 @@ class Interval:
             value = check_value(end)
             if value is None or kind_of(value) not in (Kind.NUMBER, Kind.TIMESTAMP):
                 raise EventError(
-                    "an Interval runs between two numbers or two dates or datetimes, "
-                    f"not from {shortened(self.lo)} to {shortened(self.hi)}"
+                    "the ends of an Interval must be two numbers, or two dates or datetimes, "
+                    f"not {shortened(self.lo)} and {shortened(self.hi)}"
                 )
             ends.append(value)
         lo, hi = ends
         if kind_of(lo) is not kind_of(hi):
-            raise EventError(f"the ends of an Interval are of one kind: {shortened(self.lo)}, {shortened(self.hi)}")
+            raise EventError(f"the ends of an Interval must be of one kind: {shortened(self.lo)}, {shortened(self.hi)}")
         if compare(lo, hi) > 0:
-            raise EventError(f"an Interval's lower end comes first: {shortened(self.lo)} is above {shortened(self.hi)}")
+            raise EventError(
+                f"an Interval's lower end must come first: {shortened(self.lo)} is above {shortened(self.hi)}"
+            )
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
 

@@ -250,10 +250,12 @@ def _places(rows: Sequence[int]) -> npt.NDArray[np.int64]:
 
 def list_of_expressions(expressions: Any, count: int) -> list[Any]:
     if not is_iterable(expressions):
-        raise ExpressionError(f"expressions are a list, one for each id, not {type(expressions).__name__}")
+        raise ExpressionError(
+            f"expressions must be a list with one entry for each id, not {type(expressions).__name__}"
+        )
     given = list(expressions)
     if len(given) != count:
-        raise ExpressionError(f"{count} ids for {len(given)} expressions")
+        raise ExpressionError(f"there are {count} ids, but {len(given)} expressions")
     return given
 
 

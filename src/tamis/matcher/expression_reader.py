@@ -37,8 +37,8 @@ class ExpressionReader:
         """
         if expression.needs_history():
             raise HistoryError(
-                "ANY, ALL and EXISTS compare with earlier events, and a Matcher keeps none. "
-                "Hint: tamis.evaluate(expression, event, history) takes them as a list"
+                "ANY, ALL and EXISTS compare with earlier events, but a Matcher keeps none. "
+                "Hint: tamis.evaluate(expression, event, history) takes the earlier events as a list"
             )
         if self.schema is not None:
             self.schema.check(expression)

@@ -39,7 +39,7 @@ class FrozenMatcher:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         opened = open_snapshot(container.open(path, mmap=True))
         if opened.meta["ids"] != "int":
-            raise SnapshotError("has subscriptions whose ids are no numbers", path=opened.path)
+            raise SnapshotError("has subscriptions whose ids are not integers", path=opened.path)
         schema = opened.meta["schema"]
         self._schema = None if schema is None else Schema.of(schema)
         self._dimensions = Dimensions()

@@ -344,7 +344,7 @@ class Ids:
     def _checked(plain: Id, wanted: object) -> Id:
         if wanted is not None and type(plain) is not wanted:
             names = ("str", "int") if wanted is str else ("int", "str")
-            raise IdTypeError(f"the ids are {names[0]}; {plain!r} is {names[1]}")
+            raise IdTypeError(f"the ids of this matcher are {names[0]}, but {plain!r} is {names[1]}")
         return plain
 
 
@@ -357,7 +357,7 @@ def list_of_ids(identifiers: object) -> list[Any]:
         When it is no list.
     """
     if not is_iterable(identifiers):
-        raise IdTypeError(f"ids are a list of str or int, not {type(identifiers).__name__}")
+        raise IdTypeError(f"ids must be a list of str or int, not {type(identifiers).__name__}")
     assert isinstance(identifiers, Iterable)
     return list(identifiers)
 
@@ -377,6 +377,6 @@ def plain_id(identifier: object) -> Id:
     if isinstance(identifier, int | np.integer) and not isinstance(identifier, bool):
         number = int(identifier)
         if not INT64_MIN <= number <= INT64_MAX:
-            raise IdTypeError(f"{in_words(number)} is beyond 64 bits and no id")
+            raise IdTypeError(f"{in_words(number)} is beyond 64 bits and cannot be an id")
         return number
-    raise IdTypeError(f"an id is a str or an int, not {type(identifier).__name__}: {shortened(identifier)}")
+    raise IdTypeError(f"an id must be a str or an int, not {type(identifier).__name__}: {shortened(identifier)}")

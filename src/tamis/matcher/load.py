@@ -19,14 +19,14 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
     path : path
         The file.
     mmap : bool
-        Whether to map the file into memory, which processes that load the same file then share. Otherwise the whole file
-        is read, and may be cut off or go away afterwards.
+        If True, map the file into memory. Processes that load the same file then share this memory. If False, read the
+        whole file; the file may be truncated or removed afterwards.
 
     Raises
     ------
     SnapshotError
-        The file is missing, not a matcher, too new, cut off or damaged. Data for matching is checked now, and expressions
-        when one is first read.
+        The file is missing, not a matcher, too new, cut off or damaged. The data for matching is checked at once. The
+        expressions are checked when one is first read.
 
     Examples
     --------

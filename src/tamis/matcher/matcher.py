@@ -77,7 +77,7 @@ class Matcher(Subscriptions[IdT]):
         event : mapping, dataclass or pandas Series
             Attributes and their values.
         k : int, optional
-            Number of ids to return: the heaviest, the heaviest first. By default all, in no particular order.
+            Return only the `k` ids with the largest weights, largest first. By default, return all ids in no particular order.
 
         Raises
         ------
@@ -102,21 +102,21 @@ class Matcher(Subscriptions[IdT]):
         ----------
         events : list of mappings, pyarrow.Table, pyarrow.RecordBatch, or anything with the Arrow PyCapsule protocol
             A table has one column per attribute (null: missing; structs flattened; lists: several values), or a single
-            column ``map<string, V>`` or ``list<struct<attribute, value>>``. Dataclasses and pandas Series are mappings; a
+            column ``map<string, V>`` or ``list<struct<attribute, value>>``. Dataclasses and pandas Series count as mappings. A
             polars LazyFrame is collected.
         threads : int, optional
-            Number of threads. By default one per processor if the batch is large. With several threads, the columns may
+            Number of threads. By default, one per processor if the batch is large. With several threads, the columns may
             have several chunks.
         k : int, optional
-            Number of matches to return for each event: the heaviest, the heaviest first. By default all.
+            For each event, return only the `k` matches with the largest weights, largest first. By default, return all matches.
         attributes : list of str, optional
-            The columns of a table to read, or the names in mappings; all others are missing. By default all attributes
+            The columns of a table to read, or the names in mappings. All others count as missing. By default, all attributes
             that subscriptions ask about.
 
         Raises
         ------
         EventError
-            For a value outside the language that a subscription asks about.
+            An attribute that a subscription asks about has a value outside the language.
         TableError, OptionError
         """
         return self._table(read_events(events, attributes), threads, k)
@@ -132,18 +132,18 @@ class Matcher(Subscriptions[IdT]):
     ) -> Iterator[pa.Table]:
         """Yield the matches of one batch after another, in tables like those of `match_batch`. Rows count over all batches.
 
-        Batches are taken one by one as results are asked for, and large ones are matched in parts, a table each, so memory stays
-        bounded however many events there are. With `most`, a table has no more matches than that, unless a single event has.
+        `match_iter` takes the next batch only when you ask for more results. It matches a large batch in parts, with a table for
+        each part, so memory stays bounded. With `most`, a table has at most `most` matches, unless a single event has more.
 
         Raises
         ------
         EventError, TableError, OptionError
         """
         if not is_iterable(batches) or isinstance(batches, Mapping):
-            raise EventError(f"batches are an iterable of tables or lists of events, not {type(batches).__name__}")
+            raise EventError(f"batches must be an iterable of tables or lists of events, not {type(batches).__name__}")
         plain_threads(threads, 0)
         limit = None if k is None else plain_limit(k)
-        longest = None if most is None else plain_limit(most, "`most` is how many matches a table may have")
+        longest = None if most is None else plain_limit(most, "`most` is the largest number of matches in a table")
         names = None if attributes is None else plain_names(attributes)
         return self._matched_batches(batches, threads, limit, longest, names)
 
@@ -218,8 +218,8 @@ class Matcher(Subscriptions[IdT]):
     def observe(self, events: Any) -> None:
         """Learn from events how frequent values are, without matching them.
 
-        Subscriptions are found by what is rare in events. Those that are matched are sampled as well; observing some before
-        subscriptions are added lets these be planned right from the start.
+        The engine plans how events find subscriptions, and rare values make the best plans. It also samples the events that it
+        matches. Observe some events before you add subscriptions, and the first plans are already good.
 
         Parameters
         ----------
@@ -241,16 +241,16 @@ class Matcher(Subscriptions[IdT]):
         self._store.observe(read, self._schema)
 
     def optimize(self) -> None:
-        """Plan all subscriptions again, with what is known of events now, and free the memory of removed ones.
+        """Plan all subscriptions again with the latest statistics of events, and free the memory of removed ones.
 
-        It takes about as long as adding them did, in the calling thread; other threads match meanwhile. Where events have
-        changed much this happens by itself, part by part.
+        This runs in the calling thread and takes about as long as adding the subscriptions. Other threads can match meanwhile.
+        If events change much, the matcher does this by itself, part by part.
         """
         with self._store.changing():
             self._store.optimize()
 
     def plan(self, id: IdT) -> Plan:
-        """Show how events find a subscription: by which predicate, how many events meet it, and the cost.
+        """Show how events find a subscription: the access predicate, the share of events that meet it, and the cost.
 
         Raises
         ------
@@ -263,23 +263,23 @@ class Matcher(Subscriptions[IdT]):
     def stats(self) -> dict[str, Any]:
         """Figures about the contents and the work of the matcher.
 
-        ``mismatched`` counts how often an event had an attribute, but no value of a kind that some predicate on it asks
-        for: a string where a predicate compares with a number, say.
+        ``mismatched`` counts how often an event had an attribute, but no value of the kind that a predicate needs. An example
+        is a string where a predicate compares with a number.
         """
         return self._store.stats()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the matcher to a file, which `tamis.load` opens in less than a second.
 
-        The file appears when it is complete and safe on disk; one that was there before is replaced then. Other threads
-        may match and change the matcher meanwhile: the file has what was there when `save` was called.
+        The file appears when it is complete and safe on disk. It replaces an older file in one step. Other threads may match
+        and change the matcher meanwhile. The file has the subscriptions of the moment when `save` was called.
 
         Raises
         ------
         SnapshotError
             The file cannot be written. An older file is unchanged.
         CapabilityError
-            The matcher has another index than the engine.
+            The matcher has an index other than the engine.
         """
         if not isinstance(self._store, EngineStore):
             name = self._store.stats()["index"]

@@ -34,7 +34,7 @@ def plain_weight(weight: object) -> float:
             plain = math.inf
         if math.isfinite(plain):
             return plain
-    raise OptionError(f"a weight is a finite number, not {shortened(weight)}")
+    raise OptionError(f"a weight must be a finite number, not {shortened(weight)}")
 
 
 def list_of_weights(weights: object, count: int) -> list[Any]:
@@ -45,11 +45,11 @@ def list_of_weights(weights: object, count: int) -> list[Any]:
     OptionError
     """
     if not is_iterable(weights):
-        raise OptionError(f"weights are a list, one for each id, not {type(weights).__name__}")
+        raise OptionError(f"weights must be a list with one entry for each id, not {type(weights).__name__}")
     assert isinstance(weights, Iterable)
     given = list(weights)
     if len(given) != count:
-        raise OptionError(f"{count} ids for {len(given)} weights")
+        raise OptionError(f"there are {count} ids, but {len(given)} weights")
     return given
 
 
@@ -66,7 +66,7 @@ def weights_of(column: pa.ChunkedArray) -> list[float]:
     return [0.0 if weight is None else weight for weight in column.to_pylist()]
 
 
-def plain_limit(k: object, meaning: str = "k is how many matches of each event are wanted") -> int:
+def plain_limit(k: object, meaning: str = "k is the number of matches for each event") -> int:
     """How many matches are wanted.
 
     Raises
@@ -75,7 +75,7 @@ def plain_limit(k: object, meaning: str = "k is how many matches of each event a
     """
     limit = _whole(k)
     if limit is None or limit < 1:
-        raise OptionError(f"{meaning}, 1 or more, not {shortened(k)}")
+        raise OptionError(f"{meaning} and must be a whole number of at least 1, not {shortened(k)}")
     return min(limit, INT64_MAX)
 
 
@@ -90,7 +90,9 @@ def plain_threads(threads: object, events: int) -> int:
         return processors() if events >= _FEWEST_FOR_THREADS else 1
     count = _whole(threads)
     if count is None or count < 1:
-        raise OptionError(f"threads is how many threads match, 1 or more, not {shortened(threads)}")
+        raise OptionError(
+            f"threads is the number of threads and must be a whole number of at least 1, not {shortened(threads)}"
+        )
     return count
 
 

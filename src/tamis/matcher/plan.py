@@ -27,29 +27,29 @@ _WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class ClausePlan:
-    """How one clause of a subscription is found; probabilities are of events, as they were expected when it was planned."""
+    """How events find one clause of a subscription. Probabilities are estimates from when it was planned."""
 
     way: str
     """``value``: by the event's value; ``pair``: by two values at once; ``bound``: in a list sorted by bounds; ``presence``: by
-    having the attribute at all; ``always``: every event looks at it."""
+    having the attribute at all; ``always``: every event looks at the clause."""
     access: str | None
     lists: int
     entries: int
-    """How many these lists have, with those of other subscriptions."""
+    """Number of entries in these lists, including the entries of other subscriptions."""
     probability: float
-    """That an event looks at the clause."""
+    """Probability that an event looks at the clause."""
     filter: str | None
     filter_probability: float
     second_filter: str | None
-    """Where many pass the filter, there is a second one."""
+    """A second filter, used where many entries pass the first."""
     rest: tuple[str, ...]
     """The predicates that are checked last."""
     is_necessary: bool
-    """The clause is only necessary: the whole expression is evaluated of the events that satisfy it."""
+    """The clause is necessary but not sufficient: events that satisfy it need the whole expression evaluated."""
     cost: float
     """Expected nanoseconds per event."""
     reason: str | None = None
-    """Why every event looks at it."""
+    """Why every event looks at the clause."""
 
     def __str__(self) -> str:
         parts = [self._found()]
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def cost(self) -> float | None:
-        """Expected nanoseconds per event; None if that is not known."""
+        """Expected nanoseconds per event; None if the cost is not known."""
         return sum(clause.cost for clause in self.clauses) if self.note is None else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class Plan:
         return self.note if self.note is not None else "\n".join(str(clause) for clause in self.clauses)
 
 
-WAITS = "not indexed yet: it is among the latest subscriptions, which events find by a value or look at one by one"
-NEVER = "nowhere: no event can satisfy it"
+WAITS = "not indexed yet: events find the latest subscriptions by a value, or look at them one by one"
+NEVER = "not indexed: no event can satisfy it"
 
 
 def plan_of(

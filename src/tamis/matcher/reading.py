@@ -42,10 +42,10 @@ def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[Fl
     if table is not None:
         return table
     if is_event(events):
-        raise EventError("a batch of events is a list of mappings or a table. Hint: match() takes a single event")
+        raise EventError("a batch of events must be a list of mappings or a table. Hint: match() takes a single event")
     if not is_iterable(events):
         raise EventError(
-            f"events are a list of mappings, an Arrow table or record batch, or something with the Arrow PyCapsule "
+            f"events must be a list of mappings, an Arrow table or record batch, or something with the Arrow PyCapsule "
             f"protocol (polars, pandas, DuckDB), not {type(events).__name__}"
         )
     read = [flatten(event, row=row) for row, event in enumerate(events)]
@@ -61,11 +61,11 @@ def plain_names(attributes: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(attributes, str) or not is_iterable(attributes):
         hint = f". Hint: attributes=[{attributes!r}]" if isinstance(attributes, str) else ""
-        raise OptionError(f"`attributes` is a list of names, not {shortened(attributes)}{hint}")
+        raise OptionError(f"`attributes` must be a list of names, not {shortened(attributes)}{hint}")
     names = tuple(attributes)
     for name in names:
         if not isinstance(name, str):
-            raise OptionError(f"`attributes` is a list of names, and {shortened(name)} is not a string")
+            raise OptionError(f"`attributes` must be a list of names, but {shortened(name)} is not a string")
     return tuple(dict.fromkeys(names))
 
 
@@ -174,5 +174,5 @@ def _check_columns(names: list[str], wanted: tuple[str, ...]) -> None:
     for name in wanted:
         if name not in names:
             known = [str(each) for each in names]
-            close = did_you_mean(name, known) or f"; there are: {shortened(', '.join(known), quoted=False)}"
+            close = did_you_mean(name, known) or f"; the columns are: {shortened(', '.join(known), quoted=False)}"
             raise TableError(f"the table of events has no column {name!r}{close}")

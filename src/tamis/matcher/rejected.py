@@ -33,7 +33,7 @@ class Rejections:
 
     def __init__(self, on_error: object, ids: Sequence[Any]) -> None:
         if on_error not in ("raise", "collect"):
-            raise OptionError(f"on_error is 'raise' or 'collect', not {shortened(on_error)}")
+            raise OptionError(f"on_error must be 'raise' or 'collect', not {shortened(on_error)}")
         self.collects = on_error == "collect"
         self._ids = ids
         self._errors: dict[int, TamisError] = {}

@@ -101,11 +101,13 @@ def open_snapshot(opened: Container) -> Container:
     SnapshotError
     """
     if opened.meta.get("content") != _CONTENT:
-        raise SnapshotError("holds no matcher: name a file that Matcher.save or `tamis build` wrote", path=opened.path)
+        raise SnapshotError(
+            "does not hold a matcher: name a file that Matcher.save or `tamis build` wrote", path=opened.path
+        )
     version = opened.meta.get("content_version")
     if version != _VERSION:
-        message = f"is a matcher of version {version}, and this Tamis reads version {_VERSION}: "
-        message += "use a newer Tamis" if isinstance(version, int) and version > _VERSION else "build it anew"
+        message = f"is a matcher of version {version}, but this Tamis reads version {_VERSION}: "
+        message += "use a newer Tamis" if isinstance(version, int) and version > _VERSION else "build it again"
         raise SnapshotError(message, path=opened.path)
     return opened
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Subscriptions(Generic[IdT]):
-    """What a `Matcher` holds: an expression and a weight under each id. Every change is seen by the next event."""
+    """The subscriptions of a `Matcher`: an expression and a weight for each id. The next event sees every change."""
 
     _schema: Schema | None
     _store: Store[Any]
@@ -37,11 +37,11 @@ class Subscriptions(Generic[IdT]):
         Parameters
         ----------
         id : str or int
-            Its name; the ids of a matcher are all str or all int.
+            The name of the subscription. The ids of a matcher are all str or all int.
         expression : str, Expression or list
             SQL text, an expression built with `tamis.attr`, or the JSON form.
         weight : float
-            What `k` of the matching methods goes by: the heaviest come first.
+            With `k`, matching returns only the subscriptions with the largest weights.
 
         Raises
         ------
@@ -86,15 +86,15 @@ class Subscriptions(Generic[IdT]):
         Parameters
         ----------
         ids, expressions, weights : iterables of the same length
-            What `add` takes, one of each for each subscription.
+            Ids, expressions and weights as for `add`, one of each for each subscription.
         on_error : "raise" or "collect"
-            With "raise", all are added, or none if one of them is wrong. With "collect", all that are right are added. Of two
-            equal ids the first counts, even if its expression is wrong.
+            With "raise", one wrong subscription is an error, and none is added. With "collect", all others are added. If an id
+            is given twice, the first counts, even if its expression is wrong.
 
         Returns
         -------
         list of Rejected
-            With "collect", the subscriptions that are wrong, in their order. With "raise", None.
+            With "collect", the wrong subscriptions, in order. With "raise", None.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class Subscriptions(Generic[IdT]):
             With the columns ``id`` and either ``expression`` (SQL text) or ``predicates``: ``list<struct<attribute:
             string, operator: string, values: list<V>>>``, a conjunction. A column ``weight`` is optional.
         on_error : "raise" or "collect"
-            As for `add_many`. A table without the right columns is an error in any case.
+            As for `add_many`. A table with wrong columns is an error in both cases.
 
         Returns
         -------
@@ -142,9 +142,9 @@ class Subscriptions(Generic[IdT]):
         return rejected if on_error == "collect" else None
 
     def replace(self, id: IdT, expression: Any, weight: float | None = None) -> None:
-        """Give a subscription another expression. It keeps its weight, unless another is given, and its place among the ids.
+        """Replace the expression of a subscription. If something is wrong, nothing changes.
 
-        If something is wrong, nothing changes.
+        The subscription keeps its place among the ids, and its weight unless you give a new one.
 
         Raises
         ------
@@ -155,9 +155,9 @@ class Subscriptions(Generic[IdT]):
     def replace_many(
         self, ids: Iterable[IdT], expressions: Iterable[Any], weights: Iterable[float] | None = None
     ) -> None:
-        """Give many subscriptions other expressions, at one moment: all of them, or none if something is wrong.
+        """Replace the expressions of many subscriptions in one step: all of them, or none if something is wrong.
 
-        They keep their weights, unless others are given, and their places among the ids.
+        The subscriptions keep their places among the ids, and their weights unless you give new ones.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Subscriptions(Generic[IdT]):
             replace_expressions(self._store, self._reader, identifiers, given, weighs)
 
     def upsert(self, id: IdT, expression: Any, weight: float | None = None) -> None:
-        """Add a subscription, or replace the one that has this id, which keeps its weight unless another is given.
+        """Add a subscription, or replace the one with this id. A replaced one keeps its weight unless you give a new one.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class Subscriptions(Generic[IdT]):
     def remove(self, id: IdT) -> None:
         """Remove a subscription.
 
-        A finalizer may do it, which Python runs anywhere: in the midst of another call it takes effect when the next one begins.
+        A finalizer may call this, even while another call is running. The removal then takes effect when the next call begins.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class Subscriptions(Generic[IdT]):
         self._store.remove_or_defer(id, must_be_there=True)
 
     def discard(self, id: IdT) -> bool:
-        """Remove a subscription, if it is there; returns whether it was. A finalizer may do it, as with `remove`.
+        """Remove a subscription if it exists. Returns whether it existed. A finalizer may call this, as with `remove`.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class Subscriptions(Generic[IdT]):
         return self._store.remove_or_defer(id, must_be_there=False)
 
     def remove_many(self, ids: Iterable[IdT]) -> None:
-        """Remove many subscriptions, at one moment: all of them, or none if one is not there. Ids may be given twice.
+        """Remove many subscriptions in one step: all of them, or none if one does not exist. Ids may be given twice.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class Subscriptions(Generic[IdT]):
                 self._store.remove_many(known)
 
     def clear(self) -> None:
-        """Remove all subscriptions. The schema stays, and what is known of events."""
+        """Remove all subscriptions. The schema and the statistics of events stay."""
         with self._store.changing():
             self._store.clear()
 
@@ -232,13 +232,13 @@ class Subscriptions(Generic[IdT]):
         return id in self._store.ids
 
     def ids(self) -> list[IdT]:
-        """The ids of all subscriptions at this moment, in order of addition. One that is replaced keeps its place."""
+        """The ids of all subscriptions at this moment, in order of addition. A replaced one keeps its place."""
         with self._store.changing():
             ids: list[Any] = self._store.ids.listed()
             return ids
 
     def __iter__(self) -> Iterator[IdT]:
-        """Iterate over `ids()`, whatever is added or removed meanwhile."""
+        """Iterate over the `ids()` of this moment. Later changes do not affect the iteration."""
         return iter(self.ids())
 
     def __getitem__(self, id: IdT) -> Subscription[IdT]:
@@ -258,7 +258,7 @@ class Subscriptions(Generic[IdT]):
     def get(self, id: IdT, default: T) -> Subscription[IdT] | T: ...
 
     def get(self, id: IdT, default: T | None = None) -> Subscription[IdT] | T | None:
-        """The subscription of an id: its `expression`, the `text` of that, and its `weight`. The default, if there is none.
+        """The subscription of an id, with its `expression`, `text` and `weight`; `default` if no subscription has the id.
 
         Raises
         ------

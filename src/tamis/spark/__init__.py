@@ -5,10 +5,10 @@ updating              update, collect_garbage: a new version     segment_files  
 matching              match: events with an index                match_task     what executors do with events
 streaming             match_stream, update_stream                frames         columns of DataFrames
 attribute_statistics  statistics: what events look like          contents       the subscriptions of an index
-workloads             the generator's, as jobs                   summary_page   the page that a pipeline writes
-event_checks          wrong_events: those that cannot be matched
+workloads             generated workloads, as jobs               summary_page   the page that a pipeline writes
+event_checks          wrong_events: events that cannot be matched
 pipeline              run_pipeline: all of it, from raw files    session, java  what our own jobs run on
-given                 whether a DataFrame is one of Spark
+given                 checks of the arguments of public functions
 """
 
 from __future__ import annotations

@@ -28,25 +28,29 @@ _SCHEMA = "attribute string, kind string, number double, text string, first bool
 
 
 def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, event_id: str | None = None) -> DataFrame:
-    """Figures about every attribute of events, a row for each kind of values that it has.
+    """Figures about every attribute of events, with a row for each kind of its values.
 
     Parameters
     ----------
     events : DataFrame
-        In any form that `match` takes; values outside the language are left out.
+        Events in any form that `match` takes. Values outside the language are left out.
     attributes : list of str, optional
-        The columns that are attributes; by default all of them.
+        The columns that are attributes. By default, all columns.
     event_id : str, optional
-        The column with the ids of events, which may stand beside a column that has all attributes; by default `id`, if there is
-        such a column.
+        The column with the ids of events. It may be beside a column that has all attributes. By default, `id` if there is such
+        a column.
 
     Returns
     -------
     DataFrame
-        `attribute`; `kind` (number, string, boolean or timestamp); `events`, how many have it, and `presence`, which share of
-        all that is; `distinct` values, about; `quantiles` of numbers and of timestamps, the latter as microseconds: equally
-        many values lie between any two, the first is the lowest and the last the highest; and the most `frequent` values as
-        text, with their counts.
+        The columns are:
+
+        - `attribute` and `kind`: number, string, boolean or timestamp
+        - `events` and `presence`: the number and the share of events that have the attribute
+        - `distinct`: the number of different values, estimated
+        - `quantiles` of numbers and timestamps (in microseconds), from the lowest to the highest value: the same number of
+          values lies between any two neighbours
+        - `frequent`: the most frequent values as text, with their counts
 
     Raises
     ------

@@ -36,7 +36,7 @@ class BuildReport(NamedTuple):
     Attributes
     ----------
     version : int
-        The version that it published.
+        The version that was published.
     subscriptions : int
         Number of subscriptions in the index.
     shards : int
@@ -71,20 +71,20 @@ def build(
     ----------
     subscriptions : DataFrame
         With the columns ``id`` (string or whole number) and either ``expression`` (SQL text) or ``predicates``
-        (``array<struct<attribute: string, operator: string, values: array<V>>>``). Optional: ``weight``, which `k` of
-        `match` ranks by; ``valid_from`` and ``valid_until``, between which a subscription matches, the latter excluded. All
-        other columns are kept for `carry` of `match`.
+        (``array<struct<attribute: string, operator: string, values: array<V>>>``). Optional: ``weight``, by which `k` of
+        `match` ranks; ``valid_from`` and ``valid_until``. A subscription matches from ``valid_from`` on and before
+        ``valid_until``. All other columns are kept for `carry` of `match`.
     path : path
         A folder that the driver and all executors see. If it has an index, the index gets a new version, and running
-        streams use that version from their next batch on.
+        streams use this version from their next batch on.
     shards : int or "auto"
-        Number of files for the subscriptions. By default one per million. A task builds one file in memory.
+        Number of files for the subscriptions. By default, one per million. Each task builds one file in memory.
     events : DataFrame, optional
-        Past events: subscriptions are found by the values that are rare in them. Wrong events are left out.
+        Past events, from which the index learns how frequent values are. Wrong events are left out.
     attributes : list of str, optional
-        The columns of `events` that are attributes; all by default, see `match`.
+        The columns of `events` that are attributes. By default, all columns, see `match`.
     event_id : str, optional
-        The column of `events` with their ids; by default `id`, if there is such a column.
+        The column of `events` with their ids. By default, `id` if there is such a column.
     schema : Schema or mapping, optional
         Declared attributes and kinds. A subscription that violates them is rejected.
     seed : int
@@ -156,7 +156,7 @@ def _shards(frame: DataFrame, shards: int | str) -> int:
     if shards == "auto":
         return max(1, -(-frame.count() // _PER_SHARD))
     if not isinstance(shards, int) or isinstance(shards, bool) or not 1 <= shards <= _MOST_SHARDS:
-        raise OptionError(f"shards are 'auto' or a number from 1 to {_MOST_SHARDS:,}, not {shortened(shards)}")
+        raise OptionError(f"shards must be 'auto' or a number from 1 to {_MOST_SHARDS:,}, not {shortened(shards)}")
     return shards
 
 

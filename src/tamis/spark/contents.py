@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def subscriptions(spark: SparkSession, path: str | os.PathLike[str], version: int | None = None) -> DataFrame:
-    """The ids of all subscriptions of an index, with the columns that it carries.
+    """The ids of all subscriptions of an index, with the columns that the index carries.
 
     Raises
     ------

@@ -39,11 +39,11 @@ def wrong_events(
     Parameters
     ----------
     events : DataFrame
-        It, `event_id`, `attributes`, `keep` and `time` are as in `match`.
+        `events`, `event_id`, `attributes`, `keep` and `time` are as in `match`.
     index : path or DataFrame
-        What `build` wrote, or subscriptions, as in `match`.
+        A folder that `build` wrote, or a DataFrame of subscriptions, as in `match`.
     version : int, optional
-        Of the index; by default the current one.
+        Version of the index. By default, the current one.
 
     Returns
     -------
@@ -95,5 +95,5 @@ def wrong_result(events: DataFrame, options: MatchOptions) -> StructType:
     fields.insert(1, StructField(REASON, StringType()))
     clash = clashing(events, [field.name for field in fields])
     if clash is not None:
-        raise FrameError(f"the result would have two columns {clash[1]!r}. Hint: rename that of the events")
+        raise FrameError(f"the result would have two columns {clash[1]!r}. Hint: rename the column of the events")
     return StructType(fields)

@@ -32,7 +32,7 @@ REASON = "reason"
 
 MEANT = (ID, *FORMS, WEIGHT, VALID_FROM, VALID_UNTIL)
 """Columns that are not carried along."""
-_OURS = {CHANGE: "changes have one of this name that says what they are", REASON: "rejected rows get one of this name"}
+_OURS = {CHANGE: "changes have a column of this name", REASON: "rejected rows get a column of this name"}
 """Names that no column may have which is carried along, and why."""
 
 
@@ -58,19 +58,19 @@ def subscription_frame(frame: DataFrame, also: Sequence[str] = ()) -> Subscripti
     check_unique(frame)
     for name in schema.names:
         if name.lower() in _OURS and name not in also:
-            raise FrameError(f"a column is called {name!r}, and {_OURS[name.lower()]}. Hint: rename or drop it")
+            raise FrameError(f"a column is called {name!r}, but {_OURS[name.lower()]}. Hint: rename or drop it")
     forms = [name for name in FORMS if name in schema.names]
     missing = [name for name in (ID, *also) if name not in schema.names]
     if missing or len(forms) != 1:
         wanted = [repr(name) for name in (ID, *also)]
         raise FrameError(
             f"subscriptions need the columns {', '.join(wanted)} and either 'expression' or 'predicates'; "
-            f"there are: {', '.join(schema.names) or 'none'}"
+            f"the columns are: {', '.join(schema.names) or 'none'}"
         )
     form = forms[0]
     id_type = _id_type(schema[ID].dataType)
     if form == "expression" and schema[form].dataType.simpleString() != "string":
-        raise FrameError(f"the column 'expression' is SQL text, not {schema[form].dataType.simpleString()}")
+        raise FrameError(f"the column 'expression' must be SQL text, not {schema[form].dataType.simpleString()}")
     carried = [field for field in schema.fields if field.name not in (*MEANT, *also)]
     columns = [_column(ID).cast(id_type).alias(ID), _widened(schema, form)]
     columns += [_number(schema, name) for name in (WEIGHT,) if name in schema.names]
@@ -90,7 +90,7 @@ def _widened(schema: StructType, name: str) -> Column:
 def _number(schema: StructType, name: str) -> Column:
     given = schema[name].dataType.simpleString()
     if given in ("string", "boolean", "binary"):
-        raise FrameError(f"the column {name!r} is a number, not {given}")
+        raise FrameError(f"the column {name!r} must be a number, not {given}")
     return _column(name).cast("double").alias(name)
 
 
@@ -98,7 +98,7 @@ def _moment(schema: StructType, name: str) -> Column:
     """A column of times as it is: Spark would take dates and times without a zone for those of the session, and they are UTC."""
     given = schema[name].dataType.simpleString()
     if not given.startswith(("timestamp", "date")):
-        raise FrameError(f"the column {name!r} is a timestamp, not {given}")
+        raise FrameError(f"the column {name!r} must be a timestamp, not {given}")
     return _column(name)
 
 
@@ -120,14 +120,14 @@ def _id_type(kind: DataType) -> str:
         return given
     if given in ("int", "smallint", "tinyint"):
         return "bigint"
-    raise FrameError(f"the column 'id' of subscriptions is strings or whole numbers, not {given}")
+    raise FrameError(f"the column 'id' of subscriptions must be strings or whole numbers, not {given}")
 
 
 def check_unique(frame: DataFrame) -> None:
     """Raise a FrameError if two columns have one name, or names that Spark does not tell apart."""
     clash = clashing(frame, frame.schema.names)
     if clash is not None and clash[0] == clash[1]:
-        raise FrameError(f"two columns are called {clash[0]!r}; Hint: rename or drop one")
+        raise FrameError(f"two columns are called {clash[0]!r}. Hint: rename or drop one")
     if clash is not None:
         raise FrameError(
             f"Spark does not tell the columns {clash[0]!r} and {clash[1]!r} apart. "
@@ -178,7 +178,9 @@ def event_attributes(
     if asked is None:
         asked = _all_attributes(schema, event_id, set(aside))
     if not asked:
-        raise FrameError("events have no attributes. Hint: columns, a map, or a list of structs of attribute and value")
+        raise FrameError(
+            "events have no attributes. Hint: use columns, a map, or a list of structs of attribute and value"
+        )
     return asked
 
 
@@ -223,7 +225,7 @@ def check_values(schema: StructType, columns: Sequence[str], asked: Asked) -> No
         kind = _arrow_type(schema, name)
         if asked.has(name) and not (pa.types.is_nested(kind) or pa.types.is_null(kind) or has_kind(kind)):
             raise FrameError(
-                f"the column {name!r} of events, {schema[name].dataType.simpleString()}, has no meaning as a value, and "
+                f"the column {name!r} of events, {schema[name].dataType.simpleString()}, has no meaning as a value, but "
                 "subscriptions ask about it. Hint: name the columns to match in `attributes`"
             )
 

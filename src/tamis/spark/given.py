@@ -67,14 +67,14 @@ def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     OptionError
     """
     if isinstance(names, str):
-        raise OptionError(f"`{what}` is a list of columns. Hint: {what}=[{names!r}]")
+        raise OptionError(f"`{what}` must be a list of columns. Hint: {what}=[{names!r}]")
     try:
         found = tuple(names)
     except TypeError:
-        raise OptionError(f"`{what}` is a list of columns, not {_described(names)}") from None
+        raise OptionError(f"`{what}` must be a list of columns, not {_described(names)}") from None
     for name in found:
         if not isinstance(name, str):
-            raise OptionError(f"`{what}` is a list of names of columns; {_described(name)} is no name")
+            raise OptionError(f"`{what}` must be a list of names of columns, but {_described(name)} is not a name")
     return found
 
 
@@ -86,7 +86,7 @@ def plain_count(given: object, what: str, meaning: str) -> int:
     OptionError
     """
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise OptionError(f"`{what}` is {meaning}, a whole number from 1 on, not {shortened(given)}")
+        raise OptionError(f"`{what}` must be {meaning}, a whole number of at least 1, not {shortened(given)}")
     return given
 
 
@@ -97,7 +97,7 @@ def plain_version(given: object) -> int | None:
     ------
     OptionError
     """
-    return None if given is None else plain_count(given, "version", "the number of one")
+    return None if given is None else plain_count(given, "version", "the number of a version")
 
 
 def _described(given: Any) -> str:
@@ -116,4 +116,4 @@ def _hint(given: Any) -> str:
         return ". Hint: spark.read.parquet(...) reads one from files"
     if given is None:
         return ""
-    return ". Hint: spark.createDataFrame(...) makes one of a pandas frame, an Arrow table or a list of rows"
+    return ". Hint: spark.createDataFrame(...) makes one from a pandas frame, an Arrow table or a list of rows"

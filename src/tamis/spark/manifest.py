@@ -145,12 +145,12 @@ class Manifest:
             given = json.loads(text)
             name, number = given.pop("format"), given.pop("format_version")
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise IndexFolderError(f"{path} is damaged, or no manifest of an index") from None
+            raise IndexFolderError(f"{path} is damaged, or not the manifest of an index") from None
         if name != FORMAT or not isinstance(number, int) or number < 1:
-            raise IndexFolderError(f"{path} is no manifest of an index")
+            raise IndexFolderError(f"{path} is not the manifest of an index")
         if number > FORMAT_VERSION:
             raise IndexFolderError(
-                f"{path} has format {number}, and this Tamis reads up to {FORMAT_VERSION}. Hint: a newer Tamis"
+                f"{path} has format {number}, but this Tamis reads up to {FORMAT_VERSION}. Hint: use a newer Tamis"
             )
         try:
             buckets = tuple(tuple(Segment(**segment) for segment in bucket) for bucket in given.pop("buckets"))
@@ -173,7 +173,7 @@ def _problem(manifest: Manifest) -> str | None:
     if manifest.id_type not in ("string", "bigint"):
         return f"id_type is {manifest.id_type!r}"
     if not all(isinstance(name, str) for name in (*manifest.columns.values(), *manifest.rejected)):
-        return "a type, or the name of a file, is no string"
+        return "a type, or the name of a file, is not a string"
     return None
 
 
@@ -222,8 +222,8 @@ class IndexFolder:
         there = self.versions()
         if not there:
             raise IndexFolderError(
-                f"there is no index at {self.path}. Hint: tamis.spark.build makes one; the folder must be one that the driver "
-                "and all executors see"
+                f"there is no index at {self.path}. Hint: tamis.spark.build makes one; the driver and all executors must "
+                "see the folder"
             )
         number = there[-1] if version is None else version
         path = self._manifest_path(number)
@@ -235,7 +235,7 @@ class IndexFolder:
                 "Hint: old versions are collected after a while, see tamis.spark.collect_garbage"
             ) from None
         if manifest.version != number:
-            raise IndexFolderError(f"{path} is damaged: it says that it is version {manifest.version}")
+            raise IndexFolderError(f"{path} is damaged: it claims to be version {manifest.version}")
         return manifest
 
     def make(self) -> None:
@@ -265,8 +265,8 @@ class IndexFolder:
         gone = [name for name in sorted(manifest.files - known) if not (self.path / name).exists()]
         if gone:
             raise IndexFolderError(
-                f"{self.path / gone[0]} is gone, so version {manifest.version} is not published. Hint: let `retain` of "
-                "collect_garbage be longer than building and updating take"
+                f"{self.path / gone[0]} is gone, so version {manifest.version} is not published. Hint: set `retain` of "
+                "collect_garbage longer than building and updating take"
             )
         target = self._manifest_path(manifest.version)
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -280,8 +280,8 @@ class IndexFolder:
             raise ConflictError(self.path, manifest.version) from None
         except OSError as error:
             raise IndexFolderError(
-                f"the index {self.path} cannot be published: {error.strerror}. Hint: its file system needs hard links, as local "
-                "disks and NFS have; build it there, and copy the folder"
+                f"the index {self.path} cannot be published: {error.strerror}. Hint: its file system needs hard links, as on "
+                "local disks and NFS; build the index there, and copy the folder"
             ) from None
         finally:
             part.unlink()
@@ -322,14 +322,14 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
-        raise IndexFolderError(f"the path of a folder is a string or a Path, not {shortened(path)}")
+        raise IndexFolderError(f"the path of a folder must be a string or a Path, not {shortened(path)}")
     parsed = urlparse(text)
     if parsed.scheme == "file":
         return Path(unquote(parsed.path))
     if parsed.scheme and "://" in text:
         raise IndexFolderError(
-            f"{text}: an index is memory-mapped, so it is a folder that the driver and all executors see as files "
-            f"(a local disk, or NFS), not an address of {parsed.scheme}://"
+            f"{text}: an index is memory-mapped, so it must be a folder that the driver and all executors see as files "
+            f"(on a local disk or NFS), not an address of {parsed.scheme}://"
         )
     return Path(os.path.abspath(text))
 

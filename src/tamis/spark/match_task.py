@@ -47,7 +47,7 @@ _BLOCK = 1 << 16
 thousands."""
 
 _HINT = (
-    "Hint: skip_wrong=True leaves such events out, and wrong_events lists them; for a stream, wrong=FOLDER does both"
+    "Hint: skip_wrong=True leaves out wrong events, and wrong_events lists them; for a stream, wrong=FOLDER does both"
 )
 
 Rows = npt.NDArray[np.int64]

@@ -65,46 +65,46 @@ def match(
     memory: int | None = None,
     skip_wrong: bool = False,
 ) -> DataFrame:
-    """All pairs of an event and a subscription that it satisfies.
+    """Return all pairs of an event and a subscription that the event satisfies.
 
     Parameters
     ----------
     events : DataFrame
-        Attributes are columns, structs and maps are flattened to dotted names, arrays are several values; or one column has
-        all of them, ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``, and beside it are at most the id and
-        columns of `keep` and `time`. Columns that no subscription asks about are not read.
+        Either each attribute is a column; structs and maps are flattened to dotted names, and arrays are several values. Or one
+        column has all attributes, as ``map<string, V>`` or ``array<struct<attribute: string, value: V>>``. Then there
+        are no other columns but the id and those of `keep` and `time`. Columns that no subscription asks about are not read.
     index : path or DataFrame
-        A folder that `build` wrote; or subscriptions, for which an index is built for this call: a wrong one is an error
-        then. That index is in the folder that the session's setting ``spark.tamis.folder`` names, by default in the folder
-        for temporary files. Executors on other machines need the setting.
+        A folder that `build` wrote, or a DataFrame of subscriptions. For subscriptions, `match` builds an index for this call,
+        and a wrong subscription is an error. The session's setting ``spark.tamis.folder`` names the folder for this index, by
+        default the folder for temporary files. Executors on other machines need the setting.
     event_id : str
         The column of events with their ids. They need not be unique.
     attributes : list of str, optional
-        The columns that are attributes; by default all of them.
+        The columns that are attributes. By default, all columns.
     keep : list of str
         Columns of events to return with each pair.
     carry : list of str
         Columns of subscriptions to return with each pair.
     k : int, optional
-        Number of subscriptions to return per event: the heaviest; of equal weights, those with the lower ids.
+        Return only the `k` subscriptions with the largest weights for each event. For equal weights, lower ids win.
     counts : bool
-        Whether to return the number of events of each subscription instead of pairs; those without any are left out.
+        If True, return the number of events of each subscription instead of pairs. Subscriptions without events are left out.
     time : str, optional
-        The column of events with the time at which subscriptions must be valid, a timestamp or a date (its midnight, UTC); by
-        default that is now.
+        The column of events with the time at which subscriptions must be valid: a timestamp, or a date (its midnight, UTC). By
+        default, this time is now.
     version : int, optional
-        Of the index; by default the current one.
+        Version of the index. By default, the current one.
     memory : int, optional
-        Bytes of the index that an executor maps at a time. By default half of this machine's memory. A larger index is divided
+        Bytes of the index that an executor maps at a time. By default, half of this machine's memory. A larger index is divided
         into groups, and each event is sent to all groups.
     skip_wrong : bool
-        Whether to leave out wrong events, which are an error otherwise. `wrong_events` lists them with the reasons.
+        If True, leave out wrong events. Otherwise a wrong event is an error. `wrong_events` lists wrong events with the reasons.
 
     Returns
     -------
     DataFrame
         The id of the event under its own name and `subscription`, then the columns of `keep` and of `carry`. With `counts`:
-        `subscription`, `matches`, then those of `carry`.
+        `subscription`, `matches`, then the columns of `carry`.
 
     Raises
     ------
@@ -155,14 +155,12 @@ class MatchOptions:
         """
         for name, value in (("event_id", event_id), ("time", time)):
             if not isinstance(value, str) and not (name == "time" and value is None):
-                raise OptionError(f"`{name}` is the name of a column, not {shortened(value)}")
+                raise OptionError(f"`{name}` must be the name of a column, not {shortened(value)}")
         if not isinstance(skip_wrong, bool):
-            raise OptionError(f"`skip_wrong` is True or False, not {shortened(skip_wrong)}")
+            raise OptionError(f"`skip_wrong` must be True or False, not {shortened(skip_wrong)}")
         kept = listed(keep, "keep")
         if counts and kept:
-            raise OptionError(
-                "columns of events to keep have no meaning with counts. Hint: carry those of subscriptions"
-            )
+            raise OptionError("`keep` has no meaning with counts. Hint: use `carry` for columns of subscriptions")
         return MatchOptions(
             event_id=event_id,
             attributes=None if attributes is None else listed(attributes, "attributes"),
@@ -170,7 +168,7 @@ class MatchOptions:
             carry=listed(carry, "carry"),
             k=None if k is None else plain_limit(k),
             time=time,
-            memory=_half_of_memory() if memory is None else plain_count(memory, "memory", "bytes"),
+            memory=_half_of_memory() if memory is None else plain_count(memory, "memory", "a number of bytes"),
             counts=counts,
             skip_wrong=skip_wrong,
         )
@@ -195,7 +193,7 @@ def matched(
     groups = grouped(manifest.segments, options.memory) or ((),)
     if len(groups) > 1 and options.counts and options.k is not None:
         raise OptionError(
-            "counts of the k heaviest need an index that is mapped as a whole. Hint: a larger `memory`, or count the pairs"
+            "`counts` with `k` needs an index that is mapped as a whole. Hint: set a larger `memory`, or count the pairs"
         )
     times = () if options.time is None else (options.time,)
     needed = dict.fromkeys([options.event_id, *attributes, *options.keep, *times])
@@ -259,7 +257,7 @@ def _result(
     fields += [(name, DoubleType() if name == RANKED_WEIGHT else stored[name]) for name in carry]
     clash = clashing(events, [name for name, _ in fields])
     if clash is not None:
-        raise FrameError(f"the result would have two columns {clash[1]!r}. Hint: rename that of the events")
+        raise FrameError(f"the result would have two columns {clash[1]!r}. Hint: rename the column of the events")
     return StructType([StructField(name, kind) for name, kind in fields])
 
 
@@ -320,14 +318,16 @@ def built_once(subscriptions: DataFrame) -> str:
     try:
         folder = tempfile.mkdtemp(prefix="tamis-", dir=None if setting is None else local_path(setting))
     except OSError as error:
-        raise OptionError(f"the folder {setting} that {FOLDER} names cannot be written: {error.strerror}") from None
+        raise OptionError(
+            f"the folder {setting} from the setting {FOLDER} cannot be written: {error.strerror}"
+        ) from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     report = build(subscriptions, folder)
     if report.rejected:
         (first,) = report.rejections.orderBy("id").take(1)
         raise FrameError(
             f"{report.rejected:,} subscriptions are wrong, such as {first.id!r}: {first.reason}. "
-            "Hint: tamis.spark.build takes the others in and hands these over"
+            "Hint: tamis.spark.build accepts the others and returns these"
         )
     return folder
 
@@ -352,8 +352,8 @@ def checked_attributes(events: DataFrame, carried: Collection[str], options: Mat
         kind = schema[options.time].dataType.simpleString()
         if kind not in _TIMES:
             raise FrameError(
-                f"the column {options.time!r} says when events happened: a timestamp or a date, not {kind}. "
-                "Hint: to_timestamp makes one of strings, timestamp_seconds of numbers"
+                f"the column {options.time!r} says when events happened and must be a timestamp or a date, not {kind}. "
+                "Hint: to_timestamp converts strings, timestamp_seconds converts numbers"
             )
     for name in options.carry:
         if name not in carried:

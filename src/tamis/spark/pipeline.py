@@ -65,29 +65,29 @@ def run_pipeline(
     event_schema: str | None = None,
     overwrite: bool = False,
 ) -> Summary:
-    """Match the events of raw files with the subscriptions of other raw files.
+    """Match events from raw files with subscriptions from raw files.
 
     Parameters
     ----------
     spark : SparkSession
     subscriptions, events : path
-        Files or folders of Parquet, JSON (a line each) or CSV (with a first line of names). Columns are those that `build` and
-        `match` take.
+        Files or folders of Parquet, JSON (one object per line) or CSV (with the names in the first line). The columns are
+        those that `build` and `match` take.
     output : path
-        A new folder. It gets the index, the matches, how many each subscription has, statistics of the events, what was
-        rejected, lines that cannot be read, events that are wrong, all as Parquet, and a page about all of it,
+        A new folder. It gets these as Parquet: the index, the matches, the number of matches of each subscription, statistics
+        of the events, rejected subscriptions, lines that cannot be read, and wrong events. It also gets a page about the run,
         `summary.html`.
     event_id, attributes, keep, carry, k, time_column : optional
-        As in `match`, where the last is called `time`.
+        As in `match`, where `time_column` is called `time`.
     shards : int or "auto"
         As in `build`.
     subscription_format, event_format : str, optional
-        ``parquet``, ``json`` or ``csv``, if names of files do not tell.
+        ``parquet``, ``json`` or ``csv``. By default, the names of the files decide.
     event_schema : str, optional
-        Columns of events and their types, as Spark writes them: ``id long, price double``. Then a line with another value is
-        bad; by default one text among numbers makes a column text.
+        Columns of events and their types, as Spark writes them: ``id long, price double``. A line with another value is then a
+        bad line. By default, one text among numbers makes the whole column text.
     overwrite : bool
-        Whether to delete the output of an earlier run.
+        If True, delete the output of an earlier run.
 
     Raises
     ------
@@ -202,8 +202,8 @@ def _notes(raw: RawRows) -> list[str]:
     """What is worth a look: a column that should perhaps be numbers."""
     mixed = mixed_columns(raw.rows) if raw.guessed else {}
     return [
-        f"Of {count:,} values of {name!r}, {like:,} are written like numbers and the others are not: all are taken as text, "
-        f"which no number equals. Hint: a schema of events, with {name} as double, has the others reported"
+        f"Of {count:,} values of {name!r}, only {like:,} are numbers, so all of them are read as text. No number equals a text. "
+        f"Hint: an event schema with {name} as double reports the other values as bad lines"
         for name, (like, count) in mixed.items()
     ]
 
@@ -248,11 +248,11 @@ def _range(digits: int) -> str:
 def _earlier(folder: Path, overwrite: bool) -> list[Path]:
     """What an earlier run has written, if it may be overwritten."""
     if folder.exists() and not folder.is_dir():
-        raise FileError("is a file; the results need a folder", path=str(folder))
+        raise FileError("is a file, but the results need a folder", path=str(folder))
     there = [folder / name for name in _OURS if (folder / name).exists()]
     if there and not overwrite:
         raise FileError(
-            "an earlier run has written to it. Hint: name another folder, or overwrite it (--overwrite)",
+            "the folder has the results of an earlier run. Hint: choose another folder, or overwrite the results (--overwrite)",
             path=str(folder),
         )
     return there

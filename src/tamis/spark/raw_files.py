@@ -100,11 +100,11 @@ def check_raw(path: str | os.PathLike[str], form: str | None = None) -> tuple[Pa
         raise FileError("there is no such file or folder", path=str(place))
     kind = _format(place) if form is None else form
     if kind not in FORMATS:
-        raise OptionError(f"the format is one of {', '.join(FORMATS)}, not {shortened(kind)}")
+        raise OptionError(f"the format must be one of {', '.join(FORMATS)}, not {shortened(kind)}")
     files = _files(place)
     try:
         if not any(file.stat().st_size for file in files):
-            what = "is empty" if place.is_file() else "has no files with anything in them"
+            what = "is empty" if place.is_file() else "has no files, or only empty ones"
             raise FileError(f"{what}. Hint: {_HINTS[kind]}", path=str(place))
         _has_plain_folders(place, files)
         if kind == "parquet":
@@ -141,7 +141,7 @@ def _local_place(path: str | os.PathLike[str]) -> Path:
         return local_path(path)
     except IndexFolderError:
         raise FileError(
-            "raw files are a file or a folder that the driver and all executors see. Hint: tamis.spark.build and match take "
+            "the driver and all executors must see raw files as a file or folder. Hint: tamis.spark.build and match take "
             "DataFrames, which Spark reads from any address",
             path=str(path),
         ) from None
@@ -154,7 +154,7 @@ def _check_parquet(files: list[Path]) -> None:
             starts = stream.read(len(_MAGIC)) == _MAGIC
             stream.seek(-min(len(_MAGIC), file.stat().st_size), os.SEEK_END)
             if file.stat().st_size and not (starts and stream.read() == _MAGIC):
-                raise FileError("is no Parquet file, or is cut off", path=str(file))
+                raise FileError("is not a Parquet file, or is cut off", path=str(file))
 
 
 _MAGIC = b"PAR1"
@@ -170,9 +170,9 @@ def _first_line_of(error: Exception) -> str:
 
 
 _HINTS = {
-    "parquet": "a file of Parquet has its schema in it, also where it has no rows",
-    "json": "a JSON object in every line",
-    "csv": "a first line with the names of the columns, then a line for each row",
+    "parquet": "even a Parquet file without rows contains its schema",
+    "json": "write one JSON object per line",
+    "csv": "write the names of the columns into the first line, then one line per row",
 }
 
 
@@ -190,8 +190,8 @@ def _has_plain_folders(place: Path, files: list[Path]) -> bool:
     partitions = {name for name in folders if "=" in name}
     if partitions and folders != partitions:
         raise FileError(
-            f"it has folders that are values of a column, such as {min(partitions)}, and others, such as "
-            f"{min(folders - partitions)}. Hint: a folder for each kind",
+            f"some of its folders are values of a column, such as {min(partitions)}, and others are not, such as "
+            f"{min(folders - partitions)}. Hint: separate the two kinds of folders",
             path=str(place),
         )
     return bool(folders - partitions)
@@ -204,12 +204,12 @@ def _format(place: Path) -> str:
         return str(next(iter(found)))
     ends = ", ".join(_ENDINGS)
     if not found:
-        raise FileError("is a folder without any file", path=str(place))
+        raise FileError("is a folder without files", path=str(place))
     if None in found:
         problem = f"the name of {found[None]} does not end in one of {ends}"
     else:
         problem = "it has files of several formats: " + ", ".join(f"{name} is {kind}" for kind, name in found.items())
-    hint = f"Hint: a folder for each format, or give the format: {', '.join(FORMATS)}"
+    hint = f"Hint: use one folder per format, or give the format: {', '.join(FORMATS)}"
     raise FileError(f"cannot tell its format: {problem}. {hint}", path=str(place))
 
 
@@ -224,7 +224,7 @@ def _declared(schema: str) -> StructType:
             f"the schema {shortened(schema)} cannot be read: {_first_line_of(error)}. Hint: 'id long, price double'"
         ) from None
     if not isinstance(declared, StructType):
-        raise OptionError(f"the schema {shortened(schema)} names no columns. Hint: 'id long, price double'")
+        raise OptionError(f"the schema {shortened(schema)} has no columns. Hint: 'id long, price double'")
     return declared
 
 
@@ -237,12 +237,12 @@ def _json(reader: DataFrameReader, place: Path, declared: StructType | None) -> 
     read = reader.json(pattern(place))
     _check_predicates(reader, read, place)
     if read.columns == [_BROKEN]:
-        raise FileError(f"no line of it is JSON. Hint: {_HINTS['json']}", path=str(place))
+        raise FileError(f"none of its lines is JSON. Hint: {_HINTS['json']}", path=str(place))
     if _BROKEN not in read.columns:
         return RawRows(read, None, guessed=declared is None)
     # Spark does not tell bad lines from others if nothing else is asked for, unless they are kept.
     read = read.select("*", F.col("_metadata.file_path").alias(FILE + _BROKEN)).cache()
-    wanted = "it is no JSON object" if declared is None else f"it is no JSON object of {declared.toDDL()}"
+    wanted = "it is not a JSON object" if declared is None else f"it is not a JSON object of {declared.toDDL()}"
     bad = read.where(f"{_BROKEN} IS NOT NULL").select(
         F.col(FILE + _BROKEN).alias(FILE), F.col(_BROKEN).alias(LINE), F.lit(wanted).alias(REASON)
     )
@@ -262,8 +262,8 @@ def _check_predicates(reader: DataFrameReader, read: DataFrame, place: Path) -> 
     (row,) = as_text.agg(texts.alias("texts"), others.alias("others")).collect()
     if row.texts and row.others:
         raise FileError(
-            "predicates compare with strings and with other values, and a column of Spark has values of one type. "
-            "Hint: a column `expression` with SQL text instead",
+            "predicates compare with strings and with other values, but a column of Spark has values of one type. "
+            "Hint: use a column `expression` with SQL text instead",
             path=str(place),
         )
 
@@ -275,13 +275,19 @@ def _header(files: list[Path]) -> str:
     for file, line in lines.items():
         if line != header:
             raise FileError(
-                f"its first line, {shortened(line)}, has not the names of columns that {first.name} has, {shortened(header)}. "
-                "Hint: a folder has files with the same columns in the same order, and nothing else",
+                f"its first line is {shortened(line)}, but the first line of {first.name} is {shortened(header)}. "
+                "Hint: all files of a folder need the same columns in the same order",
                 path=str(file),
                 line=1,
             )
     names = next(csv.reader([header]))
-    wrong = "a column has no name" if "" in names else "two columns have one name" if len({*names}) < len(names) else ""
+    wrong = (
+        "a column has no name"
+        if "" in names
+        else "two columns have the same name"
+        if len({*names}) < len(names)
+        else ""
+    )
     if wrong:
         raise FileError(f"{wrong}: {shortened(header)}. Hint: {_HINTS['csv']}", path=str(first), line=1)
     return header
@@ -303,7 +309,7 @@ def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None)
     names = next(csv.reader([header]))
     if declared is not None and declared.names != names:
         raise FileError(
-            f"its columns are {', '.join(names)}, those of the schema {', '.join(declared.names)}", path=str(place)
+            f"its columns are {', '.join(names)}, but the schema has {', '.join(declared.names)}", path=str(place)
         )
     partitions = [F.struct(*map(quoted, text.columns[1:])).alias(_OF_FILE)] if len(text.columns) > 1 else []
     # Where files were put together, there are several such lines.
@@ -316,13 +322,13 @@ def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None)
     is_open = F.length(F.regexp_replace(LINE, '[^"]', "")) % 2 == 1
     reason = F.when(is_open, F.lit("a quote is not closed in its line")).when(
         F.col(f"{_FIELDS}.{_BROKEN}").isNotNull(),
-        F.lit(f"it has not {len(names)} fields as the first line: {', '.join(names)}"),
+        F.lit(f"it does not have the {len(names)} fields of the first line: {', '.join(names)}"),
     )
     if declared is not None:
         for name in names:
             reason = reason.when(
                 field[name].isNotNull() & field[name].try_cast(declared[name].dataType).isNull(),
-                F.concat(F.lit(f"{name} is {declared[name].dataType.simpleString()}, not "), field[name]),
+                F.concat(F.lit(f"{name} must be {declared[name].dataType.simpleString()}, not "), field[name]),
             )
     read = read.withColumn(REASON, reason).cache()
     good = read.where(F.col(REASON).isNull())

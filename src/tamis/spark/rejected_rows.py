@@ -89,7 +89,7 @@ class Rejections:
         places = pc.rank(ids, tiebreaker="min").to_numpy()
         _, inverse, counts = np.unique(places, return_inverse=True, return_counts=True)
         for row in np.flatnonzero(counts[inverse] > 1).tolist():
-            self.reject([row], f"the id {ids[row].as_py()!r} is that of {counts[inverse[row]]} rows")
+            self.reject([row], f"{counts[inverse[row]]} rows have the id {ids[row].as_py()!r}")
 
     def left(self) -> pa.Table:
         """The rows that are not rejected."""

@@ -134,8 +134,8 @@ def map_arrow(path: Path) -> pa.Table:
 
 def _not_seen(path: Path) -> str:
     return (
-        f"{os.uname().nodename} does not see {path}. Hint: the folder of an index has to be one that the driver and all "
-        "executors see; or the version that is read was collected, see collect_garbage"
+        f"{os.uname().nodename} does not see {path}. Hint: the driver and all executors must see the folder of an "
+        "index; or collect_garbage deleted the version that is read"
     )
 
 

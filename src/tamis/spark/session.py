@@ -22,7 +22,7 @@ _SETTINGS = {
 
 
 def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session whose workers run this Python. `settings` override the settings that Tamis chooses."""
+    """Start a Spark session whose workers run this Python. `settings` override the settings that Tamis chooses."""
     from pyspark.sql import SparkSession
 
     ensure_java()

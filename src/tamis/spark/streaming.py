@@ -38,7 +38,7 @@ class BatchRecord(NamedTuple):
     batch: int
     version: int
     moment: int
-    """Microseconds since 1970: when subscriptions had to be valid, if events do not say when they happened."""
+    """The time at which subscriptions had to be valid, in microseconds since 1970, if the events have no time."""
 
 
 def match_stream(
@@ -64,35 +64,35 @@ def match_stream(
     Parameters
     ----------
     events : DataFrame
-        A streaming one; `event_id`, `attributes`, `keep`, `carry`, `k`, `time` and `memory` are as in `match`.
+        A streaming DataFrame. `event_id`, `attributes`, `keep`, `carry`, `k`, `time` and `memory` are as in `match`.
     index : path
         The folder that `build` and `update` publish to. The stream uses new versions without a restart.
     checkpoint : path
-        A folder for Spark's checkpoint, and beside it a record of each batch: see `batch_records`.
+        A folder for Spark's checkpoint. It also has a record of each batch, see `batch_records`.
     output : path
-        A folder for the matches as Parquet: a folder ``batch=N`` for each micro-batch, so that `batch` is a column when it is
-        read. Every pair is in it once, even if processes are killed and restarted.
+        A folder for the matches as Parquet. It has a folder ``batch=N`` for each micro-batch, so `batch` is a column when you
+        read it. Every pair is in it once, even if processes are killed and restarted.
     deliver : callable
-        A function to call instead, with the matches of a batch (a DataFrame) and the number of the batch. After a failure
-        it may be called again with the same batch: it must then skip or replace what it wrote for this number.
+        A function to call instead, with the matches of a batch (a DataFrame) and the number of the batch. After a failure,
+        Spark may call the function again with the same batch. The function must then skip or replace its earlier output.
     wrong : path, optional
-        A folder for events that are wrong, as `wrong_events` lists them, written like `output`; the stream goes on without
-        them. By default the first wrong event stops the stream with an error. To find wrong events, each batch is read twice.
+        A folder for wrong events, with the columns of `wrong_events`, written like `output`. The stream goes on without these
+        events, and reads each batch twice to find them. By default, the first wrong event stops the stream with an error.
     trigger : dict, optional
         What `DataStreamWriter.trigger` takes, such as ``{"processingTime": "1 second"}`` or ``{"availableNow": True}``.
     name : str, optional
-        Of the query.
+        Name of the query.
 
     Raises
     ------
     FrameError, OptionError, IndexFolderError
     """
     if (output is None) == (deliver is None):
-        raise OptionError("either `output`, a folder, or `deliver`, a function, says where matches go")
+        raise OptionError("give either `output`, a folder, or `deliver`, a function, for the matches")
     if deliver is not None and not callable(deliver):
-        raise OptionError(f"`deliver` is a function of a DataFrame and a number, not {shortened(deliver)}")
+        raise OptionError(f"`deliver` must be a function of a DataFrame and a number, not {shortened(deliver)}")
     if not checked_frame(events, "events").isStreaming:
-        raise FrameError("events are no stream. Hint: tamis.spark.match takes other DataFrames")
+        raise FrameError("events are not a stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, skip_wrong=wrong is not None)
     # What is wrong with columns and options is said now.
@@ -127,14 +127,14 @@ def update_stream(
     trigger: dict[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
-    """Apply a stream of changes. Each micro-batch with changes is published as a version, once. See `update`.
+    """Apply a stream of changes, as `update` does. Each micro-batch with changes is published once, as a new version.
 
     Raises
     ------
     FrameError, OptionError, IndexFolderError
     """
     if not checked_frame(changes, "changes").isStreaming:
-        raise FrameError("changes are no stream. Hint: tamis.spark.update takes other DataFrames")
+        raise FrameError("changes are not a stream. Hint: tamis.spark.update takes other DataFrames")
     folder = IndexFolder(index)
     folder.manifest()
     updater = BatchUpdater(str(folder.path), _query_id(_local_folder(checkpoint, "checkpoint")), order)
@@ -150,7 +150,7 @@ def _started(
 ) -> StreamingQuery:
     """Start a query that carries something out with every micro-batch."""
     if trigger is not None and not isinstance(trigger, dict):
-        raise OptionError(f"`trigger` is a dict such as {{'availableNow': True}}, not {shortened(trigger)}")
+        raise OptionError(f"`trigger` must be a dict such as {{'availableNow': True}}, not {shortened(trigger)}")
     writer = stream.writeStream.foreachBatch(carry_out).option("checkpointLocation", address(local_path(checkpoint)))
     if trigger is not None:
         writer = writer.trigger(**trigger)
@@ -164,7 +164,7 @@ def _local_folder(path: str | os.PathLike[str], what: str) -> Path:
         return local_path(path)
     except IndexFolderError:
         raise OptionError(
-            f"`{what}` is a folder that the driver and all executors see as files, not {shortened(path)}. Hint: `deliver` "
+            f"`{what}` must be a folder that the driver and all executors see as files, not {shortened(path)}. Hint: `deliver` "
             "writes matches to any place, and a checkpoint may be on a local disk or on NFS"
         ) from None
 
@@ -175,7 +175,7 @@ def _check_apart(places: dict[str, Path | None]) -> None:
     for name, place in there:
         for other, around in there:
             if name != other and place.is_relative_to(around):
-                raise OptionError(f"`{name}`, {place}, is within `{other}`, {around}. Hint: folders side by side")
+                raise OptionError(f"`{name}`, {place}, is within `{other}`, {around}. Hint: use folders side by side")
 
 
 def _check_batch_column(option: str, events: DataFrame, written: list[str]) -> None:
@@ -192,7 +192,7 @@ _RECORDS, _QUERY = "tamis-batches", "tamis-query"
 
 
 def batch_records(checkpoint: str | os.PathLike[str]) -> list[BatchRecord]:
-    """The version of each micro-batch of a query, in order, including batches that were only begun."""
+    """The versions that the micro-batches of a query used, in order. Batches that began but did not finish are included."""
     files = sorted((local_path(checkpoint) / _RECORDS).glob("*.json"))
     return [BatchRecord(**json.loads(file.read_text())) for file in files]
 
@@ -247,8 +247,8 @@ class BatchMatcher:
                 also = f" and {self.wrong.target(batch)}" if self.wrong is not None and listed else ""
                 raise IndexFolderError(
                     f"batch {batch} began with version {begun.version} of {folder.path}, which was collected meanwhile. "
-                    f"Hint: delete {path}{also} to match the batch with the current version; it may deliver what the first try "
-                    "did not. Let `retain` of collect_garbage be longer than a stream may stand still"
+                    f"Hint: delete {path}{also} to match the batch with the current version; its matches may differ from "
+                    "those of the first try. Set `retain` of collect_garbage longer than the stream may be stopped"
                 )
         # Nothing of this batch is in the output, so any version will do.
         record = BatchRecord(batch, versions[-1], moment_now())
@@ -319,8 +319,8 @@ class ParquetFolders:
         mark = target / _QUERY_MARK
         if not mark.exists() or mark.read_text() != self.query:
             raise OptionError(
-                f"{target} is there, and was written by a query with another checkpoint: these events would be lost. "
-                f"Hint: another folder for `{self.option}`, or the checkpoint of that query"
+                f"{target} exists and was written by a query with another checkpoint: these events would be lost. "
+                f"Hint: use another folder for `{self.option}`, or the checkpoint of the other query"
             )
 
 

@@ -80,29 +80,29 @@ def update(
     source: str | None = None,
     batch: int | None = None,
 ) -> UpdateReport:
-    """Apply all changes that are right to an index, and publish the result as its next version.
+    """Apply all correct changes to an index, and publish the result as its next version.
 
     Parameters
     ----------
     path : path
         The folder of the index.
     changes : DataFrame
-        Columns as `build` took them, and ``change``: ``added`` or ``removed``. What is added under an id that is there takes
-        the place of the old one, also where the change that removes that comes along; a wrong one leaves the old one as it
-        is. What is removed needs the id only.
+        The columns of `build`, and ``change``: ``added`` or ``removed``. An addition replaces the subscription that has its id,
+        even if the same changes also remove this id. A wrong addition leaves the old subscription as it is. A removal needs
+        only the id.
     order : str, optional
-        A column that says in which order the changes of an id come: the last one that is right counts. Changes of an earlier
-        call are not compared with these, they came before. Without it, two additions with one id are rejected; and of a
-        stream, where nobody can tell which was first, an addition and a removal.
+        A column with the order of the changes of an id: the last correct change counts. Changes of earlier calls always came
+        before. Without `order`, two additions with the same id are rejected. In a stream, an addition and a removal of the same
+        id are rejected, too.
     source, batch : str and int, optional
-        A name for the stream that changes come from, and the number of this batch: what was carried out is not again.
+        The name of the stream of changes, and the number of this batch. A batch that was applied before is not applied again.
 
     Raises
     ------
     FrameError, OptionError, IndexFolderError, ConflictError
     """
     if (source is None) != (batch is None):
-        raise OptionError("`source` and `batch` go together: which stream, and which of its batches")
+        raise OptionError("give both `source` and `batch`, or none: the name of the stream and the number of the batch")
     checked_frame(changes, "changes")
     folder = IndexFolder(path)
     manifest = folder.manifest()
@@ -131,14 +131,14 @@ def _changes_frame(changes: DataFrame, manifest: Manifest, order: str | None) ->
     given = subscription_frame(changes, _apart(manifest, order))
     if given.form != manifest.form:
         raise FrameError(
-            f"the subscriptions of the index are in the column {manifest.form!r}, those of the changes in {given.form!r}"
+            f"the subscriptions of the index are in the column {manifest.form!r}, but those of the changes are in {given.form!r}"
         )
     if given.id_type != manifest.id_type:
-        raise FrameError(f"the ids of the index are {manifest.id_type}, those of the changes {given.id_type}")
+        raise FrameError(f"the ids of the index are {manifest.id_type}, but those of the changes are {given.id_type}")
     form_type = given.frame.schema[given.form].dataType.simpleString()
     if form_type != manifest.form_type:
         raise FrameError(
-            f"the column {given.form!r} of the index is {manifest.form_type}, that of the changes {form_type}. "
+            f"the column {given.form!r} of the index is {manifest.form_type}, but that of the changes is {form_type}. "
             "Hint: cast it, or build the index from SQL text, which compares with values of all kinds"
         )
     types = {field.name: field.dataType for field in given.carried}
@@ -315,27 +315,27 @@ def _reject_unclear(rejections: Rejections, changes: pa.Table, order: str | None
         elif word in (ADDED, REMOVED):
             (added if word == ADDED else removed).setdefault((identifier, place), []).append(row)
         else:
-            rejections.reject([row], f"the change is {ADDED!r} or {REMOVED!r}, not {word!r}")
+            rejections.reject([row], f"the change must be {ADDED!r} or {REMOVED!r}, not {word!r}")
     for when, rows in added.items():
         if len(rows) > 1:
             rejections.reject(rows, f"the id {when[0]!r} is added {len(rows)} times")
         elif is_stream and when in removed:
-            reason = f"the id {when[0]!r} is added and removed at once. Hint: `order` names a column that tells which is last"
+            reason = f"the id {when[0]!r} is added and removed at once. Hint: `order` names a column with the order of changes"
             rejections.reject(rows + removed[when], reason)
 
 
 def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(days=1)) -> int:
     """Delete old versions and all files that no version needs. Returns the number of deleted files.
 
-    A version is old if it stopped being current longer than `retain` ago. Running jobs, and streams that repeat a batch, still
-    need their version: set `retain` longer than they take.
+    A version is old if another version replaced it longer than `retain` ago. Running jobs, and streams that repeat a batch,
+    still need their version. Set `retain` longer than these take.
 
     Raises
     ------
     OptionError, IndexFolderError
     """
     if not isinstance(retain, timedelta):
-        raise OptionError(f"`retain` is a timedelta, such as timedelta(days=1), not {shortened(retain)}")
+        raise OptionError(f"`retain` must be a timedelta, such as timedelta(days=1), not {shortened(retain)}")
     folder = IndexFolder(path)
     folder.manifest()  # There is one, or this says so.
     before = datetime.now(UTC) - retain

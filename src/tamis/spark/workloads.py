@@ -27,7 +27,7 @@ def generate_subscriptions(spark: SparkSession, config: AnyConfig, partitions: i
     config : WorkloadConfig, AlertsConfig or DetectionConfig
         See `tamis.workload.preset`.
     partitions : int, optional
-        Number of tasks. By default Spark decides.
+        Number of tasks. By default, Spark decides.
     """
     checked_session(spark)
     workload = generate(config)
@@ -50,21 +50,21 @@ def generate_events(
     spark : SparkSession
     config : WorkloadConfig, AlertsConfig or DetectionConfig
     count : int
-        How many.
+        Number of events.
     wide : bool
-        Whether to make a column per attribute, instead of one column for all.
+        If True, make one column per attribute instead of one column for all attributes.
     other : bool
-        Whether to return events from which no subscription is derived, see `tamis.workload.Workload.other_events`.
+        If True, return events from which no subscription is derived, see `tamis.workload.Workload.other_events`.
     partitions : int, optional
-        Number of tasks. By default Spark decides.
+        Number of tasks. By default, Spark decides.
     """
     checked_session(spark)
     if not isinstance(count, int) or count < 0:
-        raise FrameError(f"a number of events is a whole number, at least 0, not {count!r}")
+        raise FrameError(f"the number of events must be a whole number of at least 0, not {count!r}")
     workload = generate(config)
     schema = workload.event_schema(wide=wide)
     if EVENT_ID in schema.names:
-        raise FrameError(f"the workload has an attribute {EVENT_ID!r}")
+        raise FrameError(f"the workload already has an attribute {EVENT_ID!r}")
     schema = schema.insert(0, pa.field(EVENT_ID, pa.int64()))
     return _blocks(spark, -(-count // EVENT_BLOCK), partitions, _Events(workload, count, wide, other), schema)
 

@@ -34,7 +34,7 @@ def _stored_dtype(name: str, array: npt.NDArray[Any], path: str) -> np.dtype[Any
         raise SnapshotError(f"{shortened(name)} is not a NumPy array but a {type(array).__name__}", path=path)
     dtype = DTYPES.get(array.dtype.str.replace(">", "<"))
     if dtype is None:
-        stored = "stored are booleans, integers and floats of 32 or 64 bits"
+        stored = "only booleans, integers and floats of 32 or 64 bits can be stored"
         raise SnapshotError(f"array {shortened(name)} has the dtype {array.dtype}; {stored}", path=path)
     return dtype
 

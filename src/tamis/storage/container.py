@@ -183,7 +183,9 @@ class Container:
         try:
             return from_bytes(array)
         except (pa.ArrowException, OSError):
-            raise SnapshotError(f"array {shortened(name)} is not a table: ask for the array", path=self.path) from None
+            raise SnapshotError(
+                f"array {shortened(name)} is not a table: read it with array()", path=self.path
+            ) from None
 
     def verify(self) -> None:
         """Check all arrays now, those that have been checked before too.

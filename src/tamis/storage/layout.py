@@ -43,7 +43,7 @@ DTYPES = {code: np.dtype(code) for code in _CODES}
 _MOST_DIMENSIONS = 64
 _MOST_BYTES = 2**63 - 1
 
-ADVICE = "take it from a copy, or write the snapshot again"
+ADVICE = "restore it from a copy, or write the snapshot again"
 
 
 class Header(NamedTuple):
@@ -104,7 +104,7 @@ def read_header(head: bytes, size: int, path: str) -> Header:
     if size < expected:
         raise SnapshotError(f"is cut off: it has {size:,} of {expected:,} bytes; {ADVICE}", path=path)
     if size > expected:
-        raise SnapshotError(f"has {size - expected:,} bytes too many behind its end: {ADVICE}", path=path)
+        raise SnapshotError(f"has {size - expected:,} extra bytes at the end: {ADVICE}", path=path)
     return header
 
 
@@ -122,12 +122,12 @@ def _check_version(version: int, path: str) -> None:
     reads = f"version {VERSION}" if OLDEST_VERSION == VERSION else f"versions {OLDEST_VERSION} to {VERSION}"
     if version > VERSION:
         raise SnapshotError(
-            f"has format version {version}, and this Tamis reads {reads}: use a newer Tamis, or write it with this one",
+            f"has format version {version}, but this Tamis reads {reads}: use a newer Tamis, or write the snapshot with this one",
             path=path,
         )
     if version < OLDEST_VERSION:
         raise SnapshotError(
-            f"has format version {version}, and this Tamis reads {reads}: write the snapshot again", path=path
+            f"has format version {version}, but this Tamis reads {reads}: write the snapshot again", path=path
         )
 
 
@@ -164,7 +164,7 @@ def read_directory(data: npt.NDArray[np.uint8], header: Header, path: str) -> Di
     except (KeyError, RecursionError, TypeError, ValueError):
         sound = False
     if not sound:
-        raise SnapshotError("its directory says what cannot be: name a file that Tamis has written", path=path)
+        raise SnapshotError("its directory is not valid: name a file that Tamis has written", path=path)
     return directory
 
 

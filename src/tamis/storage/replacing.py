@@ -69,7 +69,7 @@ def _target(path: str) -> Path:
     if is_other:
         raise SnapshotError("cannot be written: it is a pipe or a device; name a file", path=path)
     if not has_folder:
-        raise SnapshotError("cannot be written: its folder is not there; make it first", path=path)
+        raise SnapshotError("cannot be written: its folder does not exist; create it first", path=path)
     return target
 
 
@@ -126,4 +126,4 @@ def flush_folder(folder: Path) -> None:
 
 def _cannot_write(path: str, error: OSError | ValueError) -> SnapshotError:
     reason = (error.strerror if isinstance(error, OSError) else None) or error
-    return SnapshotError(f"cannot be written: {reason}; what was there before is unchanged", path=path)
+    return SnapshotError(f"cannot be written: {reason}; an older file is unchanged", path=path)

@@ -78,14 +78,14 @@ def read_parameters(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise WorkloadError(f"a workload's config is not JSON: {error}") from None
     if not isinstance(parameters, dict):
-        raise WorkloadError("a workload's config is a JSON object of parameters")
+        raise WorkloadError("a workload's config must be a JSON object of parameters")
     return parameters
 
 
 def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
         right = words[0] if len(words) == 1 else f"one of {', '.join(words)}"
-        raise WorkloadError(f"{name} is {right}, not {value!r}")
+        raise WorkloadError(f"{name} must be {right}, not {value!r}")
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:

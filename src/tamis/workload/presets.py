@@ -104,6 +104,6 @@ def preset(name: str, **changes: Any) -> AnyConfig:
     """
     if name not in PRESETS:
         known = list(PRESETS)
-        raise WorkloadError(f"no workload {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+        raise WorkloadError(f"no workload {name!r}{did_you_mean(name, known)}; the workloads are: {', '.join(known)}")
     config = PRESETS[name]
     return replace(config, **config.known(changes))

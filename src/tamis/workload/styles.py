@@ -20,6 +20,6 @@ def config_from_json(text: str) -> AnyConfig:
     parameters = read_parameters(text)
     style = parameters.get("style", WorkloadConfig.style)
     if not isinstance(style, str) or style not in _CLASSES:
-        raise WorkloadError(f"style is one of {', '.join(_CLASSES)}, not {style!r}")
+        raise WorkloadError(f"style must be one of {', '.join(_CLASSES)}, not {style!r}")
     kind = _CLASSES[style]
     return kind(**kind.known(parameters))

@@ -132,5 +132,5 @@ class Workload(ABC):
 
 def _checked(count: int) -> int:
     if count < 0:
-        raise WorkloadError(f"a number of events is not negative: {count}")
+        raise WorkloadError(f"the number of events must not be negative: {count}")
     return count

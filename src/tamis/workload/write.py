@@ -92,8 +92,8 @@ def _prepare(folder: str | os.PathLike[str]) -> Path:
             read_config(target)
         except (FileError, WorkloadError):
             raise FileError(
-                f"there are files that are not a workload's: {', '.join(taken)}. "
-                "Hint: choose another folder, or remove them",
+                f"the folder has files that do not belong to a workload: {', '.join(taken)}. "
+                "Hint: choose another folder, or remove these files",
                 path=str(target),
             ) from None
     return target

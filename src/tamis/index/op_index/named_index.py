@@ -101,10 +101,12 @@ class NamedOpIndex:
                 known = sorted(self._readers)
                 close = did_you_mean(operator, known)
                 raise ExpressionError(
-                    f"no operator {shortened(operator)}{close}; there are: {', '.join(known)}", subscription=sid
+                    f"no operator {shortened(operator)}{close}; the operators are: {', '.join(known)}", subscription=sid
                 )
             if not isinstance(attribute, str):
-                raise ExpressionError(f"an attribute is a string, not {shortened(attribute)}", subscription=sid)
+                raise ExpressionError(
+                    f"an attribute's name must be a string, not {shortened(attribute)}", subscription=sid
+                )
             try:
                 read.append(Predicate(attribute, operator, reader.read(operand)))
             except ExpressionError as error:

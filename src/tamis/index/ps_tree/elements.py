@@ -58,7 +58,7 @@ class Kind(Enum):
         else:
             fits = isinstance(value, int | np.integer) and not isinstance(value, bool)
             right = "whole numbers from {} to {}".format(*self.domain)
-        return "" if fits else f"{shortened(value)} is no value of a tree of kind {self.name}, which has {right}"
+        return "" if fits else f"{shortened(value)} is not a value of a tree of kind {self.name}, which holds {right}"
 
 
 def _is_float(value: Any) -> bool:

@@ -93,7 +93,8 @@ class PSTree:
         places = self._places(ranges)
         if places not in self._inserted:
             raise UnknownPredicateError(
-                f"no predicate {_shown(operator, values)} is in the tree. Hint: delete what was inserted, once for each insertion"
+                f"no predicate {_shown(operator, values)} is in the tree. "
+                "Hint: delete only inserted predicates, once for each insertion"
             )
         self._inserted[places] -= 1
         if self._inserted[places] == 0:
@@ -173,12 +174,12 @@ class PSTree:
     def _refuse(self, operator: str, values: tuple[Any, ...]) -> None:
         """Raise an ExpressionError if this is no predicate on values of the tree's kind."""
         if operator not in OPERATORS:
-            raise ExpressionError(f"no operator {shortened(operator)}; there are: {', '.join(OPERATORS)}")
+            raise ExpressionError(f"no operator {shortened(operator)}; the operators are: {', '.join(OPERATORS)}")
         several = operator in ("in", "not in")
         needed = 2 if operator == "between" else 1
         if len(values) < needed or (len(values) > needed and not several):
             right = "one value or more" if several else ("one value", "two values")[needed - 1]
-            raise ExpressionError(f"{operator!r} takes {right}, and there are {len(values)}")
+            raise ExpressionError(f"{operator!r} takes {right}, not {len(values)}")
         for value in values:
             if wrong := self.kind.wrong_type(value):
                 raise KindError(wrong)
@@ -285,7 +286,7 @@ def _checked_domain(kind: Kind, domain: tuple[Any, Any]) -> tuple[Any, Any]:
     first, last = kind.domain
     if lowest < first or (highest is not None and lowest > highest) or (last is not None and highest > last):
         raise OptionError(
-            f"the domain of a tree of kind {kind.name} begins and ends within {first!r} to {last!r}; it is not "
+            f"the domain of a tree of kind {kind.name} must lie within {first!r} to {last!r}, not run "
             f"from {shortened(lowest)} to {shortened(highest)}"
         )
     return lowest, highest
