@@ -252,7 +252,7 @@ def wide_leaf(chance: random.Random, dimension: int, step: int) -> Leaf:
 def test_wide_dimensions_near_and_far(before: int, step: int) -> None:
     """Those that come behind 256 others do not fit in one word. Keys lie on the grid, or beside it."""
     chance = random.Random(before + step)
-    clauses = [[Leaf(d, Mode.SOME, points(i % 3)) for d in range(before)] for i in range(1500)]
+    clauses = [[Leaf(d, Mode.SOME, points(i % 3)) for d in range(i % 10, before, 10)] for i in range(1500)]
     first = before
     clauses += [
         [wide_leaf(chance, first + chance.randrange(3), step) for _ in range(chance.randint(1, 5))]
