@@ -6,8 +6,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # The build backend comes from the constraints too, hence no isolated (and unpinned) one. The variable spares the pip of
 # older Pythons a warning about pyspark, which comes as source; newer ones have no such option and ignore it.
 INSTALL := PIP_USE_PEP517=1 $(PIP) install --constraint constraints.txt --no-build-isolation --editable
-# Tests run in this many processes: one more than the usual cores, since the tests of Spark often wait for it.
-JOBS ?= 3
+# Where this is set, each of the many processes that tests start would compile all modules again: half a second each.
+unexport PYTHONDONTWRITEBYTECODE
+# Tests run in this many processes; those that need the shared Spark stay in one of them.
+JOBS ?= 2
 PYTEST = $(BIN)/pytest --quiet -n $(JOBS) --dist loadgroup --no-loadscope-reorder --durations 15
 # The Pythons to try for .venv, the first suitable one is taken; `make PYTHON=...` names it.
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)

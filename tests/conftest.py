@@ -64,6 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+        if item.get_closest_marker("spark") and not item.get_closest_marker("own_spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
         elif family := _family(item):
             item.add_marker(pytest.mark.xdist_group(family))
@@ -71,9 +72,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _turn(item: pytest.Item) -> int:
-    if not item.get_closest_marker("spark"):
-        return 2
-    return 1 if "spark" in getattr(item, "fixturenames", ()) else 0
+    if item.get_closest_marker("own_spark"):
+        return 0
+    return 1 if item.get_closest_marker("spark") else 2
 
 
 _FAMILIES = {
@@ -120,7 +121,7 @@ def java_archive(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True)
 def _quick_java(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("spark"):
+    if request.node.get_closest_marker("spark") or request.node.get_closest_marker("own_spark"):
         request.getfixturevalue("java_archive")
 
 

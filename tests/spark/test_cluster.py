@@ -138,6 +138,7 @@ print(json.dumps({
 
 
 @pytest.mark.spark
+@pytest.mark.own_spark
 def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
     with standalone_cluster(tmp_path / "cluster") as address:
         done = subprocess.run(

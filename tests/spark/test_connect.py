@@ -80,6 +80,7 @@ print("said", json.dumps(said))
 
 
 @pytest.mark.spark
+@pytest.mark.own_spark
 def test_spark_connect(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],

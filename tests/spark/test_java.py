@@ -108,6 +108,7 @@ def test_the_script_drops_the_module_and_keeps_all_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.own_spark
 @pytest.mark.usefixtures("no_java")
 def test_spark_answers_on_a_machine_without_java(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent.parent

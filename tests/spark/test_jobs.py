@@ -344,6 +344,7 @@ def test_files_that_cannot_be_read(
 
 
 @pytest.mark.spark
+@pytest.mark.own_spark
 def test_the_command(raw: Path) -> None:
     wrong = CliRunner().invoke(main, ["pipeline", "a", "b", "c", "--conf", "nothing"])
     assert wrong.exit_code == 2

@@ -103,6 +103,7 @@ BROKEN = [
 
 
 @pytest.mark.spark
+@pytest.mark.own_spark
 @pytest.mark.skipif(FOLDER is None, reason="needs jars from Maven: `make test-kafka` fetches them")
 def test_from_topics_to_topics(tmp_path: Path) -> None:
     ensure_java()

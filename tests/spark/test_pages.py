@@ -34,6 +34,7 @@ def test_the_pages(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.spark
+@pytest.mark.own_spark
 def test_the_example(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "spark_matching.py"), str(tmp_path / "shop")],
