@@ -97,8 +97,8 @@ def test_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a", "1 fields, but the header has 2"),
-        ("a,t IN (1, 2)", "3 fields, but the header has 2. Hint: an expression with a comma needs double quotes"),
+        ("a", "the header has 2 fields, the line has 1"),
+        ("a,t IN (1, 2)", "the header has 2 fields, the line has 3. Hint: an expression with a comma needs double quotes"),
         ('a,"b" c', "not CSV: "),
     ],
 )

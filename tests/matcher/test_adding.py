@@ -70,9 +70,9 @@ def test_what_no_row_is_to_blame_for_is_raised() -> None:
     collect: Any = {"on_error": "collect"}
     with pytest.raises(tamis.OptionError, match="on_error must be 'raise' or 'collect', not 'skip'"):
         matcher.add_many([1], ["a = 1"], on_error="skip")  # type: ignore[call-overload]
-    with pytest.raises(tamis.ExpressionError, match="there are 2 ids, but 1 expressions"):
+    with pytest.raises(tamis.ExpressionError, match="ids and expressions differ in number: 2 and 1"):
         matcher.add_many([1, 2], ["a = 1"], **collect)
-    with pytest.raises(tamis.OptionError, match="there are 1 ids, but 2 weights"):
+    with pytest.raises(tamis.OptionError, match="ids and weights differ in number: 1 and 2"):
         matcher.add_many([1], ["a = 1"], [1, 2], **collect)
     with pytest.raises(tamis.IdTypeError, match="ids must be a list"):
         matcher.add_many("x", ["a = 1"], **collect)

@@ -114,7 +114,7 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
     matcher = tamis.Matcher()
     with pytest.raises(tamis.ParseError, match="subscription 'b'"):
         matcher.add_many(["a", "b", "c"], ["x = 1", "x = = 2", "x = 3"])
-    with pytest.raises(tamis.ExpressionError, match="there are 2 ids, but 1 expressions"):
+    with pytest.raises(tamis.ExpressionError, match="ids and expressions differ in number: 2 and 1"):
         matcher.add_many(["a", "b"], ["x = 1"])
     with pytest.raises(tamis.ExpressionError, match="not an expression"):
         matcher.add_many(["a", "b"], ["x = 1", 5])

@@ -195,7 +195,7 @@ def test_what_is_no_weight(weight: Any) -> None:
     for call in calls:
         with pytest.raises(OptionError, match="a weight must be a finite number"):
             call()
-    with pytest.raises(OptionError, match="there are 2 ids, but 1 weights"):
+    with pytest.raises(OptionError, match="ids and weights differ in number: 2 and 1"):
         matcher.add_many(["new", "other"], ["x = 1"] * 2, weights=[1])
     with pytest.raises(OptionError, match="weights must be a list"):
         matcher.add_many(["new"], ["x = 1"], weights=5)  # type: ignore[call-overload]

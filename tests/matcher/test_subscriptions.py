@@ -218,9 +218,9 @@ class TestReading:
             matcher.remove_many("x")
         with pytest.raises(tamis.DuplicateIdError, match="the id 'x' is given twice"):
             matcher.replace_many(["x", "x"], ["a = 1", "a = 2"])
-        with pytest.raises(tamis.ExpressionError, match="there are 1 ids, but 2 expressions"):
+        with pytest.raises(tamis.ExpressionError, match="ids and expressions differ in number: 1 and 2"):
             matcher.replace_many(["x"], ["a = 1", "a = 2"])
-        with pytest.raises(tamis.OptionError, match="there are 1 ids, but 2 weights"):
+        with pytest.raises(tamis.OptionError, match="ids and weights differ in number: 1 and 2"):
             matcher.replace_many(["x"], ["a = 1"], [1, 2])
         with pytest.raises(tamis.ParseError, match="subscription 'x'"):
             matcher.replace_many(["x"], ["a ="])

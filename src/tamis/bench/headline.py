@@ -37,7 +37,7 @@ _EXPRESSIONS = 2_000
 """Subscriptions of which polars computes the expressions: its time is that of each expression times their number."""
 _PASSES, _BUDGET = 5, 6.0
 """Passes and seconds per figure."""
-_WARM = 2_000
+_WARM = 5_000
 """Subscriptions that are matched once beforehand, so that all kernels are compiled."""
 
 BEGIN, END = "<!-- begin of what tamis.bench.headline makes -->", "<!-- end of it -->"

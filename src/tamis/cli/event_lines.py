@@ -184,8 +184,7 @@ class CsvEvents:
     def _event(self, line: int, record: list[str]) -> EventLine:
         raw = b"\n".join(self._waiting)
         if len(record) != self._columns:
-            fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
-            wrong = f"{fields}, but the header has {self._columns}"
+            wrong = f"the header has {self._columns} fields, the line has {len(record)}"
             return EventLine(line, {}, raw, f"{wrong}. Hint: a field with the separator in it needs double quotes")
         try:
             if not raw.isascii() and (problem := not_text("".join(record))):

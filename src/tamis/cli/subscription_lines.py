@@ -170,7 +170,7 @@ def _of_record(lines: Lines, line: int, header: list[str], record: list[str]) ->
     if problem := not_text("".join(record)):
         return lines.error(line, problem)
     if len(record) != len(header):
-        fields = f"{len(record)} fields, but the header has {len(header)}"
+        fields = f"the header has {len(header)} fields, the line has {len(record)}"
         return lines.error(line, f"{fields}. Hint: an expression with a comma needs double quotes around it")
     identifier, text = record[header.index("id")], record[header.index("expression")]
     weight = record[header.index("weight")].strip() if "weight" in header else ""

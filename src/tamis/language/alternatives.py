@@ -28,7 +28,7 @@ _NETWORK = "write ip_in(a, '10.0.0.0/8') to test a network"
 _PARAMETER = Alternative(
     "parameters are not supported: {}", "write the value itself, or build the expression in Python with attr(...)"
 )
-_QUOTE_NAME = 'quote a name with this character: "any name"'
+_QUOTE_NAME = "quote a name with this character: `any name`"
 
 SYMBOLS: dict[str, Alternative] = {
     **dict.fromkeys("+-*/%^", _ARITHMETIC),

@@ -197,7 +197,7 @@ def _odd_character(source: str, start: int, text: str) -> ParseError:
     # Character by character: looking at longer and longer beginnings would take quadratic time.
     later = (i for i, symbol in enumerate(text) if not f"_{symbol}".isidentifier())
     first = next(later) if text[0].isidentifier() else 0
-    hint = 'quote a name with characters other than letters, digits and _: "any name"'
+    hint = "quote a name with characters other than letters, digits and _: `any name`"
     if text[first] in _CURLY_QUOTES:
         hint = "write strings in straight quotes: 'x'"
     return parse_error(f"unexpected character {text[first]!r}", source, start + first, hint=hint)

@@ -255,7 +255,7 @@ def list_of_expressions(expressions: Any, count: int) -> list[Any]:
         )
     given = list(expressions)
     if len(given) != count:
-        raise ExpressionError(f"there are {count} ids, but {len(given)} expressions")
+        raise ExpressionError(f"ids and expressions differ in number: {count} and {len(given)}")
     return given
 
 

@@ -49,7 +49,7 @@ def list_of_weights(weights: object, count: int) -> list[Any]:
     assert isinstance(weights, Iterable)
     given = list(weights)
     if len(given) != count:
-        raise OptionError(f"there are {count} ids, but {len(given)} weights")
+        raise OptionError(f"ids and weights differ in number: {count} and {len(given)}")
     return given
 
 
