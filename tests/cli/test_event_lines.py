@@ -79,7 +79,9 @@ def test_bad_records_keep_their_place(tmp_path: Path) -> None:
     text = b'a,b\n1\n1,2,3\nx,caf\xe9\n"x"y,2\nx,ok\n"open,1\n'
     found = csv_events(tmp_path / "e", text)
     assert [line for line, _, _ in found] == [2, 3, 4, 5, 6, 7]
-    assert found[0][1].startswith("the header has 2 fields, the line has 1. Hint: a field with the separator in it needs")
+    assert found[0][1].startswith(
+        "the header has 2 fields, the line has 1. Hint: a field with the separator in it needs"
+    )
     assert found[1][1].startswith("the header has 2 fields, the line has 3")
     assert found[2][1].startswith("not UTF-8: byte 0xe9")
     assert found[3][1].startswith("not CSV: ")

@@ -98,7 +98,10 @@ def test_csv(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("a", "the header has 2 fields, the line has 1"),
-        ("a,t IN (1, 2)", "the header has 2 fields, the line has 3. Hint: an expression with a comma needs double quotes"),
+        (
+            "a,t IN (1, 2)",
+            "the header has 2 fields, the line has 3. Hint: an expression with a comma needs double quotes",
+        ),
         ('a,"b" c', "not CSV: "),
     ],
 )

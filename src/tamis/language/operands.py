@@ -120,7 +120,7 @@ class Operands(Cursor):
             self.at += 1
             return Literal(_BOOLEANS[word.kind], word.start, None)
         if word.kind == "NULL":
-            self.refuse("NULL is not a literal: comparing with it is never true", hint="use IS NULL or IS NOT NULL")
+            self.refuse("NULL is not a literal here", hint="write IS NULL or IS NOT NULL")
         if word.kind in _DATED:
             self.at += 1
             day = self.take()
