@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALL := PIP_USE_PEP517=1 $(PIP) install --constraint constraints.txt --no-build-isolation --editable
 # Where this is set, each of the many processes that tests start would compile all modules again: half a second each.
 unexport PYTHONDONTWRITEBYTECODE
-# Tests run in this many processes; those that need the shared Spark stay in one of them.
+# Tests run in this many processes. One of them runs all tests of the shared Spark.
 JOBS ?= 2
 PYTEST = $(BIN)/pytest --quiet -n $(JOBS) --dist loadgroup --no-loadscope-reorder --durations 15
 # The Pythons to try for .venv, the first suitable one is taken; `make PYTHON=...` names it.
@@ -72,10 +72,12 @@ bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; r
 	$(BIN)/python -m tamis.bench.cluster_plan docs/results docs/spark.md
 
 bench-exits: .venv/core.stamp  ## End many processes while threads are at work
-	$(BIN)/python -m tamis.bench.exits --json docs/results/exits.json
+	$(BIN)/python -m tamis.bench.exits
 
 bench-first-use: .venv/core.stamp  ## Measure the first use with an empty cache
 	$(BIN)/python -m tamis.bench.first_use --json docs/results/first_use.json
+	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+
 # A minute or two. The README and the page of benchmarks show the figures.
 bench-headline: .venv/dev.stamp  ## Measure Tamis beside a scan, DuckDB and polars; renew README.md
 	$(BIN)/python -m tamis.bench.headline --json docs/results/headline.json --readme README.md $(BENCH)

@@ -121,7 +121,7 @@ def java_archive(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True)
 def _quick_java(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("spark") or request.node.get_closest_marker("own_spark"):
+    if request.node.get_closest_marker("spark"):
         request.getfixturevalue("java_archive")
 
 

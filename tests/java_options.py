@@ -58,10 +58,10 @@ def use_archive(cache: Path, folder: Path) -> None:
 def _make(archive: Path, folder: Path) -> None:
     part = archive.with_suffix(".part")
     environment = {**os.environ, VARIABLE: f"{_SHORT_LIFE} -XX:ArchiveClassesAtExit={part}"}
-    # The JVM ends after the Python that started it, and closes the pipes then.
+    # The JVM ends after the Python that started it, and closes the pipe then.
     subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(folder)],
-        cwd=Path(__file__).parent.parent, env=environment, check=True, capture_output=True,
+        cwd=Path(__file__).parent.parent, env=environment, check=True, stdout=subprocess.PIPE,
     )  # fmt: skip
     part.touch()  # A Java that makes no archive has an empty one.
     part.replace(archive)

@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from tamis.bench.timing import machine
 
@@ -61,7 +60,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", type=int, default=200, help="how many small scripts")
     parser.add_argument("--large", type=int, default=5, help="how many scripts with a million price alerts")
-    parser.add_argument("--json", type=Path, help="where to write the results")
     arguments = parser.parse_args()
     busy = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(os.cpu_count() or 1)]
     try:
@@ -74,8 +72,6 @@ def main() -> None:
         for process in busy:
             process.kill()
     sys.stdout.write(json.dumps(results, indent=2) + "\n")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,18 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.bench import engine_page, headline, indexes_page, loading, spark_page
+from tamis.bench import engine_page, first_use, headline, indexes_page, loading, spark_page
 
 _INTRODUCTION = """# Benchmarks
 
-`make bench-headline`, `make bench-loading`, `make bench-engine`, `make bench-indexes` and `make bench-spark` make this page
-from the files in `docs/results`. Do not edit it. Times depend on the machine. Ratios within a section depend less on the
-machine, since each section comes from a single run.
+`make bench-headline`, `make bench-first-use`, `make bench-loading`, `make bench-engine`, `make bench-indexes` and
+`make bench-spark` make this page from the files in `docs/results`. Do not edit it. Times depend on the machine.
+Ratios within a section depend less on the machine, since each section comes from a single run.
 """
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "loading": (loading.DESCRIPTION, loading.to_table),
     "headline": (headline.DESCRIPTION, headline.to_table),
+    "first use": (first_use.DESCRIPTION, first_use.to_table),
     "engine": (engine_page.DESCRIPTION, engine_page.to_tables),
     "indexes": (indexes_page.DESCRIPTION, indexes_page.to_tables),
     "spark": (spark_page.DESCRIPTION, spark_page.to_tables),
@@ -66,8 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("results", type=Path, help="the folder with the result files")
     parser.add_argument("page", type=Path, help="the file to write")
     options = parser.parse_args(arguments)
-    files = [json.loads(file.read_text()) for file in sorted(options.results.glob("*.json"))]
-    results = [result for result in files if result.get("benchmark") in _SECTIONS]
+    results = [json.loads(file.read_text()) for file in sorted(options.results.glob("*.json"))]
     for result in results:
         name = result["benchmark"]
         if name in _CHARTS:

@@ -40,7 +40,9 @@ SHOWN = 5
 _PRINTER = Printer()
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _BACKWARDS = frozenset({Facet.REVERSED, Facet.LOWER_REVERSED, Facet.UPPER_REVERSED})
-_KINDS = {Facet.NUMBER: "number", Facet.BOOLEAN: "boolean", Facet.TIMESTAMP: "timestamp", Facet.ADDRESS: "address"}
+_KINDS = {
+    Facet.NUMBER: "a number", Facet.BOOLEAN: "a boolean", Facet.TIMESTAMP: "a timestamp", Facet.ADDRESS: "an address",
+}  # fmt: skip
 
 
 class _Bound(NamedTuple):
@@ -55,11 +57,11 @@ def phrase(dimension: Dimension, mode: Mode, intervals: Intervals, *, scalar: bo
     name = _PRINTER.name(dimension.attribute)
     if dimension.facet is Facet.PRESENCE:
         return f"{name} IS NULL" if mode is Mode.ABSENT else f"{name} IS NOT NULL"
-    kind = _KINDS.get(dimension.facet, "string")
+    kind = _KINDS.get(dimension.facet, "a string")
     if mode is Mode.ABSENT:
-        return f"{name} is not {'an' if kind[0] == 'a' else 'a'} {kind}"
+        return f"{name} is not {kind}"
     if _covers_all(dimension, intervals):
-        return f"{name} is {'an' if kind[0] == 'a' else 'a'} {kind}"
+        return f"{name} is {kind}"
     negated = mode is Mode.NONE
     if isinstance(dimension, AddressDimension):
         return _networks(dimension, intervals, negated)

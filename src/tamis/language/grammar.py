@@ -306,7 +306,7 @@ class Reader(Operands):
             return self.make(subject, start, written, (low, self.literal("AND")))
         quantifier = QUANTIFIERS.get(self.kind) if self.kind_after(1) == "(" else None
         if quantifier is None:
-            if self.kind in QUANTIFIERS and self.kind_after(1) == STRING:
+            if self.kind in QUANTIFIERS:
                 self.refuse(f"{self.kind} takes patterns in parentheses", hint="a LIKE ANY ('x%', '%y')")
             pattern = self.literal(operator.name)
             return self.make(subject, start, written, (pattern,), self._escape_clause())

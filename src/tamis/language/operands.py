@@ -104,7 +104,7 @@ class Operands(Cursor):
         while self.take_if("."):
             if self.kind not in _PARTS:
                 self.refuse(
-                    "a part of the name is missing after the dot", hint='quote a part with other characters: a."5 b"'
+                    "a part of the name is missing after the dot", hint="quote a part with other characters: a.`5 b`"
                 )
             parts.append(self.take().text)
         name = Name(tuple(parts), first.start)

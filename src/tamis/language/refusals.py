@@ -96,10 +96,12 @@ def refuse_two_attributes(reader: Operands, attribute: str, operator: str) -> No
     """An attribute on either side of a comparison."""
     if reader.kind_after(1) == "(":
         refuse_function(reader)
-    word = reader.word
+    word, left = reader.word, reader.words[reader.at - 2]
     quoted = word.kind == QUOTED
     if not quoted and reader.kind_after(1) != "." and word.text.upper() in OPERANDS:
         _refuse(reader, OPERANDS[word.text.upper()], word.text)
+    if left.kind != QUOTED and left.text == attribute and attribute.upper() in OPERANDS:
+        _refuse(reader, OPERANDS[attribute.upper()], attribute, left.start)
     other = reader.name().attribute
     if reader.kind == STRING:
         reader.refuse(
@@ -148,8 +150,8 @@ def refuse_literal_alone(reader: Operands, start: int) -> NoReturn:
     reader.refuse("a literal alone is not a condition", start, "compare it with an attribute: a = 5")
 
 
-def _refuse(reader: Operands, alternative: Alternative, written: str) -> NoReturn:
-    reader.refuse(alternative.reason.replace("{}", written), hint=alternative.hint)
+def _refuse(reader: Operands, alternative: Alternative, written: str, start: int | None = None) -> NoReturn:
+    reader.refuse(alternative.reason.replace("{}", written), start, alternative.hint)
 
 
 def _refuse_symbol(reader: Operands) -> None:
@@ -158,7 +160,7 @@ def _refuse_symbol(reader: Operands) -> None:
     if alternative is None:
         return
     name = _name_around(reader)
-    hint = f'quote a name with this character: "{name}"' if name else alternative.hint
+    hint = f"quote a name with this character: `{name}`" if name else alternative.hint
     if symbol == "$" and reader.kind_after(1) == NUMBER:
         hint = NUMBERS
     reader.refuse(alternative.reason.replace("{}", symbol), hint=hint)

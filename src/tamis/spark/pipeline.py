@@ -72,7 +72,7 @@ def run_pipeline(
     spark : SparkSession
     subscriptions, events : path
         Files or folders of Parquet, JSON (one object per line) or CSV (with the names in the first line). The columns are
-        those that `build` and `match` take.
+        the same as for `build` and `match`.
     output : path
         A new folder. It gets these as Parquet: the index, the matches, the number of matches of each subscription, statistics
         of the events, rejected subscriptions, lines that cannot be read, and wrong events. It also gets a page about the run,
