@@ -18,11 +18,16 @@ import pyspark
 
 from tamis.spark.java import ensure_java
 
-VARIABLE = "SPARK_SUBMIT_OPTS"
-"""Where Spark looks for options of the JVMs of drivers."""
+DRIVER = "SPARK_SUBMIT_OPTS"
+"""The variable in which Spark looks for options of drivers."""
+DAEMON = "SPARK_DAEMON_JAVA_OPTS"
+"""The variable with options of masters and workers. Executors get the same options by a setting."""
 
 # A simple collector and no optimising compiler: tests are short. No log: an archive that does not fit is no news.
 _SHORT_LIFE = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:disable"
+# Settings of Spark for small data. By default it cuts a shuffle into 200 tasks, starts a web server, and compiles Java for each
+# query: with these settings the pipeline of test_jobs takes 18 processor seconds, not 26.
+_SMALL_DATA = "-Dspark.sql.shuffle.partitions=2 -Dspark.ui.enabled=false -Dspark.sql.codegen.wholeStage=false"
 
 _PROGRAM = """
 import sys
@@ -52,12 +57,13 @@ def use_archive(cache: Path, folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not archive.exists():
             _make(archive, folder)
-    os.environ[VARIABLE] = f"{_SHORT_LIFE} -XX:SharedArchiveFile={archive}"
+    os.environ[DAEMON] = f"{_SHORT_LIFE} -XX:SharedArchiveFile={archive}"
+    os.environ[DRIVER] = f"{os.environ[DAEMON]} {_SMALL_DATA}"
 
 
 def _make(archive: Path, folder: Path) -> None:
     part = archive.with_suffix(".part")
-    environment = {**os.environ, VARIABLE: f"{_SHORT_LIFE} -XX:ArchiveClassesAtExit={part}"}
+    environment = {**os.environ, DRIVER: f"{_SHORT_LIFE} -XX:ArchiveClassesAtExit={part}"}
     # The JVM ends after the Python that started it, and closes the pipe then.
     subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(folder)],

@@ -15,7 +15,6 @@ from pathlib import Path
 import pyspark
 
 from tamis.spark.java import ensure_java
-from tests import java_options
 
 _SPARK = Path(pyspark.__file__).parent
 _MASTER = "org.apache.spark.deploy.master.Master"
@@ -47,7 +46,6 @@ def _logged(stack: ExitStack, log: Path, *arguments: str) -> Path:
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_DAEMON_JAVA_OPTS": os.environ[java_options.VARIABLE],
         "SPARK_DAEMON_MEMORY": "256m",
     }
     stream = stack.enter_context(log.open("w"))

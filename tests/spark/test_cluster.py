@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.cluster import standalone_cluster
+from tests.spark.frames import WORKLOADS
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -20,14 +21,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 import pyarrow as pa
 import tamis, tamis.spark
+from tamis.language.evaluate import evaluate
 from tamis.workload import generate, preset
 from tests import java_options
 from tests.differential.attributes import entry_column, event_table
-from tests.differential.comparison import ask, random_batch
-from tests.differential.engines import Spark
+from tests.differential.comparison import random_batch
 from tests.spark.frames import WORKLOADS, expected
 
-folder, address = Path(sys.argv[1]), sys.argv[2]
+folder, address, shapes = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
 spark = (
     SparkSession.builder.master(address)
@@ -35,7 +36,7 @@ spark = (
     .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     .config("spark.sql.shuffle.partitions", "4").config("spark.local.dir", str(folder / "local"))
     .config("spark.driver.host", "127.0.0.1")
-    .config("spark.executor.extraJavaOptions", os.environ[java_options.VARIABLE]).getOrCreate()
+    .config("spark.executor.extraJavaOptions", os.environ[java_options.DAEMON]).getOrCreate()
 )
 workload = generate(preset("dense", subscriptions=2000))
 subscriptions, events = workload.subscriptions(), workload.events(400, wide=True)
@@ -49,10 +50,12 @@ plain = {(row[0], row[1]) for row in found} == truth and len(found) == len(truth
 grouped = tamis.spark.match(frame, folder / "index", "event", memory=1).collect()
 grouped = {(row[0], row[1]) for row in grouped} == truth and len(grouped) == len(truth)
 
-# Every kind of value and operator, beside Spark's own SQL on the same cluster.
+# Every kind of value and operator. That the evaluator agrees with Spark's own SQL is tested without a cluster.
 batch = random_batch(7, expressions=60, events=40)
-truths = ask(Spark(spark), batch).truths
-own = {(row, number) for number, each in enumerate(truths) for row, true in enumerate(each) if true}
+own = {
+    (row, number) for number, expression in enumerate(batch.expressions) for row, event in enumerate(batch.events)
+    if evaluate(expression, event) is True
+}
 kinds = event_table(batch.events)
 texts = pa.table({"id": pa.array(range(60)), "expression": list(map(str, batch.expressions))})
 every = spark.createDataFrame(kinds.append_column("event id", pa.array(range(40)))).repartition(2)
@@ -72,9 +75,9 @@ tamis.spark.build(one, folder / "one")
 wrong = [row.id for row in tamis.spark.wrong_events(far, folder / "one").collect()] == [7]
 wrong = wrong and tamis.spark.match(far, folder / "one", skip_wrong=True).count() == 19
 
-# Every workload in every form of events. That these answers are those of Spark's SQL is tested without a cluster.
+# Workloads in every form of events. That these answers are those of Spark's SQL is tested without a cluster.
 rows, forms = pa.array(range(100)), {}
-for shape in WORKLOADS:
+for shape in shapes:
     made = generate(preset(shape, subscriptions=60, **WORKLOADS[shape]))
     columns, lists = made.events(100, wide=True), made.events(100)
     own = sorted(expected(made.subscriptions(), columns, list(range(100))))
@@ -139,10 +142,13 @@ print(json.dumps({
 
 @pytest.mark.spark
 @pytest.mark.own_spark
-def test_a_cluster_of_two_workers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "shapes", [["dense", "detection"], pytest.param([*WORKLOADS], marks=pytest.mark.long)], ids=len
+)
+def test_a_cluster_of_two_workers(tmp_path: Path, shapes: list[str]) -> None:
     with standalone_cluster(tmp_path / "cluster") as address:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(tmp_path), address],
+            [sys.executable, "-c", PROGRAM, str(tmp_path), address, *shapes],
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
