@@ -34,12 +34,12 @@ test: lint  ## Set up everything and run all checks and tests
 # Nothing that starts Spark or other processes: a minute once kernels are compiled.
 test-fast: .venv/dev.stamp  ## Check style, the language, the encoding and the engine
 	$(BIN)/ruff check --quiet .
-	$(PYTEST) -m 'not spark' tests/language tests/encoding tests/engine tests/storage
+	$(PYTEST) -m 'not spark' tests/kernels tests/language tests/encoding tests/engine tests/storage
 
 # Before a release, and before an issue is called resolved: within an hour on two cores.
 test-long: .venv/dev.stamp  ## Run the long forms of tests: new random cases, empty caches
 	$(PYTEST) --long -m long
-	$(PYTEST) --soak -m 'not spark' tests/language tests/encoding tests/engine tests/matcher tests/differential
+	$(PYTEST) --soak -m 'not spark' tests/kernels tests/language tests/encoding tests/engine tests/matcher tests/differential
 
 # Fetches a broker and Spark's connector by Maven, hence apart from the other tests. The connector has to be of Spark's own
 # version, and Maven has not always that of the newest: SPARK=4.0.0 takes another Spark than that in .venv.
@@ -52,36 +52,36 @@ test-kafka: .venv/dev.stamp $(if $(SPARK),.cache/spark-$(SPARK)/stamp)  ## Run t
 	@touch $@
 
 bench-loading: .venv/core.stamp  ## Measure how fast subscriptions are taken in; renew docs/benchmarks.md
-	$(BIN)/python -m tamis.bench.loading --json docs/results/loading.json
-	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+	$(BIN)/python -m benchmarks.loading --json docs/results/loading.json
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 # DuckDB is measured beside, hence everything is set up. BENCH=... passes options: BENCH='--shapes dense --sizes 10000'.
 bench-engine: .venv/dev.stamp  ## Measure how fast events are matched; renew docs/benchmarks.md
-	$(BIN)/python -m tamis.bench.engine --json docs/results/engine.json $(BENCH)
-	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
-	$(BIN)/python -m tamis.bench.cluster_plan docs/results docs/spark.md
+	$(BIN)/python -m benchmarks.engine --json docs/results/engine.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
+	$(BIN)/python -m benchmarks.cluster_plan docs/results docs/spark.md
 
 # Hours for all of them at a million; BENCH='--shapes dense --sizes 100000' measures less.
 bench-indexes: .venv/core.stamp  ## Measure the indexes of the papers beside a scan; renew docs/benchmarks.md
-	$(BIN)/python -m tamis.bench.indexes --json docs/results/indexes.json $(BENCH)
-	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+	$(BIN)/python -m benchmarks.indexes --json docs/results/indexes.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; renew docs/benchmarks.md
-	$(BIN)/python -m tamis.bench.spark --json docs/results/spark.json $(BENCH)
-	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
-	$(BIN)/python -m tamis.bench.cluster_plan docs/results docs/spark.md
+	$(BIN)/python -m benchmarks.spark --json docs/results/spark.json $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
+	$(BIN)/python -m benchmarks.cluster_plan docs/results docs/spark.md
 
 bench-exits: .venv/core.stamp  ## End many processes while threads are at work
-	$(BIN)/python -m tamis.bench.exits
+	$(BIN)/python -m benchmarks.exits
 
 bench-first-use: .venv/core.stamp  ## Measure the first use with an empty cache
-	$(BIN)/python -m tamis.bench.first_use --json docs/results/first_use.json
-	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+	$(BIN)/python -m benchmarks.first_use --json docs/results/first_use.json
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 # A minute or two. The README and the page of benchmarks show the figures.
 bench-headline: .venv/dev.stamp  ## Measure Tamis beside a scan, DuckDB and polars; renew README.md
-	$(BIN)/python -m tamis.bench.headline --json docs/results/headline.json --readme README.md $(BENCH)
-	$(BIN)/python -m tamis.bench.page docs/results docs/benchmarks.md
+	$(BIN)/python -m benchmarks.headline --json docs/results/headline.json --readme README.md $(BENCH)
+	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 
 # The backend keeps files of earlier builds in build/lib.
 wheel: .venv/core.stamp  ## Build the wheel into dist
@@ -116,7 +116,7 @@ format: .venv/dev.stamp  ## Format the code and fix what can be fixed
 
 clean:  ## Remove .venv and all caches
 	rm -rf .venv .cache .hypothesis build src/*.egg-info
-	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	find src benchmarks tests -name __pycache__ -prune -exec rm -rf {} +
 
 # pip is the last that venv makes, so an interrupted run is repeated.
 .venv/bin/pip:

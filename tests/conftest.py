@@ -92,7 +92,7 @@ def _family(item: pytest.Item) -> str | None:
     page = getattr(parameters.get("page"), "path", None)
     if page is not None and page.parent.name == "indexes":
         index = page.stem
-    elif item.path.parent.name == "index":
+    elif item.path.parent.name == "papers":
         index = parameters.get("name", item.path.stem.removeprefix("test_"))
     else:
         return None

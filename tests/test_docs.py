@@ -32,10 +32,10 @@ import pytest
 
 import tamis
 from tamis.cli import exit_status
-from tamis.index.interface import Capabilities, Index
 from tamis.language.event import MAX_NESTING
 from tamis.language.expression import MAX_DEPTH
 from tamis.language.normal import CLAUSE_LIMIT
+from tamis.papers.interface import Capabilities, Index
 from tamis.workload import PRESETS
 from tests.markdown import ROOT, Block, Page, Row, pages
 

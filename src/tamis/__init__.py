@@ -42,13 +42,13 @@ from tamis.errors import (
 )
 
 if TYPE_CHECKING:
-    from tamis.encoding.plain_row import prepare
-    from tamis.index.registry import indexes
+    from tamis.encoding.expressions.plain_row import prepare
     from tamis.language.builder import attr, exists, history
     from tamis.language.evaluate import evaluate
     from tamis.language.explain import Explanation, explain
     from tamis.language.expression import Expression
-    from tamis.language.json_form import from_json, to_json
+    from tamis.language.json_form import from_json
+    from tamis.language.json_writer import to_json
     from tamis.language.parser import parse
     from tamis.language.schema import Schema
     from tamis.language.values import Interval
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tamis.matcher.plan import Plan
     from tamis.matcher.rejected import Rejected
     from tamis.matcher.subscription import Subscription
+    from tamis.papers.registry import indexes
 
 __version__ = "0.2.0"
 
@@ -76,11 +77,11 @@ _LAZY = {
     "explain": "tamis.language.explain",
     "from_json": "tamis.language.json_form",
     "history": "tamis.language.builder",
-    "indexes": "tamis.index.registry",
+    "indexes": "tamis.papers.registry",
     "load": "tamis.matcher.load",
     "parse": "tamis.language.parser",
-    "prepare": "tamis.encoding.plain_row",
-    "to_json": "tamis.language.json_form",
+    "prepare": "tamis.encoding.expressions.plain_row",
+    "to_json": "tamis.language.json_writer",
 }
 
 __all__ = [

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tamis.bench.first_use import SCRIPTS
-from tamis.encoding.kernel import COMPILED
+from benchmarks.first_use import SCRIPTS
+from tamis.kernels.kernel import COMPILED
 from tamis.matcher.exercises import EXERCISES, exercise
 from tests.cli.running import run
 
 TAIL = """
-from tamis.encoding.compile_notice import notice
+from tamis.kernels.notice import notice
 print(notice.spent)
 """
 

@@ -15,11 +15,11 @@ import duckdb
 import pytest
 
 import tamis
+from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import evaluate
 from tamis.language.expression import Predicate
 from tamis.language.operators import NULL_TESTS, RANGES, Operator
 from tamis.language.parser import parse
-from tamis.language.printer import to_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

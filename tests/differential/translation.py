@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tamis.language.engine_sql import PRINTERS
+from tamis.language.engine_sql import PRINTERS, to_sql
 from tamis.language.expression import And, CasePredicate, Constant, Expression, Not, Or, Predicate, TruthTest
 from tamis.language.operators import NULL_TESTS, POSITIVE, Operator
-from tamis.language.printer import to_sql
 from tamis.language.values import Kind, kind_of
 from tests.differential.attributes import ATTRIBUTES, Attribute
 

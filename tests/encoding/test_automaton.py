@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encoding import automaton
-from tamis.encoding.automaton import Automaton, build, search, search_one
-from tamis.encoding.texts import Texts
+from tamis.encoding.dimensions import automaton
+from tamis.encoding.dimensions.automaton import Automaton, build, search, search_one
+from tamis.encoding.dimensions.texts import Texts
 
 pytestmark = pytest.mark.kernels
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.encoding.compile import MAX_CLAUSES, Compiled, Compiler, prefix_range
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.intervals import EVERYTHING, complement, intersection, union
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.intervals import EVERYTHING, complement, intersection, union
+from tamis.encoding.expressions.compile import MAX_CLAUSES, Compiled, Compiler, prefix_range
 from tamis.language.parser import parse
 
 

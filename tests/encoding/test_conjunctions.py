@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from tamis.encoding.conjunctions import Conjunctions, ConjunctionTable
-from tamis.encoding.intervals import between, points
-from tamis.encoding.labels import Labels, Relabelling
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.encoding.predicates import predicates_of
+from tamis.encoding.dimensions.intervals import between, points
+from tamis.encoding.dimensions.labels import Labels, Relabelling
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.expressions.conjunctions import Conjunctions, ConjunctionTable
+from tamis.encoding.expressions.predicates import predicates_of
 
 pytestmark = pytest.mark.kernels
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encoding.dimension import PRESENT, Facet, NumberDimension, PatternDimension, StringDimension
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.keys import double_code, double_codes
+from tamis.encoding.dimensions.dimension import PRESENT, Facet, NumberDimension, PatternDimension, StringDimension
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.keys import double_code, double_codes
 from tests.random_cases import NUMBERS, STRINGS
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

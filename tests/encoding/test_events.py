@@ -17,16 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encoding import events, one_event
-from tamis.encoding.compile import Compiler
-from tamis.encoding.dimension import Facet
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat, encode_plain
-from tamis.encoding.kernel import lean_kernel
-from tamis.encoding.keys import INT_EXACT, ascend, double_code
-from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
-from tamis.encoding.packed import address_of
+from tamis.encoding.dimensions.dimension import Facet
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.keys import INT_EXACT, ascend, double_code
+from tamis.encoding.events import event_batch as events
+from tamis.encoding.events import one_event
+from tamis.encoding.events.event_batch import EncodedEvents, EventBatch, encode_flat, encode_plain
+from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
+from tamis.encoding.expressions.compile import Compiler
 from tamis.errors import EventError
+from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.packed import address_of
 from tamis.language.event import flatten
 from tamis.language.expression import Expression
 from tamis.language.parser import parse

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis.encoding.labels import Labels, Relabelling
+from tamis.encoding.dimensions.labels import Labels, Relabelling
 
 FIRST, LAST = -(2**40), 2**40
 

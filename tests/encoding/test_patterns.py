@@ -13,9 +13,9 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encoding import patterns
-from tamis.encoding.patterns import Needles, Patterns, Regexes
-from tamis.encoding.texts import Texts
+from tamis.encoding.dimensions import patterns
+from tamis.encoding.dimensions.patterns import Needles, Patterns, Regexes
+from tamis.encoding.dimensions.texts import Texts
 from tests.random_cases import REGEXES, STRINGS
 
 LEAD = -1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tamis
-from tamis.encoding.compile import Compiler
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.leaf import Leaf
-from tamis.encoding.phrases import phrase
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.leaf import Leaf
+from tamis.encoding.expressions.compile import Compiler
+from tamis.encoding.expressions.phrases import phrase
 from tamis.language.expression import Constant, Not, Predicate
 from tamis.language.normal import to_nnf
 from tests.random_cases import RandomCases

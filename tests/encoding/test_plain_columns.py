@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encoding import event_table
-from tamis.encoding.compile import Compiler
-from tamis.encoding.dimension import Facet
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import TableEncoder, encode_table
-from tamis.encoding.events import EncodedEvents
+from tamis.encoding.dimensions.dimension import Facet
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.events import event_table
+from tamis.encoding.events.event_batch import EncodedEvents
+from tamis.encoding.events.event_table import TableEncoder, encode_table
+from tamis.encoding.expressions.compile import Compiler
 from tamis.errors import EventError
 from tamis.language.parser import parse
 from tamis.language.schema import Schema

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis.encoding import plain_row
-from tamis.encoding.compile import Compiler
-from tamis.encoding.dimension import Facet
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.intervals import complement
-from tamis.encoding.leaf import Mode
-from tamis.encoding.plain_row import (
+from tamis.encoding.dimensions.dimension import Facet
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.intervals import complement
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions import plain_row
+from tamis.encoding.expressions.compile import Compiler
+from tamis.encoding.expressions.plain_row import (
     DIMENSION,
     HI,
     LO,

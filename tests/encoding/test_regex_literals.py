@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import re2
 
-from tamis.encoding import regex_literals
-from tamis.encoding.regex_literals import Needed, needed, needed_in_any_case
+from tamis.encoding.dimensions import regex_literals
+from tamis.encoding.dimensions.regex_literals import Needed, needed, needed_in_any_case
 from tamis.language.like import LikePattern
 
 

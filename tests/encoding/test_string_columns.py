@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encoding import event_table
-from tamis.encoding.dimension import Facet, PatternDimension
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import encode_table
-from tamis.encoding.events import EventBatch, encode_flat
+from tamis.encoding.dimensions.dimension import Facet, PatternDimension
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.events import event_table
+from tamis.encoding.events.event_batch import EventBatch, encode_flat
+from tamis.encoding.events.event_table import encode_table
 from tamis.errors import EventError
 from tamis.language.event import flatten
 from tests.random_cases import REGEXES, STRINGS

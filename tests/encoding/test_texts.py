@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.encoding.labels import Labels
-from tamis.encoding.texts import Texts, locate, lowered, reversed_texts, uppered
+from tamis.encoding.dimensions.labels import Labels
+from tamis.encoding.dimensions.texts import Texts, locate, lowered, reversed_texts, uppered
 from tests.random_cases import STRINGS
 
 pytestmark = pytest.mark.kernels

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions, canonical
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.encoding.programs import ACCEPT, NO_PROGRAMS
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.expressions.conjunctions import Conjunctions, canonical
+from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS
 from tamis.engine.rows import Rows
-from tests.index.naive import Event, rows_of
+from tests.papers.naive import Event, rows_of
 
 
 class Columns:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from tamis.encoding.intervals import Intervals, union
-from tamis.encoding.keys import KEY_MAX, KEY_MIN, double_code
-from tamis.encoding.leaf import Leaf, Mode
-from tests.index.naive import Event
+from tamis.encoding.dimensions.intervals import Intervals, union
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, double_code
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tests.papers.naive import Event
 
 
 class Shape(NamedTuple):

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tamis.encoding.conjunctions import canonical, conjunctions_taken
-from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import COMPILED
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.leaf import Leaf, Mode
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import canonical, conjunctions_taken
 from tamis.engine.delta import Delta, DeltaView, match_delta
-from tamis.engine.found import Found, Life
-from tamis.engine.room import DeltaRoom
+from tamis.engine.matching.results import Found, Life
+from tamis.engine.matching.scratch import DeltaRoom
+from tamis.kernels.kernel import COMPILED
 from tests.engine.naive import Columns, rows_of_table, rows_with
 from tests.engine.random_rows import RandomRows, Shape, random_shape
-from tests.index.naive import Event, batch_of, rows_of
+from tests.papers.naive import Event, batch_of, rows_of
 
 IMMORTAL = Life(np.zeros(0, np.int64), 0)
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.labels import Labels, Relabelling
-from tamis.encoding.leaf import Leaf, Mode
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.labels import Labels, Relabelling
+from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.engine import engine as engine_module
 from tamis.engine import merging
 from tamis.engine import single as single_module
@@ -22,7 +22,7 @@ from tamis.engine.engine import Engine, Version
 from tamis.engine.merging import Part
 from tests.engine.naive import Columns, rows_with
 from tests.engine.random_rows import RandomRows, Shape
-from tests.index.naive import Event, batch_of
+from tests.papers.naive import Event, batch_of
 
 SHAPE = Shape(rows=1, dimensions=5, values=12, longest=3, several=0.2, step=0.0)
 DIMENSIONS = SHAPE.dimensions + 2

@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.engine import body, guards
-from tamis.engine.guards import BLOCK, GUARDED, count_entries
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.engine.layout import guards
+from tamis.engine.layout import segment_build as body
+from tamis.engine.layout.guards import BLOCK, GUARDED, count_entries
+from tamis.engine.layout.scale import locate
+from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.rows import Rows
-from tamis.engine.scale import locate
-from tamis.engine.second import choose_second
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
 from tests.engine.random_rows import RandomRows, Shape
 from tests.engine.test_segment import NOBODY_DIED, check
-from tests.index.naive import Event, batch_of
+from tests.papers.naive import Event, batch_of
 
 DIMENSIONS = 40
 

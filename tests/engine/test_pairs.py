@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import tamis
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.engine import pairs
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.engine.layout import pairs
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
 from tests.engine.random_rows import RandomRows, Shape
 from tests.engine.test_segment import NOBODY_DIED, check
-from tests.index.naive import Event, batch_of
+from tests.papers.naive import Event, batch_of
 
 
 @pytest.fixture

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis.encoding.kernel import lean_kernel
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.encoding.numbers import I64
-from tamis.engine.aspects import UNKNOWN
-from tamis.engine.body import ALL_ENROLLED, ENROLLED, SHIFT_AT
-from tamis.engine.roll import LINE, Roll, line_of, may_be_in, number_on_roll, roll_hash
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.engine.layout.aspects import UNKNOWN
+from tamis.engine.layout.key_numbers import LINE, Roll, line_of, may_be_in, number_on_roll, roll_hash
+from tamis.engine.layout.segment_build import ALL_ENROLLED, ENROLLED, SHIFT_AT
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
+from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I64
 from tests.engine.naive import rows_with
 from tests.engine.test_segment import check
-from tests.index.naive import Event
+from tests.papers.naive import Event
 
 BESIDE = (1 << 40) + 1
 """Multiples of this lie beside the grid: codes do not tell them apart, so they are enrolled."""

@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.engine import runs
-from tamis.engine.room import Rooms
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.engine.layout import runs
+from tamis.engine.matching.scratch import Rooms
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
 from tests.engine.random_rows import RandomRows, Shape
 from tests.engine.test_segment import NOBODY_DIED, check
-from tests.index.naive import Event, batch_of
+from tests.papers.naive import Event, batch_of
 
 DIMENSIONS = 30
 

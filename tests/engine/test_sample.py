@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encoding.compile import Compiler
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.events import EventBatch, encode_flat
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.events.event_batch import EventBatch, encode_flat
+from tamis.encoding.expressions.compile import Compiler
 from tamis.engine.sample import SIZE, SPARSEST, Sample
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.parser import parse

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tamis.encoding.conjunctions import all_differ
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.leaf import Mode
-from tamis.encoding.predicates import Predicates
-from tamis.engine.scale import BLOCK, MOST_SPACES, Scales, scales_of
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.conjunctions import all_differ
+from tamis.encoding.expressions.predicates import Predicates
+from tamis.engine.layout.scale import BLOCK, MOST_SPACES, Scales, scales_of
 
 
 def predicates_of(dimension: npt.NDArray[np.int32], lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64]) -> Predicates:

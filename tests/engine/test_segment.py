@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis.encoding.kernel import COMPILED, lean_kernel
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.engine import body, meeting, roll, room
-from tamis.engine.found import Life, Work
-from tamis.engine.owners import ALIVE, NOT_BY_SLOT
-from tamis.engine.records import order_of
-from tamis.engine.room import Rooms
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.engine.layout import key_numbers as roll
+from tamis.engine.layout import segment_build as body
+from tamis.engine.layout.records import order_of
+from tamis.engine.matching import lists_met as meeting
+from tamis.engine.matching import scratch as room
+from tamis.engine.matching.owners import ALIVE, NOT_BY_SLOT
+from tamis.engine.matching.results import Life, Work
+from tamis.engine.matching.scratch import Rooms
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
+from tamis.kernels.kernel import COMPILED, lean_kernel
 from tests.engine.naive import Columns, rows_with
 from tests.engine.random_rows import RandomRows, random_shape
-from tests.index.naive import Event, batch_of, matching
+from tests.papers.naive import Event, batch_of, matching
 
 NOBODY_DIED = Life(np.zeros(0, np.int64), 0)
 

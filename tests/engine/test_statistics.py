@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.engine.forecast import FEWEST_EVENTS, PATIENCE, Watch
+from tamis.engine.watch import FEWEST_EVENTS, PATIENCE, Watch
 from tamis.matcher.engine_store import EngineStore
 
 SUBSCRIPTIONS = 4200  # a segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.engine.top import keep_heaviest
+from tamis.engine.top_k import keep_heaviest
 
 pytestmark = pytest.mark.kernels
 

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from tamis.errors import ExpressionError
+from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import matches
 from tamis.language.parser import parse
-from tamis.language.printer import to_sql
 
 COLUMNS = {"s": "VARCHAR", "i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "t": "TIMESTAMP", "user.d": "DATE"}
 ROWS: list[tuple[Any, ...]] = [

@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import evaluate
 from tamis.language.expression import FALSE, TRUE, Exists, Expression, Join, Not, Predicate, Quantified, all_of, any_of
-from tamis.language.printer import to_sql
 
 # Attribute: type in DuckDB, values. Two of each kind, to be joined with those of earlier events.
 NUMBERS: list[Any] = [-1, 0, 1, 1.5, 2, 3]

@@ -11,7 +11,8 @@ from tamis.errors import ExpressionError, LiteralError
 from tamis.language.builder import attr
 from tamis.language.evaluate import evaluate
 from tamis.language.expression import CasePredicate
-from tamis.language.json_form import from_json, to_json
+from tamis.language.json_form import from_json
+from tamis.language.json_writer import to_json
 from tamis.language.parser import parse, parse_afresh
 from tamis.language.simplify import simplify
 

@@ -9,12 +9,13 @@ import pytest
 
 from tamis.errors import DuplicateIdError, EventError, ExpressionError, TamisError, UnknownIdError, shortened
 from tamis.language.builder import attr, exists, history
+from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import evaluate
 from tamis.language.explain import explain
 from tamis.language.expression import Exists, Expression, Predicate, Quantified
-from tamis.language.json_form import from_json, to_json
+from tamis.language.json_form import from_json
+from tamis.language.json_writer import to_json
 from tamis.language.parser import parse
-from tamis.language.printer import to_sql
 from tamis.language.reading import to_expression
 from tamis.language.schema import Schema
 from tamis.language.values import Interval

@@ -26,7 +26,8 @@ from tamis.language.expression import (
     all_of,
     any_of,
 )
-from tamis.language.json_form import from_json, to_json
+from tamis.language.json_form import from_json
+from tamis.language.json_writer import to_json
 from tamis.language.normal import dnf_size
 from tests.language.close_cases import events, expressions
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from tamis.errors import ExpressionError
+from tamis.language.engine_sql import to_sql
 from tamis.language.expression import (
     FALSE,
     MAX_DEPTH,
@@ -24,7 +25,6 @@ from tamis.language.expression import (
 )
 from tamis.language.operators import Operator
 from tamis.language.parser import parse, parse_afresh
-from tamis.language.printer import to_sql
 from tests.strategies import expressions
 
 A, B, C = (Predicate(name, "=", [1]) for name in "abc")

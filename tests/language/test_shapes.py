@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tamis.errors import ParseError, TamisError
 from tamis.language import shapes
+from tamis.language.engine_sql import to_sql
 from tamis.language.expression import Expression, Predicate
 from tamis.language.parser import parse, parse_afresh
-from tamis.language.printer import to_sql
 from tests.strategies import expressions
 
 STRINGS = [

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 
 from tamis.errors import ParseError
+from tamis.language.engine_sql import to_sql
 from tamis.language.expression import Expression, Predicate
 from tamis.language.operators import Operator
 from tamis.language.parser import parse
-from tamis.language.printer import to_sql
 from tests.strategies import expressions
 
 LIKES = {Operator.LIKE, Operator.NOT_LIKE, Operator.ILIKE, Operator.NOT_ILIKE}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.index.interface import Index
-from tamis.index.registry import AUTO, find_index
 from tamis.matcher import matcher
+from tamis.papers.interface import Index
+from tamis.papers.registry import AUTO, find_index
 
 
 @pytest.fixture(params=["auto", "scan"])

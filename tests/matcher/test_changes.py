@@ -17,7 +17,8 @@ from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression, Predicate, all_of, any_of
 from tamis.language.operators import COMPARISONS, RANGES, SETS
-from tamis.matcher import engine_store, index_store
+from tamis.matcher import engine_store
+from tamis.matcher import paper_store as index_store
 from tests.random_cases import RandomCases
 
 IDS = st.integers(0, 12)

@@ -7,10 +7,10 @@ import random
 import pytest
 
 import tamis
+from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import matches
 from tamis.language.expression import MAX_DEPTH, Expression, Predicate
 from tamis.language.normal import to_dnf, to_nnf
-from tamis.language.printer import to_sql
 
 FIELDS = ["image", "command", "parent", "user", "path"]
 

@@ -12,7 +12,8 @@ import tamis
 from tamis import attr
 from tamis.engine import engine
 from tamis.language.evaluate import matches
-from tamis.matcher import engine_store, index_store
+from tamis.matcher import engine_store
+from tamis.matcher import paper_store as index_store
 
 pytestmark = pytest.mark.kernels
 

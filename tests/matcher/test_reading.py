@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.encoding.asked import Asked
+from tamis.encoding.events.asked import Asked
 from tamis.errors import EventError, TableError
 from tamis.language.schema import Schema
+from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.matcher.matcher import Matcher
-from tamis.matcher.reading import right_rows, wrong_rows
 
 FAR = 10**18
 """Microseconds after 1970, in the year 33658."""

@@ -21,9 +21,9 @@ import pytest
 
 import tamis
 from tamis import Matcher
-from tamis.encoding import background
 from tamis.engine import engine
 from tamis.errors import ReentryError, UnknownIdError
+from tamis.kernels import background
 from tamis.matcher.engine_store import EngineStore
 
 SIMPLE = "a = {0} AND b < {1}"

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import tamis
-from tamis.encoding.one_event import OneEvent
+from tamis.encoding.events.one_event import OneEvent
 from tamis.engine import engine, single
-from tamis.engine.owners import EventScratch
-from tamis.engine.room import Room
+from tamis.engine.matching.owners import EventScratch
+from tamis.engine.matching.scratch import Room
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
 
@@ -130,8 +130,8 @@ def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPa
 def test_room_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("_OUT", 2), ("_ROWS", 2), ("_DIMENSIONS", 1)):
         monkeypatch.setattr(single, name, value)
-    monkeypatch.setattr("tamis.engine.room._ENTRIES", 2)
-    monkeypatch.setattr("tamis.engine.room._LISTS", 1)
+    monkeypatch.setattr("tamis.engine.matching.scratch._ENTRIES", 2)
+    monkeypatch.setattr("tamis.engine.matching.scratch._LISTS", 1)
     for texts in (False, True):
         matcher = matcher_of(texts)
         assert sorted(matcher.match({"x": 299, "y": 1})) == wanted(299, texts)

@@ -297,7 +297,7 @@ def test_nothing_is_made_before_it_is_needed(path: Path) -> None:
 
 
 def test_loading_compiles_nothing_anew(path: Path) -> None:
-    from tamis.engine.match import match_rows
+    from tamis.engine.matching.match import match_rows
 
     if not hasattr(match_rows, "signatures"):
         pytest.skip("kernels are not compiled")

@@ -18,7 +18,8 @@ import tamis
 from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
-from tamis.matcher import engine_store, index_store
+from tamis.matcher import engine_store
+from tamis.matcher import paper_store as index_store
 from tests.random_cases import RandomCases
 
 NUMBERS = st.integers(0, 12)

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.encoding import dimension, labels
-from tamis.encoding.conjunctions import canonical
+from tamis.encoding.dimensions import dimension, labels
+from tamis.encoding.expressions.conjunctions import canonical
 from tamis.engine import engine
 from tamis.engine.segment import segments_of
 from tamis.language.evaluate import matches

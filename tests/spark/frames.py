@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import tamis
-from tamis.encoding.predicate_table import read_predicates
+from tamis.encoding.expressions.predicate_table import read_predicates
 from tamis.language.expression import Expression
 from tamis.workload import PRESETS
 

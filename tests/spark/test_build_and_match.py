@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 import tamis.spark
-from tamis.language.printer import to_sql
+from tamis.language.engine_sql import to_sql
 from tamis.spark.manifest import Segment
 from tamis.spark.match_task import GROUP
 from tamis.spark.matching import _spread

@@ -15,8 +15,8 @@ def indexes() -> None:
     Example:
       tamis indexes
     """
-    from tamis.index.registry import ENGINE, summary_of
-    from tamis.index.registry import indexes as all_indexes
+    from tamis.papers.registry import ENGINE, summary_of
+    from tamis.papers.registry import indexes as all_indexes
 
     for name, capabilities in all_indexes().items():
         click.echo(click.style(name, bold=True) + (" (auto)" if name == ENGINE else ""))

@@ -157,7 +157,7 @@ def match(
 
 def _is_built(index: str) -> bool:
     """Whether --index gives a file; the names of indexes come first."""
-    from tamis.index.registry import AUTO, indexes
+    from tamis.papers.registry import AUTO, indexes
 
     return index not in (AUTO, *indexes()) and os.path.exists(index)
 

@@ -53,8 +53,8 @@ def read_rows(rows: ParquetRows) -> Iterator[Read]:
 
 def _source(table: pa.Table) -> Callable[[int], Any]:
     """What gives the expression of a row."""
-    from tamis.encoding.predicate_rows import WrongRowsError
-    from tamis.encoding.predicate_table import read_predicates
+    from tamis.encoding.expressions.predicate_rows import WrongRowsError
+    from tamis.encoding.expressions.predicate_table import read_predicates
 
     if "expression" in table.column_names:
         texts = table["expression"].to_pylist()

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tamis.cli.event_filter import EventFilter
-from tamis.encoding.asked import Asked
 from tamis.encoding.columns import Odd
-from tamis.encoding.event_table import checked_columns
+from tamis.encoding.events.asked import Asked
+from tamis.encoding.events.event_table import checked_columns
 from tamis.errors import EventError
 from tamis.language.event import FlatEvent
 from tamis.language.values import Kind

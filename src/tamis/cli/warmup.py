@@ -37,7 +37,7 @@ def warmup(processes: int | None, with_indexes: bool, quiet: bool) -> None:
       tamis warmup
       NUMBA_CACHE_DIR=kernels tamis warmup --processes 4
     """
-    from tamis.encoding.kernel_cache import cache_folder
+    from tamis.kernels.cache import cache_folder
     from tamis.matcher.exercises import EXERCISES, index_exercises
 
     folder = cache_folder()

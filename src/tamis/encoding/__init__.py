@@ -1,1 +1,9 @@
-"""Expressions and events in keys: dimensions, key intervals, conjunctions, batches."""
+"""From values and expressions to integers: dimensions, keys, conjunctions, batches of events.
+
+    dimensions/   attribute and facet -> dimension; value -> key; predicate -> key intervals           read this first
+    expressions/  expression -> conjunctions of key intervals, one by one or in bulk
+    events/       event -> (dimension, key interval), for one mapping, a list of mappings or an Arrow table
+    columns       Arrow columns as both of them read them
+
+`expressions` and `events` know nothing of each other. They meet in the keys of `dimensions`.
+"""

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.runs import run_indices
 from tamis.errors import EventError, shortened
+from tamis.kernels.ranges import run_indices
 from tamis.language.values import INT64_MAX, INT64_MIN, Kind, is_moment
 
 VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")

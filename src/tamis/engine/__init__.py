@@ -1,1 +1,15 @@
-"""Our own index: immutable segments with access paths chosen by cost, and what lets them change."""
+"""Our own index: immutable segments with access paths chosen by cost, and what lets them change.
+
+    engine      segments, deltas and removed subscriptions; one writer, many readers                 read this first
+    rows        the clauses of subscriptions on their way into a segment
+    delta       new rows, found by a hash table                      segment     rows laid out for matching
+    merging     which parts become one, and when                     watch       whether events keep to a segment's plan
+    sample      past events, from which the planner learns           single      one event in one kernel
+    top_k       the matches with the largest weights                 snapshot    an engine as named arrays
+    slot_lease  how long readers may meet a removed slot             interrupts  calls inside of calls
+
+    layout/     how a segment is planned and laid out
+    matching/   how an event meets a segment
+
+`layout` and `matching` do not know the modules beside them.
+"""

@@ -26,23 +26,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions
-from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.leaf import Mode
-from tamis.encoding.numbers import I64, UP
-from tamis.encoding.packed import Packed, address_of, b1, i4, i8, packed, u1
-from tamis.encoding.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
-from tamis.encoding.predicates import Predicates
-from tamis.encoding.prefetch import prefetch
-from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
-from tamis.engine.atomic import store_last
-from tamis.engine.found import Found, Life, Slots, Work
-from tamis.engine.lease import Lease
-from tamis.engine.lists import slot_of
-from tamis.engine.meeting import first_above
-from tamis.engine.owners import (
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
+from tamis.encoding.expressions.predicates import Predicates
+from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
+from tamis.engine.layout.lists import slot_of
+from tamis.engine.matching.lists_met import first_above
+from tamis.engine.matching.owners import (
     OTHERWISE_NUMBERED,
     OWNERS_PACKED,
     Owners,
@@ -52,8 +45,15 @@ from tamis.engine.owners import (
     packed_owners,
     unload_event,
 )
-from tamis.engine.room import DeltaRoom
+from tamis.engine.matching.results import Found, Life, Slots, Work
+from tamis.engine.matching.scratch import DeltaRoom
 from tamis.engine.rows import Rows, concatenated_programs, nbytes
+from tamis.engine.slot_lease import Lease
+from tamis.kernels.atomic import store_last
+from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
+from tamis.kernels.numbers import I64, UP
+from tamis.kernels.packed import Packed, address_of, b1, i4, i8, packed, u1
+from tamis.kernels.prefetch import prefetch
 
 _ROWS = 64
 """So many rows have room at first; there is always room for as many predicates each as `_EACH`."""

@@ -24,21 +24,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events import EventBatch
-from tamis.encoding.growing import GrowingArray
-from tamis.encoding.plain_row import PlainRow
-from tamis.engine.access import Access
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.plain_row import PlainRow
 from tamis.engine.delta import Delta, DeltaView, match_delta
-from tamis.engine.forecast import PATIENCE
-from tamis.engine.found import Found, Life, nothing_found, together
+from tamis.engine.interrupts import holding
+from tamis.engine.layout.access_path import Access
+from tamis.engine.matching.counters import Tally
+from tamis.engine.matching.owners import ALIVE
+from tamis.engine.matching.results import Found, Life, nothing_found, together
+from tamis.engine.matching.scratch import Rooms
 from tamis.engine.merging import Merges, Part, drifted_segment, due_parts
-from tamis.engine.owners import ALIVE
-from tamis.engine.reentry import holding
-from tamis.engine.room import Rooms
 from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
 from tamis.engine.single import Singles
-from tamis.engine.tally import Tally
+from tamis.engine.watch import PATIENCE
+from tamis.kernels.growing import GrowingArray
 
 DELTA_ROWS = 1 << 14
 """A delta of so many rows is frozen: an event looks at a few of them only, and to build them more often takes longer."""

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Protocol, TypeAlias
 
-from tamis.encoding.background import begin_named_thread
 from tamis.engine.delta import Delta
 from tamis.engine.segment import Segment
+from tamis.kernels.background import begin_named_thread
 
 Part: TypeAlias = Segment | Delta
 

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import (
+from tamis.encoding.dimensions.labels import Relabelling
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.conjunctions import (
     Conjunctions,
     all_differ,
     conjunctions_taken,
     equal_conjunctions,
     hash_conjunctions,
 )
-from tamis.encoding.labels import Relabelling
-from tamis.encoding.leaf import Mode
-from tamis.encoding.predicates import Predicates, relabelled, taken
-from tamis.encoding.programs import ACCEPT, NO_PROGRAMS, Programs
-from tamis.engine.owners import Owners
+from tamis.encoding.expressions.predicates import Predicates, relabelled, taken
+from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
+from tamis.engine.matching.owners import Owners
 
 
 class Rows(NamedTuple):

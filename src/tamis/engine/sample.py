@@ -30,11 +30,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import chosen, combined
-from tamis.encoding.dimensions import NOT_ASKED, Dimensions
-from tamis.encoding.event_table import encode_table
-from tamis.encoding.events import EncodedEvents, EventBatch, encode_flat
-from tamis.encoding.labels import Relabelling
-from tamis.engine.reentry import holding
+from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
+from tamis.encoding.dimensions.labels import Relabelling
+from tamis.encoding.events.event_batch import EncodedEvents, EventBatch, encode_flat
+from tamis.encoding.events.event_table import encode_table
+from tamis.engine.interrupts import holding
 from tamis.errors import TableError
 from tamis.language.event import FlatEvent
 

@@ -7,25 +7,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.background import checkpoint
-from tamis.encoding.conjunctions import Conjunctions, conjunctions_taken
-from tamis.encoding.entry import entry_of
-from tamis.encoding.events import EventBatch
-from tamis.encoding.packed import address_of
-from tamis.encoding.programs import ACCEPT, Programs
-from tamis.encoding.runs import run_indices
-from tamis.engine.access import Access, access_of
-from tamis.engine.batch import NO_ROOM_SLOTS, match_events
-from tamis.engine.body import HAS_RUNS, Body, SegmentFullError, build, packed_body
-from tamis.engine.forecast import Forecast, Watch
-from tamis.engine.found import Found, Life, Slots, Work
-from tamis.engine.lease import Lease
-from tamis.engine.match import match_rows, rows_call
-from tamis.engine.owners import Owners, numbering_of, packed_owners, slot_numbers
-from tamis.engine.records import MOST_ROWS
-from tamis.engine.room import Rooms
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions, conjunctions_taken
+from tamis.encoding.expressions.programs import ACCEPT, Programs
+from tamis.engine.layout.access_path import Access, access_of
+from tamis.engine.layout.forecast import Forecast
+from tamis.engine.layout.records import MOST_ROWS
+from tamis.engine.layout.scale import MOST_SPACES
+from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build, packed_body
+from tamis.engine.matching.batch import NO_ROOM_SLOTS, match_events
+from tamis.engine.matching.match import match_rows, rows_call
+from tamis.engine.matching.owners import Owners, numbering_of, packed_owners, slot_numbers
+from tamis.engine.matching.results import Found, Life, Slots, Work
+from tamis.engine.matching.scratch import Rooms
 from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
-from tamis.engine.scale import MOST_SPACES
+from tamis.engine.slot_lease import Lease
+from tamis.engine.watch import Watch
+from tamis.kernels.background import checkpoint
+from tamis.kernels.entry import entry_of
+from tamis.kernels.packed import address_of
+from tamis.kernels.ranges import run_indices
 
 
 class Segment:

@@ -18,18 +18,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.entry import call_entry, entry_of
-from tamis.encoding.events import EventBatch
-from tamis.encoding.kernel import brief_kernel, inlined, lean_kernel
-from tamis.encoding.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.numbers import UP
-from tamis.encoding.one_event import HEAD, OneEvent, unpack_event
-from tamis.encoding.packed import Packed, address_of, i4, i8, packed, u4
-from tamis.engine.atomic import count_up
-from tamis.engine.batch import NO_ROOM_SLOTS
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
 from tamis.engine.delta import DeltaView, scan_delta
-from tamis.engine.found import Life, Slots
-from tamis.engine.match import (
+from tamis.engine.matching.batch import NO_ROOM_SLOTS
+from tamis.engine.matching.counters import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally
+from tamis.engine.matching.match import (
     DIMENSION,
     EVENT,
     LACK,
@@ -41,10 +36,15 @@ from tamis.engine.match import (
     needs_of,
     rows_call,
 )
-from tamis.engine.owners import EventScratch, name_owners
-from tamis.engine.room import BodyScratch
+from tamis.engine.matching.owners import EventScratch, name_owners
+from tamis.engine.matching.results import Life, Slots
+from tamis.engine.matching.scratch import BodyScratch
 from tamis.engine.segment import Segment
-from tamis.engine.tally import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally
+from tamis.kernels.atomic import count_up
+from tamis.kernels.entry import call_entry, entry_of
+from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
+from tamis.kernels.numbers import UP
+from tamis.kernels.packed import Packed, address_of, i4, i8, packed, u4
 
 NO_ROOM = -1
 NOT_SMALL = -2

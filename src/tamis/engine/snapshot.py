@@ -16,12 +16,12 @@ from typing import Any, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.conjunctions import Conjunctions
-from tamis.encoding.programs import Programs
-from tamis.engine.body import Body
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.programs import Programs
 from tamis.engine.engine import DELTA_ROWS, Version
-from tamis.engine.forecast import Forecast
-from tamis.engine.owners import Owners
+from tamis.engine.layout.forecast import Forecast
+from tamis.engine.layout.segment_build import Body
+from tamis.engine.matching.owners import Owners
 from tamis.engine.rows import Rows, concatenated
 from tamis.engine.segment import Segment, segments_of
 

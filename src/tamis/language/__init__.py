@@ -1,0 +1,18 @@
+"""The language: what can be written, and what it means.
+
+    values, event                    values, and events in their normal form
+    expression, operators, checks    the tree, its operators, and what makes a predicate right
+    evaluate, explain                the reference evaluator: it defines what matches, and why
+    parser, grammar, operands, functions, history_sql                SQL text -> expression
+    dialect, cursor, words, literals, quoting, spark_numbers         the words of the text
+    refusals, alternatives           what to write instead of what the language does not have
+    shapes, template                 texts that differ in literals only are read once
+    printer, engine_sql              expression -> SQL text, ours and that of DuckDB and Spark
+    builder                          expressions in Python
+    json_form, json_writer           expressions in JSON
+    reading                          any of these forms -> expression
+    normal, simplify, scalar_set, value_set, like, addresses         normal forms, and what predicates imply
+    schema, declared                 declared attributes
+
+Read `values`, `expression` and `evaluate` first.
+"""

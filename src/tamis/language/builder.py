@@ -15,7 +15,17 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.checks import check_attribute
-from tamis.language.expression import CasePredicate, Exists, Expression, Join, Not, Predicate, Quantified, TruthTest
+from tamis.language.expression import (
+    CasePredicate,
+    Condition,
+    Exists,
+    Expression,
+    Join,
+    Not,
+    Predicate,
+    Quantified,
+    TruthTest,
+)
 from tamis.language.operators import MIRRORED, Case, Operator, Quantifier
 from tamis.language.quoting import quoted
 from tamis.language.values import is_iterable
@@ -204,7 +214,7 @@ class _Named(_Subject[Built]):
         return self._predicate(Operator.EQ, (True,))
 
 
-class Attribute(_Named[Expression]):
+class Attribute(_Named[Expression], Condition):
     """An attribute of the event. Compare it with literals, or with attributes of earlier events."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The SQL text of an expression for DuckDB and Spark, to compare their answers with ours.
+"""The SQL text of an expression, in our own dialect or in that of DuckDB or Spark, to compare their answers with ours.
 
 It asks the engine the same question, as far as the engine can: doubles are not decimals, a LIKE has no hidden escape.
 The table of events goes by the name ``event`` there and that of earlier events by ``history``, as in
@@ -7,11 +7,11 @@ The table of events goes by the name ``event`` there and that of earlier events 
 
 from __future__ import annotations
 
-from tamis.errors import ExpressionError
-from tamis.language.expression import CasePredicate, Predicate, Quantified, TruthTest
+from tamis.errors import ExpressionError, did_you_mean, shortened
+from tamis.language.expression import Expression, Predicate, Quantified, TruthTest
 from tamis.language.like import LikePattern
 from tamis.language.operators import Operator
-from tamis.language.printer import Printer
+from tamis.language.printer import TAMIS, Printer
 
 _ESCAPE = "!"
 _LIKES = {
@@ -43,9 +43,6 @@ class _EnginePrinter(Printer):
     def predicate(self, node: Predicate, name: str) -> str:
         if node.operator is Operator.IP_IN:
             raise ExpressionError("SQL engines have no ip_in")
-        if isinstance(node, CasePredicate):
-            name = f"{node.case}({name})"
-            node = Predicate.unchecked(node.attribute, node.operator, node.values, node.escape)
         if node.operator not in _LIKES:
             return super().predicate(node, name)
         fold = node.operator in (Operator.ILIKE, Operator.NOT_ILIKE)
@@ -94,4 +91,25 @@ class _SparkPrinter(_EnginePrinter):
         raise ExpressionError(f"Spark SQL has no {node.quantifier.upper()} over a subquery")
 
 
-PRINTERS: dict[str, Printer] = {"duckdb": _DuckDBPrinter(), "spark": _SparkPrinter()}
+PRINTERS: dict[str, Printer] = {"tamis": TAMIS, "duckdb": _DuckDBPrinter(), "spark": _SparkPrinter()}
+
+
+def to_sql(expression: Expression, dialect: str = "tamis") -> str:
+    """Write an expression as SQL.
+
+    Parameters
+    ----------
+    dialect : {"tamis", "duckdb", "spark"}
+        Who is to read the text.
+
+    Raises
+    ------
+    ExpressionError
+        When the dialect is unknown or has no words for the expression.
+    """
+    if not isinstance(dialect, str) or dialect not in PRINTERS:
+        known = list(PRINTERS)
+        raise ExpressionError(
+            f"unknown dialect {shortened(dialect)}{did_you_mean(dialect, known)}; the dialects are: {', '.join(known)}"
+        )
+    return expression.written(PRINTERS[dialect])

@@ -17,7 +17,7 @@ made), so a chain of thousands of ANDs is one node; no tree is deeper than MAX_D
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from tamis.errors import ExpressionError, NestingError, shortened
 from tamis.language.checks import check_attribute, check_cased, check_predicate
@@ -30,6 +30,7 @@ from tamis.language.operators import (
     Quantifier,
     read_operator,
 )
+from tamis.language.printer import TAMIS, Printer
 from tamis.language.values import Kind, Scalar, check_literal, distinct, identity, kinds_of
 
 MAX_DEPTH = 100
@@ -42,10 +43,23 @@ MAX_TESTS = 8
 _DISTINCT = SETS | {Operator.IP_IN}
 
 
+class Condition:
+    """What can stand for an expression among operands, as an attribute of the builder can."""
+
+    __slots__ = ()
+
+    def condition(self) -> Expression:
+        """The expression that it stands for."""
+        raise NotImplementedError
+
+
 class Expression:
     """A Boolean expression. Combine expressions with ``&``, ``|`` and ``~``. ``str()`` returns the SQL text."""
 
     __slots__ = ("_hash", "_prepared", "depth", "operands")
+
+    binding: ClassVar[int] = 3
+    """How tightly it binds in SQL text: OR 0, AND 1, NOT 2, all else 3."""
 
     _hash: int
     _prepared: Any
@@ -88,9 +102,15 @@ class Expression:
         )
 
     def __str__(self) -> str:
-        from tamis.language.printer import to_sql
+        return self.written(TAMIS)
 
-        return to_sql(self)
+    def written(self, printer: Printer) -> str:
+        """The SQL text that a printer writes. No tree is deeper than MAX_DEPTH, so recursion is safe."""
+        raise ExpressionError(f"{type(self).__name__} has no SQL text")
+
+    def condition_name(self) -> str | None:
+        """The attribute `a` of an expression `a = TRUE`, for which the attribute alone may stand; None for others."""
+        return None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
@@ -156,6 +176,9 @@ class Constant(Expression):
     def _identity(self) -> bool:
         return self.value
 
+    def written(self, printer: Printer) -> str:
+        return "TRUE" if self.value else "FALSE"
+
 
 TRUE = Constant(True)
 FALSE = Constant(False)
@@ -207,6 +230,16 @@ class Predicate(Expression):
     def _identity(self) -> Any:
         return (self.attribute, self.operator, tuple([identity(value) for value in self.values]), self.escape)
 
+    def written(self, printer: Printer) -> str:
+        return self.written_of(printer, printer.name(self.attribute))
+
+    def written_of(self, printer: Printer, name: str) -> str:
+        """Its text where the attribute is written `name`."""
+        return printer.predicate(self, name)
+
+    def condition_name(self) -> str | None:
+        return self.attribute if self.operator is Operator.EQ and self.values[0] is True else None
+
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of the literals, each once; IN may have several."""
@@ -252,6 +285,12 @@ class CasePredicate(Predicate):
     def _identity(self) -> Any:
         return (self.case, *super()._identity())
 
+    def written_of(self, printer: Printer, name: str) -> str:
+        return printer.predicate(self, f"{self.case}({name})")
+
+    def condition_name(self) -> None:
+        return None
+
 
 class Quantified(Expression):
     """A comparison of the event's attribute with that of some or all earlier events: `x < ANY (SELECT y FROM history)`."""
@@ -268,6 +307,9 @@ class Quantified(Expression):
 
     def _identity(self) -> Any:
         return (self.attribute, self.operator, self.quantifier, self.earlier)
+
+    def written(self, printer: Printer) -> str:
+        return printer.quantified(self)
 
 
 class Join:
@@ -312,6 +354,9 @@ class Exists(Expression):
     def _identity(self) -> Any:
         return (self.joins, self.conditions)
 
+    def written(self, printer: Printer) -> str:
+        return printer.exists(self)
+
 
 TRUTHS = frozenset({True, False, None})
 """The three truth values; None is UNKNOWN."""
@@ -346,6 +391,9 @@ class TruthTest(Expression):
     def _identity(self) -> Any:
         return (self.truth, self.negated, self.operands)
 
+    def written(self, printer: Printer) -> str:
+        return f"{printer.tested(self.operand)} {printer.truth(self)}"
+
 
 def truth_test(operand: Expression, accepted: frozenset[bool | None]) -> TruthTest:
     """The test that accepts one or two of the three truths."""
@@ -358,6 +406,7 @@ class Not(Expression):
     """The negation of one expression; UNKNOWN stays UNKNOWN."""
 
     __slots__ = ()
+    binding = 2
 
     def __init__(self, operand: Expression) -> None:
         self.operands = (operand,)
@@ -370,11 +419,15 @@ class Not(Expression):
     def _identity(self) -> Any:
         return self.operands
 
+    def written(self, printer: Printer) -> str:
+        return "NOT " + printer.operand(self.operand, self.binding)
+
 
 class And(Expression):
     """All of two or more expressions. Made by `all_of`, which flattens."""
 
     __slots__ = ()
+    binding = 1
 
     def __init__(self, operands: Iterable[Expression]) -> None:
         self.operands = _flatten(And, operands)
@@ -383,11 +436,15 @@ class And(Expression):
     def _identity(self) -> Any:
         return self.operands
 
+    def written(self, printer: Printer) -> str:
+        return " AND ".join([printer.operand(operand, self.binding) for operand in self.operands])
+
 
 class Or(Expression):
     """Any of two or more expressions. Made by `any_of`, which flattens."""
 
     __slots__ = ()
+    binding = 0
 
     def __init__(self, operands: Iterable[Expression]) -> None:
         self.operands = _flatten(Or, operands)
@@ -395,6 +452,9 @@ class Or(Expression):
 
     def _identity(self) -> Any:
         return self.operands
+
+    def written(self, printer: Printer) -> str:
+        return " OR ".join([operand.written(printer) for operand in self.operands])
 
 
 def all_of(*operands: Expression) -> Expression:
@@ -433,11 +493,9 @@ def _tests(node: Expression) -> int:
 
 
 def _operand(value: object) -> Expression:
-    from tamis.language.builder import Attribute
-
     if isinstance(value, Expression):
         return value
-    if isinstance(value, Attribute):
+    if isinstance(value, Condition):
         return value.condition()
     raise ExpressionError(
         f"cannot combine an expression with {shortened(value)}. Hint: & and | bind tighter than comparisons, "

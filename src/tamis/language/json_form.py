@@ -26,7 +26,6 @@ event and ``{"attribute": name}`` is that of the new one; also "not exists".
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from typing import Any, TypeAlias
 
 from tamis.errors import ExpressionError, LiteralError, NestingError, shortened
@@ -46,7 +45,6 @@ from tamis.language.expression import (
     any_of,
 )
 from tamis.language.literals import read_date, read_timestamp
-from tamis.language.normal import CLAUSE_LIMIT, Clause, dnf_size, to_dnf
 from tamis.language.operators import (
     COMPARISONS,
     LIKES,
@@ -59,17 +57,16 @@ from tamis.language.operators import (
     read_operator,
 )
 from tamis.language.printer import TRUTH_WORDS
-from tamis.language.values import Scalar
 
-_EXISTS, _NOT_EXISTS, _ATTRIBUTE = "exists", "not exists", "attribute"
-_LISTS = SETS | RANGES | {Operator.IP_IN}
+EXISTS, NOT_EXISTS, ATTRIBUTE = "exists", "not exists", "attribute"
+LISTS = SETS | RANGES | {Operator.IP_IN}
 _TESTS: dict[str, tuple[bool | None, bool]] = {
     f"is {'not ' if negated else ''}{word.lower()}": (truth, negated)
     for truth, word in TRUTH_WORDS.items()
     for negated in (False, True)
 }
 """The key of a truth test -> the truth, and whether it is negated."""
-_TEST_KEYS = {test: key for key, test in _TESTS.items()}
+TEST_KEYS = {test: key for key, test in _TESTS.items()}
 _OBJECTS = '{"exists": [...]}, {"not exists": [...]} or a test such as {"is true": [...]}'
 
 
@@ -98,35 +95,6 @@ def _expression(form: Any, path: str) -> Expression:
     if _is_item(form[0]):
         return _conjunction(form, path)
     return any_of(*[_conjunction(part, f"{path}[{place}]") for place, part in enumerate(form)])
-
-
-def to_json(expression: Any) -> list[Any]:
-    """Write an expression in its JSON form, which is the disjunctive normal form.
-
-    `expression` may also be SQL text or another JSON form. The result is a list of predicates if there is one clause, else a
-    list of lists.
-
-    Raises
-    ------
-    ExpressionError
-        The expression cannot be read, or the form would have more than `CLAUSE_LIMIT` clauses.
-    """
-    from tamis.language.reading import to_expression
-
-    expression = to_expression(expression)
-    clauses = to_dnf(expression)
-    if clauses is None:
-        size = dnf_size(expression)
-        # Python refuses to write out integers of thousands of digits.
-        count = f"{size:,}" if size < 10**12 else f"more than 10^{(size.bit_length() - 1) * 3 // 10}"
-        raise ExpressionError(
-            f"the JSON form of this expression would have {count} clauses (at most {CLAUSE_LIMIT:,}). "
-            "Hint: keep it as SQL text"
-        )
-    if not clauses:
-        return [False]
-    written = [_write_clause(clause) for clause in clauses]
-    return written[0] if len(written) == 1 else written
 
 
 def _is_item(form: Any) -> bool:
@@ -215,7 +183,7 @@ def _predicate(subject: _Subject, operator: Operator, rest: list[Any], path: str
             path, f"{operator.upper()} takes a value: [attribute, operator, value], not {2 + len(rest)} elements"
         )
     values = rest[0]
-    if operator in _LISTS:
+    if operator in LISTS:
         if not isinstance(values, list | tuple):
             raise _error(path + "[2]", f"{operator.upper()} takes a list, not {shortened(values)}")
         literals = [_literal(value, f"{path}[2][{place}]") for place, value in enumerate(values)]
@@ -251,7 +219,7 @@ def _literal(form: Any, path: str) -> Any:
 
 def _object(form: dict[Any, Any], path: str) -> Expression:
     key = next(iter(form)) if len(form) == 1 else None
-    if key in (_EXISTS, _NOT_EXISTS):
+    if key in (EXISTS, NOT_EXISTS):
         return _read_exists(form, key, path)
     if not isinstance(key, str) or key not in _TESTS:
         raise _error(path, f"an object here must be {_OBJECTS}, not {shortened(form)}")
@@ -271,7 +239,7 @@ def _read_exists(form: dict[Any, Any], key: str, path: str) -> Expression:
         [part for part in parts if isinstance(part, Join)],
         [part for part in parts if isinstance(part, Predicate)],
     )
-    return Not(found) if key == _NOT_EXISTS else found
+    return Not(found) if key == NOT_EXISTS else found
 
 
 def _term(form: Any, path: str) -> Join | Predicate:
@@ -281,8 +249,8 @@ def _term(form: Any, path: str) -> Join | Predicate:
     if negated:
         raise _error(path + "[1]", f'"not {operator}" is not allowed inside "exists"')
     try:
-        if len(rest) == 1 and isinstance(rest[0], dict) and _ATTRIBUTE in rest[0]:
-            _, attribute = _single(rest[0], path + "[2]", (_ATTRIBUTE,))
+        if len(rest) == 1 and isinstance(rest[0], dict) and ATTRIBUTE in rest[0]:
+            _, attribute = _single(rest[0], path + "[2]", (ATTRIBUTE,))
             check_attribute(attribute)
             if case is not None:
                 raise _error(path + "[0]", f"{case}({name}) must be compared with a string")
@@ -310,39 +278,3 @@ def _located(error: ExpressionError, path: str) -> ExpressionError:
     """The error of a part with its place, unless it says it already."""
     text = str(error)
     return error if text.startswith("at [") or not path else type(error)(f"at {path}: {text}")
-
-
-def _write_clause(clause: Clause) -> list[Any]:
-    return [_write_item(literal) for literal in clause] if clause else [True]
-
-
-def _write_item(literal: Expression) -> Any:
-    if isinstance(literal, Not):
-        item = _write_item(literal.operand)
-        return {_NOT_EXISTS: item[_EXISTS]} if isinstance(item, dict) else [item[0], f"not {item[1]}", *item[2:]]
-    if isinstance(literal, TruthTest):
-        return {_TEST_KEYS[literal.truth, literal.negated]: _write_item(literal.operand)}
-    if isinstance(literal, Quantified):
-        return [literal.attribute, str(literal.operator), {str(literal.quantifier): literal.earlier}]
-    if isinstance(literal, Exists):
-        joins = [[join.earlier, str(join.operator), {_ATTRIBUTE: join.attribute}] for join in literal.joins]
-        return {_EXISTS: [*joins, *[_write_predicate(condition) for condition in literal.conditions]]}
-    assert isinstance(literal, Predicate)
-    return _write_predicate(literal)
-
-
-def _write_predicate(predicate: Predicate) -> list[Any]:
-    values = [_write_literal(value) for value in predicate.values]
-    subject = (
-        {str(predicate.case): predicate.attribute} if isinstance(predicate, CasePredicate) else predicate.attribute
-    )
-    written: list[Any] = [subject, str(predicate.operator)]
-    if predicate.operator in _LISTS:
-        return [*written, values]
-    return [*written, *values, *([predicate.escape] if predicate.escape is not None else [])]
-
-
-def _write_literal(value: Scalar) -> Any:
-    if isinstance(value, datetime):
-        return {"timestamp": value.isoformat(sep=" ")}
-    return {"date": value.isoformat()} if isinstance(value, date) else value

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.compile import Compiled, Compiler
-from tamis.encoding.conjunctions import Conjunctions, canonical
-from tamis.encoding.predicate_encoding import encode_rows
-from tamis.encoding.predicate_rows import ExpressionRows, PredicateRows
-from tamis.encoding.predicates import predicates_of
-from tamis.encoding.programs import ACCEPT, ProgramTable
+from tamis.encoding.expressions.compile import Compiled, Compiler
+from tamis.encoding.expressions.conjunctions import Conjunctions, canonical
+from tamis.encoding.expressions.predicate_encoding import encode_rows
+from tamis.encoding.expressions.predicate_rows import ExpressionRows, PredicateRows
+from tamis.encoding.expressions.predicates import predicates_of
+from tamis.encoding.expressions.programs import ACCEPT, ProgramTable
 from tamis.engine.rows import Rows, concatenated
 from tamis.language.expression import Expression
 

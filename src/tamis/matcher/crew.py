@@ -16,7 +16,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from tamis.encoding.background import begin_thread, is_ours, is_stopping, wake_with
+from tamis.kernels.background import begin_thread, is_ours, is_stopping, wake_with
 
 T = TypeVar("T")
 R = TypeVar("R")

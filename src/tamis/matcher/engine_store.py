@@ -16,35 +16,35 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.compile import Compiler
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import TableEncoder, encode_table
-from tamis.encoding.events import EventBatch, encode_flat, encode_plain
-from tamis.encoding.growing import GrowingArray
-from tamis.encoding.labels import Relabelling
-from tamis.encoding.plain_row import PlainEncoder
-from tamis.encoding.predicate_rows import PredicateRows
-from tamis.encoding.predicates import ends_by_dimension
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.labels import Relabelling
+from tamis.encoding.events.event_batch import EventBatch, encode_flat, encode_plain
+from tamis.encoding.events.event_table import TableEncoder, encode_table
+from tamis.encoding.expressions.compile import Compiler
+from tamis.encoding.expressions.plain_row import PlainEncoder
+from tamis.encoding.expressions.predicate_rows import PredicateRows
+from tamis.encoding.expressions.predicates import ends_by_dimension
 from tamis.engine.delta import Delta
 from tamis.engine.engine import Engine, Version
-from tamis.engine.found import Work
+from tamis.engine.matching.results import Work
 from tamis.engine.rows import Rows
 from tamis.engine.sample import Sample, relabelled, renumbered
 from tamis.engine.segment import Segment
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.snapshot import frozen
-from tamis.engine.top import keep_heaviest
+from tamis.engine.top_k import keep_heaviest
 from tamis.errors import ReentryError
+from tamis.kernels.growing import GrowingArray
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows, RowCompiler
 from tamis.matcher.crew import Crew, largest_first, tapering
 from tamis.matcher.event_shares import Encoded, encoded_table, is_encoded_by_one, slices
+from tamis.matcher.expression_store import Block, Sources
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.plan import Plan, plan_of
-from tamis.matcher.sources import Block, Sources
 from tamis.matcher.store import Part, R, Store
 
 # Subscriptions that are added one by one wait for each other up to this many.

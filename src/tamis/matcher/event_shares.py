@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from tamis.encoding.event_table import TableEncoder
-from tamis.encoding.events import EventBatch
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.events.event_table import TableEncoder
 from tamis.matcher.crew import each, shares_of, tapering
 
 # Shares of a table that have fewer bytes are encoded sooner in one thread: two of 0.2 MB took 1.3 times as long, of 0.9 MB 0.7.

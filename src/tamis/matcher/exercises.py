@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.index.registry import ENGINE, indexes
 from tamis.language.values import Interval
 from tamis.matcher.load import load
 from tamis.matcher.matcher import Matcher
+from tamis.papers.registry import ENGINE, indexes
 
 _MANY = 5000
 """Enough subscriptions to be a segment."""

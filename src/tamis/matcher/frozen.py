@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.event_table import TableEncoder
-from tamis.engine.found import Found, Life, together
-from tamis.engine.owners import ALIVE
-from tamis.engine.room import Rooms
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.events.event_table import TableEncoder
+from tamis.engine.matching.owners import ALIVE
+from tamis.engine.matching.results import Found, Life, together
+from tamis.engine.matching.scratch import Rooms
 from tamis.engine.segment import segments_of
 from tamis.engine.snapshot import read_rows, read_segment
-from tamis.engine.top import keep_heaviest
+from tamis.engine.top_k import keep_heaviest
 from tamis.errors import SnapshotError
 from tamis.language.schema import Schema
-from tamis.matcher.reading import arrow_errors
+from tamis.matcher.event_input import arrow_errors
 from tamis.matcher.snapshot import open_snapshot
 from tamis.storage import container
 

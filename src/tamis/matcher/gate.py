@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tamis.engine.reentry import holding
+from tamis.engine.interrupts import holding
 
 
 class Gate:

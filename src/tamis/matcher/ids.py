@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.growing import GrowingArray
 from tamis.errors import DuplicateIdError, IdTypeError, TamisError, UnknownIdError, shortened
+from tamis.kernels.growing import GrowingArray
 from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_iterable, is_well_formed
 
 Id = str | int

@@ -11,23 +11,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import CapabilityError, EventError
-from tamis.index.options import Options
-from tamis.index.registry import find_index
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
 from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.event_input import arrow_errors, plain_names, read_events, rows_counted_from
 from tamis.matcher.expression_reader import ExpressionReader
 from tamis.matcher.ids import IdT, plain_id
-from tamis.matcher.index_store import IndexStore
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
 from tamis.matcher.options import plain_limit, plain_threads
+from tamis.matcher.paper_store import IndexStore
 from tamis.matcher.plan import Plan
-from tamis.matcher.reading import arrow_errors, plain_names, read_events, rows_counted_from
 from tamis.matcher.snapshot import write_snapshot
 from tamis.matcher.store import Part, R
 from tamis.matcher.subscriptions import Subscriptions
+from tamis.papers.options import Options
+from tamis.papers.registry import find_index
 
 # `match_iter` matches so many events at a time.
 _PART = 4096

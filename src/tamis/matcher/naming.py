@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.kernel import lean_kernel
-from tamis.encoding.numbers import UP
+from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import UP
 from tamis.matcher.crew import each
 from tamis.matcher.ids import Names
 from tamis.matcher.store import Part

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.options import Options
-from tamis.index.registry import find_index
 from tamis.language.expression import Expression
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.expression_store import GivenExpressions
 from tamis.matcher.ids import Id
-from tamis.matcher.index_store import IndexStore
+from tamis.matcher.paper_store import IndexStore
 from tamis.matcher.snapshot import contents_of_bytes, snapshot_bytes
-from tamis.matcher.sources import GivenExpressions
 from tamis.matcher.store import Store
+from tamis.papers.options import Options
+from tamis.papers.registry import find_index
 
 
 class PickledEngine(NamedTuple):

@@ -6,12 +6,12 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tamis.encoding.dimensions import Dimensions
-from tamis.encoding.intervals import EVERYTHING
-from tamis.encoding.leaf import Leaf, Mode
-from tamis.encoding.phrases import phrase
-from tamis.engine.access import Access
-from tamis.engine.plan import ALWAYS, CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.dimensions.intervals import EVERYTHING
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.expressions.phrases import phrase
+from tamis.engine.layout.access_path import Access
+from tamis.engine.layout.plan import ALWAYS, CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER
 from tamis.matcher.ids import Id
 
 _WAYS = {

@@ -9,11 +9,11 @@ import numpy as np
 
 from tamis.errors import DuplicateIdError, ExpressionError
 from tamis.language.expression import Expression
-from tamis.matcher.adding import list_of_expressions
+from tamis.matcher.bulk_add import list_of_expressions
 from tamis.matcher.expression_reader import ExpressionReader, kept
+from tamis.matcher.expression_store import GivenExpressions
 from tamis.matcher.ids import Id
 from tamis.matcher.options import list_of_weights, plain_weight
-from tamis.matcher.sources import GivenExpressions
 from tamis.matcher.store import Store
 
 

@@ -21,14 +21,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import combined
-from tamis.encoding.predicate_rows import TypedValues
-from tamis.encoding.predicate_table import PredicateTable
+from tamis.encoding.expressions.predicate_rows import TypedValues
+from tamis.encoding.expressions.predicate_table import PredicateTable
 from tamis.engine.snapshot import arrays_of, read_rows, read_segment
 from tamis.errors import SnapshotError
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 from tamis.matcher.engine_store import Contents
-from tamis.matcher.sources import Block, ClosedBlock, Sources, TableRows, TextColumn
+from tamis.matcher.expression_store import Block, ClosedBlock, Sources, TableRows, TextColumn
 from tamis.storage import container
 from tamis.storage.container import Container
 from tamis.storage.layout import Json

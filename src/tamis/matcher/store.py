@@ -19,16 +19,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.background import is_ours
-from tamis.encoding.predicate_rows import PredicateRows
-from tamis.engine.reentry import holding
+from tamis.encoding.expressions.predicate_rows import PredicateRows
+from tamis.engine.interrupts import holding
 from tamis.errors import ReentryError
+from tamis.kernels.background import is_ours
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
+from tamis.matcher.expression_store import Block, Sources
 from tamis.matcher.ids import Id, Ids, Names
 from tamis.matcher.plan import Plan
-from tamis.matcher.sources import Block, Sources
 
 ClausesT = TypeVar("ClausesT")
 R = TypeVar("R")

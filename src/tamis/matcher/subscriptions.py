@@ -10,12 +10,12 @@ import numpy as np
 from tamis.errors import TableError
 from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
-from tamis.matcher.adding import add_expressions, add_rows
+from tamis.matcher.bulk_add import add_expressions, add_rows
+from tamis.matcher.event_input import arrow_errors, as_table
 from tamis.matcher.expression_reader import ExpressionReader, kept
 from tamis.matcher.ids import IdT, plain_id
 from tamis.matcher.options import plain_weight
 from tamis.matcher.pickling import pickled, unpickled
-from tamis.matcher.reading import arrow_errors, as_table
 from tamis.matcher.rejected import OnError, Rejected
 from tamis.matcher.replacing import replace_expressions, replace_read
 from tamis.matcher.store import Store

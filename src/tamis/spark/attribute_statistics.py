@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.encoding.asked import EVERYTHING
 from tamis.encoding.columns import Column
-from tamis.encoding.event_table import checked_columns
+from tamis.encoding.events.asked import EVERYTHING
+from tamis.encoding.events.event_table import checked_columns
 from tamis.language.values import Kind
 from tamis.spark.frames import can_hand_over, event_attributes, map_in_arrow, quoted
 from tamis.spark.given import checked_frame, listed

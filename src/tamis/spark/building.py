@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.encoding.asked import Asked
+from tamis.encoding.events.asked import Asked
 from tamis.errors import OptionError, shortened
 from tamis.language.schema import Schema
-from tamis.matcher.reading import right_rows, wrong_rows
+from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.frames import can_hand_over, event_attributes, quoted, subscription_frame
 from tamis.spark.given import checked_frame, listed

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tamis.encoding.asked import Asked
+from tamis.encoding.events.asked import Asked
 from tamis.errors import FrameError
 from tamis.language.schema import Schema
 from tamis.spark.frames import REASON, asked_columns, clashing, map_in_arrow, quoted

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.encoding.asked import Asked
 from tamis.encoding.columns import has_kind
-from tamis.encoding.event_columns import is_wanted
+from tamis.encoding.events.asked import Asked
+from tamis.encoding.events.event_columns import is_wanted
 from tamis.errors import FrameError, did_you_mean
 from tamis.spark.segment_files import ID, VALID_FROM, VALID_UNTIL, WEIGHT
 

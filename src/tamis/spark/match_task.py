@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.asked import Asked
 from tamis.encoding.columns import combined
+from tamis.encoding.events.asked import Asked
 from tamis.errors import EventError, TableError
 from tamis.language.schema import Schema
+from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.matcher.naming import pieces
-from tamis.matcher.reading import right_rows, wrong_rows
 from tamis.spark.manifest import IndexFolder, Segment
 from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tamis.encoding.asked import Asked
+from tamis.encoding.events.asked import Asked
 from tamis.errors import FrameError, OptionError, shortened
 from tamis.language.schema import Schema
 from tamis.matcher.options import plain_limit

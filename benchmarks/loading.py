@@ -1,0 +1,131 @@
+"""How fast subscriptions are taken in: SQL text of all different shapes, SQL text from templates, predicate tables.
+
+python -m benchmarks.loading [--subscriptions 100000] [--conjunctions 1000000] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import tamis
+from benchmarks.timing import machine, seconds_of
+from tamis.language.parser import parse_afresh
+from tamis.language.shapes import forget_shapes
+from tamis.workload import generate, preset
+
+DESCRIPTION = """Every way loads conjunctions of five predicates, one way after the other in one process. SQL texts have `=`,
+`>`, `IN`, `BETWEEN`, `LIKE 'x%'` and `<>` on 100 attributes. Either all texts differ in shape, or they have 100 shapes and
+differ in their literals. Rows of a table are in predicate form (the `dense` preset). The parser alone reads the texts of 100
+shapes."""
+
+_TEMPLATES = 100
+_PREDICATES = 5
+_FORMS: list[Callable[[str, random.Random], str]] = [
+    lambda name, chance: f"{name} = {chance.randint(0, 1000)}",
+    lambda name, chance: f"{name} > {chance.random() * 100:.3f}",
+    lambda name, chance: f"{name} IN ('{chance.randint(0, 99)}', 'x{chance.randint(0, 99)}')",
+    lambda name, chance: f"{name} BETWEEN {chance.randint(0, 50)} AND {chance.randint(50, 100)}",
+    lambda name, chance: f"{name} LIKE 'ab{chance.randint(0, 999)}%'",
+    lambda name, chance: f"{name} <> 'q{chance.randint(0, 99)}'",
+]
+
+
+def _template(chance: random.Random) -> list[tuple[str, Callable[[str, random.Random], str]]]:
+    return [(f"attribute{chance.randint(0, 99)}", chance.choice(_FORMS)) for _ in range(_PREDICATES)]
+
+
+def _texts(count: int, templates: int | None) -> list[str]:
+    """Texts of some templates with literals of their own; without a number of templates, each text has its own."""
+    chance = random.Random(7)
+    known = [_template(chance) for _ in range(templates or 0)]
+    texts = []
+    for _ in range(count):
+        template = chance.choice(known) if known else _template(chance)
+        texts.append(" AND ".join(form(name, chance) for name, form in template))
+    return texts
+
+
+def _matcher_with(add: Callable[[tamis.Matcher], None]) -> Callable[[], None]:
+    def fill() -> None:
+        add(tamis.Matcher())
+
+    return fill
+
+
+def measure(subscriptions: int, conjunctions: int) -> dict[str, Any]:
+    """Seconds and subscriptions per second of every way."""
+    different, alike = _texts(subscriptions, None), _texts(subscriptions, _TEMPLATES)
+    ids = range(subscriptions)
+    table = generate(preset("dense", subscriptions=conjunctions, subscription_size=_PREDICATES)).subscriptions()
+    # Compile the kernels first: that happens once per machine.
+    _matcher_with(lambda matcher: matcher.add_many(range(100), different[:100]))()
+    _matcher_with(lambda matcher: matcher.add_table(table.slice(0, 1000)))()
+    works: dict[str, tuple[int, Callable[[], Any]]] = {
+        "parse, word by word": (subscriptions, lambda: [parse_afresh(text) for text in alike]),
+        "parse, by shape": (subscriptions, lambda: [tamis.parse(text) for text in alike]),
+        "add_many, all shapes differ": (subscriptions, _matcher_with(lambda m: m.add_many(ids, different))),
+        f"add_many, {_TEMPLATES} shapes": (subscriptions, _matcher_with(lambda m: m.add_many(ids, alike))),
+        f"add one by one, {_TEMPLATES} shapes": (subscriptions, _matcher_with(lambda m: _one_by_one(m, alike))),
+        "add_table, predicate form": (conjunctions, _matcher_with(lambda m: m.add_table(table))),
+    }
+    ways = {}
+    for name, (count, work) in works.items():
+        forget_shapes()
+        seconds = seconds_of(work)
+        ways[name] = {"count": count, "seconds": seconds, "microseconds_each": seconds / count * 1e6}
+    return {
+        "benchmark": "loading",
+        "machine": machine(),
+        "tamis": tamis.__version__,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "ways": ways,
+    }
+
+
+def _one_by_one(matcher: tamis.Matcher, texts: list[str]) -> None:
+    for number, text in enumerate(texts):
+        matcher.add(number, text)
+    matcher.match({})
+
+
+def to_table(results: dict[str, Any]) -> str:
+    """The results as a Markdown table."""
+    fastest = min(way["microseconds_each"] for way in results["ways"].values())
+    lines = [
+        "| way | subscriptions | seconds | microseconds each | times the fastest |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {name} | {way['count']:,} | {way['seconds']:.1f} | {way['microseconds_each']:.1f} "
+        f"| {way['microseconds_each'] / fastest:.1f} |"
+        for name, way in results["ways"].items()
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.loading", description="Measure how fast subscriptions are taken in."
+    )
+    parser.add_argument("--subscriptions", type=int, default=100_000, help="SQL texts (default: 100,000)")
+    parser.add_argument(
+        "--conjunctions", type=int, default=1_000_000, help="rows in predicate form (default: 1,000,000)"
+    )
+    parser.add_argument("--json", type=Path, help="write the results to this file")
+    options = parser.parse_args(arguments)
+    results = measure(options.subscriptions, options.conjunctions)
+    sys.stdout.write(to_table(results) + "\n")
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

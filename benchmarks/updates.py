@@ -1,0 +1,163 @@
+"""Subscriptions that come and go while events are matched, one by one, against all that are there.
+
+Expressions were prepared before. Every change adds one of them or removes the subscription that has been there longest, so that
+in time all are new, and parts of every size are merged. In one thread, changes and matches take turns; in two, a writer changes
+as fast as it can beside a thread that matches.
+
+A match that follows another finds everything in the processor's caches; one that comes after a while, whatever was done
+meanwhile, takes half as long again. So the quiet state is measured both ways: one match after another, and at the pace that
+matches have between changes, if there are as many of these as there should be.
+
+A machine that is shared is slow for a while and fast for a while. So there are several rounds, each with its own quiet state; the
+one with most changes is reported whole, and of the others how many changes they had.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import tamis
+from benchmarks.matching import Effort, Loaded, as_dicts
+from tamis.encoding.expressions.predicate_table import read_predicates
+from tamis.language.expression import Expression
+from tamis.workload import AnyConfig, generate
+
+_PREPARED = 20_000
+_EVENTS_PER_ROUND = 25_000
+_CHANGES_PER_MATCH = 20
+_WANTED = 50_000
+"""So many changes per second should be possible: it is the pace of the quiet state."""
+
+Events = Iterator[dict[str, Any]]
+
+
+def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[str, Any]:
+    """Changes per second, and what they do to the time that matching one event takes; `fresh` says what comes."""
+    table = generate(fresh).subscriptions().slice(0, _PREPARED)
+    rows = read_predicates(table.column("predicates"))
+    coming = itertools.cycle([tamis.prepare(rows.expression(row)) for row in range(len(table))])
+    # So many that nearly all are new: with a few again and again, plans would be made for just those.
+    events = itertools.cycle(list(as_dicts(loaded.workload.other_events(_EVENTS_PER_ROUND * effort.update_rounds))))
+    changes = _Changes(loaded.matcher, coming)
+    changes.make(_CHANGES_PER_MATCH)  # so that nothing is compiled while it is measured
+    rounds = [_round(loaded, changes, events, effort) for _ in range(effort.update_rounds)]
+    rates = [each["one thread"]["changes_per_second"] for each in rounds]
+    return {**rounds[int(np.argmax(rates))], "rounds": rates}
+
+
+def _round(loaded: Loaded, changes: _Changes, events: Events, effort: Effort) -> dict[str, Any]:
+    matcher = loaded.matcher
+    matcher.optimize()  # All rounds begin with one segment.
+    _latencies(matcher, events, effort.update_seconds / 8, 0.0)
+    quiet = _latencies(matcher, events, effort.update_seconds / 2, _CHANGES_PER_MATCH / _WANTED)
+    at_once = _latencies(matcher, events, effort.update_seconds / 4, 0.0)
+    merges = loaded.engine.merges
+    alone, latencies = _taking_turns(changes, events, effort.update_seconds)
+    merges_in_turns = loaded.engine.merges - merges
+    together, beside = _beside(changes, events, effort.update_seconds)
+    merges_beside = loaded.engine.merges - merges - merges_in_turns
+    loaded.engine.wait()
+    done = len(latencies) * _CHANGES_PER_MATCH
+    return {
+        "subscriptions": len(matcher),
+        "quiet": _summary(quiet),
+        "one after another": _summary(at_once),
+        "one thread": {
+            **_summary(latencies),
+            "changes_per_second": done / (alone + sum(latencies)),
+            "changes_per_second_alone": done / alone,
+            "merges": merges_in_turns,
+        },
+        "two threads": {
+            **_summary(beside),
+            "changes_per_second": together / effort.update_seconds,
+            "merges": merges_beside,
+        },
+    }
+
+
+class _Changes:
+    """Adds and removes by turns."""
+
+    def __init__(self, matcher: tamis.Matcher, coming: Iterator[Expression]) -> None:
+        self.matcher = matcher
+        self._coming = coming
+        self._there = deque(int(identifier) for identifier in matcher)
+        self._ids = itertools.count(1 + max(self._there))
+
+    def make(self, count: int) -> None:
+        """So many changes, half of them adds; they come first, and then the oldest go."""
+        for _ in range(count // 2):
+            identifier = next(self._ids)
+            self.matcher.add(identifier, next(self._coming))
+            self._there.append(identifier)
+        for _ in range(count // 2):
+            self.matcher.remove(self._there.popleft())
+
+
+def _latencies(matcher: tamis.Matcher, events: Events, seconds: float, pause: float) -> list[float]:
+    """The seconds of each match, with pauses between them in which the thread is busy."""
+    end = time.perf_counter() + seconds
+    latencies = [_match(matcher, next(events))]
+    while (now := time.perf_counter()) < end:
+        while time.perf_counter() < now + pause:
+            pass
+        latencies.append(_match(matcher, next(events)))
+    return latencies
+
+
+def _match(matcher: tamis.Matcher, event: dict[str, Any]) -> float:
+    start = time.perf_counter()
+    matcher.match(event)
+    return time.perf_counter() - start
+
+
+def _taking_turns(changes: _Changes, events: Events, seconds: float) -> tuple[float, list[float]]:
+    """The seconds that changes took without the matches, and the seconds of each match."""
+    spent = 0.0
+    latencies: list[float] = []
+    end = time.perf_counter() + seconds
+    while not latencies or time.perf_counter() < end:
+        start = time.perf_counter()
+        changes.make(_CHANGES_PER_MATCH)
+        spent += time.perf_counter() - start
+        latencies.append(_match(changes.matcher, next(events)))
+    return spent, latencies
+
+
+def _beside(changes: _Changes, events: Events, seconds: float) -> tuple[int, list[float]]:
+    """The number of changes that another thread made meanwhile, and the seconds of each match."""
+    stop = threading.Event()
+    done = 0
+
+    def write() -> None:
+        nonlocal done
+        while not stop.is_set():
+            changes.make(_CHANGES_PER_MATCH)
+            done += _CHANGES_PER_MATCH
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    latencies = _latencies(changes.matcher, events, seconds, 0.0)
+    stop.set()
+    writer.join()
+    return done, latencies
+
+
+def _summary(latencies: list[float]) -> dict[str, float]:
+    microseconds: npt.NDArray[np.float64] = np.array(latencies) * 1e6
+    median, high = np.quantile(microseconds, [0.5, 0.99])
+    return {
+        "matches": len(latencies),
+        "median": float(median),
+        "p99": float(high),
+        "longest": float(microseconds.max()),
+    }

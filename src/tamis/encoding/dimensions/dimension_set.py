@@ -1,0 +1,177 @@
+"""All dimensions that predicates have asked for: by number, by attribute, and by what events need to find them quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.encoding.dimensions.dimension import (
+    CLASSES,
+    AddressDimension,
+    BooleanDimension,
+    Dimension,
+    Facet,
+    NumberDimension,
+    PatternDimension,
+    PresenceDimension,
+    StringDimension,
+    TimestampDimension,
+)
+from tamis.language.values import Kind
+
+
+class Facets:
+    """The dimensions of one attribute, arranged by the kind of value that feeds them."""
+
+    __slots__ = ("address", "asked", "boolean", "number", "patterns", "presence", "texts", "timestamp")
+
+    def __init__(self) -> None:
+        self.asked: frozenset[Kind | Facet] = frozenset()
+        """The kinds that some predicate compares with, and ADDRESS if one asks for addresses."""
+        self.address: AddressDimension | None = None
+        self.number: NumberDimension | None = None
+        self.timestamp: TimestampDimension | None = None
+        self.boolean: BooleanDimension | None = None
+        self.presence: PresenceDimension | None = None
+        self.texts: list[StringDimension] = []
+        self.patterns: list[PatternDimension] = []
+
+    def add(self, dimension: Dimension) -> None:
+        if isinstance(dimension, StringDimension):
+            self.asked |= {Kind.STRING}
+            self.texts.append(dimension)
+        elif isinstance(dimension, PatternDimension):
+            self.asked |= {Kind.STRING}
+            self.patterns.append(dimension)
+        elif isinstance(dimension, AddressDimension):
+            self.asked |= {Kind.STRING, Facet.ADDRESS}
+            self.address = dimension
+        else:
+            setattr(self, dimension.facet.value, dimension)
+            if dimension.facet is not Facet.PRESENCE:
+                self.asked |= {Kind(dimension.facet.value)}
+
+
+NOT_ASKED = -1
+"""Instead of the dimension of an attribute that has none."""
+
+
+def parents_of(attribute: str) -> Iterator[str]:
+    """The names of the objects that an attribute may lie in."""
+    at = attribute.find(".")
+    while at >= 0:
+        yield attribute[:at]
+        at = attribute.find(".", at + 1)
+
+
+class Dimensions:
+    """All dimensions that predicates have asked for, numbered from 0."""
+
+    def __init__(self) -> None:
+        self._all: list[Dimension] = []
+        self.count = 0
+        """How many there are, to be had in a third of the time of `len`."""
+        self._by_name: dict[tuple[str, Facet], Dimension] = {}
+        self.by_attribute: dict[str, Facets] = {}
+        self.parents: set[str] = set()
+        """The names of objects that some attribute lies in: of ``a.b.c`` these are ``a`` and ``a.b``."""
+        self.only_number: dict[str, int] = {}
+        """The attributes with one dimension, of numbers: its number."""
+        self.only_text: dict[str, tuple[int, Callable[[str], int]]] = {}
+        """The attributes with one dimension, of strings: its number, and what gives the key of a string."""
+        self.numbers_expected = False
+        """Whether the last event that `plain_values` looked at had only numbers of `only_number`: a guess at the next."""
+        self.forms: dict[str, Any] = {}
+        """What `one_event` knows of the attributes that events have together; forgotten with every new dimension."""
+
+        self.table_form: tuple[Any, ...] | None = None
+        """The same for `event_table`, of the columns that the last table had."""
+        self.names_form: tuple[Any, ...] | None = None
+        """The same again, of all attributes."""
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Dimension]:
+        return iter(self._all)
+
+    def __getitem__(self, number: int) -> Dimension:
+        return self._all[number]
+
+    def words(self) -> int:
+        """How many dimensions, constants and patterns there are."""
+        return len(self) + sum(dimension.words() for dimension in self._all)
+
+    def get(self, attribute: str, facet: Facet) -> Dimension:
+        """The dimension, made when it is first asked for."""
+        dimension = self._by_name.get((attribute, facet))
+        if dimension is None:
+            dimension = CLASSES[facet](len(self._all), attribute, facet)
+            self._enter(dimension)
+        return dimension
+
+    def find(self, attribute: str, facet: Facet) -> Dimension | None:
+        """The dimension, if there is one."""
+        return self._by_name.get((attribute, facet))
+
+    def __getstate__(self) -> pa.Table:
+        return self.state()
+
+    def __setstate__(self, state: pa.Table) -> None:
+        vars(self).update(vars(Dimensions()))
+        self.restore(state)
+
+    def state(self) -> pa.Table:
+        """All dimensions with what they know of constants, a row each."""
+        states = [dimension.state() for dimension in self._all]
+        return pa.table(
+            {
+                "attribute": pa.array([dimension.attribute for dimension in self._all], pa.string()),
+                "facet": pa.array([str(dimension.facet) for dimension in self._all], pa.string()),
+                "texts": pa.array([texts for texts, _ in states], pa.large_list(pa.large_string())),
+                "numbers": pa.array([numbers for _, numbers in states], pa.large_list(pa.int64())),
+            }
+        )
+
+    def restore(self, state: pa.Table) -> None:
+        """Take over the dimensions of others, where there are none yet."""
+        columns = (state[name].to_pylist() for name in ("attribute", "facet", "texts", "numbers"))
+        for attribute, facet, strings, numbers in zip(*columns, strict=True):
+            self.get(attribute, Facet(facet)).restore(strings, numbers)
+
+    def kept(self, numbers: Iterable[int]) -> Dimensions:
+        """Some of the dimensions alone, numbered anew in the same order."""
+        kept = Dimensions()
+        for number in numbers:
+            dimension = self._all[number]
+            dimension.number = len(kept)
+            kept._enter(dimension)
+        return kept
+
+    def numbers_if_kept(self, numbers: list[int]) -> npt.NDArray[np.int32]:
+        """The number that each dimension would have if these alone were kept; NOT_ASKED for the others."""
+        renumbered = np.full(len(self), NOT_ASKED, np.int32)
+        renumbered[numbers] = np.arange(len(numbers), dtype=np.int32)
+        return renumbered
+
+    def _enter(self, dimension: Dimension) -> None:
+        self.forms, self.table_form, self.names_form = {}, None, None
+        self._all.append(dimension)
+        self.count += 1
+        if dimension.attribute in self.by_attribute:
+            self.only_number.pop(dimension.attribute, None)
+            self.only_text.pop(dimension.attribute, None)
+        elif isinstance(dimension, NumberDimension):
+            self.only_number[dimension.attribute] = dimension.number
+        elif isinstance(dimension, StringDimension):
+            # Strings as they are need no change: their labels are asked without a detour.
+            key = dimension._labels.locate if dimension.facet is Facet.STRING else dimension.key
+            self.only_text[dimension.attribute] = dimension.number, key
+        self.by_attribute.setdefault(dimension.attribute, Facets()).add(dimension)
+        self.parents.update(parents_of(dimension.attribute))
+        # At last: whoever finds it relies on all of the above, also when this was interrupted.
+        self._by_name[dimension.attribute, dimension.facet] = dimension

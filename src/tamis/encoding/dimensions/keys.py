@@ -1,0 +1,100 @@
+"""Values to order-preserving 64-bit keys.
+
+*Numbers.* int64 and float64 together have more values than 64 bits can tell apart, so the code is exact where it can be
+without looking and asks the dimension's labels in the one stretch where it cannot:
+
+    |x| < 2**53 and |x| >= 2**63   the bits of the double, made to ascend as signed integers: exact for all doubles, and
+                                   for all integers, since those of the first stretch are doubles
+    2**53 <= |x| < 2**63           `Labels` of the constants that predicates name there, placed in the stretch of codes that
+                                   the doubles of this range leave free: an integer that is no double (2**53 + 1, most
+                                   snowflake ids) has its own key or falls in the gap between its neighbours
+
+*Timestamps* are microseconds; *booleans* 0 and 1; *strings* get labels.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.kernel import brief_kernel, inlined
+
+KEY_MIN = -(2**63)
+"""No value has it: predicates that are open below begin here."""
+KEY_MAX = 2**63 - 1
+
+INT_EXACT = 2**53
+"""Integers below this in magnitude are doubles."""
+INT_BEYOND = 2**63
+"""From this magnitude on, every number of the language is a double."""
+
+_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_DOUBLE = struct.Struct("<d")
+_INT64 = struct.Struct("<q")
+
+
+class KeyKind(Enum):
+    """What the keys of a dimension are."""
+
+    NUMBER = "number"
+    """The codes of doubles; labels where integers are large."""
+    INTEGER = "integer"
+    """The values themselves: booleans, timestamps, presence."""
+    NAME = "name"
+    """Labels of strings, or numbers of patterns: between two of them there may be any number of others."""
+
+
+def double_code(value: float) -> int:
+    """The bits of a double as a signed integer that ascends with it; -0.0 is 0.0."""
+    bits: int = _INT64.unpack(_DOUBLE.pack(value + 0.0))[0]
+    return bits if bits >= 0 else bits ^ _SIGN
+
+
+def double_codes(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """`double_code` of every element."""
+    bits = (values + 0.0).view(np.int64)
+    return np.where(bits >= 0, bits, bits ^ _SIGN)
+
+
+# The codes of the doubles from 2**53 up to, and without, 2**63, and of their negatives: the regions of the labels of
+# large integers. Their ends are even and never labels.
+LARGE_FIRST = double_code(float(INT_EXACT))
+LARGE_LAST = double_code(float(INT_BEYOND))
+SMALL_FIRST = double_code(-float(INT_BEYOND)) + 1
+SMALL_LAST = double_code(-float(INT_EXACT)) + 1
+
+
+def is_labelled(value: float) -> bool:
+    """Whether a number lies where keys are labels."""
+    return INT_EXACT <= abs(value) < INT_BEYOND
+
+
+@inlined
+def is_small(bits: Any) -> Any:
+    """Whether the double with these bits is below 2**53 in magnitude, and not NaN."""
+    return (bits & _SIGN) < LARGE_FIRST
+
+
+@inlined
+def code_of_bits(bits: Any) -> Any:
+    """The `double_code` of the double with these bits."""
+    if bits >= 0:
+        return bits
+    return bits ^ _SIGN if bits != KEY_MIN else 0  # -0.0 is 0.0
+
+
+@brief_kernel
+def ascend(bits: Any) -> bool:
+    """Make `double_code`s of the bits of doubles, in place; whether all are below 2**53 in magnitude, and none NaN.
+
+    This is `double_codes` for one event, where every operation of NumPy would cost more than all of them do here.
+    """
+    small = True
+    for i in range(len(bits)):
+        small &= is_small(bits[i])
+        bits[i] = code_of_bits(bits[i])
+    return small

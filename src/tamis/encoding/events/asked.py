@@ -1,0 +1,52 @@
+"""Which attributes somebody asks about: nobody looks at the others, whatever they hold."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Container, Iterable
+from typing import NamedTuple
+
+from tamis.encoding.dimensions.dimension_set import Dimensions, parents_of
+from tamis.language.schema import Schema
+
+
+class Asked(NamedTuple):
+    """Names of attributes, and of the objects that they lie in."""
+
+    attributes: tuple[Container[str], ...]
+    parents: tuple[Container[str], ...]
+
+    @staticmethod
+    def of(dimensions: Dimensions, schema: Schema | None = None) -> Asked:
+        """What predicates ask about, and what is declared, since declared values are checked."""
+        if schema is None:
+            return Asked((dimensions.by_attribute,), (dimensions.parents,))
+        return Asked((dimensions.by_attribute, schema), (dimensions.parents, _parents_in(schema)))
+
+    @staticmethod
+    def names(attributes: Iterable[str], schema: Schema | None = None) -> Asked:
+        """These attributes, and what is declared."""
+        every = frozenset(attributes).union(() if schema is None else schema)
+        return Asked((every,), (frozenset(parent for name in every for parent in parents_of(name)),))
+
+    def has(self, name: str) -> bool:
+        """Whether this attribute is asked about."""
+        return any(name in names for names in self.attributes)
+
+    def leads_to(self, name: str) -> bool:
+        """Whether an attribute below this name is asked about."""
+        return any(name in names for names in self.parents)
+
+
+class _Everything:
+    def __contains__(self, name: object) -> bool:
+        return bool(name)
+
+
+EVERYTHING = Asked((_Everything(),), (_Everything(),))
+"""All names but the empty one, which no expression can write."""
+
+
+@functools.lru_cache(maxsize=64)
+def _parents_in(schema: Schema) -> frozenset[str]:
+    return frozenset(parent for name in schema for parent in parents_of(name))

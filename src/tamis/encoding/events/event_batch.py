@@ -1,0 +1,403 @@
+"""Events in keys: a batch is a table of (dimension, key interval) values, row by row.
+
+    event       e0             e1       e2
+    start       0              3        4     4       values of e: start[e] .. start[e + 1]; e2 has none
+    dimension   7    7    12   3
+    lo          10   40   5    8
+    hi          10   40   5    9                      hi > lo where the value is an Interval
+
+Invariant: the values of one dimension stand next to each other within a row. Only dimensions that predicates ask about occur.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import struct
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from types import NoneType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.dimension import Dimension, Facet
+from tamis.encoding.dimensions.dimension_set import Dimensions, Facets
+from tamis.encoding.dimensions.keys import INT_EXACT, ascend
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.errors import EventError
+from tamis.kernels.kernel import inlined
+from tamis.language.event import FlatEvent, Refused, flatten, kind_of_value
+from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, is_well_formed
+
+_INT64 = np.dtype(np.int64)
+_INT32 = np.dtype(np.int32)
+_SOME = int(Mode.SOME)
+_ABSENT = int(Mode.ABSENT)
+_NAMES = frozenset({str})
+_KNOWN = frozenset(
+    {int, float, str, bool, NoneType, Decimal, date, datetime, Interval, np.bool_, np.float64, np.float32}
+    | {np.int64, np.int32, np.str_, np.datetime64, bytes, time, timedelta}
+)
+
+
+class EventBatch(NamedTuple):
+    """A batch of events as kernels read it.
+
+    Nobody writes to it: `lo` and `hi` are one array where no value is an Interval, and batches of one event share `start`.
+    """
+
+    start: npt.NDArray[np.int64]
+    dimension: npt.NDArray[np.int32]
+    lo: npt.NDArray[np.int64]
+    hi: npt.NDArray[np.int64]
+
+
+class EncodedEvents(NamedTuple):
+    """A batch, and how often an event had an attribute but no value of a kind that some predicate on it asks for."""
+
+    batch: EventBatch
+    mismatched: int
+
+
+def has_several(batch: EventBatch) -> bool:
+    """Whether some event has several keys in one dimension, which then stand next to each other."""
+    repeated = batch.dimension[1:] == batch.dimension[:-1]
+    starts = batch.start[1:-1]
+    repeated[starts[(starts > 0) & (starts < len(batch.dimension))] - 1] = False  # neighbours of different events
+    return bool(repeated.any())
+
+
+def encode_plain(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEvents | None:
+    """Encode one event as it was given: the same as flattening it first, and several times as fast.
+
+    None for an event that must be flattened, which may run anybody's code.
+    """
+    plain = plain_values(event, dimensions) if type(event) is dict else None
+    return None if plain is None else _row(plain, dimensions)
+
+
+def encode_flat(
+    events: Sequence[FlatEvent], dimensions: Dimensions, *, numbered: bool = True, lenient: bool = False
+) -> EncodedEvents:
+    """Encode events in the normal form of `language.event`, value by value.
+
+    Parameters
+    ----------
+    numbered : bool
+        Whether messages name the row of an event; an event that came alone has none.
+    lenient : bool
+        Whether an attribute with a value outside the language counts as missing.
+
+    Raises
+    ------
+    EventError
+        For a value outside the language under an attribute that has a dimension.
+    """
+    writer = _Writer(dimensions, lenient=lenient)
+    for row, event in enumerate(events):
+        writer.add(event, row if numbered else None)
+    return writer.finish()
+
+
+class PlainValues(NamedTuple):
+    """One event: its numbers, then values in keys, and the dimension of each; `lo` and `hi` may be one list."""
+
+    numbers: list[float]
+    dimension: list[int]
+    lo: list[int]
+    hi: list[int]
+    mismatched: int
+
+
+def plain_values(event: dict[str, Any], dimensions: Dimensions) -> PlainValues | None:
+    """The values of an event attribute by attribute; None where it is wrong, or may be, and only the whole tells how.
+
+    A number or string is plain if its attribute has one dimension, of its kind. What nobody asks about is not looked at. The rest
+    is flattened and encoded value by value, unless anybody's code may run then. The row has numbers first, then strings, then
+    the rest.
+    """
+    number_of, text_of, asked = dimensions.only_number.get, dimensions.only_text.get, dimensions.by_attribute
+    numbers: list[float] = []
+    dimension: list[int] = []
+    keys: list[int] = []
+    key_dimension: list[int] = []
+    rest: dict[str, Any] = {}
+    # 0.1 us for an attribute: what can be seen later of all numbers or all names together is not looked for here.
+    for name, value in event.items():
+        if type(name) is not str:
+            return None
+        cls = type(value)
+        if cls is float or cls is int:
+            number = number_of(name)
+            if number is not None:
+                numbers.append(value)
+                dimension.append(number)
+            elif name in asked:
+                rest[name] = value
+        elif cls is str:
+            text = text_of(name)
+            if text is not None and (value.isascii() or is_well_formed(value)):
+                key_dimension.append(text[0])
+                keys.append(text[1](value))
+            elif name in asked:
+                rest[name] = value
+        elif value is not None and (name in asked or name in dimensions.parents):
+            rest[name] = value
+    dimensions.numbers_expected = len(numbers) == len(event)
+    dimension += key_dimension
+    if not rest:
+        return PlainValues(numbers, dimension, keys, keys, 0)
+    writer = _written(rest, event, dimensions)
+    if writer is None:
+        return None
+    dimension += writer.dimension
+    if writer.lo == writer.hi:
+        keys += writer.lo
+        return PlainValues(numbers, dimension, keys, keys, writer.mismatched)
+    return PlainValues(numbers, dimension, keys + writer.lo, keys + writer.hi, writer.mismatched)
+
+
+def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions) -> _Writer | None:
+    """The rest of an event; None if it is wrong, may run anybody's code, or gives an attribute that the event gives too."""
+    try:
+        if not _is_known(rest):
+            return None
+        flat = flatten(rest)
+    except Exception:  # also what a foreign class raises; an attribute before it may be wrong, too
+        return None
+    # A name that is not in the rest was taken as it is, or nobody asks about it.
+    if any(name in event and name not in rest and name in dimensions.by_attribute for name in flat):
+        return None
+    writer = _Writer(dimensions)
+    try:
+        writer.add(flat)
+    except EventError:
+        return None
+    return writer
+
+
+def _is_known(value: Any) -> bool:
+    """Whether to flatten a value runs no code of classes that are not known."""
+    cls = type(value)
+    if cls is dict:
+        return _NAMES.issuperset(map(type, value)) and all(map(_is_known, value.values()))
+    if cls is list or cls is tuple:
+        return _KNOWN.issuperset(map(type, value)) or all(map(_is_known, value))
+    return cls in _KNOWN
+
+
+def _row(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
+    """The arrays of one event. None if a number is out of range."""
+    numbers, dimension, lo, hi, mismatched = plain
+    count = len(numbers)
+    pack_keys, pack_dimensions, start = _layout(count, len(lo))
+    lows, numbered = np.empty(len(dimension), _INT64), np.empty(len(dimension), _INT32)
+    try:
+        pack_keys(lows, 0, *numbers, *lo)
+    except struct.error:  # an integer that no double comes near
+        return None
+    if not ascend(lows[:count] if lo else lows):
+        present = [number == number for number in numbers]
+        if not all(present):  # NaN is a missing value
+            dimension = [*itertools.compress(dimension, present), *dimension[count:]]
+            return _row(PlainValues([*itertools.compress(numbers, present)], dimension, lo, hi, mismatched), dimensions)
+        if not _locate_large(numbers, dimension, dimensions, lows):
+            return None
+    pack_dimensions(numbered, 0, *dimension)
+    highs = lows
+    if hi is not lo:
+        highs = lows.copy()
+        highs[count:] = hi
+    return EncodedEvents(EventBatch(start, numbered, lows, highs), mismatched)
+
+
+def _locate_large(
+    numbers: Collection[float], dimension: list[int], dimensions: Dimensions, lows: npt.NDArray[np.int64]
+) -> bool:
+    """Put the keys of the numbers that may have labels; False if one is out of range."""
+    for at, number in enumerate(numbers):
+        if not -INT_EXACT < number < INT_EXACT:
+            if type(number) is int and not INT64_MIN <= number <= INT64_MAX:
+                return False
+            lows[at] = dimensions[dimension[at]].key(number)
+    return True
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(numbers: int, keys: int) -> tuple[Callable[..., None], Callable[..., None], npt.NDArray[np.int64]]:
+    """How to lay out the keys and the dimensions of a row, faster than `np.array` does; and its `start`, which is shared."""
+    count = numbers + keys
+    return struct.Struct(f"{numbers}d{keys}q").pack_into, struct.Struct(f"{count}i").pack_into, np.array([0, count])
+
+
+class _Writer:
+    """Collects the values of event after event."""
+
+    def __init__(self, dimensions: Dimensions, *, lenient: bool = False) -> None:
+        self._facets = dimensions.by_attribute
+        self._lenient = lenient
+        self._start = [0]
+        self.dimension: list[int] = []
+        self.lo: list[int] = []
+        self.hi: list[int] = []
+        self.mismatched = 0
+
+    def add(self, event: FlatEvent, row: int | None = None) -> None:
+        for attribute, values in event.items():
+            if not values:
+                self._refuse(attribute, values, row)
+                continue
+            facets = self._facets.get(attribute)
+            if facets is None:
+                continue
+            if facets.presence is not None:
+                self._put(facets.presence, (0,))
+            if len(values) == 1:
+                value = values[0]
+                # One number for which there is a dimension is by far the most frequent case.
+                if (type(value) is int or type(value) is float) and facets.number is not None:
+                    key = facets.number.key(value)
+                    self.dimension.append(facets.number.number)
+                    self.lo.append(key)
+                    self.hi.append(key)
+                    self.mismatched += len(facets.asked) > 1
+                    continue
+                kind = kind_of_value(value)
+                found = self._one_kind(facets, kind, values)
+                self.mismatched += not facets.asked <= found
+                continue
+            by_kind: dict[Kind | None, list[Any]] = {}
+            for value in values:
+                by_kind.setdefault(kind_of_value(value), []).append(value)
+            kinds = [self._one_kind(facets, kind, same) for kind, same in by_kind.items()]
+            self.mismatched += not facets.asked <= frozenset().union(*kinds)
+        self._start.append(len(self.lo))
+
+    def _refuse(self, attribute: str, values: tuple[Any, ...], row: int | None) -> None:
+        """Raise an EventError for a value outside the language, if somebody asks about it and it does not count as missing."""
+        if self._lenient or not isinstance(values, Refused):
+            return
+        if attribute in self._facets or (
+            values.below and any(values.concerns(attribute, each) for each in self._facets)
+        ):
+            raise values.error(attribute, row)
+
+    def _one_kind(self, facets: Facets, kind: Kind | None, values: Iterable[Any]) -> set[Kind | Facet]:
+        """The values of an attribute that are of one kind; returns that kind, and ADDRESS if one of them is an address."""
+        assert kind is not None
+        found: set[Kind | Facet] = {kind}
+        if kind is Kind.STRING:
+            for text in facets.texts:
+                self._put(text, [text.key(value) for value in values])
+            for pattern in facets.patterns:
+                hits = [pattern.hits(value) for value in values]
+                self._put(pattern, sorted(set().union(*hits)))
+            if facets.address is not None:
+                keys = [key for key in facets.address.located(values) if key is not None]
+                self._put(facets.address, keys)
+                found |= {Facet.ADDRESS} if keys else set()
+        else:
+            dimension = getattr(facets, kind.value)
+            if dimension is not None:
+                self._put_scalars(dimension, values)
+        return found
+
+    def _put_scalars(self, dimension: Dimension, values: Iterable[Any]) -> None:
+        for value in values:
+            self.dimension.append(dimension.number)
+            if isinstance(value, Interval):
+                self.lo.append(dimension.key(value.lo))
+                self.hi.append(dimension.key(value.hi))
+            else:
+                key = dimension.key(value)
+                self.lo.append(key)
+                self.hi.append(key)
+
+    def _put(self, dimension: Dimension, keys: Sequence[int]) -> None:
+        self.dimension.extend([dimension.number] * len(keys))
+        self.lo.extend(keys)
+        self.hi.extend(keys)
+
+    def finish(self) -> EncodedEvents:
+        batch = EventBatch(
+            np.array(self._start, np.int64),
+            np.array(self.dimension, np.int32),
+            np.array(self.lo, np.int64),
+            np.array(self.hi, np.int64),
+        )
+        return EncodedEvents(batch, self.mismatched)
+
+
+# The helpers below take arrays, not the tuples that hold them, and kernels unpack those tuples before their loops: taking an
+# array out of a tuple counts references, which made a scan of substring subscriptions six times slower.
+
+
+@inlined
+def load(start: Any, dimension: Any, event: int, first: Any, count: Any) -> None:
+    """Note where the values of each dimension of one event lie."""
+    for v in range(start[event], start[event + 1]):
+        d = dimension[v]
+        if count[d] == 0:
+            first[d] = v
+        count[d] += 1
+
+
+@inlined
+def unload(start: Any, dimension: Any, event: int, count: Any) -> None:
+    """Forget what `load` noted."""
+    for v in range(start[event], start[event + 1]):
+        count[dimension[v]] = 0
+
+
+@inlined
+def holds(mode: int, lows: Any, highs: Any, begin: int, end: int, lo: Any, hi: Any, first: int, count: int) -> Any:
+    """Whether a predicate is true of an event.
+
+    `lows`, `highs` from `begin` to `end` are the intervals of the predicate; `lo`, `hi` from `first` on are the `count` values
+    of the event in the predicate's dimension.
+    """
+    if mode == _ABSENT:
+        return count == 0
+    if count == 0:
+        return False
+    found = False
+    for v in range(first, first + count):
+        at, last = begin, end
+        while at < last:  # find the first interval that ends at or behind lo
+            middle = (at + last) // 2
+            if highs[middle] < lo[v]:
+                at = middle + 1
+            else:
+                last = middle
+        if at < end and lows[at] <= hi[v]:
+            found = True
+            break
+    return found == (mode == _SOME)
+
+
+@inlined
+def count_holding(
+    begin: int,
+    end: int,
+    dimension: Any,
+    mode: Any,
+    start: Any,
+    lows: Any,
+    highs: Any,
+    lo: Any,
+    hi: Any,
+    first: Any,
+    count: Any,
+) -> int:
+    """How many predicates of a conjunction, from `begin` to `end`, are true of an event before one that is not.
+
+    The event was laid out by `load`. All of them are true if the result is ``end - begin``.
+    """
+    for p in range(begin, end):
+        d = dimension[p]
+        if not holds(mode[p], lows, highs, start[p], start[p + 1], lo, hi, first[d], count[d]):
+            return p - begin
+    return end - begin

@@ -1,0 +1,391 @@
+"""Arrow tables of events to batches of keys, without a Python loop per value."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.encoding.columns import Column, Odd, Rows, plain_texts, without_views
+from tamis.encoding.dimensions.dimension import AddressDimension, Facet
+from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions, Facets
+from tamis.encoding.dimensions.texts import Texts
+from tamis.encoding.events.asked import Asked
+from tamis.encoding.events.event_batch import EncodedEvents, EventBatch
+from tamis.encoding.events.event_columns import entries, event_columns, is_long, is_wanted, names_in
+from tamis.encoding.events.plain_columns import PlainColumns, entries_batch, is_plain
+from tamis.errors import EventError
+from tamis.kernels.kernel import kernel
+from tamis.language.schema import Schema
+from tamis.language.values import Kind
+
+_Part = tuple[int, Rows, npt.NDArray[np.int64]]
+
+# From so many strings on, a sample tells whether they are all different.
+_SAMPLED = 1024
+# So many attributes are looked up together.
+_MANY_NAMES = 1024
+_NOT_PLAIN = -2
+
+
+def encode_table(
+    table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
+) -> EncodedEvents:
+    """Encode a table of events in one of the forms that `event_columns` reads; with a schema, they must keep to it.
+
+    With `lenient`, what is wrong counts as missing.
+    """
+    return TableEncoder(table, dimensions, schema, lenient=lenient).rows(0, len(table))
+
+
+class TableEncoder:
+    """A table of events, of which any rows can be encoded. Several threads may do so, while dimensions stay as they are."""
+
+    def __init__(
+        self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
+    ) -> None:
+        self._table = table
+        self._dimensions = dimensions
+        self._schema = schema
+        self._lenient = lenient
+        self._rest: list[int] | None = None
+        """The columns that are not plain; None: the table is not one of columns, or is empty."""
+        if len(table) and not is_long(table):
+            plain, self._rest = _known_apart(table, dimensions, schema)
+            self._plain = PlainColumns(table, list(plain), list(plain.values()))
+
+    def rows(self, first: int, last: int) -> EncodedEvents:
+        """Rows from `first` up to `last` in keys.
+
+        Raises
+        ------
+        EventError, TableError
+            Which counts rows from `first` on.
+        """
+        table = self._table.slice(first, last - first)
+        if self._rest is None:
+            batch = _plain_entries(table, self._dimensions, self._schema) if len(table) else None
+            return self._encoded(table, None) if batch is None else EncodedEvents(batch, 0)
+        rest = self._rest
+        batch, large = self._plain.batch(first, last)
+        if large:
+            rest = sorted([*rest, *large])
+            batch, _ = self._plain.without(large).batch(first, last)
+        if not rest:
+            return EncodedEvents(batch, 0)
+        others, mismatched = self._encoded(table, rest)
+        return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
+
+    def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
+        """Encode some columns of a table, or all, column by column."""
+        parts: list[_Part] = []
+        dimensions = self._dimensions
+        rows_of: dict[str, dict[Kind | Facet, list[Rows]]] = {}
+        for column in self._right_columns(table, among):
+            facets = dimensions.by_attribute.get(column.attribute)
+            if facets is None:
+                continue
+            rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
+            if facets.presence is not None:
+                rows = np.unique(column.rows)
+                parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
+            of_column = _utf8_parts(column, facets)
+            parts.extend(of_column)
+            if facets.address is not None:
+                addresses = [rows for number, rows, _ in of_column if number == facets.address.number]
+                rows_of[column.attribute].setdefault(Facet.ADDRESS, []).extend(addresses)
+        mismatched = sum(
+            _mismatched(dimensions.by_attribute[attribute].asked, kinds) for attribute, kinds in rows_of.items()
+        )
+        return EncodedEvents(_batch(parts, table.num_rows), mismatched)
+
+    def _right_columns(self, table: pa.Table, among: list[int] | None) -> Iterator[Column]:
+        """The columns that are asked about.
+
+        Raises
+        ------
+        EventError
+            For what is wrong, unless that counts as missing.
+        """
+        asked = Asked.of(self._dimensions, self._schema)
+        for found in checked_columns(table, asked, self._schema, among, texts=self._lenient):
+            if isinstance(found, Column):
+                yield found
+            elif not self._lenient:
+                raise found.error()
+
+
+def checked_columns(
+    table: pa.Table,
+    asked: Asked,
+    schema: Schema | None,
+    among: Sequence[int] | None = None,
+    *,
+    texts: bool = True,
+) -> Iterator[Column | Odd]:
+    """`event_columns` that keep to a schema, if there is one; with `texts`, all of them UTF-8."""
+    # An attribute has several columns where its values are of several kinds, or integers and doubles.
+    rows_of: dict[tuple[str, Kind], list[Rows]] = {}
+    for column in event_columns(table, among, asked):
+        if isinstance(column, Odd):
+            yield column
+            continue
+        if schema is not None:
+            seen = rows_of.setdefault((column.attribute, column.kind), [])
+            seen.append(column.rows)
+            try:
+                schema.check_column(column.attribute, column.kind, np.sort(np.concatenate(seen)))
+            except EventError as error:
+                yield Odd(column.attribute, column.rows if error.rows is None else error.rows, error.reason)
+        if texts and column.kind is Kind.STRING:
+            yield from _texts_apart(column)
+        else:
+            yield column
+
+
+def _texts_apart(column: Column) -> Iterator[Column | Odd]:
+    """A column of strings, and apart from it those that are not UTF-8."""
+    texts = plain_texts(column.values)
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        wrong = np.array([not _is_utf8(text) for text in texts.cast(pa.large_binary()).to_pylist()], np.bool_)
+        yield Odd(column.attribute, column.rows[wrong], "a string is not UTF-8")
+        if not wrong.all():
+            yield column._replace(rows=column.rows[~wrong], values=texts.filter(pa.array(~wrong)))
+    else:
+        yield column
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _known_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:
+    """`_sorted_apart`, which takes some microseconds a column, once for tables that are alike and come one after another."""
+    known = dimensions.table_form
+    if known is None or known[1] is not schema or not known[0].equals(table.schema):
+        known = dimensions.table_form = table.schema, schema, _sorted_apart(table, dimensions, schema)
+    plain, rest = known[2]
+    return plain, rest
+
+
+def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:
+    """The columns of a wide table that are plain, with their dimensions, and those that must be looked at one by one.
+
+    Plain ones can be nothing but right. Those that nobody asks about are in neither.
+    """
+    names, types = table.column_names, table.schema.types
+    repeated = {name for name, count in Counter(names).items() if count > 1} if len(set(names)) < len(names) else set()
+    nested = any(not is_plain(kind) and pa.types.is_nested(kind) for kind in types)
+    only, asked = dimensions.only_number, Asked.of(dimensions, schema)
+    plain: dict[int, int] = {}
+    rest: list[int] = []
+    for index, (name, kind) in enumerate(zip(names, types, strict=True)):
+        if not is_wanted(name, kind, asked):
+            continue
+        if (
+            not is_plain(kind)
+            or name in repeated
+            or (nested and "." in name)  # the field of a struct may be the same attribute
+            or (name in dimensions.by_attribute and name not in only)
+            or (schema is not None and not schema.allows(name, Kind.NUMBER))
+        ):
+            rest.append(index)
+        elif name in only:
+            plain[index] = only[name]
+    return plain, rest
+
+
+def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> EventBatch | None:
+    """A long table in keys, where all values are numbers of plain attributes; None where they are not, or something is wrong."""
+    parents, attributes, values = entries(table)
+    if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
+        return None
+    encoded = pc.dictionary_encode(without_views(attributes))
+    names = encoded.dictionary
+    many = schema is None and len(names) > _MANY_NAMES
+    numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
+    if numbers is None:
+        return None
+    codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
+    return entries_batch(parents, codes, values, numbers, len(table))
+
+
+def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema | None) -> list[int] | None:
+    """The dimensions of attributes, NOT_ASKED; None if one of them is not plain, or may be wrong."""
+    numbers: list[int] = []
+    for name in names:
+        number = dimensions.only_number.get(name or "", NOT_ASKED)
+        if name is not None and number == NOT_ASKED and name in dimensions.by_attribute:
+            return None
+        if name is not None and schema is not None and not schema.allows(name, Kind.NUMBER):
+            return None
+        numbers.append(number)
+    return numbers
+
+
+def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> npt.NDArray[np.int32] | None:
+    """`_numbers_of` without a Python loop, in which threads would wait for each other."""
+    known = dimensions.names_form
+    if known is None:
+        asked = list(dimensions.by_attribute)
+        numbers = [dimensions.only_number.get(name, _NOT_PLAIN) for name in asked]
+        # Whatever is not found is asked for at place -1, which is the last.
+        known = pa.array(asked, names.type), np.array([*numbers, NOT_ASKED], np.int32)
+        dimensions.names_form = known
+    attributes, numbers_known = known
+    place = pc.index_in(names, value_set=attributes.cast(names.type)).fill_null(-1).to_numpy()
+    found: npt.NDArray[np.int32] = numbers_known[place]
+    return None if (found == _NOT_PLAIN).any() else found
+
+
+def _side_by_side(left: EventBatch, right: EventBatch) -> EventBatch:
+    """The values of the same events in two batches, which have no dimension in common."""
+    start = left.start + right.start
+    dimension, keys = np.empty(start[-1], np.int32), np.empty(start[-1], np.int64)
+    for batch, before in ((left, right.start[:-1]), (right, left.start[1:])):
+        _put_aside(batch.start, before, batch.dimension, batch.lo, dimension, keys)
+    return EventBatch(start, dimension, keys, keys)
+
+
+@kernel
+def _put_aside(start: Any, before: Any, dimension: Any, keys: Any, all_dimension: Any, all_keys: Any) -> None:
+    """Copy the values of each event behind as many of the other batch as `before` says."""
+    for event in range(len(before)):
+        for v in range(start[event], start[event + 1]):
+            all_dimension[before[event] + v] = dimension[v]
+            all_keys[before[event] + v] = keys[v]
+
+
+def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[Rows]]) -> int:
+    """How many rows have the attribute, but not in all the kinds that are asked for."""
+    if asked <= kinds.keys() and len(kinds) == 1:
+        return 0
+    rows = {kind: np.unique(np.concatenate(parts)) for kind, parts in kinds.items() if parts}
+    present = len(np.unique(np.concatenate(list(rows.values()))))
+    if not asked <= rows.keys():
+        return present
+    complete = functools.reduce(np.intersect1d, [rows[kind] for kind in asked]) if asked else None
+    return present - len(complete) if complete is not None else 0
+
+
+def _utf8_parts(column: Column, facets: Facets) -> list[_Part]:
+    """`_parts` of a column; strings that are not UTF-8 are an EventError, which names their rows."""
+    try:
+        return _parts(column, facets)
+    except UnicodeDecodeError:
+        for found in _texts_apart(column):
+            if isinstance(found, Odd):
+                raise found.error() from None
+        raise
+
+
+def _parts(column: Column, facets: Facets) -> list[_Part]:
+    """What a column contributes to each dimension of its attribute."""
+    if column.kind is not Kind.STRING:
+        dimension = getattr(facets, column.kind.value)
+        return [] if dimension is None else [(dimension.number, column.rows, dimension.keys(column.values))]
+    if not facets.texts and not facets.patterns and facets.address is None:
+        return []
+    codes, distinct = _distinct(column.values)
+    parts: list[_Part] = []
+    for text in facets.texts:
+        keys = text.keys(distinct)
+        parts.append((text.number, column.rows, keys if codes is None else keys[codes]))
+    for pattern in facets.patterns:
+        keys, counts = pattern.keys(distinct)
+        if codes is None:
+            parts.append((pattern.number, np.repeat(column.rows, counts), keys))
+        else:
+            parts.append((pattern.number, *_spread(column.rows, codes, keys, counts)))
+    if facets.address is not None:
+        parts.append((facets.address.number, *_addresses(facets.address, column.rows, codes, distinct)))
+    return parts
+
+
+def _addresses(dimension: AddressDimension, rows: Rows, codes: Any, distinct: Texts) -> tuple[Rows, Rows]:
+    """The rows whose strings are addresses, and their keys."""
+    located = dimension.located(distinct.to_pylist())
+    known = np.array([key is not None for key in located], np.bool_)
+    keys = np.array([0 if key is None else key for key in located], np.int64)
+    if codes is not None:
+        known, keys = known[codes], keys[codes]
+    return rows[known], keys[known]
+
+
+def _distinct(values: pa.Array) -> tuple[npt.NDArray[np.int32] | None, Texts]:
+    """The distinct strings, each of which is then looked at once, and which of them each string is.
+
+    None for the latter, and all strings, where they seem to differ: telling them apart takes a fifth of the time that needles do.
+    """
+    codes = None
+    if pa.types.is_dictionary(values.type) or len(values) < _SAMPLED or not _seem_to_differ(values):
+        encoded = pc.dictionary_encode(values)  # as it is, if it was one
+        codes, values = encoded.indices.to_numpy().astype(np.int32), encoded.dictionary
+    distinct = Texts(values)
+    distinct.check()
+    return codes, distinct
+
+
+def _seem_to_differ(values: pa.Array) -> bool:
+    """Whether no two of some strings are equal: of four times as many as the square root of their number.
+
+    If every string came twice, eight equal pairs would be expected. They are drawn, since neighbours are often equal.
+    """
+    count = 4 * math.isqrt(len(values))
+    drawn = np.random.default_rng(0).choice(len(values), count, replace=False, shuffle=False)
+    return bool(pc.count_distinct(values.take(pa.array(drawn))).as_py() == count)
+
+
+def _spread(rows: Rows, codes: Any, keys: Rows, counts: Rows) -> tuple[Rows, Rows]:
+    """The keys of every code and their rows, one run after another, where code c has ``counts[c]`` keys."""
+    ends = np.cumsum(counts)
+    total = int(counts[codes].sum())
+    spread_rows, spread_keys = np.empty(total, np.int64), np.empty(total, np.int64)
+    _spread_runs(rows, codes, keys, ends, spread_rows, spread_keys)
+    return spread_rows, spread_keys
+
+
+@kernel
+def _spread_runs(rows: Any, codes: Any, keys: Any, ends: Any, spread_rows: Any, spread_keys: Any) -> None:
+    at = 0
+    for i in range(len(rows)):
+        for k in range(ends[codes[i] - 1] if codes[i] > 0 else 0, ends[codes[i]]):
+            spread_rows[at] = rows[i]
+            spread_keys[at] = keys[k]
+            at += 1
+
+
+def _batch(parts: list[_Part], count: int) -> EventBatch:
+    """Merge the dimensions into rows. Parts of one dimension are made neighbours first, as a batch must have them."""
+    parts.sort(key=lambda part: part[0])
+    sizes = [len(rows) for _, rows, _ in parts]
+    dimension = np.repeat(np.array([number for number, _, _ in parts], np.int32), sizes)
+    rows = np.concatenate([rows for _, rows, _ in parts]) if parts else np.zeros(0, np.int64)
+    keys = np.concatenate([keys for _, _, keys in parts]) if parts else np.zeros(0, np.int64)
+    start = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=count), out=start[1:])
+    placed, placed_keys = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
+    _place(rows, dimension, keys, start[:-1].copy(), placed, placed_keys)
+    return EventBatch(start, placed, placed_keys, placed_keys)
+
+
+@kernel
+def _place(rows: Any, dimension: Any, keys: Any, free: Any, placed: Any, placed_keys: Any) -> None:
+    for i in range(len(rows)):
+        at = free[rows[i]]
+        placed[at] = dimension[i]
+        placed_keys[at] = keys[i]
+        free[rows[i]] = at + 1

@@ -1,0 +1,218 @@
+"""One event in a buffer that is used again and again, as a kernel takes it: to allocate arrays would cost more than to fill them.
+
+    word   0        1      2          3             4 ...
+           numbers  keys   kind       dimensions    doubles | keys | the highest of each, if INTERVALS | dimensions
+                                      their address
+
+Numbers come as doubles, which the kernel makes keys of (see `unpack_event`), all other values as keys. The dimensions lie behind
+them, or with the *form* of the event: a stream has few combinations of attributes, and a form is what is known of one. Attributes
+that nobody asks about have no dimension there, and the kernel leaves them out if the kind is GAPS.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
+from tamis.encoding.dimensions.keys import code_of_bits, is_small
+from tamis.encoding.events.event_batch import EventBatch, plain_values
+from tamis.kernels.kernel import inlined
+from tamis.kernels.packed import address_of, i4
+
+HEAD = 4
+_WORDS = 1024
+# Names that are joined by what no usual name holds tell the attributes of an event, whatever class they are of. A tuple of them
+# would take three quarters of the time, but classes of names say themselves what they are equal to.
+_BETWEEN = "\0"
+_MOST_FORMS = 4096
+_NUMBERS = frozenset({int, float})
+_SEEN_ONCE, _HAS_NONE = None, False
+INTERVALS, GAPS = 1, 2
+
+
+class Form(NamedTuple):
+    """The attributes of an event, each of them asked about as a number or not at all."""
+
+    pack: Callable[..., None]
+    size: int
+    kind: int
+    dimension: npt.NDArray[np.int32]
+    address: int
+
+
+class OneEvent:
+    """The buffer of one thread."""
+
+    def __init__(self) -> None:
+        self._reserve(_WORDS)
+        self._form: Form | None = None
+        """Kept alive while the buffer has its address."""
+
+    def _reserve(self, words: int) -> None:
+        # Python writes to bytes, the kernel reads words.
+        self._bytes = bytearray(8 * words)
+        self.words = np.frombuffer(self._bytes, np.int64)
+        self._address = address_of(self.words)
+        self._most = 2 * (words - HEAD - 1) // 5
+        """So many values have room, with their highest keys and their dimensions."""
+
+    def pack_known(self, event: Any, dimensions: Dimensions) -> bool:
+        """Take an event of a form that is known; whether it is one.
+
+        This alone may be called while dimensions change: whoever finds that they did calls again.
+        """
+        try:
+            return type(event) is dict and self._pack_form(event, dimensions.forms.get(_BETWEEN.join(event)))
+        except Exception:  # names and numbers that are wrong, or more of them than there is room for here
+            return False
+
+    def pack(self, event: Any, dimensions: Dimensions) -> int | None:
+        """Take an event as it was given; returns how many attributes were mismatched, None if it must be encoded otherwise.
+
+        Whether its numbers are such that codes tell them apart the kernel finds out. The caller sees to it that dimensions do
+        not change meanwhile.
+        """
+        if type(event) is not dict or len(event) > self._most:
+            return None
+        try:
+            names = _BETWEEN.join(event)
+            if self._pack_form(event, dimensions.forms.get(names)):
+                return 0
+            if dimensions.numbers_expected and self._pack_numbers(event, names, dimensions):
+                return 0
+            return self._pack_plain(event, names, dimensions)
+        except Exception:  # names or numbers that are wrong, and classes that cannot be hashed: the long way tells
+            return None
+
+    def _pack_form(self, event: dict[str, Any], form: Form | None) -> bool:
+        """Take an event whose attributes have this form, if they have one; whether all values are plain numbers."""
+        values = event.values()
+        # A set first: it takes two thirds of the time of `issuperset`.
+        if not form or not set(map(type, values)) <= _NUMBERS:
+            return False
+        pack, size, kind, _, address = form
+        pack(self._bytes, 0, size, 0, kind, address, *values)
+        self._form = form
+        return True
+
+    def _pack_numbers(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> bool:
+        """Take an event of plain numbers, all of them asked about; whether it is one.
+
+        This takes two thirds of the time of `plain_values` if it is, and wastes some if not: so it is tried if the last
+        event was one.
+        """
+        only = dimensions.only_number
+        try:
+            dimension = [
+                # No attribute is called "", so this ends at the first value that is no plain number.
+                only[name if type(name) is str and (type(value) is float or type(value) is int) else ""]
+                for name, value in event.items()
+            ]
+        except KeyError:
+            return False
+        self._write(event.values(), dimension, ())
+        _note(dimensions, names, len(event))
+        return True
+
+    def _pack_plain(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> int | None:
+        plain = plain_values(event, dimensions)
+        if plain is None or plain.lo is not plain.hi or len(plain.dimension) > self._most:
+            return None
+        numbers, dimension, keys, _, mismatched = plain
+        self._write(numbers, dimension, keys)
+        if not keys:
+            _note(dimensions, names, len(event))
+        return mismatched
+
+    def _write(self, numbers: Collection[float], dimension: list[int], keys: Sequence[int]) -> None:
+        """Fill the buffer."""
+        count, at = len(numbers), self._address + 8 * (HEAD + len(dimension))
+        _layout(count, len(keys))(self._bytes, 0, count, len(keys), 0, at, *numbers, *keys, *dimension)
+
+    def put(self, batch: EventBatch) -> None:
+        """Take an event in keys, the only one of its batch."""
+        count = len(batch.dimension)
+        if count > self._most:
+            self._reserve(HEAD + 4 * count)
+        words, apart = self.words, INTERVALS * int(batch.lo is not batch.hi)
+        end = HEAD + count
+        words[:HEAD] = 0, count, apart, self._address + 8 * (end + apart * count)
+        words[HEAD:end] = batch.lo
+        if apart:
+            words[end : end + count] = batch.hi
+            end += count
+        words[end:].view(np.int32)[:count] = batch.dimension
+
+
+def _note(dimensions: Dimensions, joined: str, size: int) -> None:
+    """Note the attributes of an event, joined, so many; they have a form from the second time on, if they can have one."""
+    forms = dimensions.forms
+    if joined not in forms:
+        if len(forms) >= _MOST_FORMS:
+            forms.clear()
+        forms[joined] = _SEEN_ONCE
+        return
+    if forms[joined] is _HAS_NONE:
+        return
+    forms[joined] = _HAS_NONE
+    names = joined.split(_BETWEEN)
+    if len(names) != size:
+        return
+    asked = [dimensions.only_number.get(name, NOT_ASKED) for name in names]
+    others = [name for name, number in zip(names, asked, strict=True) if number == NOT_ASKED]
+    if not any(name in dimensions.by_attribute for name in others):
+        array = np.array(asked, np.int32)
+        pack = struct.Struct(f"{HEAD}q{len(names)}d").pack_into
+        forms[joined] = Form(pack, len(names), GAPS if others else 0, array, address_of(array))
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(numbers: int, keys: int) -> Callable[..., None]:
+    return struct.Struct(f"{HEAD}q{numbers}d{keys}q{numbers + keys}i").pack_into
+
+
+@inlined
+def unpack_event(words: Any, start: Any, place: Any) -> bool:
+    """Make keys of the numbers, and write to `place` where dimensions, lowest and highest keys lie, for `packed` to read.
+    Where values begin, and so lowest keys, it says already.
+
+    False: a number is NaN, or one that only labels can tell from others. Unpacking an event once more changes nothing.
+    """
+    numbers, keys, kind, dimensions = words[0], words[1], words[2], words[3]
+    for i in range(HEAD, HEAD + numbers):
+        if not is_small(words[i]):
+            return False
+    for i in range(HEAD, HEAD + numbers):
+        words[i] = code_of_bits(words[i])
+    count = numbers + keys
+    if kind == GAPS:
+        count, dimensions = _close_gaps(words, count, dimensions, place)
+        kind = 0
+    words[0], words[1], words[2], words[3] = 0, count, kind, dimensions
+    start[0], start[1] = 0, count
+    place[0], place[1] = dimensions, count
+    place[3], place[5] = count, count
+    place[4] = place[2] + 8 * count * kind
+    return True
+
+
+@inlined
+def _close_gaps(words: Any, count: int, dimensions: int, place: Any) -> tuple[int, int]:
+    """Leave out what has no dimension; returns how many values are left, and where their dimensions lie now: behind them."""
+    behind = place[2] + 8 * count
+    place[0], place[1] = dimensions, count
+    given = i4(place, 0)
+    place[0] = behind
+    kept = i4(place, 0)
+    left = 0
+    for i in range(count):
+        words[HEAD + left] = words[HEAD + i]
+        kept[left] = given[i]
+        left += given[i] != NOT_ASKED
+    return left, behind

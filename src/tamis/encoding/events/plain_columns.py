@@ -1,0 +1,230 @@
+"""Columns of numbers to rows of keys in one pass of a kernel, without an operation of NumPy or Arrow for each column.
+
+Of a wide table of events most columns are plain: integers or floats of an attribute that predicates ask about as a number and not
+otherwise. The kernel reads the buffers of all of them at once, row by row, as Arrow holds them:
+
+    column           price        size      ...
+    values           9.5 - 12.0   3 4 -           of whatever width; - lies there where the value is null
+    validity         1 0 1        1 1 0           bits; no array if there are no nulls
+    batch    row 0   (price, 9.5) (size, 3)
+             row 1   (size, 4)
+
+A table with a single column of entries, (attribute, value), is read in the same way where all values are numbers of such
+attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.encoding.columns import combined
+from tamis.encoding.dimensions.dimension_set import NOT_ASKED
+from tamis.encoding.dimensions.keys import code_of_bits, is_small
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import UP
+from tamis.kernels.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
+
+_TYPES = (
+    pa.int64(),
+    pa.float64(),
+    pa.int32(),
+    pa.float32(),
+    pa.int16(),
+    pa.int8(),
+    pa.uint8(),
+    pa.uint16(),
+    pa.uint32(),
+)
+_INT64, _FLOAT64, _INT32, _FLOAT32, _INT16, _INT8, _UINT8, _UINT16, _UINT32 = range(len(_TYPES))
+_CODES = {kind.id: code for code, kind in enumerate(_TYPES)}
+_WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
+
+
+_Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.int32]
+"""The dimensions of attributes, NOT_ASKED."""
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether a type is one of numbers that are read here."""
+    return kind.id in _CODES
+
+
+class _Buffers(NamedTuple):
+    """The columns as the kernel reads them."""
+
+    packed: Packed
+    """Of each column values, from row 0 on, and validity."""
+    bit: npt.NDArray[np.int64]
+    """Where in the validity of a column row 0 is."""
+    code: npt.NDArray[np.uint8]
+    dimension: npt.NDArray[np.int32]
+
+
+class PlainColumns:
+    """Columns of numbers, each with its dimension; `index` tells which columns of the table they are."""
+
+    def __init__(self, table: pa.Table, index: Sequence[int], dimensions: Sequence[int]) -> None:
+        self._table = table
+        self.index: list[int] = []
+        self._dimensions: list[int] = []
+        self._arrays: list[pa.Array] = []
+        """Kept alive: the kernel has their addresses."""
+        self._values = 0
+        for dimension, number in sorted(zip(dimensions, index, strict=True)):
+            array = combined(table.column(number))
+            values = len(array) - array.null_count
+            if values:  # without any, there may be no buffer either
+                self.index.append(number)
+                self._dimensions.append(dimension)
+                self._arrays.append(array)
+                self._values += values
+        self._buffers = _buffers(self._arrays, self._dimensions)
+
+    def batch(self, first: int, last: int) -> tuple[EventBatch, list[int]]:
+        """Rows from `first` up to `last` in keys, and the columns of the table where numbers are too large for that.
+
+        Where there are such columns the batch is of no use.
+        """
+        columns = len(self.index)
+        # One more: the kernel writes before it knows whether a value is there.
+        room = min((last - first) * columns, self._values) + 1
+        start, dimension, keys = (
+            np.empty(last - first + 1, np.int64),
+            np.empty(room, np.int32),
+            np.empty(room, np.int64),
+        )
+        large = np.zeros(columns, np.bool_)
+        filled = _fill(*self._buffers, first, (start, dimension, keys), large)
+        keys = keys[:filled]
+        return EventBatch(start, dimension[:filled], keys, keys), [
+            self.index[at] for at in np.flatnonzero(large).tolist()
+        ]
+
+    def without(self, index: Sequence[int]) -> PlainColumns:
+        """The columns but for some."""
+        kept = [at for at, number in enumerate(self.index) if number not in index]
+        return PlainColumns(self._table, [self.index[at] for at in kept], [self._dimensions[at] for at in kept])
+
+
+def entries_batch(
+    parents: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.int32],
+    items: pa.Array,
+    dimensions: _Numbers,
+    count: int,
+) -> EventBatch | None:
+    """Entries of attributes and numbers in keys, for so many events: of each the event, ascending, which attribute, the number.
+
+    `dimensions` are those of the attributes, NOT_ASKED. None where a number is too large for that, or an event has several of one
+    attribute.
+    """
+    columns = _buffers([items], dimensions)
+    start, dimension, keys = (
+        np.zeros(count + 1, np.int64),
+        np.empty(len(items) + 1, np.int32),
+        np.empty(len(items) + 1, np.int64),
+    )
+    latest = np.full(len(dimensions), -1, np.int64)
+    filled = _fill_entries(*columns, (parents, codes), (start, dimension, keys), latest)
+    if filled < 0:
+        return None
+    keys = keys[:filled]
+    return EventBatch(start, dimension[:filled], keys, keys)
+
+
+def _buffers(arrays: Sequence[pa.Array], dimensions: _Numbers) -> _Buffers:
+    flat: list[int] = []
+    bits: list[int] = []
+    codes: list[int] = []
+    for array in arrays:
+        offset, code = array.offset, _CODES[array.type.id]
+        validity, values = array.buffers()
+        flat += (values.address + offset * _WIDTHS[code], len(array))
+        flat += (validity.address, validity.size) if validity is not None and array.null_count else (0, 0)
+        bits.append(offset)
+        codes.append(code)
+    return _Buffers(
+        np.array(flat, np.int64), np.array(bits, np.int64), np.array(codes, np.uint8), np.array(dimensions, np.int32)
+    )
+
+
+@lean_kernel
+def _fill(columns: Any, bit: Any, code: Any, dimensions: Any, first: int, out: Any, large: Any) -> int:
+    """Write the values of rows from `first` on; returns how many there are."""
+    start, dimension, keys = out
+    at = 0
+    for row in range(len(start) - 1):
+        start[UP(row)] = at
+        for c in range(len(code)):
+            here = 1
+            validity = u1(columns, 2 * c + 1)
+            if len(validity) > 0:
+                place = bit[UP(c)] + first + row
+                here = (validity[UP(place >> 3)] >> (place & 7)) & 1
+            number = np.float64(_number(columns, c, code[UP(c)], UP(first + row)))
+            here &= number == number
+            bits = number.view(np.int64)
+            large[UP(c)] |= here and not is_small(bits)
+            dimension[UP(at)] = dimensions[UP(c)]
+            keys[UP(at)] = code_of_bits(bits)
+            at += here
+    start[len(start) - 1] = at
+    return at
+
+
+@lean_kernel
+def _fill_entries(columns: Any, bit: Any, code: Any, dimensions: Any, entries: Any, out: Any, latest: Any) -> int:
+    """Write the values of entries; returns how many there are, or -1."""
+    parents, codes = entries
+    start, dimension, keys = out
+    at = 0
+    validity = u1(columns, 1)
+    for i in range(len(parents)):
+        here = 1
+        if len(validity) > 0:
+            place = bit[0] + i
+            here = (validity[UP(place >> 3)] >> (place & 7)) & 1
+        number = np.float64(_number(columns, 0, code[0], UP(i)))
+        here &= number == number
+        bits = number.view(np.int64)
+        attribute, event = UP(codes[UP(i)]), parents[UP(i)]
+        if here:
+            if latest[attribute] == event or not is_small(bits):
+                return -1
+            latest[attribute] = event
+        dimension[UP(at)] = dimensions[attribute]
+        keys[UP(at)] = code_of_bits(bits)
+        here &= dimensions[attribute] != NOT_ASKED
+        at += here
+        start[UP(event + 1)] += here
+    for event in range(len(start) - 1):
+        start[UP(event + 1)] += start[UP(event)]
+    return at
+
+
+@inlined
+def _number(columns: Any, c: int, code: int, row: Any) -> Any:
+    """A number of a column, whether it is null or not."""
+    if code == _INT64:
+        return np.float64(i8(columns, 2 * c)[row])
+    if code == _FLOAT64:
+        return np.float64(f8(columns, 2 * c)[row])
+    if code == _INT32:
+        return np.float64(i4(columns, 2 * c)[row])
+    if code == _FLOAT32:
+        return np.float64(f4(columns, 2 * c)[row])
+    if code == _INT16:
+        return np.float64(i2(columns, 2 * c)[row])
+    if code == _INT8:
+        return np.float64(i1(columns, 2 * c)[row])
+    if code == _UINT8:
+        return np.float64(u1(columns, 2 * c)[row])
+    if code == _UINT16:
+        return np.float64(u2(columns, 2 * c)[row])
+    return np.float64(u4(columns, 2 * c)[row])

@@ -1,0 +1,282 @@
+"""The table of conjunctions: columnar, append-only, each distinct conjunction once.
+
+    conjunction   0         1      2
+    start         0         2      3      6        predicates of c: start[c] .. start[c + 1]
+
+The predicates of a conjunction are in canonical order without repetition, so equal conjunctions are equal row by row; an
+open-addressing hash table over them finds the equal one. The empty conjunction is true of every event.
+
+An index reads this table and is told which conjunctions to insert and delete; it never writes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.labels import Relabelling
+from tamis.encoding.expressions.predicates import GrowingPredicates, Predicates, taken
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, kernel, lean_kernel
+from tamis.kernels.prefetch import prefetch
+from tamis.kernels.ranges import run_indices
+
+_EMPTY = -1
+_LOWEST_CAPACITY = 64
+_ODD, _OTHER_ODD = np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)
+_FETCHED = 16
+"""So many places ahead are fetched."""
+
+
+class Conjunctions(NamedTuple):
+    """Conjunctions as kernels read them."""
+
+    start: npt.NDArray[np.int64]
+    predicates: Predicates
+
+
+class ConjunctionTable:
+    """All conjunctions ever added and not yet swept away, numbered from 0."""
+
+    def __init__(self) -> None:
+        self._start = GrowingArray(np.int64)
+        self._start.append(0)
+        self._predicates = GrowingPredicates()
+        self._hashes = GrowingArray(np.uint64)
+        self._slots = np.full(_LOWEST_CAPACITY, _EMPTY, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    @property
+    def nbytes(self) -> int:
+        return self._start.nbytes + self._predicates.nbytes + self._hashes.nbytes + self._slots.nbytes
+
+    def view(self) -> Conjunctions:
+        return Conjunctions(self._start.view(), self._predicates.view())
+
+    def intern(self, added: Conjunctions) -> npt.NDArray[np.int32]:
+        """The number of each conjunction, added if there is no equal one yet."""
+        fresh_form = canonical(added)
+        hashes = hash_conjunctions(fresh_form)
+        self._reserve(len(self) + len(hashes))
+        numbers = np.empty(len(hashes), np.int32)
+        fresh = np.empty(len(hashes), np.int32)
+        count = _intern(fresh_form, hashes, self.view(), self._hashes.view(), self._slots, numbers, fresh)
+        self._append(fresh_form, hashes, fresh[:count])
+        return numbers
+
+    def relabel(self, dimension: int, relabelling: Relabelling) -> None:
+        """Let the keys of a dimension follow its labels. Equal conjunctions stay equal; their hashes change."""
+        self._predicates.relabel(dimension, relabelling)
+        _hash(self.view(), self._hashes.view())
+        self._slots = _filled_slots(len(self._slots), self._hashes.view())
+
+    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, npt.NDArray[np.int32]]:
+        """Some rows in a table of their own, after their predicates were changed in place; and their numbers there."""
+        rows = conjunctions_taken(self.view(), kept)
+        change(rows.predicates)
+        table = type(self)()
+        return table, table.intern(rows)
+
+    def _append(self, added: Conjunctions, hashes: npt.NDArray[np.uint64], fresh: npt.NDArray[np.int32]) -> None:
+        rows = conjunctions_taken(added, fresh)
+        self._start.extend(rows.start[1:] + len(self._predicates))
+        self._predicates.extend(rows.predicates)
+        self._hashes.extend(hashes[fresh])
+
+    def _reserve(self, count: int) -> None:
+        """Keep the hash table at most half full."""
+        capacity = len(self._slots)
+        while capacity < 2 * count:
+            capacity *= 2
+        if capacity > len(self._slots):
+            self._slots = _filled_slots(capacity, self._hashes.view())
+
+
+def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjunctions:
+    """Some rows of a table, in the order of their choice."""
+    counts = np.diff(table.start)[rows]
+    predicates = taken(table.predicates, run_indices(table.start[rows], counts))
+    return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
+
+
+def _filled_slots(capacity: int, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    slots = np.full(capacity, _EMPTY, np.int32)
+    _fill(slots, hashes)
+    return slots
+
+
+@lean_kernel
+def sort_predicates(added: Any, order: Any, start: Any) -> int:
+    """Write the canonical order of all predicates, conjunction by conjunction; returns how many remain."""
+    kept = 0
+    start[0] = 0
+    for c in range(len(added.start) - 1):
+        first, last = added.start[c], added.start[c + 1]
+        count = last - first
+        for i in range(count):
+            order[kept + i] = first + i
+        gap = count // 2
+        while gap > 0:  # Shell sort: conjunctions are short, but some have thousands of predicates.
+            for i in range(gap, count):
+                moving = order[kept + i]
+                j = i
+                while j >= gap and _order(added.predicates, order[kept + j - gap], added.predicates, moving) > 0:
+                    order[kept + j] = order[kept + j - gap]
+                    j -= gap
+                order[kept + j] = moving
+            gap //= 2
+        unique = 0
+        for i in range(count):
+            if (
+                unique == 0
+                or _order(added.predicates, order[kept + unique - 1], added.predicates, order[kept + i]) != 0
+            ):
+                order[kept + unique] = order[kept + i]
+                unique += 1
+        kept += unique
+        start[c + 1] = kept
+    return kept
+
+
+@inlined
+def _order(left: Any, p: int, right: Any, q: int) -> int:
+    """Order of two predicates by dimension, mode, number of intervals, intervals; 0 when they are equal."""
+    difference = np.int64(left.dimension[p]) - np.int64(right.dimension[q])
+    if difference == 0:
+        difference = np.int64(left.mode[p]) - np.int64(right.mode[q])
+    if difference == 0:
+        difference = (left.start[p + 1] - left.start[p]) - (right.start[q + 1] - right.start[q])
+    if difference != 0:
+        return -1 if difference < 0 else 1
+    other = right.start[q]
+    for i in range(left.start[p], left.start[p + 1]):
+        if left.lo[i] != right.lo[other]:
+            return -1 if left.lo[i] < right.lo[other] else 1
+        if left.hi[i] != right.hi[other]:
+            return -1 if left.hi[i] < right.hi[other] else 1
+        other += 1
+    return 0
+
+
+def canonical(added: Conjunctions) -> Conjunctions:
+    """The same conjunctions with their predicates sorted and repetitions removed."""
+    order = np.empty(len(added.predicates.dimension), np.int64)
+    start = np.empty_like(added.start)
+    kept = sort_predicates(added, order, start)
+    return Conjunctions(start, taken(added.predicates, order[:kept]))
+
+
+def hash_conjunctions(table: Conjunctions) -> npt.NDArray[np.uint64]:
+    """A hash of each canonical conjunction: equal ones have equal hashes."""
+    hashes = np.empty(len(table.start) - 1, np.uint64)
+    _hash(table, hashes)
+    return hashes
+
+
+@kernel
+def all_differ(hashes: Any) -> bool:
+    """Whether no two hashes are equal; now and then it says no of some that differ."""
+    size = 2
+    while size < 2 * len(hashes):
+        size *= 2
+    table = np.zeros(size, np.uint64)
+    mask = np.uint64(size - 1)
+    for i in range(len(hashes)):
+        prefetch(table, np.int64(hashes[min(i + _FETCHED, len(hashes) - 1)] & mask))
+        mine = max(hashes[i], np.uint64(1))  # A place that has 0 is empty.
+        at = mine & mask
+        while table[at] != np.uint64(0):
+            if table[at] == mine:
+                return False
+            at = (at + np.uint64(1)) & mask
+        table[at] = mine
+    return True
+
+
+@kernel
+def equal_conjunctions(table: Any, order: Any, same: Any) -> None:
+    """Of conjunctions in some order, where `same` is set, clear it unless one is equal to the one before."""
+    for i in range(1, len(order)):
+        if same[i] and not _equal(table, order[i - 1], table, order[i]):
+            same[i] = False
+
+
+@kernel
+def _hash(conjunctions: Any, hashes: Any) -> None:
+    predicates = conjunctions.predicates
+    for c in range(len(conjunctions.start) - 1):
+        state = np.uint64(0x9E3779B97F4A7C15)
+        for p in range(conjunctions.start[c], conjunctions.start[c + 1]):
+            name = np.uint64(predicates.dimension[p]) * np.uint64(4) + np.uint64(predicates.mode[p])
+            if predicates.start[p] == predicates.start[p + 1]:
+                state = _mix(state, name)
+            for i in range(predicates.start[p], predicates.start[p + 1]):
+                # Added up first, since a round has to wait for the one before. By odd numbers no bit is lost, neither of the
+                # lowest key nor of the distance to the highest; both keys times odd ones would lose one where they are equal.
+                lowest = np.uint64(predicates.lo[i])
+                ends = lowest * _ODD + (np.uint64(predicates.hi[i]) - lowest) * _OTHER_ODD
+                state = _mix(state, ends + name)
+        hashes[c] = state
+
+
+@inlined
+def _mix(state: Any, value: Any) -> Any:
+    """One round of the splitmix64 finaliser."""
+    mixed = (state ^ value) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@kernel
+def _intern(added: Any, hashes: Any, table: Any, table_hashes: Any, slots: Any, numbers: Any, fresh: Any) -> int:
+    """Find or place every conjunction; `fresh` receives the rows that were new, in the order of their numbers."""
+    mask = np.uint64(len(slots) - 1)
+    old = len(table_hashes)
+    count = 0
+    for c in range(len(hashes)):
+        at = hashes[c] & mask
+        while True:
+            number = slots[at]
+            if number == _EMPTY:
+                slots[at] = old + count
+                numbers[c] = old + count
+                fresh[count] = c
+                count += 1
+                break
+            if number < old:
+                equal = table_hashes[number] == hashes[c] and _equal(table, number, added, c)
+            else:
+                row = fresh[number - old]
+                equal = hashes[row] == hashes[c] and _equal(added, row, added, c)
+            if equal:
+                numbers[c] = number
+                break
+            at = (at + np.uint64(1)) & mask
+    return count
+
+
+@inlined
+def _equal(left: Any, c: int, right: Any, d: int) -> bool:
+    if left.start[c + 1] - left.start[c] != right.start[d + 1] - right.start[d]:
+        return False
+    other = right.start[d]
+    for p in range(left.start[c], left.start[c + 1]):
+        if _order(left.predicates, p, right.predicates, other) != 0:
+            return False
+        other += 1
+    return True
+
+
+@kernel
+def _fill(slots: Any, hashes: Any) -> None:
+    mask = np.uint64(len(slots) - 1)
+    for number in range(len(hashes)):
+        at = hashes[number] & mask
+        while slots[at] != _EMPTY:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = number

@@ -1,0 +1,249 @@
+"""One plain conjunction to keys, where nothing new is needed for it: its dimensions are there, and its constants are known.
+
+Most subscriptions that come one by one are like this, and what surrounds the encoding of many would cost more than encoding one.
+Everything else is for the compiler: so this may say no, but what it encodes is what the compiler would have made of it.
+
+    words     comparison  comparison  | count  count  | literal  literal  literal
+              of each predicate       |    literals   |    all literals
+    comparison  the number of an attribute with an operator, whose code each encoder keeps; or ~ its code
+    code        dimension . operator . scalar . none . number
+
+Words with numbers of comparisons are the same wherever an expression is added, so `prepare` can make them beforehand.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.dimension import Dimension, Facet, StringDimension
+from tamis.encoding.dimensions.keys import code_of_bits, is_labelled, is_small
+from tamis.encoding.expressions.compile import Compiler, facet_of
+from tamis.encoding.expressions.conjunctions import Conjunctions, sort_predicates
+from tamis.encoding.expressions.predicate_encoding import WHOLE, judge_rows, plain_intervals
+from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE
+from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.kernel import lean_kernel
+from tamis.language.expression import And, Expression, Predicate
+from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator
+from tamis.language.reading import to_expression
+from tamis.language.values import Scalar
+
+_NUMBER, _NONE, _SCALAR = 1, 2, 4
+_OPERATOR, _DIMENSION = 3, 8
+"""Where the parts of a code begin, in bits."""
+_OPERATORS = (1 << (_DIMENSION - _OPERATOR)) - 1
+_UNKNOWN = -1
+"""The code of a comparison that was not met yet."""
+_MOST_WORDS = 256
+"""Longer rows are for the compiler."""
+DIMENSION, MODE, START, LO, HI, ORDER = range(6)
+"""The rows of the scratch in which `plain_conjunction` leaves columns of predicates, and their order."""
+_WORDS = 14
+"""The row that the words are in, behind those that it works in."""
+_PLAIN = frozenset({int, float})
+_CODES = {
+    each: (OPERATOR_CODE[POSITIVE.get(each, each)] << _OPERATOR) + _NONE * (each in POSITIVE)
+    for each in Operator
+    if each not in PATTERNS | NULL_TESTS | {Operator.IP_IN}
+}
+"""What of a code the operator gives."""
+_COMPARED = operator.attrgetter("attribute", "operator")
+_VALUES = operator.attrgetter("values")
+
+_comparisons: dict[tuple[str, Operator], int] = {}
+"""Attribute and operator -> the number of the comparison, the same for all encoders."""
+_MOST_COMPARISONS = 1 << 16
+"""More have no numbers: those that have them are never forgotten."""
+_numbers = itertools.count()
+
+
+class Prepared(NamedTuple):
+    """The words of a row."""
+
+    words: bytes
+    predicates: int
+    length: int
+    """How many words there are."""
+
+
+def prepare(source: Any) -> Expression:
+    """Read an expression and prepare it, so that every matcher adds it faster, any number of times.
+
+    Use this for tens of thousands of changes per second. Preparing a conjunction of comparisons with numbers takes about half
+    as long as adding it. Other expressions are only read.
+
+    Parameters
+    ----------
+    source : str, Expression or list
+        What `Matcher.add` takes.
+
+    Raises
+    ------
+    ExpressionError
+    """
+    expression = to_expression(source)
+    if not hasattr(expression, "_prepared"):
+        prepared = _prepared(expression)
+        if prepared is not None:
+            expression._prepared = prepared
+    return expression
+
+
+def _prepared(expression: Expression) -> Prepared | None:
+    """The words of an expression; None if it does more than compare with numbers, or is long."""
+    predicates: Any = expression.operands if type(expression) is And else (expression,)
+    try:
+        # Maps instead of a loop: this is most of what adding a subscription costs, and takes half of the time so.
+        compared = list(map(_comparisons.get, map(_COMPARED, predicates)))
+        values = list(map(_VALUES, predicates))
+    except AttributeError:  # no predicate
+        return None
+    literals = list(itertools.chain.from_iterable(values))
+    length = 2 * len(compared) + len(literals)
+    if length > _MOST_WORDS or not set(map(type, literals)) <= _PLAIN:
+        return None
+    if None in compared:
+        compared = [_comparison(*pair) for pair in map(_COMPARED, predicates)]
+        if None in compared:
+            return None
+    words = _layout(len(compared), len(literals))(*compared, *map(len, values), *literals)
+    return Prepared(words, len(compared), length)
+
+
+def _comparison(attribute: str, operator: Operator) -> int | None:
+    """The number of a comparison, which has one from now on; None if it cannot have one."""
+    number = _comparisons.get((attribute, operator))
+    if number is None and operator in _CODES and len(_comparisons) < _MOST_COMPARISONS:
+        number = _comparisons.setdefault((attribute, operator), next(_numbers))
+    return number
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(comparisons: int, literals: int) -> Callable[..., bytes]:
+    """How to lay out words, faster than `np.array` does."""
+    return struct.Struct(f"{2 * comparisons}q{literals}d").pack
+
+
+class PlainRow(NamedTuple):
+    """A conjunction laid out for `plain_conjunction`."""
+
+    scratch: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
+    predicates: int
+    length: int
+
+
+class PlainEncoder:
+    """Lays conjunctions out. One thread uses it at a time, and is done with a row before it asks for the next."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self._codes = np.full(16, _UNKNOWN, np.int64)
+        """By the number of a comparison its code, where it compares with numbers."""
+        self._scratch = np.zeros((_WORDS + 1, _MOST_WORDS + 1), np.int64)
+        self._words = self._scratch[_WORDS].data.cast("B")
+
+    def row(self, expression: Expression) -> PlainRow | None:
+        """The row of an expression that compares with numbers only; None if it does not.
+
+        It is known to be plain only when it is encoded. If it is not, `keyed_row` may be: a comparison may be new here.
+        """
+        prepared: Prepared | None = getattr(expression, "_prepared", None) or _prepared(expression)
+        if prepared is None:
+            return None
+        words, predicates, length = prepared
+        self._words[: 8 * length] = words
+        # What the __new__ of a NamedTuple does, without the call in between.
+        return tuple.__new__(PlainRow, (self._scratch, self._codes, predicates, length))
+
+    def keyed_row(self, expression: Expression) -> PlainRow | None:
+        """The row of an expression by the keys of its constants, of any kinds; None if it is for the compiler.
+
+        From now on `row` knows what it compares with numbers.
+        """
+        predicates: Any = expression.operands if type(expression) is And else (expression,)
+        codes: list[int] = []
+        counts: list[int] = []
+        keys: list[int] = []
+        for predicate in predicates:
+            if type(predicate) is not Predicate or predicate.operator not in _CODES:
+                return None
+            facets = {facet_of(value) for value in predicate.values}
+            facet = facets.pop()
+            dimension = self._compiler.known_dimension(predicate.attribute, facet)
+            if facets or dimension is None or not all(_has_key(dimension, value) for value in predicate.values):
+                return None
+            code = (dimension.number << _DIMENSION) + _CODES[predicate.operator]
+            code += _SCALAR * self._compiler.is_scalar(predicate.attribute)
+            if facet is Facet.NUMBER:
+                self._learn(_comparison(predicate.attribute, predicate.operator), code + _NUMBER)
+            codes.append(~code)
+            counts.append(len(predicate.values))
+            keys += [dimension.key(value) for value in predicate.values]
+        words = [*codes, *counts, *keys]
+        if len(words) > _MOST_WORDS:
+            return None
+        self._scratch[_WORDS, : len(words)] = words
+        return PlainRow(self._scratch, self._codes, len(codes), len(words))
+
+    def _learn(self, comparison: int | None, code: int) -> None:
+        if comparison is not None:
+            if comparison >= len(self._codes):
+                larger = np.full(2 * comparison, _UNKNOWN, np.int64)
+                larger[: len(self._codes)] = self._codes
+                self._codes = larger
+            self._codes[comparison] = code
+
+
+def _has_key(dimension: Dimension, value: Scalar) -> bool:
+    """Whether the key of a literal is known without adding it to the constants."""
+    if isinstance(dimension, StringDimension):
+        return value in dimension
+    return dimension.facet is not Facet.NUMBER or not is_labelled(value)  # type: ignore[arg-type]
+
+
+@lean_kernel
+def plain_conjunction(scratch: Any, codes: Any, count: int) -> int:
+    """Write the predicates of a row to the scratch, and their order; returns how many are kept, or -1 if it is no conjunction
+    as it stands."""
+    dimension, mode, start, lo, hi = (
+        scratch[DIMENSION],
+        scratch[MODE],
+        scratch[START],
+        scratch[LO],
+        scratch[HI],
+    )
+    base, value_start, good, scalar, keys = scratch[6], scratch[7], scratch[8], scratch[9], scratch[10]
+    row, state, kept_start = scratch[11, :2], scratch[12, :1], scratch[13, :2]
+    words = scratch[_WORDS]
+    value_start[0], start[0], row[0], row[1] = 0, 0, 0, count
+    for p in range(count):
+        comparison = words[p]
+        if comparison >= len(codes) or (comparison >= 0 and codes[comparison] == _UNKNOWN):
+            return -1
+        code = ~comparison if comparison < 0 else codes[comparison]
+        dimension[p] = code >> _DIMENSION
+        mode[p] = (code & _NONE) // _NONE
+        scalar[p] = (code & _SCALAR) // _SCALAR
+        base[p] = (code >> _OPERATOR) & _OPERATORS
+        good[p] = 1
+        value_start[p + 1] = value_start[p] + words[count + p]
+        for v in range(value_start[p], value_start[p + 1]):
+            keys[v] = words[2 * count + v]
+            if code & _NUMBER:
+                good[p] &= is_small(keys[v])  # those that may have labels are for the compiler
+                keys[v] = code_of_bits(keys[v])
+    plain_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
+    predicates = Predicates(dimension, mode, start, lo, hi)
+    judge_rows(row, predicates, good, scalar, state)
+    if state[0] != WHOLE:
+        return -1
+    return sort_predicates(Conjunctions(row, predicates), scratch[ORDER], kept_start)

@@ -1,0 +1,306 @@
+"""Subscriptions in predicate form to conjunctions, without a Python loop per predicate.
+
+Comparisons, IN and BETWEEN are turned into intervals by kernels; patterns (LIKE, RLIKE) and tests for null are compiled once
+per distinct predicate. Whatever needs more than that (IN over several kinds, leaves to be merged, every row with
+something wrong in it) is left to the `Compiler`, row by row, so there is one place that decides and one that complains.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.encoding.dimensions.dimension import FACET_OF_KIND, Facet, NumberDimension, StringDimension
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, double_codes
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.expressions.compile import Compiled, Compiler
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows
+from tamis.encoding.expressions.predicates import Predicates, taken
+from tamis.errors import ExpressionError
+from tamis.kernels.kernel import kernel, lean_kernel
+from tamis.kernels.ranges import grouped, run_indices
+from tamis.kernels.sorting import sort_part
+from tamis.language.expression import Predicate
+from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator
+from tamis.language.values import Kind, is_moment
+
+Bools = npt.NDArray[np.bool_]
+
+_EQ, _LT, _LE, _GT, _GE, _IN, _BETWEEN = (
+    OPERATOR_CODE[Operator(text)] for text in ("=", "<", "<=", ">", ">=", "in", "between")
+)
+_KINDS = list(Kind)
+_NO_KIND = len(_KINDS)
+_BOOLEAN = _KINDS.index(Kind.BOOLEAN)
+_SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
+_SPECIAL = PATTERNS | NULL_TESTS | {Operator.IP_IN}
+# What is known of a row: it is a conjunction as it stands, it is never true, or the compiler must see it.
+WHOLE, _NEVER, _LEFT = 0, 1, 2
+
+
+class EncodedRows(NamedTuple):
+    """The conjunctions of the rows in `rows`, and the rows that nothing satisfies; the others are for the compiler."""
+
+    rows: Ints
+    conjunctions: Conjunctions
+    never: Ints
+
+
+def encode_rows(table: PredicateRows, compiler: Compiler) -> EncodedRows:
+    """Encode the rows that need no more than a look at each predicate."""
+    specials = _Specials(table)
+    # All constants before any key: a label that moves later would leave keys behind.
+    compiler.add_constants(specials.distinct)
+    columns = list(_labelled_columns(table))
+    for column in columns:
+        compiler.add_column(column.attribute, column.facet, column.constants())
+    keys = np.zeros(int(table.value_start[-1]), np.int64)
+    for kind, positions, plain in table.values:
+        if kind is not Kind.STRING:
+            keys[positions] = _plain_keys(kind, plain)
+    for column in columns:
+        keys[column.positions] = column.keys(compiler)
+    kind_of, good = _kinds(table)
+    good &= _takes(table.operator, np.diff(table.value_start), kind_of)
+    encoded = _plain_predicates(table, kind_of, keys, good, compiler)
+    encoded = specials.placed(encoded, good, compiler)
+    scalar = np.array([compiler.is_scalar(name) for name in table.attributes], np.bool_)[table.attribute]
+    state = np.empty(len(table), np.uint8)
+    judge_rows(table.start, encoded, good, scalar, state)
+    rows = np.flatnonzero(state == WHOLE)
+    counts = np.diff(table.start)[rows]
+    chosen = run_indices(table.start[rows], counts)
+    conjunctions = Conjunctions(np.append(0, np.cumsum(counts)), taken(encoded, chosen))
+    return EncodedRows(rows, conjunctions, np.flatnonzero(state == _NEVER))
+
+
+class _Column(NamedTuple):
+    """Literals of one attribute and facet whose keys are labels: strings, and integers beyond 2**53."""
+
+    attribute: str
+    facet: Facet
+    positions: Ints
+    literals: Any
+
+    def constants(self) -> list[Any]:
+        distinct = pc.unique(self.literals) if self.facet is Facet.STRING else pa.array(np.unique(self.literals))
+        return list(distinct.to_pylist())
+
+    def keys(self, compiler: Compiler) -> Ints:
+        dimension = compiler.dimension(self.attribute, self.facet)
+        if isinstance(dimension, StringDimension):
+            encoded = pc.dictionary_encode(self.literals)
+            return np.asarray(dimension.keys(encoded.dictionary)[encoded.indices.to_numpy()])
+        assert isinstance(dimension, NumberDimension)
+        return dimension.keys(self.literals)
+
+
+def _labelled_columns(table: PredicateRows) -> Iterator[_Column]:
+    """The literals whose keys are labels, by attribute and facet; those of patterns are not compared, and left out."""
+    lengths = np.diff(table.value_start)
+    attribute = np.repeat(table.attribute, lengths)
+    pattern = np.array([operator in _SPECIAL for operator in OPERATORS], np.bool_)[table.operator]
+    compared = ~np.repeat(pattern, lengths)
+    for kind, positions, plain in table.values:
+        if kind is Kind.STRING:
+            chosen = np.flatnonzero(compared[positions])
+        elif kind is Kind.NUMBER:
+            chosen = np.flatnonzero(NumberDimension.labelled(plain))
+        else:
+            continue
+        order = chosen[grouped(attribute[positions[chosen]])]
+        owner = attribute[positions[order]]
+        bounds = np.flatnonzero(np.diff(owner, prepend=-1, append=-1))
+        for start, end in itertools.pairwise(bounds):
+            part = order[start:end]
+            literals = plain.take(pa.array(part)) if kind is Kind.STRING else plain[part]
+            yield _Column(table.attributes[owner[start]], FACET_OF_KIND[kind], positions[part], literals)
+
+
+def _plain_keys(kind: Kind, plain: Any) -> Ints:
+    """The keys of literals that need no labels."""
+    if kind is Kind.NUMBER:
+        return double_codes(plain.astype(np.float64))
+    keys: Ints = plain.astype(np.int64)
+    return keys
+
+
+def _fine(kind: Kind, plain: Any) -> Any:
+    """Which literals are inside the language: finite numbers, timestamps of the years 1 to 9999."""
+    if kind is Kind.TIMESTAMP:
+        return is_moment(plain)
+    return np.isfinite(plain) if kind is Kind.NUMBER and plain.dtype == np.float64 else True
+
+
+def _kinds(table: PredicateRows) -> tuple[Ints, Bools]:
+    """The kind of each predicate's literals, and whether they all have it and are literals of the language."""
+    kinds = np.full(table.value_start[-1], _NO_KIND, np.int64)
+    fine = np.zeros(table.value_start[-1], np.bool_)
+    for kind, positions, plain in table.values:
+        # A second field that is set in the same variant makes the value wrong.
+        fine[positions] = (kinds[positions] == _NO_KIND) & _fine(kind, plain)
+        kinds[positions] = _KINDS.index(kind)
+    kind_of, good = np.empty(len(table.attribute), np.int64), np.empty(len(table.attribute), np.bool_)
+    _one_kind(table.value_start, kinds, fine, kind_of, good)
+    return kind_of, good
+
+
+def _takes(operators: Ints, lengths: Ints, kind: Ints) -> Bools:
+    """Whether each predicate is a comparison, IN or BETWEEN with as many literals, and of a kind, as the operator takes."""
+    low, high = np.ones(len(OPERATORS), np.int64), np.zeros(len(OPERATORS), np.int64)
+    ordered = np.zeros(len(OPERATORS), np.bool_)
+    for operator, code in OPERATOR_CODE.items():
+        positive = POSITIVE.get(operator, operator)
+        if positive is Operator.IN:
+            high[code] = KEY_MAX
+        elif positive is Operator.BETWEEN:
+            low[code], high[code], ordered[code] = 2, 2, True
+        elif operator not in _SPECIAL:
+            high[code], ordered[code] = 1, positive is not Operator.EQ
+    fits = (lengths >= low[operators]) & (lengths <= high[operators])
+    return np.asarray(fits & ~(ordered[operators] & (kind == _BOOLEAN)))
+
+
+def _plain_predicates(table: PredicateRows, kind: Ints, keys: Ints, good: Bools, compiler: Compiler) -> Predicates:
+    """The good predicates in columns, the others with no interval."""
+    pairs = table.attribute * len(_KINDS) + np.where(good, kind, 0)
+    numbers = np.zeros(len(table.attributes) * len(_KINDS), np.int32)
+    for pair in np.flatnonzero(np.bincount(pairs[good], minlength=len(numbers))).tolist():
+        numbers[pair] = _dimension(table, pair, compiler)
+    base = np.array([OPERATOR_CODE[POSITIVE.get(operator, operator)] for operator in OPERATORS], np.int64)
+    mode = np.array([Mode.NONE if operator in POSITIVE else Mode.SOME for operator in OPERATORS], np.uint8)
+    start = np.zeros(len(pairs) + 1, np.int64)
+    lo, hi = np.empty(len(keys) + 1, np.int64), np.empty(len(keys) + 1, np.int64)
+    modes = mode[table.operator]
+    filled = plain_intervals(base[table.operator], table.value_start, keys, good, modes, start, lo, hi)
+    return Predicates(numbers[pairs], modes, start, lo[:filled], hi[:filled])
+
+
+def _dimension(table: PredicateRows, pair: int, compiler: Compiler) -> int:
+    attribute, kind = divmod(pair, len(_KINDS))
+    return compiler.dimension(table.attributes[attribute], FACET_OF_KIND[_KINDS[kind]]).number
+
+
+class _Specials:
+    """Predicates that are compiled one by one, each distinct one once: patterns, tests for null and ip_in."""
+
+    def __init__(self, table: PredicateRows) -> None:
+        special = np.array([operator in _SPECIAL for operator in OPERATORS], np.bool_)
+        self._at = np.flatnonzero(special[table.operator])
+        self._predicates: list[Predicate | None] = []
+        for p in self._at.tolist():
+            try:
+                self._predicates.append(table.predicate(p))
+            except ExpressionError:
+                self._predicates.append(None)  # its row goes to the compiler, which says what is wrong and where
+        self.distinct = dict.fromkeys(predicate for predicate in self._predicates if predicate is not None)
+
+    def placed(self, encoded: Predicates, good: Bools, compiler: Compiler) -> Predicates:
+        """Put the special predicates in their places among the plain ones, and mark them good if they are."""
+        if not len(self._at):
+            return encoded
+        compiled = compiler.compile_many(self.distinct)
+        leaves = dict(zip(self.distinct, map(_single_leaf, compiled), strict=True))
+        dimension, mode, size = encoded.dimension.copy(), encoded.mode.copy(), np.diff(encoded.start)
+        lo: list[int] = []
+        hi: list[int] = []
+        for p, predicate in zip(self._at.tolist(), self._predicates, strict=True):
+            leaf = leaves[predicate] if predicate is not None else None
+            if leaf is not None:
+                good[p] = True
+                dimension[p], mode[p], size[p] = leaf.dimension, leaf.mode, len(leaf.intervals)
+                lo.extend(low for low, _ in leaf.intervals)
+                hi.extend(high for _, high in leaf.intervals)
+        special = np.zeros(len(dimension), np.bool_)
+        special[self._at] = True
+        from_special = np.repeat(special, size)
+        all_lo, all_hi = np.empty(len(from_special), np.int64), np.empty(len(from_special), np.int64)
+        all_lo[~from_special], all_hi[~from_special] = encoded.lo, encoded.hi
+        all_lo[from_special], all_hi[from_special] = lo, hi
+        return Predicates(dimension, mode, np.append(0, np.cumsum(size)), all_lo, all_hi)
+
+
+def _single_leaf(compiled: Compiled) -> Leaf | None:
+    alone = len(compiled.clauses) == 1 and len(compiled.clauses[0]) == 1
+    return compiled.clauses[0][0] if alone else None
+
+
+@kernel
+def _one_kind(value_start: Any, kinds: Any, fine: Any, kind_of: Any, good: Any) -> None:
+    for p in range(len(kind_of)):
+        first, last = value_start[p], value_start[p + 1]
+        kind_of[p] = kinds[first] if first < last else _NO_KIND
+        good[p] = first < last
+        for v in range(first, last):
+            if kinds[v] != kind_of[p] or not fine[v]:
+                good[p] = False
+
+
+@lean_kernel
+def plain_intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any, start: Any, lo: Any, hi: Any) -> int:
+    """The intervals of every good predicate; returns how many there are. The keys of IN are sorted in their place.
+
+    BETWEEN with its ends the wrong way round is none; excluded, it is all, which is asked for then.
+    """
+    filled = 0
+    for p in range(len(base)):
+        first, last = value_start[p], value_start[p + 1]
+        if good[p] and base[p] == _IN:
+            sort_part(keys, first, last)
+            for v in range(first, last):
+                if v > first and keys[v] <= hi[filled - 1] + 1:
+                    hi[filled - 1] = keys[v]
+                else:
+                    lo[filled] = keys[v]
+                    hi[filled] = keys[v]
+                    filled += 1
+        elif good[p]:
+            key = keys[first]
+            low, high = KEY_MIN, KEY_MAX
+            if base[p] == _EQ:
+                low, high = key, key
+            elif base[p] == _LT:
+                high = key - 1
+            elif base[p] == _LE:
+                high = key
+            elif base[p] == _GT:
+                low = key + 1
+            elif base[p] == _GE:
+                low = key
+            elif base[p] == _BETWEEN:
+                low, high = key, keys[first + 1]
+            if low > high and mode[p] == _NONE:
+                low, high = KEY_MIN, KEY_MAX
+                mode[p] = _SOME
+            if low <= high:
+                lo[filled] = low
+                hi[filled] = high
+                filled += 1
+        start[p + 1] = filled
+    return filled
+
+
+@lean_kernel
+def judge_rows(start: Any, encoded: Any, good: Any, scalar: Any, state: Any) -> None:
+    """What is known of every row. A row with something wrong in it is left, even if it is never true."""
+    for row in range(len(state)):
+        state[row] = WHOLE
+        for p in range(start[row], start[row + 1]):
+            if not good[p]:
+                state[row] = _LEFT
+                break
+            if encoded.start[p] == encoded.start[p + 1] and encoded.mode[p] != _ABSENT:
+                state[row] = _NEVER
+            for q in range(start[row], p):
+                merge = scalar[p] or (encoded.mode[p] == _NONE and encoded.mode[q] == _NONE)
+                if merge and encoded.dimension[p] == encoded.dimension[q] and state[row] == WHOLE:
+                    state[row] = _LEFT
+            if state[row] == _LEFT:
+                break

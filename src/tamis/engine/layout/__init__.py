@@ -1,0 +1,13 @@
+"""How a segment is planned and laid out: from conjunctions in keys to the arrays that matching reads.
+
+Read in the order in which a segment is built:
+
+    scale            keys of a dimension -> at most 254 spaces           aspects         what an event shows of a wide dimension
+    statistics       how likely each value is                            predicate_codes predicates as ranges of spaces
+    key_numbers      numbers for the keys of wide dimensions             plan            which predicate finds a conjunction
+    pairs            conjunctions found by two values                    second_filter   a second word to filter by
+    lists            which entries a value leads to                      runs            parts of lists sorted by a bound
+    guards           blocks of lists that events skip                    records         what is left to check
+    forecast         how many entries an event should visit              segment_build   all steps, and the arrays
+    access_path      how one conjunction is found, for `plan()`
+"""

@@ -1,0 +1,76 @@
+"""What matching gives: slots event by event, and how much work it was."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import UP
+
+Slots = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+
+class Life(NamedTuple):
+    """When each slot died, and what time it is. Empty: none has died."""
+
+    died: npt.NDArray[np.int64]
+    now: int
+
+
+class Work(NamedTuple):
+    """How much matching was: entries looked at, records checked, conjunctions or programs judged by their keys."""
+
+    entries: int = 0
+    survivors: int = 0
+    compared: int = 0
+
+    def plus(self, other: Work) -> Work:
+        return Work(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class Found(NamedTuple):
+    """The slots that each event of a batch satisfies, one event after another."""
+
+    counts: Counts
+    slots: Slots
+    work: Work
+
+
+def nothing_found(events: int) -> Found:
+    return Found(np.zeros(events, np.int64), np.zeros(0, np.int32), Work())
+
+
+def together(parts: list[Found], events: int) -> Found:
+    """What parts of an index found for the same events; a subscription is found by one of them only."""
+    if len(parts) == 1:
+        return parts[0]
+    work = Work()
+    for part in parts:
+        work = work.plus(part.work)
+    parts = [part for part in parts if len(part.slots)]
+    if not parts:
+        return nothing_found(events)._replace(work=work)
+    if len(parts) == 1:
+        return parts[0]._replace(work=work)
+    counts = np.sum([part.counts for part in parts], axis=0)
+    slots = np.empty(int(counts.sum()), np.int32)
+    place = np.cumsum(counts) - counts
+    for part in parts:
+        _spread(part.counts, part.slots, place, slots)
+    return Found(counts, slots, work)
+
+
+@lean_kernel
+def _spread(counts: Any, slots: Any, place: Any, out: Any) -> None:
+    """Copy the slots of every event to its place, which moves on."""
+    at = 0
+    for event in range(len(counts)):
+        to = place[UP(event)]
+        for i in range(counts[UP(event)]):
+            out[UP(to + i)] = slots[UP(at + i)]
+        at += counts[UP(event)]
+        place[UP(event)] = to + counts[UP(event)]

@@ -1,0 +1,66 @@
+"""The heaviest matches of each event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import UP
+
+
+def keep_heaviest(
+    counts: npt.NDArray[np.int64], slots: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], k: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The `k` slots of each event that weigh most, the heaviest first; of equal ones the one with the lower number."""
+    kept = np.minimum(counts, k)
+    out = np.empty(int(kept.sum()), np.int32)
+    _keep_heaviest(counts, slots, weights, kept, out)
+    return kept, out
+
+
+@lean_kernel
+def _keep_heaviest(counts: Any, slots: Any, weights: Any, kept: Any, out: Any) -> None:
+    """A heap of each event's best lies in its part of the output, the lightest on top, and is sorted in the end."""
+    at, to = 0, 0
+    for event in range(len(counts)):
+        size = kept[event]
+        for i in range(counts[event]):
+            slot = slots[UP(at + i)]
+            if i < size:
+                out[UP(to + i)] = slot
+                if i == size - 1:
+                    for parent in range(size // 2 - 1, -1, -1):
+                        _sink(out, to, size, parent, weights)
+            elif size and _lighter(out[UP(to)], slot, weights):
+                out[UP(to)] = slot
+                _sink(out, to, size, 0, weights)
+        for last in range(size - 1, 0, -1):
+            out[UP(to)], out[UP(to + last)] = out[UP(to + last)], out[UP(to)]
+            _sink(out, to, last, 0, weights)
+        at += counts[event]
+        to += size
+
+
+@inlined
+def _lighter(left: int, right: int, weights: Any) -> bool:
+    """Whether one slot comes after another in the ranking."""
+    if weights[UP(left)] != weights[UP(right)]:
+        return weights[UP(left)] < weights[UP(right)]
+    return left > right
+
+
+@inlined
+def _sink(heap: Any, to: int, size: int, place: int, weights: Any) -> None:
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            return
+        if child + 1 < size and _lighter(heap[UP(to + child + 1)], heap[UP(to + child)], weights):
+            child += 1
+        if not _lighter(heap[UP(to + child)], heap[UP(to + place)], weights):
+            return
+        heap[UP(to + place)], heap[UP(to + child)] = heap[UP(to + child)], heap[UP(to + place)]
+        place = child

@@ -1,1 +1,0 @@
-"""The indexes: one module per algorithm, one interface, found by name."""

@@ -1,0 +1,204 @@
+"""Compiled kernels on disk, one file each, for any number of processes.
+
+    <folder>/delta.scan_delta-5f0c2a91d3e4b6a7.kernel        a checksum, then what Numba needs to load it
+    <folder>/delta.scan_delta-5f0c2a91d3e4b6a7.lock          while somebody compiles it; others wait and load
+
+The name has a digest of all that the machine code depends on: the kernel and what it draws on (`kernel_source`), the types of its
+arguments, the processor, Python, Numba and its settings. So no file is ever stale, checkouts and environments may share a folder,
+and a file takes its place whole or not at all. Files of earlier sources go when nobody has used them for a month.
+
+The folder is `NUMBA_CACHE_DIR`, else `__pycache__` beside the package, else the user's cache folder: the first that can be
+written to. A kernel that cannot be kept is compiled by every process; a warning says so once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import secrets
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import llvmlite
+import numba
+from numba.core import compiler, config, serialize
+
+from tamis.kernels.notice import notice
+from tamis.kernels.source import digest_of
+
+if sys.platform != "win32":
+    import fcntl
+
+_dumps: Any = serialize.dumps
+_rebuild: Any = compiler.CompileResult._rebuild
+
+_log = logging.getLogger("tamis")
+
+_PATIENCE = 600.0
+"""Seconds to wait for another process that compiles the same kernel: far longer than any takes."""
+_POLL = 0.02
+"""Seconds between two looks at whether it is done."""
+_MONTH = 30 * 24 * 3600
+_CHECKSUM_BYTES = 32
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept; None where nothing can be written."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    package = Path(__file__).resolve().parent.parent
+    folders = [Path(named) / "tamis"] if named else [package / "__pycache__" / "kernels", _user_folder()]
+    for folder in folders:
+        if folder is not None and _is_writable(folder):
+            return folder
+    tried = " or ".join(str(folder) for folder in folders if folder is not None)
+    _log.warning(
+        "compiled kernels cannot be kept: %s is not writable. Every process will compile them again, which takes about "
+        "half a minute. Set NUMBA_CACHE_DIR to a writable folder",
+        tried,
+    )
+    return None
+
+
+def _user_folder() -> Path | None:
+    with suppress(RuntimeError):  # a user without a home
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "tamis"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tamis"
+    return None
+
+
+def _is_writable(folder: Path) -> bool:
+    probe = folder / f".{secrets.token_hex(8)}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return False
+    return True
+
+
+class KernelCache:
+    """The compiled forms of one kernel, in the place of Numba's own cache."""
+
+    def __init__(self, function: Any, options: str) -> None:
+        self._function = function
+        self._options = options
+        self._locks: dict[str, IO[bytes]] = {}
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_folder() or "")
+
+    def enable(self) -> None:
+        """Numba calls it; this cache is never off."""
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """The kernel compiled for a signature; None: the caller compiles it. `release` comes last."""
+        context.refresh()
+        folder = cache_folder()
+        if folder is None:
+            notice.begin()
+            return None
+        path = folder / f"{self._name(signature, context.codegen())}.kernel"
+        found = self._loaded(path, context)
+        if found is None and self._lock(path, signature):
+            found = self._loaded(path, context)  # Somebody may have compiled it since.
+        if found is None:
+            notice.begin()
+        return found
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep a kernel that was compiled. What cannot be written is no error: the next process compiles it again."""
+        folder = cache_folder()
+        if folder is None or result.library.has_dynamic_globals:
+            return
+        path = folder / f"{self._name(signature, result.codegen)}.kernel"
+        payload = _dumps(result._reduce())
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        try:
+            part.write_bytes(hashlib.sha256(payload).digest() + payload)
+            part.replace(path)
+            _remove_unused(path)
+        except OSError as error:
+            _log.warning("a compiled kernel cannot be kept: %s", error)
+            with suppress(OSError):
+                part.unlink()
+
+    def release(self, signature: Any) -> None:
+        """End what `load_overload` began: others may compile the kernel, unless it has been saved."""
+        notice.end()
+        lock = self._locks.pop(str(signature), None)
+        if lock is not None:
+            with suppress(OSError):
+                os.unlink(lock.name)
+            lock.close()
+
+    def _name(self, signature: Any, codegen: Any) -> str:
+        function = self._function
+        told = [digest_of(function), str(signature), repr(codegen.magic_tuple()), self._options, _environment()]
+        digest = hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+        return f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{digest}"
+
+    def _loaded(self, path: Path, context: Any) -> Any:
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        payload = content[_CHECKSUM_BYTES:]
+        if hashlib.sha256(payload).digest() != content[:_CHECKSUM_BYTES]:
+            return None  # Damaged: it is compiled and written again.
+        with suppress(OSError):
+            os.utime(path)
+        try:
+            return _rebuild(context, *pickle.loads(payload))
+        except Exception:
+            # Whatever it is that this process cannot load, it can compile.
+            _log.debug("cannot load the kernel %s", path, exc_info=True)
+            return None
+
+    def _lock(self, path: Path, signature: Any) -> bool:
+        """Wait until nobody else compiles a kernel, and keep others from it; whether it is there now, perhaps."""
+        if sys.platform == "win32":
+            return False
+        try:
+            lock = open(path.with_suffix(".lock"), "wb")  # noqa: SIM115 - held until the kernel is saved
+        except OSError:
+            return False
+        waited_until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if path.exists() or time.monotonic() > waited_until:
+                    lock.close()
+                    return True
+                notice.begin()
+                time.sleep(_POLL)
+                continue
+            self._locks[str(signature)] = lock
+            return True
+
+
+@functools.cache
+def _environment() -> str:
+    """What machine code depends on besides the kernel and the processor."""
+    versions = (platform.python_implementation(), sys.version_info[:2], numba.__version__, llvmlite.__version__)
+    settings = [getattr(config, name, None) for name in ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")]
+    return repr((versions, [str(each) for each in settings]))
+
+
+def _remove_unused(kept: Path) -> None:
+    """Remove other files of the same kernel that nobody has loaded for a month."""
+    oldest = time.time() - _MONTH
+    for other in kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*"):
+        if other != kept and other.stat().st_mtime < oldest:
+            other.unlink()

@@ -1,0 +1,53 @@
+"""Kernels that call another one by its address.
+
+LLVM puts a copy of every function that a kernel calls into that kernel. A large one that several kernels call is compiled once
+instead, and called by its address, which its callers are handed. It takes one number, the address of what it works on
+(`packed`), and returns one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from tamis.kernels.kernel import COMPILED
+
+_uncompiled: dict[int, Callable[[int], int]] = {}
+"""The plain twin of addresses."""
+
+
+@functools.cache
+def entry_of(kernel: Any) -> int:
+    """The address of a kernel that takes one number and returns one; it is compiled now, if it is not yet."""
+    if not COMPILED:
+        _uncompiled[id(kernel)] = kernel
+        return id(kernel)
+    signature = (types.int64,)
+    if signature not in kernel.overloads:
+        kernel.compile(signature)
+    compiled = kernel.overloads[signature]
+    address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+    return address
+
+
+def _call(typing_context: Any, entry: Any, given: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        function = builder.inttoptr(arguments[0], ir.FunctionType(word, [word]).as_pointer())
+        return builder.call(function, [arguments[1]])
+
+    return types.int64(types.int64, types.int64), generate
+
+
+def _plain_call(entry: int, given: int) -> int:
+    """The plain twin."""
+    return _uncompiled[int(entry)](int(given))
+
+
+call_entry: Any = intrinsic(_call) if COMPILED else _plain_call
+"""Call a kernel that has this entry."""

@@ -1,0 +1,130 @@
+"""Many arrays handed to a kernel as one: the addresses and lengths of all of them.
+
+Numba takes some 0.1 us to unpack an array that is passed to a kernel, which for the fifty arrays of a segment is more than many
+events take. So they are packed once, and a call passes one array:
+
+    packed     address length   address length   ...   number number
+               array 0          array 1                the numbers that go with them
+
+Whoever packs arrays keeps them alive, and at their place, for as long as the packed form is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+from numba.np.numpy_support import from_dtype
+
+from tamis.kernels.kernel import COMPILED
+
+Packed = npt.NDArray[np.int64]
+
+_CACHE_LINE = 64
+
+
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Where the elements of an array lie."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def aligned_zeros(size: int, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """So many zeros that begin where a cache line does."""
+    each = np.dtype(dtype).itemsize
+    zeros = np.zeros(size + _CACHE_LINE // each, dtype)
+    skipped = -(address_of(zeros) // each) % (_CACHE_LINE // each)
+    return zeros[skipped : skipped + size]
+
+
+def packed(arrays: Iterable[npt.NDArray[Any]], numbers: Iterable[int] = ()) -> Packed:
+    """Pack arrays, which must be contiguous, and the numbers that go with them."""
+    flat: list[int] = []
+    for array in arrays:
+        assert array.flags.c_contiguous
+        flat += (address_of(array), array.size)
+    return np.array([*flat, *numbers], np.int64)
+
+
+def _populate(context: Any, builder: Any, array: Any, address: Any, length: Any, itemsize: int) -> None:
+    """Make an array of elements that lie at an address."""
+    size = context.get_constant(types.intp, itemsize)
+    arrayobj.populate_array(  # type: ignore[no-untyped-call]
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=[length],
+        strides=[size],
+        itemsize=size,
+        meminfo=None,
+    )
+
+
+def _reader(dtype: type[np.generic]) -> Any:
+    """A function of a packed array and a place that gives the array of that place, whose elements are of one type."""
+    if not COMPILED:
+
+        def read(given: Any, place: int) -> Any:
+            address, length = int(given[2 * place]), int(given[2 * place + 1])
+            if length == 0:
+                return np.empty(0, dtype)
+            memory: Any = (ctypes.c_char * (length * np.dtype(dtype).itemsize)).from_address(address)
+            return np.frombuffer(memory, dtype)
+
+        return read
+    element = from_dtype(np.dtype(dtype))
+    array_type = types.Array(element, 1, "C")
+
+    def typed(typing_context: Any, given: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            first = builder.mul(arguments[1], ir.Constant(arguments[1].type, 2))
+            second = builder.add(first, ir.Constant(arguments[1].type, 1))
+            address, length = (builder.load(builder.gep(data, [at])) for at in (first, second))
+            array = context.make_array(array_type)(context, builder)
+            _populate(context, builder, array, address, length, np.dtype(dtype).itemsize)
+            return array._getvalue()
+
+        return array_type(given, types.intp), generate
+
+    return intrinsic(typed)
+
+
+def _words_at(typing_context: Any, address: Any, length: Any) -> Any:
+    """An array of words that lie at an address."""
+    array_type = types.Array(types.int64, 1, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(array_type)(context, builder)
+        _populate(context, builder, array, arguments[0], arguments[1], 8)
+        return array._getvalue()
+
+    return array_type(types.intp, types.intp), generate
+
+
+def _plain_words_at(address: int, length: int) -> Any:
+    """The plain twin."""
+    memory: Any = (ctypes.c_char * (8 * int(length))).from_address(int(address))
+    return np.frombuffer(memory, np.int64)
+
+
+words_at: Any = intrinsic(_words_at) if COMPILED else _plain_words_at
+"""So many words that lie at an address, for a kernel that is handed a packed array by its address."""
+
+u1 = _reader(np.uint8)
+b1 = _reader(np.bool_)
+i1 = _reader(np.int8)
+i2 = _reader(np.int16)
+u2 = _reader(np.uint16)
+i4 = _reader(np.int32)
+u4 = _reader(np.uint32)
+i8 = _reader(np.int64)
+u8 = _reader(np.uint64)
+f4 = _reader(np.float32)
+f8 = _reader(np.float64)

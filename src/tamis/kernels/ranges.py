@@ -1,0 +1,32 @@
+"""Places in flat arrays: runs of consecutive ones, and those of equal values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.kernel import kernel
+
+
+def run_indices(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The indices ``start, start + 1, ...`` of every run, one run after another."""
+    indices = np.empty(int(counts.sum()), np.int64)
+    _write_runs(starts, counts, indices)
+    return indices
+
+
+@kernel
+def _write_runs(starts: Any, counts: Any, indices: Any) -> None:
+    at = 0
+    for run in range(len(starts)):
+        for i in range(counts[run]):
+            indices[at] = starts[run] + i
+            at += 1
+
+
+def grouped(codes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """The order that brings equal codes together, otherwise unchanged. NumPy sorts 16 bits by radix, ten times faster."""
+    small = len(codes) > 0 and codes.max() < 2**16
+    return np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")

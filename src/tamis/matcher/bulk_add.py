@@ -1,0 +1,302 @@
+"""Adding many subscriptions at once: all or none of them, or those that are right.
+
+A row that is wrong is rejected (`Rejections`), which raises its error or collects it. Everything here is by row, the place in the
+call, and `rows` are those that no check has rejected so far. The store is changed last, by one call, with what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.encoding.columns import chosen, combined, is_text
+from tamis.encoding.expressions.predicate_rows import WrongRowsError
+from tamis.encoding.expressions.predicate_table import PredicateTable, check_predicates_type, read_predicates
+from tamis.errors import (
+    CapabilityError,
+    DuplicateIdError,
+    ExpressionError,
+    IdTypeError,
+    OptionError,
+    TableError,
+    TamisError,
+)
+from tamis.language.expression import Expression
+from tamis.language.values import is_iterable
+from tamis.matcher.event_input import arrow_errors
+from tamis.matcher.expression_reader import ExpressionReader, kept
+from tamis.matcher.expression_store import Block, GivenExpressions, TableRows
+from tamis.matcher.ids import Id, list_of_ids
+from tamis.matcher.options import list_of_weights, plain_weight, weights_of
+from tamis.matcher.rejected import Rejected, Rejections
+from tamis.matcher.store import Store
+
+
+def add_expressions(
+    store: Store[Any], reader: ExpressionReader, ids: Any, expressions: Any, weights: Any, on_error: object
+) -> list[Rejected]:
+    """Add expressions of any form to a store that the caller is changing; returns those that were rejected."""
+    addition = _Addition(store, reader, list_of_ids(ids), on_error)
+    addition.check_ids()
+    given = list_of_expressions(expressions, addition.count)
+    addition.weigh(weights)
+    return addition.add(given)
+
+
+def add_rows(store: Store[Any], reader: ExpressionReader, table: pa.Table, on_error: object) -> list[Rejected]:
+    """The same for the rows of a table, see `Matcher.add_table`."""
+    form = _form_of(table)
+    ids, wrong_ids = _ids_of(table.column("id"))
+    weights = weights_of(table.column("weight")) if "weight" in table.column_names else None
+    addition = _Addition(store, reader, ids, on_error)
+    addition.reject(wrong_ids)
+    addition.check_ids()
+    addition.weigh(weights)
+    if form == "predicates":
+        return addition.add_predicates(table.column(form))
+    texts, wrong_texts = _texts_of(table.column(form))
+    addition.reject(wrong_texts)
+    return addition.add(texts)
+
+
+class _Addition:
+    """Subscriptions of one call on their way into a store."""
+
+    def __init__(self, store: Store[Any], reader: ExpressionReader, ids: list[Any], on_error: object) -> None:
+        self._store = store
+        self._reader = reader
+        self._ids = ids
+        """Those that were given; in plain form once they are checked."""
+        self._rejections = Rejections(on_error, ids)
+        self._rows: Sequence[int] = range(len(ids))
+        self._weights = np.zeros(len(ids))
+        self.count = len(ids)
+
+    def reject(self, errors: dict[int, TamisError]) -> None:
+        """Reject some of the rows.
+
+        Raises
+        ------
+        TamisError
+        """
+        if errors:
+            self._rejections.reject_all(errors)
+            self._rows = [row for row in self._rows if row not in errors]
+
+    def check_ids(self) -> None:
+        """Raises `DuplicateIdError` or `IdTypeError`, unless errors are collected."""
+        if len(self._rows) == len(self._ids):
+            try:
+                self._ids = list(self._store.ids.check_new(self._ids))
+                return
+            except (DuplicateIdError, IdTypeError):
+                if not self._rejections.collects:
+                    raise
+        right, errors = self._store.ids.check_each(self._ids)
+        self.reject(errors)
+        self._ids = [right.get(row, given) for row, given in enumerate(self._ids)]
+
+    def weigh(self, given: Any) -> None:
+        """Take the weights of all rows; None: all weigh nothing.
+
+        Raises
+        ------
+        OptionError
+        """
+        if given is None:
+            return
+        listed = list_of_weights(given, self.count)
+        errors: dict[int, TamisError] = {}
+        for row in self._rows:
+            try:
+                self._weights[row] = plain_weight(listed[row])
+            except OptionError as error:
+                errors[row] = error
+        self.reject(errors)
+
+    def add(self, given: Sequence[Any]) -> list[Rejected]:
+        """Add the expressions of the rows that are right.
+
+        Raises
+        ------
+        ExpressionError, CapabilityError
+        """
+        read = self._read(given)
+        while True:
+            rows = self._rows
+            try:
+                clauses = self._store.compile(read)
+                break
+            except CapabilityError as error:
+                self._refuse(error, read.__getitem__)
+                by_row = dict(zip(rows, read, strict=True))
+                read = [by_row[row] for row in self._rows]
+        block = GivenExpressions([kept(given[row], expression) for row, expression in zip(rows, read, strict=True)])
+        return self._enter(clauses, block)
+
+    def _read(self, given: Sequence[Any]) -> list[Expression]:
+        read: list[Expression] = []
+        errors: dict[int, TamisError] = {}
+        for row in self._rows:
+            try:
+                read.append(self._reader.read(given[row]))
+            except ExpressionError as error:
+                error.subscription = self._ids[row]
+                if not self._rejections.collects:
+                    raise
+                errors[row] = error
+        self.reject(errors)
+        return read
+
+    def add_predicates(self, column: pa.ChunkedArray) -> list[Rejected]:
+        """Add the rows that are right of a column in predicate form.
+
+        Raises
+        ------
+        TableError, ExpressionError, CapabilityError
+        """
+        check_predicates_type(column.type)
+        lists = combined(column)
+        while True:
+            table = None
+            try:
+                table = self._table(lists, self._rows)
+                clauses = self._store.compile_rows(table)
+                break
+            except WrongRowsError as wrong:
+                self.reject(self._errors(self._rows, wrong))
+            except CapabilityError as error:
+                assert table is not None
+                self._refuse(error, table.expression)
+            except (TableError, UnicodeDecodeError, pa.ArrowException):
+                # One row, or several, cannot be read, and nobody can tell which.
+                unreadable = self._unreadable(lists, self._rows) if self._rejections.collects else {}
+                if not unreadable:
+                    raise
+                self.reject(unreadable)
+        return self._enter(clauses, TableRows(table))
+
+    def _table(self, lists: pa.Array, rows: Sequence[int]) -> PredicateTable:
+        """Some rows, taken apart and held against the schema.
+
+        Raises
+        ------
+        WrongRowsError, TableError
+        """
+        table = read_predicates(pa.chunked_array([chosen(lists, _places(rows))]))
+        errors: dict[int, TamisError] = {}
+        for place in [] if self._reader.schema is None else table.rows_outside(self._reader.schema):
+            try:
+                self._reader.check(table.expression(place))
+            except ExpressionError as error:
+                errors[place] = error
+        if errors:
+            raise WrongRowsError(errors)
+        return table
+
+    def _unreadable(self, lists: pa.Array, rows: Sequence[int]) -> dict[int, TamisError]:
+        """Rows that cannot be read, or are wrong otherwise, found by halves."""
+        try:
+            with arrow_errors():
+                self._store.compile_rows(self._table(lists, rows))
+        except WrongRowsError as wrong:
+            return self._errors(rows, wrong)
+        except TableError as error:
+            half = len(rows) // 2
+            if half:
+                return self._unreadable(lists, rows[:half]) | self._unreadable(lists, rows[half:])
+            return {rows[0]: TableError(error.reason, row=rows[0])}
+        return {}
+
+    def _errors(self, rows: Sequence[int], wrong: WrongRowsError) -> dict[int, TamisError]:
+        """What is wrong, by the place in the call."""
+        errors: dict[int, TamisError] = {}
+        for place, error in wrong.errors.items():
+            row = rows[place]
+            if isinstance(error, TableError):
+                error = TableError(error.reason, row=row)
+            elif isinstance(error, ExpressionError):
+                error.subscription = self._ids[row]
+            errors[row] = error
+        return errors
+
+    def _refuse(self, error: CapabilityError, expression: Callable[[int], Expression]) -> None:
+        """Reject the rows that the index cannot hold, of which an error says no more than that there are some."""
+        if not self._rejections.collects:
+            raise error
+        errors: dict[int, TamisError] = {}
+        for place, row in enumerate(self._rows):
+            try:
+                self._store.compile([expression(place)])
+            except CapabilityError as refusal:
+                errors[row] = refusal
+        if not errors:
+            raise error
+        self.reject(errors)
+
+    def _enter(self, clauses: Any, block: Block) -> list[Rejected]:
+        identifiers: list[Id] = [self._ids[row] for row in self._rows]
+        self._store.add(identifiers, clauses, block, self._weights[_places(self._rows)])
+        return self._rejections.listed()
+
+
+def _places(rows: Sequence[int]) -> npt.NDArray[np.int64]:
+    return np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.array(rows, np.int64)
+
+
+def list_of_expressions(expressions: Any, count: int) -> list[Any]:
+    if not is_iterable(expressions):
+        raise ExpressionError(
+            f"expressions must be a list with one entry for each id, not {type(expressions).__name__}"
+        )
+    given = list(expressions)
+    if len(given) != count:
+        raise ExpressionError(f"ids and expressions differ in number: {count} and {len(given)}")
+    return given
+
+
+def _form_of(table: pa.Table) -> str:
+    """The column that has the expressions."""
+    names = table.column_names
+    forms = [name for name in ("expression", "predicates") if names.count(name) == 1]
+    if names.count("id") != 1 or len(forms) != 1 or names.count("weight") > 1:
+        raise TableError(
+            f"the columns must be 'id', either 'expression' or 'predicates', and perhaps 'weight'; they are {names}"
+        )
+    return forms[0]
+
+
+def _texts_of(column: pa.ChunkedArray) -> tuple[list[Any], dict[int, TamisError]]:
+    if not is_text(column.type):
+        raise TableError(f"the column 'expression' must be strings, not {column.type}")
+    return _values_of(column, "expression")
+
+
+def _ids_of(column: pa.ChunkedArray) -> tuple[list[Any], dict[int, TamisError]]:
+    if not (is_text(column.type) or pa.types.is_integer(column.type)):
+        raise TableError(f"the column 'id' must be strings or integers, not {column.type}")
+    return _values_of(column, "id")
+
+
+def _values_of(column: pa.ChunkedArray, name: str) -> tuple[list[Any], dict[int, TamisError]]:
+    """The values of a column, and the rows that have none, or one that is no text."""
+    values: list[Any]
+    errors: dict[int, TamisError] = {}
+    try:
+        values = combined(column).to_pylist()
+    except UnicodeDecodeError:
+        values = []
+        for row, scalar in enumerate(column):
+            try:
+                values.append(scalar.as_py())
+            except UnicodeDecodeError as error:
+                values.append(None)
+                errors[row] = TableError(f"{name}: a string is not UTF-8: {error}", row=row)
+    if column.null_count:
+        nulls = {row: TableError(f"{name} is null", row=row) for row, value in enumerate(values) if value is None}
+        errors = nulls | errors
+    return values, errors

@@ -1,0 +1,256 @@
+"""Domains: what constants of each dimension the tree has seen, where to cut between them, and how selective predicates are.
+
+    dimension   0     1         2
+    kind        INT   NUMBER    UNKNOWN      what its keys are: see `KeyKind`
+    lo, hi      1 8   0.5 99    MAX MIN      from the lowest to the highest key that predicates name, open ends apart
+    whole       yes   no        yes          all of them are whole numbers, or next to one, as the ends of `<` and `>` are
+
+Constants outside of its domain are sorted into the outermost buckets, as if they were its ends. Once an eighth of those that a
+dimension has named are such strays, the domain is made to reach twice as far as they do: whoever was sorted into the old one has
+to be sorted anew, so that it must not happen often.
+
+The paper's domains are discrete and finite, so that a bucket is cut in the middle of its values. Keys of numbers are the codes
+of doubles, of which half lie between -1 and 1: the middle must be that of the values, not of their codes, unless these are
+very far apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, KeyKind, double_code
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import F64, I64
+from tamis.kernels.ranges import run_indices
+from tamis.papers.interface import KindOf, Numbers
+
+_SOME = int(Mode.SOME)
+_UNKNOWN, _INTEGER, _NUMBER, _NAME = -1, 0, 1, 2
+_KINDS = {KeyKind.INTEGER: _INTEGER, KeyKind.NUMBER: _NUMBER, KeyKind.NAME: _NAME}
+_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_FARTHEST = 2.0**62
+_WIDEST = 2.0**53
+_FARTHEST_OCTAVES = 128 << 52
+"""Ends that are further apart are cut in the middle of their codes, which is that of their exponents: halving values would take a
+thousand steps from the largest numbers down to those that people use. Of whole numbers it takes 53."""
+CELLS = 16
+"""Of the histogram that `loss="histogram"` estimates by."""
+
+
+class DomainArrays(NamedTuple):
+    """Domains as kernels read them. `seen_*` is what they would be if they took in all `strays` of the constants `named`."""
+
+    kind: npt.NDArray[np.int64]
+    lo: npt.NDArray[np.int64]
+    hi: npt.NDArray[np.int64]
+    whole: npt.NDArray[np.int64]
+    seen_lo: npt.NDArray[np.int64]
+    seen_hi: npt.NDArray[np.int64]
+    seen_whole: npt.NDArray[np.int64]
+    named: npt.NDArray[np.int64]
+    strays: npt.NDArray[np.int64]
+
+
+_NOTHING_SEEN = (_UNKNOWN, KEY_MAX, KEY_MIN, 1, KEY_MAX, KEY_MIN, 1, 0, 0)
+_FEWEST_STRAYS = 8
+"""One of so many constants."""
+
+
+class Domains:
+    """The domains of all dimensions."""
+
+    def __init__(self, kind_of: KindOf, lo: int | None, hi: int | None) -> None:
+        self._kind_of = kind_of
+        self._given = lo, hi
+        self._columns = tuple(GrowingArray(np.int64) for _ in DomainArrays._fields)
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self._columns)
+
+    def view(self) -> DomainArrays:
+        return DomainArrays(*(column.view() for column in self._columns))
+
+    def learn(self, table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
+        """Take in the constants of some rows; returns the dimensions whose domain is another now."""
+        dimensions = _dimensions(table, rows)
+        missing = int(dimensions.max(initial=-1)) + 1 - len(self)
+        if missing > 0:
+            for column, fill in zip(self._columns, _NOTHING_SEEN, strict=True):
+                column.grow(missing, fill=fill)
+        domains = self.view()
+        unknown = dimensions[domains.kind[dimensions] == _UNKNOWN]
+        for dimension in unknown.tolist():
+            domains.kind[dimension] = _KINDS[self._kind_of(dimension)]
+        before = [column[dimensions] for column in (domains.lo, domains.hi, domains.whole)]
+        _see(table, rows, domains)
+        _learn(dimensions, domains)
+        self._give(dimensions, domains)
+        after = [column[dimensions] for column in (domains.lo, domains.hi, domains.whole)]
+        return dimensions[np.any([old != new for old, new in zip(before, after, strict=True)], axis=0)]
+
+    def _give(self, dimensions: npt.NDArray[np.int32], domains: DomainArrays) -> None:
+        """Set what the options say of domains; names have none that could be said beforehand."""
+        for ends, given in zip((domains.lo, domains.hi), self._given, strict=True):
+            if given is not None:
+                ends[dimensions[domains.kind[dimensions] == _NUMBER]] = double_code(float(given))
+                ends[dimensions[domains.kind[dimensions] == _INTEGER]] = given
+
+
+def _dimensions(table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
+    """The dimensions of some rows."""
+    predicates = run_indices(table.start[rows], table.start[rows + 1] - table.start[rows])
+    return np.unique(table.predicates.dimension[predicates])
+
+
+@lean_kernel
+def _see(table: Any, rows: Any, domains: Any) -> None:
+    """Note the lowest and highest constant of each dimension, and how many are strays."""
+    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole, named, strays = domains
+    predicates = table.predicates
+    for c in rows:
+        for p in range(table.start[c], table.start[c + 1]):
+            if predicates.mode[p] != _SOME:
+                continue
+            d = predicates.dimension[p]
+            for i in range(predicates.start[p], predicates.start[p + 1]):
+                for end, outward in ((predicates.lo[i], -1), (predicates.hi[i], 1)):
+                    if KEY_MIN < end < KEY_MAX:
+                        fits = I64(1)
+                        if kind[d] == _NUMBER and whole[d]:
+                            fits = max(_is_whole(end), _is_whole(end + outward))
+                        named[d] += 1
+                        strays[d] += not lo[d] <= end <= hi[d] or fits == 0
+                        seen_lo[d], seen_hi[d] = min(seen_lo[d], end), max(seen_hi[d], end)
+                        seen_whole[d] = min(seen_whole[d], fits)
+
+
+@lean_kernel
+def _learn(dimensions: Any, domains: Any) -> None:
+    """Let domains take in what was seen: exactly what the first rows have; later, if there are many strays, twice that."""
+    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole, named, strays = domains
+    for d in dimensions:
+        if _FEWEST_STRAYS * strays[d] <= named[d]:
+            continue
+        low, high = min(lo[d], seen_lo[d]), max(hi[d], seen_hi[d])
+        if lo[d] <= hi[d]:
+            if low < lo[d]:
+                low = _beyond(kind[d], low, high, -1)
+            if high > hi[d]:
+                high = _beyond(kind[d], low, high, 1)
+        lo[d], hi[d], whole[d] = low, high, min(whole[d], seen_whole[d])
+        strays[d] = 0
+
+
+@inlined
+def _beyond(kind: int, lo: int, hi: int, direction: int) -> Any:
+    """The end of a domain that is twice as wide as from lo to hi, downward or upward."""
+    end = lo if direction < 0 else hi
+    width = _width(kind, lo, hi)
+    if kind == _NUMBER:
+        value = value_of(kind, end) + direction * width
+        return I64(_key_of(value)) if np.isfinite(value) else I64(end)
+    return I64(end) if np.abs(F64(end) + direction * width) >= _FARTHEST else I64(end) + direction * I64(width)
+
+
+@inlined
+def value_of(kind: int, key: int) -> Any:
+    """The number that a key stands for, as far as numbers go."""
+    if kind == _NUMBER:
+        return I64(key if key >= 0 else key ^ _SIGN).view(np.float64)
+    return F64(key)
+
+
+@inlined
+def _key_of(value: float) -> Any:
+    bits = F64(value + 0.0).view(np.int64)
+    return bits if bits >= 0 else bits ^ _SIGN
+
+
+@inlined
+def _is_whole(key: int) -> Any:
+    value = value_of(_NUMBER, key)
+    return I64(value == np.floor(value))
+
+
+@inlined
+def _width(kind: int, lo: int, hi: int) -> Any:
+    return value_of(kind, hi) - value_of(kind, lo) if lo <= hi else F64(-1.0)
+
+
+@inlined
+def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
+    """The key at which to cut the bucket from lo to hi, lo < hi, in halves: the highest of the lower half."""
+    between = (lo >> 1) + (hi >> 1) + (lo & hi & 1)
+    if kind != _NUMBER:
+        return between
+    low, high = value_of(kind, lo), value_of(kind, hi)
+    cut = low / 2 + high / 2
+    # The key of 0 is 0, and those next to it are the ends of `> 0` and `< 0`.
+    far = not whole and (lo > 1 or hi < -1) and hi - lo > _FARTHEST_OCTAVES
+    if high - low > _WIDEST or far:
+        cut = value_of(kind, between)
+    return min(max(_key_of(np.floor(cut) if whole else cut), lo), hi - 1)
+
+
+@inlined
+def behind(kind: int, whole: int, cut: int, hi: int) -> Any:
+    """Where the upper half begins."""
+    if kind == _NUMBER and whole:
+        return min(max(_key_of(value_of(kind, cut) + 1.0), cut + 1), hi)  # above 2**53, one more may be the same
+    return cut + 1
+
+
+@inlined
+def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
+    """What part of the domain from lo to hi the interval from low to high has, about."""
+    unit = F64(1.0) if kind == _INTEGER or (kind == _NUMBER and whole) else F64(0.0)
+    all_of_it = _width(kind, lo, hi) + unit
+    part = _width(kind, max(lo, low), min(hi, high)) + unit
+    if not (all_of_it > 0 and np.isfinite(all_of_it)):
+        return F64(1.0)
+    return min(max(part / all_of_it, 0.0), 1.0)
+
+
+@inlined
+def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
+    """What part of the cells of a histogram over the domain an interval falls in."""
+    if hi <= lo:
+        return F64(1.0)
+    first = np.floor(share(kind, 0, lo, hi, lo, max(lo, low)) * CELLS)
+    last = np.floor(share(kind, 0, lo, hi, lo, min(hi, high)) * CELLS)
+    return (min(last, F64(CELLS - 1)) - min(first, F64(CELLS - 1)) + 1) / CELLS
+
+
+@lean_kernel
+def order_predicates(table: Any, rows: Any, domains: Any, shares: Any, order: Any, sizes: Any) -> None:
+    """The predicates of each row, the most selective first: those that want a value in a set, then NONE, then ABSENT."""
+    kind, lo, hi, whole = domains[:4]
+    predicates = table.predicates
+    end = 0
+    for r in range(len(rows)):
+        c, begin = rows[r], end
+        sizes[r] = table.start[c + 1] - table.start[c]
+        for p in range(table.start[c], table.start[c + 1]):
+            d, mode = predicates.dimension[p], predicates.mode[p]
+            part = F64(1.0) + mode
+            if mode == _SOME:
+                part = F64(0.0)
+                for i in range(predicates.start[p], predicates.start[p + 1]):
+                    part += share(kind[d], whole[d], lo[d], hi[d], predicates.lo[i], predicates.hi[i])
+                part = min(part, 1.0)
+            at = end
+            while at > begin and shares[at - 1] > part:
+                shares[at], order[at] = shares[at - 1], order[at - 1]
+                at -= 1
+            shares[at], order[at] = part, p
+            end += 1

@@ -1,0 +1,393 @@
+"""The nodes of a BE-Tree in flat arrays, with what kernels need to make, free, link and rank them.
+
+A bucket of a c-directory has exactly one c-node, and that has exactly one l-node: the three are one row here, a *node*.
+
+    hot    T_LO T_HI SPLIT KIDS PDIR LEAF LEFT LOST      what matching reads, 64 bytes
+    cold   B_LO B_HI ABOVE OWNER ROOM CAP BELOW ...      what only changes read
+    pnode  ATTR TOP CNODE NEXT BEFORE WHOLE              a p-node: its attribute and the top bucket of its c-directory
+    data   | c 7  lo hi | c' 12 lo hi | . | . |          the entries of l-nodes, in chunks of 2, 4, 8, ... entries
+
+Node 0 is the root, which is never below another, so 0 also stands for no node; p-node 0 is not used. KIDS is the lower half's
+node in its upper 32 bits and the upper half's in its lower ones; PDIR the number of p-nodes and the first, LEAF where entries
+begin and how many there are. The p-directory is a list of p-nodes from PDIR on, and a hash table from (node, attribute).
+
+An entry is a conjunction, with the bounds of one predicate that is tested before its record is looked up: of the most selective
+one that the path to the node says nothing of. An l-node of five is two cache lines so, its five records would be ten or more.
+
+Freed nodes and p-nodes are linked by ABOVE and NEXT, freed chunks of one size by the first word of each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import F64, I64
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
+
+# What matching reads of a node.
+T_LO, T_HI, SPLIT, KIDS, PDIR, LEAF, LEFT, LOST = range(8)
+"""T_LO, T_HI: between them are all intervals of what is below, on the attribute of the bucket. SPLIT: the highest key of the
+lower half, KEY_MAX while the bucket is not split. LEFT: operations to the end of the window, LOST: evaluations in vain in it."""
+# The rest of it.
+(
+    B_LO,  # the bucket; the outermost ones of a c-directory are open to their side
+    B_HI,
+    ABOVE,  # the bucket that it is a half of, or -1
+    OWNER,  # the p-node of its c-directory; 0 for the root
+    ROOM,  # its entries have a chunk of 1 << ROOM, or none if -1
+    CAP,  # the capacity of its l-node
+    BELOW,  # the expressions in it and all nodes below it
+    SUBSUMED,  # their predicates that are equal to a bucket on the path
+    COVERED,  # and those that are only enclosed by one
+    OWN_SUBSUMED,  # the same of its own l-node
+    OWN_COVERED,
+    LOSS,  # of its last window, per event, in units of 1 / LOSS_UNIT
+    LOSS_BELOW,  # and of all nodes below it together
+    OPENED,  # how many operations its window has
+    CHANGES,  # how many of those that are over were insertions and deletions
+    SETTLED,  # how many of its entries have their test and are counted in the gain
+    DUE,  # it is to be recycled
+    COLD,
+) = range(18)
+ATTR, TOP, CNODE, NEXT, BEFORE, WHOLE, PNODE = range(7)
+# The state of the tree. From HEADS on: the first free chunk of 1 << i entries, plus one.
+(
+    NODE_END,
+    NODE_FREE,
+    NODES,
+    P_END,
+    P_FREE,
+    PNODES,
+    DATA_END,
+    TASKS,
+    PENDING,
+    DUES,
+    NEED,
+    STRANGER,
+    SPLITS,
+    PARTITIONS,
+) = range(14)
+HEADS = 16
+_STATE = HEADS + 40
+# Settings.
+MAX_CAP, MIN_SIZE, LEAST_WINDOW, HISTOGRAM, RECYCLING = range(5)
+BETA, GAMMA, ALPHA_S, ALPHA_C, THETA, RANK_WINDOW = range(6)
+
+# What is to be done with a node whose l-node may be too full: see `insertion`.
+PARTITION, CLUSTER = 0, 1
+
+HALF = 0xFFFFFFFF
+LOSS_UNIT = 1024
+UNSPLIT = KEY_MAX
+_FEWEST_NODES = 16
+_FEWEST_DATA = 64
+_LEAST_ROOM = 1
+
+
+class Tree(NamedTuple):
+    """The tree as kernels take it; `due` are nodes to be recycled, `tasks` what is still to be split."""
+
+    hot: npt.NDArray[np.int64]
+    cold: npt.NDArray[np.int64]
+    pnode: npt.NDArray[np.int64]
+    data: npt.NDArray[np.int64]
+    state: npt.NDArray[np.int64]
+    tasks: npt.NDArray[np.int64]
+    due: npt.NDArray[np.int32]
+    limits: npt.NDArray[np.int64]
+    rates: npt.NDArray[np.float64]
+
+
+class Nodes:
+    """The arrays of a tree. Kernels stop where there is no room, and `reserve` makes some."""
+
+    def __init__(self, limits: npt.NDArray[np.int64], rates: npt.NDArray[np.float64]) -> None:
+        self._arrays = Tree(
+            np.zeros((_FEWEST_NODES, 8), np.int64),
+            np.zeros((_FEWEST_NODES, COLD), np.int64),
+            np.zeros((_FEWEST_NODES, PNODE), np.int64),
+            np.zeros((_FEWEST_DATA, 3), np.int64),
+            np.zeros(_STATE, np.int64),
+            np.zeros(_FEWEST_NODES, np.int64),
+            np.zeros(_FEWEST_NODES, np.int32),
+            limits,
+            rates,
+        )
+        self.pairs = PairMap()
+        self._arrays.state[P_END] = 1
+        _make_root(self._arrays)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays) + self.pairs.nbytes
+
+    def view(self) -> Tree:
+        return self._arrays
+
+    def pair_view(self) -> PairArrays:
+        return self.pairs.view()
+
+    def reserve(self) -> None:
+        """Make room for what a kernel asked for by NEED, and for more of everything that is nearly used up."""
+        arrays, state = self._arrays, self._arrays.state
+        need = int(state[NEED])
+        nodes = _grown(len(arrays.hot), int(state[NODES]), 8)
+        pnodes = _grown(len(arrays.pnode), int(state[PNODES]) + 1, 8)
+        data = max(len(arrays.data), int(state[DATA_END]) + need)
+        if data > len(arrays.data):
+            data = max(data, len(arrays.data) + len(arrays.data) // 2)
+        tasks = _grown(len(arrays.tasks), int(state[TASKS]), 8)
+        self._arrays = arrays._replace(
+            hot=_longer(arrays.hot, nodes),
+            cold=_longer(arrays.cold, nodes),
+            pnode=_longer(arrays.pnode, pnodes),
+            data=_longer(arrays.data, data),
+            tasks=_longer(arrays.tasks, tasks),
+        )
+        self.pairs.reserve(max(8, len(self.pairs) // 4))
+
+
+def _grown(length: int, used: int, spare: int) -> int:
+    """A length with some room behind what is used."""
+    return length if used + max(spare, length // 8) < length else 2 * length
+
+
+def _longer(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    if length == len(array):
+        return array
+    longer = np.zeros((length, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+# -- room
+
+
+@inlined
+def has_room(hot: Any, pnode: Any, data: Any, state: Any, tasks: Any, values: Any, pairs: Any, entries: int) -> Any:
+    """Whether a step may be taken that makes at most two nodes, one p-node and lists of so many entries."""
+    state[NEED] = entries
+    return (
+        state[NODES] + 2 <= len(hot)
+        and state[PNODES] + 2 <= len(pnode)
+        and state[DATA_END] + entries <= len(data)
+        and state[TASKS] + 4 <= len(tasks)
+        and 2 * pairs[0] + 2 <= len(values)
+    )
+
+
+@inlined
+def room_for(count: int) -> int:
+    """The logarithm of the size of the chunk that so many entries need."""
+    room = _LEAST_ROOM
+    while 1 << room < count:
+        room += 1
+    return room
+
+
+@inlined
+def take_chunk(data: Any, state: Any, room: int) -> Any:
+    """Where a chunk of 1 << room entries begins: a free one, a part of a larger free one, or one at the end."""
+    larger = room
+    while larger < 32 and state[HEADS + larger] == 0:
+        larger += 1
+    if larger == 32:
+        begin = state[DATA_END]
+        state[DATA_END] += 1 << room
+        return begin
+    begin = state[HEADS + larger] - 1
+    state[HEADS + larger] = data[begin, 0]
+    while larger > room:
+        larger -= 1
+        give_chunk(data, state, begin + (1 << larger), larger)
+    return begin
+
+
+@inlined
+def give_chunk(data: Any, state: Any, begin: int, room: int) -> None:
+    """Free a chunk."""
+    data[begin, 0] = state[HEADS + room]
+    state[HEADS + room] = begin + 1
+
+
+@inlined
+def set_room(hot: Any, cold: Any, data: Any, state: Any, x: int, room: int) -> None:
+    """Give an l-node a chunk of another size, which its entries move to; none for -1."""
+    old, leaf = cold[x, ROOM], hot[x, LEAF]
+    begin, count = leaf >> 32, leaf & HALF
+    to = I64(0)
+    if room >= 0:
+        to = take_chunk(data, state, room)
+        for i in range(count):
+            for word in range(3):
+                data[to + i, word] = data[begin + i, word]
+    if old >= 0:
+        give_chunk(data, state, begin, old)
+    hot[x, LEAF] = to << 32 | count
+    cold[x, ROOM] = room
+
+
+@inlined
+def append(hot: Any, cold: Any, data: Any, state: Any, home: Any, x: int, c: int) -> None:
+    """Append a conjunction to an l-node, without its test; there is room for a chunk of twice the size."""
+    count = hot[x, LEAF] & HALF
+    if cold[x, ROOM] < 0 or count == 1 << cold[x, ROOM]:
+        set_room(hot, cold, data, state, x, room_for(count + 1))
+    at = (hot[x, LEAF] >> 32) + count
+    data[at, 0] = I64(c) << 32
+    hot[x, LEAF] += 1
+    home[c, 0], home[c, 1] = x, count
+
+
+# -- nodes
+
+
+@inlined
+def new_node(hot: Any, cold: Any, state: Any, lo: int, hi: int, above: int, owner: int, cap: int) -> Any:
+    """An empty node."""
+    x = state[NODE_FREE]
+    if x > 0:
+        state[NODE_FREE] = cold[x, ABOVE]
+    else:
+        x = state[NODE_END]
+        state[NODE_END] += 1
+    state[NODES] += 1
+    for column in range(8):
+        hot[x, column] = 0
+    for column in range(COLD):
+        cold[x, column] = 0
+    hot[x, T_LO], hot[x, T_HI], hot[x, SPLIT] = KEY_MAX, KEY_MIN, UNSPLIT
+    cold[x, B_LO], cold[x, B_HI], cold[x, ABOVE], cold[x, OWNER] = lo, hi, above, owner
+    cold[x, ROOM], cold[x, CAP] = -1, cap
+    return x
+
+
+@lean_kernel
+def _make_root(tree: Any) -> None:
+    hot, cold, _, _, state, _, _, limits, rates = tree
+    open_window(hot, cold, limits, rates, new_node(hot, cold, state, 0, 0, -1, 0, limits[MAX_CAP]))
+
+
+@inlined
+def free_node(hot: Any, cold: Any, data: Any, state: Any, x: int) -> None:
+    """Forget a node; who points to it is for the caller to see."""
+    if cold[x, ROOM] >= 0:
+        give_chunk(data, state, hot[x, LEAF] >> 32, cold[x, ROOM])
+    cold[x, ABOVE], cold[x, ROOM], cold[x, DUE], cold[x, OWNER] = state[NODE_FREE], -1, 0, -1
+    hot[x, LEAF] = 0
+    state[NODE_FREE] = x
+    state[NODES] -= 1
+
+
+@inlined
+def parent_of(cold: Any, pnode: Any, x: int) -> Any:
+    """The node above: the bucket that it is a half of, or the c-node that the p-node belongs to; -1 for the root."""
+    if cold[x, ABOVE] >= 0:
+        return cold[x, ABOVE]
+    return pnode[cold[x, OWNER], CNODE] if cold[x, OWNER] > 0 else I64(-1)
+
+
+@inlined
+def half(hot: Any, x: int, upper: bool) -> Any:
+    """One half of a bucket, 0 if it has no node."""
+    return hot[x, KIDS] & HALF if upper else hot[x, KIDS] >> 32
+
+
+@inlined
+def set_half(hot: Any, x: int, upper: bool, child: int) -> None:
+    other = half(hot, x, not upper)
+    hot[x, KIDS] = other << 32 | child if upper else I64(child) << 32 | other
+
+
+@inlined
+def new_pnode(
+    hot: Any, pnode: Any, state: Any, firsts: Any, seconds: Any, values: Any, pairs: Any, x: int, attribute: int
+) -> Any:
+    """Add a p-node to the p-directory of a c-node (CreatePDir); its top bucket is for the caller to make."""
+    p = state[P_FREE]
+    if p > 0:
+        state[P_FREE] = pnode[p, NEXT]
+    else:
+        p = state[P_END]
+        state[P_END] += 1
+    state[PNODES] += 1
+    first = hot[x, PDIR] & HALF
+    pnode[p, ATTR], pnode[p, TOP], pnode[p, CNODE], pnode[p, NEXT], pnode[p, BEFORE] = attribute, 0, x, first, 0
+    if first > 0:
+        pnode[first, BEFORE] = p
+    hot[x, PDIR] = ((hot[x, PDIR] >> 32) + 1) << 32 | p
+    enter(firsts, seconds, values, pairs, slot_of(firsts, seconds, values, x, attribute), x, attribute, p)
+    return p
+
+
+@inlined
+def free_pnode(hot: Any, pnode: Any, state: Any, firsts: Any, seconds: Any, values: Any, pairs: Any, p: int) -> None:
+    """Take a p-node out of its p-directory."""
+    x, following, before = pnode[p, CNODE], pnode[p, NEXT], pnode[p, BEFORE]
+    number, first = hot[x, PDIR] >> 32, hot[x, PDIR] & HALF
+    if before > 0:
+        pnode[before, NEXT] = following
+    else:
+        first = following
+    if following > 0:
+        pnode[following, BEFORE] = before
+    hot[x, PDIR] = (number - 1) << 32 | first
+    at = slot_of(firsts, seconds, values, x, pnode[p, ATTR])
+    if values[at] != FREE:
+        vacate(firsts, seconds, values, pairs, at)
+    pnode[p, TOP], pnode[p, NEXT] = 0, state[P_FREE]
+    state[P_FREE] = p
+    state[PNODES] -= 1
+
+
+@inlined
+def widen(hot: Any, x: int, lo: int, hi: int) -> None:
+    """Let a bucket enclose one more interval."""
+    hot[x, T_LO], hot[x, T_HI] = min(hot[x, T_LO], lo), max(hot[x, T_HI], hi)
+
+
+# -- ranks (section 5)
+
+
+@inlined
+def rank_of(cold: Any, rates: Any, x: int) -> Any:
+    """Rank(n): the gain of all l-nodes below less the loss of all nodes below. A p-node has that of its top bucket."""
+    gain = rates[ALPHA_S] * cold[x, SUBSUMED] + rates[ALPHA_C] * cold[x, COVERED]
+    return rates[BETA] * gain - rates[GAMMA] * (F64(cold[x, LOSS_BELOW]) / LOSS_UNIT)
+
+
+@inlined
+def open_window(hot: Any, cold: Any, limits: Any, rates: Any, x: int) -> None:
+    """Begin a window of rank_window operations."""
+    length = max(limits[LEAST_WINDOW], I64(rates[RANK_WINDOW] * cold[x, BELOW]))
+    hot[x, LEFT], hot[x, LOST] = length, 0
+    cold[x, OPENED], cold[x, CHANGES] = length, 0
+
+
+@inlined
+def close_window(hot: Any, cold: Any, pnode: Any, state: Any, due: Any, limits: Any, rates: Any, x: int) -> None:
+    """End a window: the loss of the node is what its events lost on average; if the rank is too low, it is to be recycled."""
+    events = cold[x, OPENED] - cold[x, CHANGES] - hot[x, LEFT]
+    if events > 0:
+        change = hot[x, LOST] * LOSS_UNIT // events - cold[x, LOSS]
+        cold[x, LOSS] += change
+        add_up(cold, pnode, x, LOSS_BELOW, change)
+        low = x != 0 and cold[x, BELOW] > 0 and rank_of(cold, rates, x) < rates[THETA]
+        if low and limits[RECYCLING] and not cold[x, DUE] and state[DUES] < len(due):
+            due[state[DUES]] = x
+            state[DUES] += 1
+            cold[x, DUE] = 1
+    open_window(hot, cold, limits, rates, x)
+
+
+@inlined
+def add_up(cold: Any, pnode: Any, x: int, column: int, change: int) -> None:
+    """Add to a figure of a node and of all above it."""
+    while x >= 0:
+        cold[x, column] += change
+        x = parent_of(cold, pnode, x)

@@ -1,0 +1,264 @@
+"""The BE-Tree as an index: what kernels stop for, is done here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.growing import GrowingArray
+from tamis.papers.be_tree.domains import Domains, order_predicates
+from tamis.papers.be_tree.insertion import fill_root, insert_rows, scratch_of
+from tamis.papers.be_tree.inspection import check, draw
+from tamis.papers.be_tree.matching import match_events, match_scratch
+from tamis.papers.be_tree.nodes import (
+    ATTR,
+    BELOW,
+    DUE,
+    DUES,
+    NEED,
+    NODES,
+    PARTITIONS,
+    PENDING,
+    PNODES,
+    SPLITS,
+    STRANGER,
+    TASKS,
+    TOP,
+    Nodes,
+    Tree,
+)
+from tamis.papers.be_tree.removal import AWAY, WAITING, delete_rows, uproot
+from tamis.papers.interface import Index, Matches, Numbers
+from tamis.papers.options import WIDEST, Options, option
+from tamis.papers.parts.collecting import collect
+from tamis.papers.parts.pair_map import PairArrays
+from tamis.papers.parts.records import RecordArrays, Records
+
+_FEWEST_PENDING = 64
+_MERGED = 64
+"""Entries for which there is room before a deletion, so that l-nodes can be merged."""
+
+
+_LARGEST_NODE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BETreeOptions(Options):
+    """The defaults are those of the paper's experiments with matching probabilities below one percent.
+
+    Attributes
+    ----------
+    max_cap : int
+        An l-node with more expressions is partitioned or clustered.
+    min_size : int
+        An attribute gets a p-node if so many expressions have it; with fewer, an l-node underflows.
+    loss : str
+        How an attribute's loss is estimated: "optimistic" is none at all, "histogram" the mean size of a histogram's cells.
+    batch : bool
+        What is inserted into an empty tree is partitioned together (BE-B), not one by one.
+    recycling : bool
+        Nodes whose rank falls below theta are taken out and inserted again.
+    rank_window : float
+        A node is judged after so many operations, as a part of the expressions below it.
+    least_window : int
+        And after no fewer than these.
+    theta, beta, gamma, alpha_s, alpha_c : float
+        The least rank, and the weights of gain, loss, subsumed and covered predicates.
+    domain_lo, domain_hi : int, optional
+        The lowest and highest value of every attribute that has numbers; what predicates name, otherwise.
+    """
+
+    max_cap: int = option(5, least=1, most=_LARGEST_NODE)
+    min_size: int = option(3, least=1, most=_LARGEST_NODE)
+    loss: str = option("optimistic", choices=("optimistic", "histogram"))
+    batch: bool = option(True)
+    recycling: bool = option(True)
+    rank_window: float = option(0.1, least=0)
+    least_window: int = option(1000, least=1)
+    theta: float = option(0.0)
+    beta: float = option(1.0, least=0)
+    gamma: float = option(1.0, least=0)
+    alpha_s: float = option(1.0, least=0)
+    alpha_c: float = option(1.0, least=0)
+    domain_lo: int | None = option(None, most=WIDEST, nothing=True)
+    domain_hi: int | None = option(None, most=WIDEST, nothing=True)
+
+    def problem(self) -> str:
+        if self.domain_lo is not None and self.domain_hi is not None and self.domain_lo > self.domain_hi:
+            return f"'domain_lo', {self.domain_lo}, is above 'domain_hi', {self.domain_hi}"
+        return ""
+
+
+class BETree(Index):
+    """A tree over attributes and intervals of their values.
+
+    Invariant: between operations there are no tasks and nothing is pending; `_home` has the node and the place of every
+    conjunction in the tree.
+    """
+
+    name = "be-tree"
+    summary = "a tree that cuts the space by attributes and halves their domains, where expressions are dense"
+    paper = (
+        "Sadoghi and Jacobsen: BE-Tree: An Index Structure to Efficiently Match Boolean Expressions over "
+        "High-dimensional Discrete Space, SIGMOD 2011, sections 4 to 6"
+    )
+    options_type = BETreeOptions
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._recycled = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        chosen: BETreeOptions = self.options
+        limits = [chosen.max_cap, chosen.min_size, chosen.least_window, chosen.loss == "histogram", chosen.recycling]
+        rates = [chosen.beta, chosen.gamma, chosen.alpha_s, chosen.alpha_c, chosen.theta, chosen.rank_window]
+        self._nodes = Nodes(np.array(limits, np.int64), np.array(rates, np.float64))
+        self._domains = Domains(self.kind_of, chosen.domain_lo, chosen.domain_hi)
+        self._records = Records()
+        self._home = GrowingArray(np.int32)
+        self._pending = np.empty(max(_FEWEST_PENDING, 2 * chosen.min_size), np.int32)
+        self._scratch = scratch_of(0)
+        self._count = 0
+
+    # -- changes
+
+    def insert(self, conjunctions: Numbers) -> None:
+        if len(conjunctions) == 0:
+            return
+        rows = np.asarray(conjunctions, np.int32)
+        table = self.table.view()
+        changed = self._domains.learn(table, rows)
+        if len(self._domains) > len(self._scratch.path):
+            self._scratch = scratch_of(2 * len(self._domains))
+        predicates = int((table.start[rows + 1] - table.start[rows]).sum())
+        order, sizes = np.empty(predicates, np.int64), np.empty(len(rows), np.int32)
+        order_predicates(table, rows, self._domains.view(), np.empty(predicates), order, sizes)
+        self._records.put(table, rows, order, sizes)
+        self._home.grow(max(0, 2 * len(self.table) - len(self._home)), fill=AWAY)
+        self._count += len(rows)
+        if len(changed) and self._nodes.view().state[PNODES] > 0:
+            self._take_out_partitions(changed)
+            rows = np.concatenate([self._taken(), rows])
+        self._insert(rows)
+        self._recycle()
+
+    def delete(self, conjunctions: Numbers) -> None:
+        if len(conjunctions) == 0:
+            return
+        rows, done = np.asarray(conjunctions, np.int32), 0
+        self._count -= len(rows)
+        if self._count == 0:
+            self._clear()
+            return
+        while done < len(rows):
+            self._nodes.view().state[NEED] = _MERGED
+            self._nodes.reserve()
+            done = delete_rows(*self._arrays(), self._scratch.path, self._homes(), self._pending, rows, done)
+            self._insert(self._taken())
+        self._records.remove(rows)
+        self._recycle()
+
+    def _arrays(self) -> tuple[Tree, PairArrays, RecordArrays]:
+        return self._nodes.view(), self._nodes.pair_view(), self._records.view()
+
+    def _homes(self) -> npt.NDArray[np.int32]:
+        return self._home.view().reshape(-1, 2)
+
+    def _insert(self, rows: Numbers) -> None:
+        """Insert rows that have records. Kernels stop for room, and for strangers to a bucket that is partitioned."""
+        nodes = self._nodes
+        if self.options.batch and len(rows) > self.options.max_cap and nodes.view().cold[0, BELOW] == 0:
+            nodes.view().state[NEED] = 2 * len(rows) + 4
+            nodes.reserve()
+            fill_root(nodes.view(), self._homes(), rows)
+            rows = rows[:0]
+        left = [rows]
+        while left:
+            rows = left.pop()
+            done = 0
+            while done < len(rows) or nodes.view().state[TASKS] > 0:
+                more = (self._domains.view(), self._scratch, self._homes())
+                done = insert_rows(*self._arrays(), *more, rows, done)
+                stranger = int(nodes.view().state[STRANGER])
+                if stranger > 0:
+                    # It goes first, or the others would come to be partitioned again without it.
+                    self._uproot(stranger)
+                    left += [rows[done + 1 :], self._taken()]
+                    rows, done = rows[done : done + 1], 0
+                elif done < len(rows) or nodes.view().state[TASKS] > 0:
+                    nodes.reserve()
+
+    def _uproot(self, node: int) -> None:
+        """Take out a node and all below it; what it held is pending."""
+        tree = self._nodes.view()
+        needed = int(tree.state[PENDING] + tree.cold[node, BELOW]) + _FEWEST_PENDING
+        if needed > len(self._pending):
+            pending = np.empty(2 * needed, np.int32)
+            pending[: tree.state[PENDING]] = self._pending[: tree.state[PENDING]]
+            self._pending = pending
+        uproot(*self._arrays(), self._scratch.path, self._homes(), self._pending, node)
+
+    def _taken(self) -> Numbers:
+        """What is pending and has not been deleted since."""
+        state = self._nodes.view().state
+        rows: Numbers = self._pending[: state[PENDING]]
+        rows = rows[self._homes()[rows, 0] == WAITING]
+        self._homes()[rows, 0] = AWAY
+        state[PENDING] = 0
+        return rows
+
+    def _take_out_partitions(self, dimensions: npt.NDArray[np.int32]) -> None:
+        """Take out the p-nodes of some dimensions, whose domains have changed."""
+        pnode = self._nodes.view().pnode
+        for p in np.flatnonzero((pnode[:, TOP] > 0) & np.isin(pnode[:, ATTR], dimensions)).tolist():
+            if pnode[p, TOP] > 0:  # it may have been below another
+                self._uproot(int(pnode[p, TOP]))
+
+    def _recycle(self) -> None:
+        """Take out the nodes whose windows ended with too low a rank, and insert what they held again."""
+        tree = self._nodes.view()
+        due = tree.due[: tree.state[DUES]].tolist()
+        tree.state[DUES] = 0
+        for node in due:
+            if tree.cold[node, DUE]:
+                self._uproot(node)
+                self._recycled += 1
+        if due:
+            self._insert(self._taken())
+
+    # -- matching
+
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        tree = self._nodes.view()
+        scratch = match_scratch(max(dimensions, len(self._domains)), int(tree.state[NODES]))
+        matches = collect(batch, partial(match_events, *self._arrays(), batch, scratch))
+        self._recycle()
+        return matches
+
+    # -- about it
+
+    def stats(self) -> dict[str, Any]:
+        tree = self._nodes.view()
+        own = (self._nodes, self._domains, self._records, self._home, self._pending, *self._scratch)
+        return {
+            "conjunctions": self._count,
+            "bytes": sum(part.nbytes for part in own),
+            "nodes": int(tree.state[NODES]),
+            "p_nodes": int(tree.state[PNODES]),
+            "splits": int(tree.state[SPLITS]),
+            "partitions": int(tree.state[PARTITIONS]),
+            "recycled": self._recycled,
+        }
+
+    def draw(self) -> str:
+        """The tree as text: l-nodes as lists of conjunctions, buckets as pairs of keys."""
+        return draw(self._nodes)
+
+    def check(self) -> None:
+        check(self._nodes, self._records.view(), self._homes(), self._count, self._domains.view())

@@ -1,0 +1,93 @@
+"""The table of conjunctions of disjunctions, for indexes that take them as they are.
+
+    (a = 1 OR b = 2) AND c = 3           clause     0: a = 1 | b = 2    1: c = 3    2: d = 4
+    c = 3 AND d = 4                      row        0: 0 1              1: 1 2
+
+Both levels are tables of conjunctions: to find the equal one it does not matter whether predicates are joined by AND or by
+OR, nor whether what is joined are predicates or numbers of clauses. A clause is never empty; a row without clauses is true of
+every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.labels import Relabelling
+from tamis.encoding.dimensions.leaf import Leaf
+from tamis.encoding.expressions.conjunctions import Conjunctions, ConjunctionTable, conjunctions_taken
+from tamis.encoding.expressions.predicates import Predicates, predicates_of
+
+
+class FactorRows(NamedTuple):
+    """Conjunctions of disjunctions: the i-th has the disjunctions `start[i]` to `start[i + 1]` of `clauses`."""
+
+    start: npt.NDArray[np.int64]
+    clauses: Conjunctions
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Sequence[Leaf]]]) -> FactorRows:
+        """Rows that are lists of clauses, which are lists of leaves."""
+        clauses = [clause for row in rows for clause in row]
+        return cls(
+            _starts([len(row) for row in rows]),
+            Conjunctions(
+                _starts([len(clause) for clause in clauses]),
+                predicates_of(leaf for clause in clauses for leaf in clause),
+            ),
+        )
+
+    @classmethod
+    def of_conjunctions(cls, table: Conjunctions) -> FactorRows:
+        """Conjunctions, each of whose predicates is a clause."""
+        return cls(table.start, Conjunctions(np.arange(len(table.predicates.dimension) + 1), table.predicates))
+
+    def flat(self) -> Conjunctions:
+        """All predicates of each row, whatever their clause."""
+        return Conjunctions(self.clauses.start[self.start], self.clauses.predicates)
+
+
+class ClauseTable(ConjunctionTable):
+    """A table of conjunctions one level up: the dimensions of its rows are numbers of `clauses`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clauses = ConjunctionTable()
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self.clauses.nbytes
+
+    def intern(self, added: Conjunctions) -> npt.NDArray[np.int32]:
+        return self.intern_factors(FactorRows.of_conjunctions(added))
+
+    def intern_factors(self, added: FactorRows) -> npt.NDArray[np.int32]:
+        """The number of each row, added if there is no equal one yet."""
+        return super().intern(Conjunctions(added.start, _numbers(self.clauses.intern(added.clauses))))
+
+    def relabel(self, dimension: int, relabelling: Relabelling) -> None:
+        self.clauses.relabel(dimension, relabelling)
+
+    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, npt.NDArray[np.int32]]:
+        rows = self.taken(kept)
+        change(rows.clauses.predicates)
+        table = type(self)()
+        return table, table.intern_factors(rows)
+
+    def taken(self, rows: npt.NDArray[Any]) -> FactorRows:
+        """Some rows, in the order of their choice."""
+        chosen = conjunctions_taken(self.view(), rows)
+        return FactorRows(chosen.start, conjunctions_taken(self.clauses.view(), chosen.predicates.dimension))
+
+
+def _starts(counts: list[int]) -> npt.NDArray[np.int64]:
+    return np.append(0, np.cumsum(counts, dtype=np.int64))
+
+
+def _numbers(clauses: npt.NDArray[np.int32]) -> Predicates:
+    """Numbers of clauses in the form of predicates, which have them for dimensions and say nothing of values."""
+    nothing = np.empty(0, np.int64)
+    return Predicates(clauses, np.zeros(len(clauses), np.uint8), np.zeros(len(clauses) + 1, np.int64), nothing, nothing)

@@ -1,0 +1,416 @@
+"""`counting`: count, for each subscription, how many of its predicates an event satisfies; enough is a match.
+
+The counting algorithm of the related work in F. Fabret, H. A. Jacobsen, F. Llirbat, J. Pereira, K. Ross, D. Shasha, Filtering
+Algorithms and Implementation for Very Fast Publish/Subscribe Systems (SIGMOD 2001), and of SIFT (T. Yan, H. Garcia-Molina
+1994) as E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 2, describes it.
+Two phases: the *predicate index* finds the satisfied predicates, the *association* from predicates to subscriptions
+says whose hit counters go up.
+
+    predicate index     hash  (7, =, 10) -> 0     orders   (7, <=)  2 1      numbers of predicates, ascending by bound:
+                              (7, <=, 5) -> 2              (7, >=)  3        all from the first bound that is not below
+                              (7, <=, 9) -> 1              (7, =)   0        the value, or up to the last not above it
+    association         lists    0: c1 c4 | 1: c2 | 2: c1 c3 | 3: c2
+    subscriptions       need     c1: 2   c2: 2   c3: 1   c4: 1                hits that make a match; DEAD: not here
+
+A predicate here is a comparison with one bound. An interval is two of them; of k disjoint intervals, k + 1 ends are on
+the right side of a value that lies in one of them and k of one that does not, so that is what is needed. Ends that are
+open are never missed and not entered. The values of IN are k predicates of which a value satisfies one. NONE is the
+complement: `<> 5` is `<= 4` or `>= 6`. A dimension that must be there at all is a predicate, too; one that must not be
+there kills the counter. Conjunctions that need nothing are in the list ALWAYS.
+
+Invariants: a conjunction is in one list for each of its predicates; orders ascend; every list but ALWAYS has somebody in it, its
+predicate is in the hash table and, if it has a bound, in its order; between events all hit counters are 0.
+
+Departures from the paper: it says nothing of negation, missing attributes, several values or intervals. Of an event that has
+several values of an attribute or an interval, the hits are counted on its lowest and highest key, which are necessary,
+and conjunctions with enough are evaluated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import kernel, lean_kernel
+from tamis.kernels.numbers import I64
+from tamis.papers.counting.hit_counting import (
+    ABSENT,
+    ALWAYS,
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    KINDS,
+    ORDERED,
+    PRESENT,
+    match_by_hits,
+)
+from tamis.papers.counting.sift import KeyMethod, SiftIndex, TreeMethod
+from tamis.papers.interface import Capabilities, Index, Matches, Numbers
+from tamis.papers.options import Options, option
+from tamis.papers.parts.collecting import collect
+from tamis.papers.parts.pair_map import FREE, PairMap, enter, slot_of, vacate
+from tamis.papers.parts.slabs import Slabs
+
+_DEAD = -1
+_SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
+_CHUNK = 1 << 14
+"""So many conjunctions are entered at once: the hash table has room for all their predicates then, of which most are known."""
+_MOST_VALUES = 1_000_000
+"""SIFT's methods have a list for each value of each attribute; more would take minutes, and gigabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOptions(Options):
+    method: str = option("counting", choices=("counting", "key", "tree"))
+    """How: by counters, or by SIFT's key or tree method."""
+    lowest: int = option(0)
+    """For the SIFT methods: values below this lowest whole number of the domain count as it."""
+    highest: int = option(999)
+    """For the SIFT methods: values above this highest whole number of the domain count as it."""
+
+    def problem(self) -> str:
+        if self.lowest > self.highest:
+            return f"'lowest', {self.lowest}, is above 'highest', {self.highest}"
+        if self.method != "counting" and self.highest - self.lowest >= _MOST_VALUES:
+            return (
+                f"the SIFT methods enumerate at most {_MOST_VALUES:,} values, but from {self.lowest} to {self.highest} there are "
+                f"{self.highest - self.lowest + 1:,}"
+            )
+        return ""
+
+
+class Counting(Index):
+    """Counts satisfied predicates."""
+
+    name = "counting"
+    summary = "a predicate index, and for each subscription a counter of satisfied predicates"
+    paper = (
+        "F. Fabret et al., Filtering Algorithms and Implementation for Very Fast Publish/Subscribe Systems, 2001 "
+        "(counting); E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching, 2001, section 2 (SIFT)"
+    )
+    options_type = CountingOptions
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._sift: SiftIndex | None = None
+        if self.options.method != "counting":
+            method = KeyMethod if self.options.method == "key" else TreeMethod
+            self._sift = method(self.table, self.kind_of, self.options.lowest, self.options.highest)
+            self.capabilities = Capabilities(dynamic=False, interval_values=False, every_predicate=False)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._hash = PairMap()
+        self._lists = Slabs()
+        self._orders = Slabs()
+        self._group = GrowingArray(np.int64)
+        self._bound = GrowingArray(np.int64)
+        self._free = GrowingArray(np.int64)
+        self._need = GrowingArray(np.int32)
+        self._hits = np.zeros(0, np.int32)
+        self._count = 0
+
+    def refuse(self, conjunctions: Numbers) -> None:
+        if self._sift is not None:
+            self._sift.refuse(conjunctions)
+
+    # -- inserting and deleting
+
+    def insert(self, conjunctions: Numbers) -> None:
+        if self._sift is not None:
+            self._sift.insert(conjunctions)
+            return
+        missing = len(self.table) - len(self._need)
+        if missing > 0:
+            self._need.grow(missing, fill=_DEAD)
+            if len(self._hits) < len(self._need):
+                self._hits = np.zeros(len(self._need.data), np.int32)
+        for first in range(0, len(conjunctions), _CHUNK):
+            self._enter(conjunctions[first : first + _CHUNK])
+        if len(conjunctions) > _CHUNK:
+            self._hash.shrink()
+        self._count += len(conjunctions)
+
+    def _enter(self, conjunctions: Numbers) -> None:
+        groups, bounds, owners = self._predicates(conjunctions, self._need.view())
+        self._hash.reserve(len(groups))
+        numbers, fresh = np.empty(len(groups), np.int64), np.empty(len(groups), np.int64)
+        old, free = len(self._group), len(self._free)
+        added = _number(self._hash.view(), groups, bounds, self._free.view(), old, numbers, fresh)
+        new = numbers[fresh[:added]]
+        beyond = max(added - free, 0)
+        self._lists.add(beyond)
+        self._group.grow(beyond)
+        self._bound.grow(beyond)
+        self._free = _shortened(self._free, free - (added - beyond))
+        self._group.view()[new], self._bound.view()[new] = groups[fresh[:added]], bounds[fresh[:added]]
+        self._lists.extend(numbers, owners)
+        ordered = new[(self._group.view()[new] % KINDS < ORDERED) & (self._group.view()[new] >= 0)]
+        orders = _order_of(self._group.view()[ordered])
+        if len(orders):
+            self._orders.add(max(0, int(orders.max()) + 1 - len(self._orders)))
+            changed = np.unique(orders)
+            sorted_before = self._orders.view().size[changed]
+            self._orders.extend(orders, ordered.astype(np.int32))
+            _sort(self._orders.view(), self._bound.view(), changed, sorted_before)
+
+    def delete(self, conjunctions: Numbers) -> None:
+        if self._sift is not None:
+            self._sift.delete(conjunctions)
+            return
+        if not len(conjunctions):
+            return
+        self._count -= len(conjunctions)
+        if self._count == 0:
+            self._clear()
+            return
+        groups, bounds, _ = self._predicates(conjunctions, np.empty(len(self._need), np.int32))
+        self._need.view()[conjunctions] = _DEAD
+        numbers = np.unique(_numbers_of(self._hash.view(), groups, bounds))
+        _drop_dead(self._lists.view(), numbers, self._need.view())
+        empty = numbers[self._lists.view().size[numbers] == 0]
+        groups = self._group.view()[empty]
+        _vacate(self._hash.view(), groups, self._bound.view()[empty])
+        orders = np.unique(_order_of(groups[(groups % KINDS < ORDERED) & (groups >= 0)]))
+        _drop_empty(self._orders.view(), orders, self._lists.view().size)
+        self._free.extend(empty)
+
+    def _predicates(
+        self, conjunctions: Numbers, need: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Numbers]:
+        """Group and bound of all predicates of some conjunctions, and whose each is. Notes how many hits they need."""
+        table = self.table.view()
+        count = _most_predicates(table, conjunctions)
+        groups, bounds, owners = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
+        found = _split(table, conjunctions, need, groups, bounds, owners)
+        return groups[:found], bounds[:found], owners[:found]
+
+    # -- matching
+
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        if self._sift is not None:
+            return self._sift.match(batch, dimensions)
+        scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+        # A predicate is visited once by an event, unless that has several intervals.
+        visited = np.empty(len(self._group) + 1, np.int32)
+        counters = self._need.view(), self._hits, visited
+        index = self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view()
+        return collect(batch, partial(match_by_hits, index, counters, self.table.view(), batch, scratch))
+
+    def stats(self) -> dict[str, Any]:
+        if self._sift is not None:
+            return {"method": self.options.method, **self._sift.stats()}
+        arrays = (self._group, self._bound, self._free, self._need, self._hits)
+        return {
+            "method": self.options.method,
+            "conjunctions": self._count,
+            "bytes": self._hash.nbytes
+            + self._lists.nbytes
+            + self._orders.nbytes
+            + sum(array.nbytes for array in arrays),
+            "distinct_predicates": len(self._hash),
+            "associations": int(self._lists.view().size.sum(dtype=np.int64)),
+        }
+
+    def check(self) -> None:
+        if self._sift is not None:
+            self._sift.check()
+            return
+        need, group, bound = self._need.view(), self._group.view(), self._bound.view()
+        assert not self._hits.any()
+        live = np.flatnonzero(need != _DEAD).astype(np.int32)
+        assert len(live) == self._count
+        needed = np.full(len(need), _DEAD, np.int32)
+        groups, bounds, owners = self._predicates(live, needed)
+        assert (needed == need).all()
+        expected: dict[tuple[int, int], list[int]] = {}
+        for first, second, owner in zip(groups.tolist(), bounds.tolist(), owners.tolist(), strict=True):
+            expected.setdefault((first, second), []).append(owner)
+        assert len(self._hash) == len(expected)
+        for (first, second), those in expected.items():
+            number = self._hash.get(first, second)
+            assert number != FREE
+            assert (group[number], bound[number]) == (first, second)
+            assert sorted(self._lists.values(number).tolist()) == sorted(those)
+        free = set(self._free.view().tolist())
+        assert len(free) == len(self._free)
+        assert len(free) + len(expected) == len(group)
+        ordered = 0
+        for order in range(len(self._orders)):
+            numbers = self._orders.values(order)
+            assert (bound[numbers[1:]] > bound[numbers[:-1]]).all()
+            assert (_order_of(group[numbers]) == order).all()
+            ordered += len(numbers)
+        assert ordered == sum(first >= 0 and first % KINDS < ORDERED for first, _ in expected)
+
+
+def _order_of(group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The order in which the predicates of groups stand."""
+    return group // KINDS * ORDERED + group % KINDS
+
+
+def _shortened(array: GrowingArray, length: int) -> GrowingArray:
+    """The first elements of an array, if there are more."""
+    if length == len(array):
+        return array
+    kept = GrowingArray(array.view().dtype)
+    kept.extend(array.view()[:length])
+    return kept
+
+
+# -- from conjunctions to predicates
+
+
+@lean_kernel
+def _most_predicates(table: Any, conjunctions: Any) -> int:
+    """No fewer than the predicates with one bound that some conjunctions have."""
+    count = 0
+    for c in conjunctions:
+        first, last = table.start[c], table.start[c + 1]
+        count += 1 + (last - first) + 2 * (table.predicates.start[last] - table.predicates.start[first])
+    return count
+
+
+@lean_kernel
+def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, owners: Any) -> int:
+    """Split the predicates of conjunctions into those with one bound; returns how many there are."""
+    dimension, mode, start, lo, hi = table.predicates
+    at = 0
+    for c in conjunctions:
+        before, needed = at, 0
+        for p in range(table.start[c], table.start[c + 1]):
+            group, first, last = I64(dimension[p]) * KINDS, start[p], start[p + 1]
+            before_p = at
+            only_points = mode[p] == _SOME
+            for i in range(first, last):
+                only_points &= lo[i] == hi[i]
+            if mode[p] == _SOME and only_points:
+                for i in range(first, last):
+                    groups[at], bounds[at] = group + EQUAL, lo[i]
+                    at += 1
+                needed += 1
+            elif mode[p] == _SOME:
+                for i in range(first, last):
+                    if lo[i] != KEY_MIN:
+                        groups[at], bounds[at] = group + AT_LEAST, lo[i]
+                        at += 1
+                    if hi[i] != KEY_MAX:
+                        groups[at], bounds[at] = group + AT_MOST, hi[i]
+                        at += 1
+                needed += (at - before_p) - (last - first) + 1
+            elif mode[p] == _NONE:
+                intervals = 1  # of the complement: one more than gaps between it, without those that are empty
+                for i in range(first, last):
+                    if lo[i] == KEY_MIN or hi[i] == KEY_MAX:
+                        intervals -= 1
+                    intervals += 1
+                    if lo[i] != KEY_MIN:
+                        groups[at], bounds[at] = group + AT_MOST, lo[i] - 1
+                        at += 1
+                    if hi[i] != KEY_MAX:
+                        groups[at], bounds[at] = group + AT_LEAST, hi[i] + 1
+                        at += 1
+                needed += (at - before_p) - intervals + 1
+            else:
+                groups[at], bounds[at] = group + ABSENT, 0
+                at += 1
+            if at == before_p:  # everything
+                groups[at], bounds[at] = group + PRESENT, 0
+                at += 1
+                needed += 1
+        if needed == 0:
+            groups[at], bounds[at] = ALWAYS, 0
+            at += 1
+        need[c] = needed
+        for i in range(before, at):
+            owners[i] = c
+    return at
+
+
+# -- the predicate index
+
+
+@lean_kernel
+def _number(pairs: Any, groups: Any, bounds: Any, free: Any, old: int, numbers: Any, fresh: Any) -> int:
+    """The number of each predicate, the last free one or the next for a new one; `fresh` receives where those are."""
+    firsts, seconds, values, count = pairs
+    added = 0
+    for i in range(len(groups)):
+        at = slot_of(firsts, seconds, values, groups[i], bounds[i])
+        if values[at] == FREE:
+            number = free[len(free) - 1 - added] if added < len(free) else old + added - len(free)
+            enter(firsts, seconds, values, count, at, groups[i], bounds[i], number)
+            fresh[added] = i
+            added += 1
+        numbers[i] = values[at]
+    return added
+
+
+@kernel
+def _numbers_of(pairs: Any, groups: Any, bounds: Any) -> Any:
+    firsts, seconds, values, _ = pairs
+    numbers = np.empty(len(groups), np.int64)
+    for i in range(len(groups)):
+        numbers[i] = values[slot_of(firsts, seconds, values, groups[i], bounds[i])]
+    return numbers
+
+
+@lean_kernel
+def _vacate(pairs: Any, groups: Any, bounds: Any) -> None:
+    firsts, seconds, values, count = pairs
+    for i in range(len(groups)):
+        vacate(firsts, seconds, values, count, slot_of(firsts, seconds, values, groups[i], bounds[i]))
+
+
+@lean_kernel
+def _sort(orders: Any, bound: Any, changed: Any, sorted_before: Any) -> None:
+    """Let orders ascend again, of which the first `sorted_before` numbers do."""
+    begin, size, _, data, _ = orders
+    for i in range(len(changed)):
+        first, last = begin[changed[i]], begin[changed[i]] + size[changed[i]]
+        gap = 1
+        if size[changed[i]] - sorted_before[i] > 16:  # Shell sort; few new ones are moved to their place one by one
+            while 9 * gap < last - first:
+                gap = 3 * gap + 1
+        while gap > 0:
+            for j in range(first + gap, last):
+                moving, at = data[j], j
+                while at >= first + gap and bound[data[at - gap]] > bound[moving]:
+                    data[at] = data[at - gap]
+                    at -= gap
+                data[at] = moving
+            gap //= 3
+
+
+@lean_kernel
+def _drop_dead(lists: Any, numbers: Any, need: Any) -> None:
+    """Take the dead out of some lists."""
+    begin, size, _, data, _ = lists
+    for number in numbers:
+        kept = begin[number]
+        for i in range(begin[number], begin[number] + size[number]):
+            if need[data[i]] != _DEAD:
+                data[kept] = data[i]
+                kept += 1
+        size[number] = kept - begin[number]
+
+
+@lean_kernel
+def _drop_empty(orders: Any, changed: Any, sizes: Any) -> None:
+    """Take predicates that nobody has out of some orders."""
+    begin, size, _, data, _ = orders
+    for order in changed:
+        kept = begin[order]
+        for i in range(begin[order], begin[order] + size[order]):
+            if sizes[data[i]] > 0:
+                data[kept] = data[i]
+                kept += 1
+        size[order] = kept - begin[order]

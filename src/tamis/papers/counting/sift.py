@@ -1,0 +1,295 @@
+"""SIFT's key method and tree method over terms (attribute, value), for the option `method` of `counting`.
+
+T. Yan, H. Garcia-Molina, Index Structures for Selective Dissemination of Information under the Boolean Model (1994), as
+E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 2, describes it. There a
+document is a set of words and a profile is the words that all must occur; here a word is a *term* (attribute, value), and
+a predicate that many values satisfy is as many terms of which one must occur: ranges are enumerated value by value.
+
+    c1: 7 IN (10, 11)      c4: 7 = 10 AND 9 = 3      c5: 7 = 10 AND 9 = 4
+
+    key     terms   (7, 10) -> 0    lists   0: c1           a profile is in the lists of one of its predicates, the one
+                    (7, 11) -> 1            1: c1           whose terms are the rarest; the others are checked on a hit
+                    (9, 3)  -> 2            2: c4
+                    (9, 4)  -> 3            3: c5
+
+    tree    root -(7, 10)-> n1 {c1} -(9, 3)-> n3 {c4}       a trie over the ordered terms of profiles, each kept at its
+                                    -(9, 4)-> n4 {c5}       shortest identifying prefix: common prefixes are tested once
+                 -(7, 11)-> n2 {c1}
+
+The *domain* are the whole numbers from `lowest` to `highest`. The value of a term is the whole part of a number, moved into
+the domain; of a string it is the string. So an event that has other numbers is answered, too: terms say which profiles may
+match, and those are evaluated.
+
+Invariants: a profile is in all lists of one of its predicates, or ends at one node of the trie for each combination of values on
+the way there; one without any terms is in `always`.
+
+Departures and readings: both are built anew after a change. The predicates of a profile are ordered by their numbers of
+terms, which are the same for all of its kind, then by attribute; SIFT's order is not in our text. A profile that would
+have more than 128 nodes at some depth of the trie stays above, though others may stay there, too. IS NULL, and NOT of
+something about strings, are no terms and are checked on a hit.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, KeyKind
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import ConjunctionTable
+from tamis.errors import CapabilityError
+from tamis.kernels.ranges import run_indices
+from tamis.papers.counting.sift_matching import ROOT, match_keys, match_tree
+from tamis.papers.counting.sift_terms import (
+    Terms,
+    chunks,
+    counted,
+    fill_lists,
+    grow,
+    part_ranges,
+    rarest,
+    stays,
+    whole_part,
+    write_ranges,
+)
+from tamis.papers.interface import KindOf, Matches, Numbers
+from tamis.papers.parts.collecting import collect
+from tamis.papers.parts.pair_map import FREE, PairMap
+from tamis.papers.parts.static import StaticIndex
+
+_SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
+
+Array = npt.NDArray[Any]
+
+
+class SiftIndex(StaticIndex):
+    """What both methods share: terms, and evaluating those that may match."""
+
+    name = "counting"
+    summary = "SIFT"
+
+    def __init__(self, table: ConjunctionTable, kind_of: KindOf, lowest: int, highest: int) -> None:
+        super().__init__(table, None, kind_of)
+        self._domain = (lowest, highest)
+        self._names = self._numbers = np.zeros(0, np.bool_)
+        self._build(self._rows)
+
+    def refuse(self, conjunctions: Numbers) -> None:
+        table = self.table.view()
+        chosen = run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])
+        chosen = chosen[table.predicates.mode[chosen] == _SOME]
+        counts = table.predicates.start[chosen + 1] - table.predicates.start[chosen]
+        intervals = run_indices(table.predicates.start[chosen], counts)
+        lo, hi = table.predicates.lo[intervals], table.predicates.hi[intervals]
+        dimension = np.repeat(table.predicates.dimension[chosen], counts)
+        names, numbers = self._kinds(int(dimension.max(initial=-1)) + 1)
+        if (names[dimension] & (lo != hi) & ((lo != KEY_MIN) | (hi != KEY_MAX))).any():
+            raise CapabilityError(
+                "the SIFT methods of the index 'counting' enumerate the values of a range, which strings do not have. "
+                "Hint: use method='counting'"
+            )
+        lowest, highest = self._domain
+        for ends, is_open in ((lo, lo == KEY_MIN), (hi, hi == KEY_MAX)):
+            whole = whole_part(ends, numbers[dimension])
+            # `< lowest` ends just below it.
+            outside = ~names[dimension] & ~is_open & ((whole < lowest - 1) | (whole > highest))
+            if outside.any():
+                raise CapabilityError(
+                    f"the SIFT methods of the index 'counting' enumerate whole numbers from {lowest} to {highest}, but "
+                    f"{whole[outside][0]:.0f} is not one of them. Hint: set the options 'lowest' and 'highest', or use "
+                    "method='counting'"
+                )
+
+    def _values(self, keys: Array, dimension: Array) -> Array:
+        """The values of terms: the whole part, moved into the domain; the key itself of a name."""
+        names, numbers = self._kinds(int(dimension.max(initial=-1)) + 1)
+        whole = np.clip(whole_part(keys, numbers[dimension]), *self._domain).astype(np.int64)
+        return np.where(names[dimension], keys, whole)
+
+    def _kinds(self, dimensions: int) -> tuple[Array, Array]:
+        """Which dimensions have names for keys, and which codes of doubles; known for the lowest numbers, and remembered."""
+        if dimensions > len(self._names):
+            kinds = [self.kind_of(dimension) for dimension in range(len(self._names), dimensions)]
+            self._names = np.append(self._names, [kind is KeyKind.NAME for kind in kinds]).astype(np.bool_)
+            self._numbers = np.append(self._numbers, [kind is KeyKind.NUMBER for kind in kinds]).astype(np.bool_)
+        return self._names, self._numbers
+
+    def _terms(self, rows: Numbers) -> Terms:
+        """The terms of rows, predicates with the fewest values first."""
+        table = self.table.view()
+        counts = table.start[rows + 1] - table.start[rows]
+        chosen = run_indices(table.start[rows], counts)
+        owner = np.repeat(np.arange(len(rows)), counts)
+        dimension, mode = table.predicates.dimension[chosen].astype(np.int64), table.predicates.mode[chosen]
+        first, last = table.predicates.start[chosen], table.predicates.start[chosen + 1]
+        names, _ = self._kinds(int(dimension.max(initial=-1)) + 1)
+        is_name = names[dimension]
+        everything = np.zeros(len(chosen), np.bool_)
+        some = mode == _SOME
+        everything[some] = (table.predicates.lo[first[some]] == KEY_MIN) & (table.predicates.hi[first[some]] == KEY_MAX)
+        usable = (some & ~(is_name & everything)) | ((mode == _NONE) & ~is_name)
+        chosen, owner, dimension, mode = chosen[usable], owner[usable], dimension[usable], mode[usable]
+        first, last = first[usable], last[usable]
+        ranges = np.append(0, np.cumsum(last - first + (mode == _NONE)))
+        lo, hi, of = (np.empty(int(ranges[-1]), np.int64) for _ in range(3))
+        write_ranges(table.predicates, chosen, ranges, lo, hi, of)
+        lo, hi = self._values(lo, dimension[of]), self._values(hi, dimension[of])
+        values = np.zeros(len(chosen), np.int64)
+        part_ranges(ranges, lo, hi, values)
+        order = np.lexsort((dimension, values, owner))
+        start = np.searchsorted(owner, np.arange(len(rows) + 1))
+        widths = np.diff(ranges)[order]
+        moved = run_indices(ranges[:-1][order], widths)
+        return Terms(start, dimension[order], values[order], np.append(0, np.cumsum(widths)), lo[moved], hi[moved])
+
+    def _match(self, batch: EventBatch, dimensions: int) -> Matches:
+        values = self._values(batch.lo, batch.dimension)
+        scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+        return self._search(batch, values, scratch)
+
+    @abstractmethod
+    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
+        """Find the profiles of each event by its terms, and evaluate them."""
+
+
+# -- the key method
+
+
+class KeyMethod(SiftIndex):
+    """Every profile in the lists of its rarest predicate."""
+
+    def _build(self, rows: Numbers) -> None:
+        terms = self._terms(rows)
+        pairs, frequency = counted(terms)
+        keys = np.empty(len(rows), np.int64)
+        rarest(terms, pairs.view(), frequency, keys)
+        self._always = rows[keys < 0]
+        keyed = np.flatnonzero(keys >= 0)
+        chosen = keys[keyed]
+        widths = np.diff(terms.ranges)[chosen]
+        kept = run_indices(terms.ranges[:-1][chosen], widths)
+        terms = Terms(
+            np.arange(len(keyed) + 1),
+            terms.dimension[chosen],
+            terms.values[chosen],
+            np.append(0, np.cumsum(widths)),
+            terms.lo[kept],
+            terms.hi[kept],
+        )
+        self._pairs, sizes = counted(terms)
+        self._start = np.append(0, np.cumsum(sizes)).astype(np.int64)
+        self._lists = np.empty(int(self._start[-1]), np.int32)
+        fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), rows[keyed], self._lists)
+        self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
+
+    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
+        index = self._pairs.view(), self._start, self._lists, self._always
+        seen = self._seen, self._found
+        return collect(batch, partial(match_keys, index, seen, self.table.view(), batch, values, scratch))
+
+    def _figures(self) -> dict[str, Any]:
+        arrays = (self._start, self._lists, self._always, self._seen, self._found)
+        return {
+            "bytes": self._pairs.nbytes + sum(array.nbytes for array in arrays),
+            "terms": len(self._pairs),
+            "postings": len(self._lists),
+        }
+
+    def _check(self) -> None:
+        assert not self._seen.any()
+        assert sorted({*self._lists.tolist(), *self._always.tolist()}) == self._rows.tolist()
+        terms = self._terms(self._rows)
+        for i, row in enumerate(self._rows.tolist()):
+            places = np.flatnonzero(self._lists == row)
+            numbers = set((np.searchsorted(self._start, places, side="right") - 1).tolist())
+            ways = [_numbers(terms, p, self._pairs) for p in range(terms.start[i], terms.start[i + 1])]
+            assert numbers in ways or (not ways and row in self._always)
+
+
+# -- the tree method
+
+
+class TreeMethod(SiftIndex):
+    """A trie over the terms of profiles."""
+
+    def _build(self, rows: Numbers) -> None:
+        terms = self._terms(rows)
+        has_terms = np.diff(terms.start) > 0
+        self._always = rows[~has_terms]
+        self._pairs, _ = counted(terms)
+        self._edges = PairMap()
+        profile = np.flatnonzero(has_terms)
+        node, paths = np.zeros(len(profile), np.int64), np.ones(len(profile), np.int64)
+        at_node: list[Array] = []
+        at_profile: list[Array] = []
+        level, nodes = 0, 1
+        while len(profile):
+            here = stays(terms, level, node, profile, paths, nodes)
+            at_node.append(node[here])
+            at_profile.append(profile[here])
+            node, profile, paths = node[~here], profile[~here], paths[~here]
+            counts = terms.values[terms.start[profile] + level]
+            places = np.append(0, np.cumsum(counts))
+            child = np.empty(int(places[-1]), np.int64)
+            for first, last in chunks(counts):
+                self._edges.reserve(int(places[last] - places[first]))
+                nodes = grow(
+                    terms, level, self._pairs.view(), self._edges.view(), node[first:last], profile[first:last], nodes,
+                    child[places[first] : places[last]],
+                )  # fmt: skip
+            node, profile, paths = child, np.repeat(profile, counts), np.repeat(paths * counts, counts)
+            level += 1
+        ends = np.concatenate([np.zeros(0, np.int64), *at_node])
+        order = np.argsort(ends, kind="stable")
+        self._start = np.searchsorted(ends[order], np.arange(nodes + 1))
+        self._profiles = rows[np.concatenate([np.zeros(0, np.int64), *at_profile])[order]]
+        self._nodes, self._depth = nodes, level
+        self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
+
+    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
+        longest = int(np.diff(batch.start).max()) if len(batch.start) > 1 else 0
+        stack = np.empty(self._nodes + 1, np.int64), np.empty(longest, np.int64)
+        index = self._pairs.view(), self._edges.view(), self._start, self._profiles, self._always
+        seen = self._seen, self._found
+        return collect(batch, partial(match_tree, index, stack, seen, self.table.view(), batch, values, scratch))
+
+    def _figures(self) -> dict[str, Any]:
+        arrays = (self._start, self._profiles, self._always, self._seen, self._found)
+        return {
+            "bytes": self._pairs.nbytes + self._edges.nbytes + sum(array.nbytes for array in arrays),
+            "terms": len(self._pairs),
+            "tree_nodes": self._nodes,
+            "depth": self._depth,
+        }
+
+    def _check(self) -> None:
+        assert not self._seen.any()
+        assert sorted({*self._profiles.tolist(), *self._always.tolist()}) == self._rows.tolist()
+        assert len(self._edges) == self._nodes - 1
+        terms = self._terms(self._rows)
+        for i, row in enumerate(self._rows.tolist()):
+            ways = {ROOT}
+            ends: set[int] = set()
+            place = self._profiles == row
+            kept = set((np.searchsorted(self._start, np.flatnonzero(place), side="right") - 1).tolist())
+            for p in range(terms.start[i], terms.start[i + 1]):
+                numbers = _numbers(terms, p, self._pairs)
+                ways = {self._edges.get(node, number) for node in ways - ends for number in numbers}
+                assert FREE not in ways
+                ends |= ways & kept
+            assert ends == kept, "at the end of its way, and nowhere else"
+            assert kept or row in self._always
+
+
+def _numbers(terms: Terms, p: int, pairs: PairMap) -> set[int]:
+    """The numbers of the terms of a predicate."""
+    found = set()
+    for i in range(terms.ranges[p], terms.ranges[p + 1]):
+        for value in range(terms.lo[i], terms.hi[i] + 1):
+            found.add(pairs.get(int(terms.dimension[p]), value))
+    return found

@@ -1,0 +1,172 @@
+"""Terms of profiles: what they are, numbers for them, and how they lead to lists and to the trie of SIFT's methods."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I64
+from tamis.papers.parts.pair_map import FREE, PairMap, enter, slot_of
+
+Array = npt.NDArray[Any]
+
+_SOME = int(Mode.SOME)
+_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_MOST_PATHS = 128
+_CHUNK = 1 << 18
+"""So many terms are entered at once: room in a hash table is reserved for all of them, though most are known."""
+
+
+class Terms(NamedTuple):
+    """The terms of profiles: predicate p of profile i, ``start[i] <= p < start[i + 1]``, has the values of its ranges."""
+
+    start: Array
+    dimension: Array
+    values: Array
+    """How many there are."""
+    ranges: Array
+    lo: Array
+    hi: Array
+
+
+def whole_part(keys: Array, is_number: Array) -> npt.NDArray[np.float64]:
+    """The whole part of the values of keys that are numbers."""
+    doubles = np.where(keys >= 0, keys, keys ^ _SIGN).view(np.float64)
+    # The lowest and highest keys are no doubles.
+    doubles = np.where(np.isnan(doubles), np.where(keys < 0, -np.inf, np.inf), doubles)
+    return np.floor(np.where(is_number, doubles, keys.astype(np.float64)))
+
+
+@lean_kernel
+def write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of: Any) -> None:
+    """The key intervals that the chosen predicates allow: of NONE, the complement, of which parts may be empty."""
+    for i in range(len(chosen)):
+        first, last = predicates.start[chosen[i]], predicates.start[chosen[i] + 1]
+        at = ranges[i]
+        if predicates.mode[chosen[i]] == _SOME:
+            for interval in range(first, last):
+                lo[at], hi[at] = predicates.lo[interval], predicates.hi[interval]
+                at += 1
+        else:
+            # Where nothing is left at an end, the neighbouring key stands for it: one term too many does no harm.
+            begin = KEY_MIN
+            for interval in range(first, last):
+                lo[at], hi[at] = begin, max(predicates.lo[interval], KEY_MIN + 1) - 1
+                begin = min(predicates.hi[interval], KEY_MAX - 1) + 1
+                at += 1
+            lo[at], hi[at] = begin, KEY_MAX
+        for j in range(ranges[i], ranges[i + 1]):
+            of[j] = i
+
+
+@lean_kernel
+def part_ranges(ranges: Any, lo: Any, hi: Any, values: Any) -> None:
+    """Let the ranges of a predicate have no value in common, and count their values."""
+    for p in range(len(values)):
+        for i in range(ranges[p], ranges[p + 1]):
+            if i > ranges[p] and lo[i] <= hi[i - 1]:
+                lo[i] = hi[i - 1] + 1
+                hi[i] = max(hi[i], hi[i - 1])
+            values[p] += hi[i] - lo[i] + 1
+
+
+def chunks(counts: Array) -> list[tuple[int, int]]:
+    """Stretches of elements that count for about `_CHUNK` altogether, one element at least."""
+    before = np.append(0, np.cumsum(counts))
+    inner = np.searchsorted(before[:-1], np.arange(_CHUNK, int(before[-1]), _CHUNK))
+    return list(pairwise(np.unique([0, *inner, len(counts)]).tolist()))
+
+
+def counted(terms: Terms) -> tuple[PairMap, Array]:
+    """A number for every distinct term, and how often it occurs."""
+    pairs = PairMap()
+    frequency = np.zeros(0, np.int64)
+    for first, last in chunks(terms.values):
+        more = int(terms.values[first:last].sum())
+        pairs.reserve(more)
+        frequency = np.append(frequency[: len(pairs)], np.zeros(more, np.int64))
+        _count_terms(terms, first, last, pairs.view(), frequency)
+    pairs.shrink()
+    return pairs, frequency[: len(pairs)].copy()
+
+
+@lean_kernel
+def _count_terms(terms: Any, first: int, last: int, pairs: Any, frequency: Any) -> None:
+    _, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, count = pairs
+    for p in range(first, last):
+        for i in range(ranges[p], ranges[p + 1]):
+            for value in range(lo[i], hi[i] + 1):
+                at = slot_of(firsts, seconds, values, dimension[p], value)
+                if values[at] == FREE:
+                    enter(firsts, seconds, values, count, at, dimension[p], value, count[0])
+                frequency[values[at]] += 1
+
+
+@lean_kernel
+def rarest(terms: Any, pairs: Any, frequency: Any, keys: Any) -> None:
+    """Of each profile, the predicate whose terms occur least often altogether; -1 if it has none."""
+    start, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, _count = pairs
+    for i in range(len(keys)):
+        keys[i] = -1
+        least = I64(0)
+        for p in range(start[i], start[i + 1]):
+            occurrences = I64(0)
+            for j in range(ranges[p], ranges[p + 1]):
+                for value in range(lo[j], hi[j] + 1):
+                    occurrences += frequency[values[slot_of(firsts, seconds, values, dimension[p], value)]]
+            if keys[i] < 0 or occurrences < least:
+                keys[i], least = p, occurrences
+
+
+@lean_kernel
+def fill_lists(terms: Any, pairs: Any, place: Any, rows: Any, lists: Any) -> None:
+    _, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, _count = pairs
+    for i in range(len(rows)):
+        for j in range(ranges[i], ranges[i + 1]):
+            for value in range(lo[j], hi[j] + 1):
+                number = values[slot_of(firsts, seconds, values, dimension[i], value)]
+                lists[place[number]] = rows[i]
+                place[number] += 1
+
+
+# -- the trie
+
+
+def stays(terms: Terms, level: int, node: Array, profile: Array, paths: Array, nodes: int) -> npt.NDArray[np.bool_]:
+    """Which profiles need not, or cannot, go on from the nodes that they have reached."""
+    alone = np.bincount(node, minlength=nodes)[node] == 1
+    next_predicate = terms.start[profile] + level
+    ended = next_predicate >= terms.start[profile + 1]
+    values = np.where(ended, 0, np.append(terms.values, 0)[np.where(ended, -1, next_predicate)])
+    stays: npt.NDArray[np.bool_] = ((level > 0) & (alone | (paths * values > _MOST_PATHS))) | ended
+    return stays
+
+
+@lean_kernel
+def grow(terms: Any, level: int, pairs: Any, edges: Any, node: Any, profile: Any, nodes: int, child: Any) -> int:
+    """Move profiles down by one predicate, to a child for each of its values; returns how many nodes there are then."""
+    start, dimension, _, ranges, lo, hi = terms
+    firsts, seconds, values, _count = pairs
+    e_firsts, e_seconds, e_values, e_count = edges
+    at = 0
+    for i in range(len(node)):
+        p = start[profile[i]] + level
+        for j in range(ranges[p], ranges[p + 1]):
+            for value in range(lo[j], hi[j] + 1):
+                number = values[slot_of(firsts, seconds, values, dimension[p], value)]
+                slot = slot_of(e_firsts, e_seconds, e_values, node[i], number)
+                if e_values[slot] == FREE:
+                    enter(e_firsts, e_seconds, e_values, e_count, slot, node[i], number, nodes)
+                    nodes += 1
+                child[at] = e_values[slot]
+                at += 1
+    return nodes

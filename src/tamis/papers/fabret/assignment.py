@@ -1,0 +1,79 @@
+"""The best access predicate of each subscription, for given tables."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.kernel import kernel
+from tamis.papers.fabret.access import NO_TABLE
+from tamis.papers.fabret.schemas import DEEPEST, ROOT, Equalities, SchemaArrays, advance
+
+_CLOSE = 1e-9
+"""Costs that differ by less are equal."""
+
+
+class Assignment(NamedTuple):
+    """The access predicates of some subscriptions: equalities one after another, how many, the tables, and what each costs."""
+
+    equalities: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
+    tables: npt.NDArray[np.int32]
+    costs: npt.NDArray[np.float64]
+
+
+def assign(
+    tables: SchemaArrays,
+    equalities: Equalities,
+    sizes: npt.NDArray[np.int64],
+    table_of: npt.NDArray[np.int32],
+    dependence: npt.NDArray[np.float64],
+) -> Assignment:
+    """The access predicate of least cost of each subscription; of equal ones, subscriptions take turns.
+
+    The cost is nu times the size that is given less the equalities of the access predicate; just nu where sizes are 0.
+    Schemas that have no table have a `dependence` of NaN.
+    """
+    most = int(tables.depth[: tables.nodes[0]].max())
+    chosen = np.empty(len(sizes) * most, np.int32)
+    counts, numbers = np.zeros(len(sizes), np.int32), np.full(len(sizes), NO_TABLE, np.int32)
+    costs = np.full(len(sizes), np.inf)
+    end = _assign(tables, equalities, sizes, table_of, dependence, (chosen, counts, numbers, costs))
+    return Assignment(chosen[:end], counts, numbers, costs)
+
+
+@kernel
+def _assign(tables: Any, equalities: Any, sizes: Any, table_of: Any, dependence: Any, out: Any) -> int:
+    firsts, seconds, values, _ = tables.map
+    start, ids, dimension, nus = equalities
+    chosen, counts, numbers, costs = out
+    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
+    end = 0
+    for s in range(len(sizes)):
+        least, equal = np.inf, 0
+        for choosing in (False, True):  # first the least cost and how many have it, then the one whose turn it is
+            found = 0
+            turn = s % max(equal, 1) + 1
+            places[0], path[0] = start[s] - 1, ROOT
+            depth = advance(places, path, 0, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
+            while depth > 0:
+                cost = dependence[path[depth]]
+                if sizes[s] > 0:
+                    cost *= sizes[s] - depth
+                for k in range(1, depth + 1):
+                    cost *= nus[places[k]]
+                if not choosing and cost < least * (1 - _CLOSE):
+                    least, equal = cost, 1
+                elif cost <= least * (1 + _CLOSE):
+                    found += 1
+                    equal += not choosing
+                    if choosing and found == turn:
+                        counts[s], numbers[s] = depth, table_of[path[depth]]
+                        for k in range(1, depth + 1):
+                            chosen[end + k - 1] = ids[places[k]]
+                depth = advance(places, path, depth, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
+        costs[s] = least
+        end += counts[s]
+    return end

@@ -1,0 +1,397 @@
+"""`dynamic-clustering`: multi-attribute hash tables that come and go with the subscriptions (Fabret et al., section 4).
+
+Events are matched as in `static-clustering`. But no clustering is computed for all subscriptions: each new one is put where
+its benefit is best among the tables that there are, and the tables are changed where three metrics say so.
+
+    BM(c)     = |c| * nu(p)          benefit margin of a cluster: the checks that a better access predicate could save
+    B(H)      = subscriptions in H   absolute benefit of a table
+    P(H, C)   = sum of nu(p) * |{s in c: s has the attributes of H}| over the clusters c of C: power of a potential table
+
+    insert: a cluster with BM(c) > max_margin       delete: a table with B(H) < min_benefit
+                     |                                               |
+                     v                                               v
+    phase 1   redistribute: each subscription moves     drop the table, move its subscriptions
+              to the existing table of best benefit;    to the others
+              so do clusters that become too large
+                     |
+                     v   clusters that are still too large
+    phase 2   their subscriptions add to the power of all potential tables;
+              as long as one has at least min_power: create the strongest, move who gains
+
+Powers add up over insertions: a cluster that cannot be repaired now helps a table to be created later.
+
+Invariants: powers are the sums of those who wait (see `power`); `in_table` counts the subscriptions of each table; a table has a
+schema of its own, of two attributes at least.
+
+Departures from the paper
+- The approximations of the metrics are the paper's; the values of its thresholds are lost, the defaults are ours.
+- A cluster that was redistributed once is not gone through again while it grows: who has come since is in the best place.
+- A potential table to which fewer than `min_benefit` subscriptions would move is not created, and not before its power
+  has doubled: the power, which leaves out the nu of the new access predicates, has promised too much.
+- Groups have at most `max_schema` attributes, and a subscription has at most 8,192 of them (`considered` in `schemas`).
+- Events change the clustering with the next insertion or deletion, when all clusters are looked at, and powers are summed up
+  anew. Where no events are known, a power goes by the nu that subscriptions suggested when each of them began to wait.
+- Phase 2 goes through all subscriptions that wait, not through those of the last clusters alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.kernel import lean_kernel
+from tamis.papers.fabret.access import ALWAYS, NO_TABLE
+from tamis.papers.fabret.assignment import Assignment, assign
+from tamis.papers.fabret.power import PotentialTables, having
+from tamis.papers.fabret.predicate_index import Ids
+from tamis.papers.fabret.schemas import DEEPEST, Equalities, Schemas, count_equalities, equalities_of
+from tamis.papers.fabret.statistics import EventStatistics, nu_of
+from tamis.papers.fabret.two_phase import PAPER, Schema, TwoPhase
+from tamis.papers.interface import Index, Matches, Numbers
+from tamis.papers.options import Options, option
+
+_BETTER = 1 - 1e-9
+"""Who moves must gain more than rounding."""
+Clusters = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicClusteringOptions(Options):
+    """The thresholds: BMmax, Bmin and Pmin of the paper."""
+
+    max_margin: float = option(1.0, least=0)
+    min_benefit: int = option(8, least=1)
+    min_power: float = option(16.0, least=0)
+    max_schema: int = option(3, least=1, most=DEEPEST)
+    prefetch: bool = option(True)
+
+
+class DynamicClustering(Index):
+    """Clusters behind conjunctions of equalities, changed as subscriptions come and go."""
+
+    name = "dynamic-clustering"
+    summary = "propagation with multi-attribute hash tables that are created and dropped as subscriptions come and go"
+    paper = PAPER + ", section 4"
+    options_type = DynamicClusteringOptions
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._statistics = EventStatistics()
+        self._most = self.options.max_schema
+        self._created = self._dropped = self._moves = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._core = TwoPhase(self.table)
+        self._count = 0
+        self._totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._tables = Schemas()
+        # Of each schema of `_tables`: its number and dependence, NaN where it has no table.
+        self._table_of: npt.NDArray[np.int32] = np.full(1, NO_TABLE, np.int32)
+        self._dependence: npt.NDArray[np.float64] = np.full(1, np.nan)
+        self._in_table: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._of_table: npt.NDArray[np.float64] = np.zeros(0)
+        """The dependence of each table."""
+        self._potential = PotentialTables()
+        self._tried: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._learnt = False
+
+    # -- insertion and deletion
+
+    def insert(self, conjunctions: Numbers) -> None:
+        if len(conjunctions) == 0:
+            return
+        core, view = self._core, self.table.view()
+        ids = core.enter(conjunctions)
+        missing = len(core.predicates.bits.view().block) - len(self._totals)
+        self._totals = np.append(self._totals, np.zeros(missing, np.int64))
+        count_equalities(view, conjunctions, self._totals, 1)
+        equalities = self._equalities(conjunctions, ids)
+        for d in np.unique(equalities.dimension).tolist():
+            self._set_table((d,), NO_TABLE, 1.0)
+        self._potential.cover(len(self.table))
+        self._put(conjunctions, ids, self._best(equalities))
+        self._count += len(conjunctions)
+        self._maintain(conjunctions)
+
+    def delete(self, conjunctions: Numbers) -> None:
+        if len(conjunctions) == 0:
+            return
+        self._take_out(conjunctions)
+        count_equalities(self.table.view(), conjunctions, self._totals, -1)
+        self._core.release(conjunctions)
+        self._count -= len(conjunctions)
+        if self._count == 0:
+            self._clear()
+        else:
+            self._maintain(conjunctions[:0])
+
+    def _equalities(self, conjunctions: Numbers, ids: Ids) -> Equalities:
+        references = self._core.predicates.bits.view().references
+        return equalities_of(self.table.view(), conjunctions, ids, references, self._totals, self._statistics.view())
+
+    def _best(self, equalities: Equalities) -> Assignment:
+        """For each subscription the access predicate of best benefit 1 - nu(p) among the tables."""
+        just_nu = np.zeros(len(equalities.start) - 1, np.int64)
+        return assign(self._tables.view(), equalities, just_nu, self._table_of, self._dependence)
+
+    def _put(self, conjunctions: Numbers, ids: Ids, best: Assignment) -> None:
+        self._core.put(conjunctions, ids, best.equalities, best.counts, best.tables)
+        np.add.at(self._in_table, best.tables[best.tables != NO_TABLE], 1)
+
+    def _take_out(self, conjunctions: Numbers) -> None:
+        """Take conjunctions out of their clusters."""
+        core = self._core
+        self._stop_waiting(conjunctions)
+        clusters, accesses = core.clusters.view(), core.accesses.view()
+        tables = accesses.table[clusters.access[clusters.cluster_of[conjunctions]]]
+        np.subtract.at(self._in_table, tables[tables != NO_TABLE], 1)
+        core.clusters.take_out(accesses, conjunctions)
+
+    # -- maintenance
+
+    def _maintain(self, inserted: Numbers) -> None:
+        """The maintenance algorithm, after insertions or deletions."""
+        learnt = self._learnt
+        if learnt:
+            self._learn()
+            clusters = self._core.clusters.view()
+            touched = np.flatnonzero(clusters.size[: clusters.counts[0]])
+        else:
+            touched = self._clusters_of(inserted)
+        touched = np.union1d(touched, self._drop_tables())
+        while len(touched):
+            returned, known = self._redistribute_where_due(touched)
+            late = inserted[np.isin(self._core.clusters.view().cluster_of[inserted], known)]
+            waited = self._wait(np.unique(np.concatenate([self._core.clusters.members(returned), late])))
+            # New tables may have clusters that are excessive themselves.
+            touched = self._create_tables() if waited or learnt else touched[:0]
+            learnt = False
+
+    def _redistribute_where_due(self, clusters: Clusters) -> tuple[Clusters, Clusters]:
+        """Phase 1; returns the clusters that stay excessive, and those that were known to be so."""
+        self._cover_clusters()
+        excessive = self._excessive(clusters)
+        known = excessive[self._tried[excessive]]
+        returned = self._redistribute(excessive[~self._tried[excessive]])
+        self._cover_clusters()
+        self._tried[returned] = True
+        return returned, known
+
+    def _cover_clusters(self) -> None:
+        missing = len(self._core.clusters.view().size) - len(self._tried)
+        if missing > 0:
+            self._tried = np.append(self._tried, np.zeros(missing, np.bool_))
+
+    def _wait(self, conjunctions: Numbers) -> bool:
+        """Let conjunctions add to the power of potential tables; whether one did not before."""
+        waiting = conjunctions[self._potential.waiting.view()[conjunctions] == 0]
+        if len(waiting):
+            equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
+            self._potential.enter(self._core, waiting, equalities, self._nus(waiting), self._most)
+        return len(waiting) > 0
+
+    def _stop_waiting(self, conjunctions: Numbers) -> None:
+        """Take back what those of them that wait add to powers."""
+        waiting = conjunctions[self._potential.waiting.view()[conjunctions] > 0]
+        if len(waiting):
+            equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
+            self._potential.leave(self._core, waiting, equalities, self._most)
+
+    def _clusters_of(self, conjunctions: Numbers) -> Clusters:
+        clusters: Clusters = np.unique(self._core.clusters.view().cluster_of[conjunctions]).astype(np.int64)
+        return clusters
+
+    def _excessive(self, clusters: Clusters) -> Clusters:
+        """The clusters whose benefit margin |c| * nu(p) is excessive."""
+        view = self._core.clusters.view()
+        margins = view.size[clusters] * self._nus_of_accesses(view.access[clusters])
+        # Who has no equality has no better place.
+        excessive: Clusters = clusters[(margins > self.options.max_margin) & (view.access[clusters] != ALWAYS)]
+        return excessive
+
+    def _drop_tables(self) -> Clusters:
+        """Drop tables of insufficient benefit; returns the clusters that received their subscriptions."""
+        received = [np.zeros(0, np.int64)]
+        for table in np.flatnonzero(self._in_table < self.options.min_benefit).tolist():
+            schema = self._core.schemas[table]
+            if schema:
+                self._set_table(schema, NO_TABLE, np.nan)
+                self._core.schemas[table] = ()
+                self._potential.allow(schema)
+                self._dropped += 1
+                accesses, clusters = self._core.accesses.view(), self._core.clusters.view()
+                used = (clusters.size > 0) & (accesses.table[clusters.access] == table)
+                rows = self._core.clusters.members(np.flatnonzero(used[: clusters.counts[0]]))
+                self._move(rows)
+                received.append(self._clusters_of(rows))
+        return np.unique(np.concatenate(received))
+
+    def _redistribute(self, clusters: Clusters) -> Clusters:
+        """Move subscriptions of clusters to better tables, and of receivers that become excessive; returns who is so still."""
+        seen = clusters
+        while len(clusters):
+            rows = self._core.clusters.members(clusters)
+            equalities = self._equalities(rows, self._core.predicates.find(self.table.view(), rows))
+            rows = rows[self._best(equalities).costs < self._nus(rows) * _BETTER]
+            self._move(rows)
+            clusters = np.setdiff1d(self._excessive(self._clusters_of(rows)), seen)
+            seen = np.union1d(seen, clusters)
+        return self._excessive(seen[self._core.clusters.view().size[seen] > 0])
+
+    def _create_tables(self) -> Clusters:
+        """Phase 2: create the strongest potential table, as long as one has sufficient power; returns clusters of new ones."""
+        received = [np.zeros(0, np.int64)]
+        while (group := self._potential.strongest(self.options.min_power)) >= 0:
+            schema = self._potential.groups.schema(group)
+            rows = np.flatnonzero(self._potential.waiting.view()).astype(np.int32)
+            equalities = self._equalities(rows, self._core.predicates.find(self.table.view(), rows))
+            rows = rows[having(schema, equalities)]
+            table = self._new_table(schema)
+            equalities = self._equalities(rows, self._core.predicates.find(self.table.view(), rows))
+            gaining = rows[self._best(equalities).costs < self._nus(rows) * _BETTER]
+            if len(gaining) < self.options.min_benefit:
+                self._set_table(schema, NO_TABLE, np.nan)
+                self._core.schemas[table] = ()
+                self._potential.refused[group] = self._potential.power[group]
+                continue
+            self._potential.refused[group] = np.inf
+            self._move(gaining)
+            received.append(self._clusters_of(gaining))
+            self._created += 1
+        return np.unique(np.concatenate(received))
+
+    def _move(self, rows: Numbers) -> None:
+        """Move conjunctions to the table of best benefit."""
+        if len(rows):
+            ids = self._core.predicates.find(self.table.view(), rows)
+            best = self._best(self._equalities(rows, ids))
+            self._take_out(rows)
+            self._put(rows, ids, best)
+            self._moves += len(rows)
+
+    def _new_table(self, schema: Schema) -> int:
+        """Make an empty table; returns its number."""
+        schemas = self._core.schemas
+        if () not in schemas:
+            schemas.append(())
+            self._in_table, self._of_table = np.append(self._in_table, 0), np.append(self._of_table, 1.0)
+        table = schemas.index(())
+        schemas[table] = schema
+        self._set_table(schema, table, self._statistics.dependence(schema))
+        return table
+
+    def _set_table(self, schema: Schema, table: int, dependence: float) -> None:
+        """Note the table of a schema."""
+        node = self._tables.add(schema)
+        missing = len(self._tables.view().parent) - len(self._dependence)
+        self._table_of = np.append(self._table_of, np.full(missing, NO_TABLE, np.int32))
+        self._dependence = np.append(self._dependence, np.full(missing, np.nan))
+        self._table_of[node], self._dependence[node] = table, dependence
+        if table != NO_TABLE:
+            self._of_table[table] = dependence
+
+    def _learn(self) -> None:
+        """Let what events say count from now on."""
+        for table, schema in enumerate(self._core.schemas):
+            if schema:
+                self._set_table(schema, table, self._statistics.dependence(schema))
+        # Whose cluster is excessive still enters again, with the nu of now.
+        self._stop_waiting(np.flatnonzero(self._potential.waiting.view()).astype(np.int32))
+        self._tried[:] = False
+        self._potential.forget_refusals()
+        self._learnt = False
+
+    def _nus(self, conjunctions: Numbers) -> npt.NDArray[np.float64]:
+        """How likely events satisfy the access predicates of conjunctions."""
+        clusters = self._core.clusters.view()
+        return self._nus_of_accesses(clusters.access[clusters.cluster_of[conjunctions]])
+
+    def _nus_of_accesses(self, accesses: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        nus = np.ones(len(accesses))
+        bits = self._core.predicates.bits.view()
+        _nus_of(
+            accesses,
+            self._core.accesses.view(),
+            bits.exemplar,
+            bits.references,
+            self.table.view().predicates,
+            self._totals,
+            self._statistics.view(),
+            self._of_table,
+            nus,
+        )
+        return nus
+
+    # -- the rest
+
+    def observe(self, batch: EventBatch, dimensions: int) -> None:
+        self._statistics.observe(batch, dimensions)
+        self._learnt = True
+
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        return self._core.match(batch, dimensions, self.options.prefetch)
+
+    def stats(self) -> dict[str, Any]:
+        own = (self._totals, self._table_of, self._dependence, self._in_table, self._of_table, self._tried)
+        parts = (self._core, self._statistics, self._tables, self._potential)
+        return {
+            "conjunctions": self._count,
+            "bytes": sum(part.nbytes for part in parts) + sum(array.nbytes for array in own),
+            **self._core.figures(),
+            **self._core.tables(),
+            "tables_created": self._created,
+            "tables_dropped": self._dropped,
+            "moves": self._moves,
+            "waiting": int(np.count_nonzero(self._potential.waiting.view())),
+        }
+
+    def check(self) -> None:
+        core = self._core
+        core.check(self._count)
+        schemas = [schema for schema in core.schemas if schema]
+        assert len(set(schemas)) == len(schemas)
+        assert all(2 <= len(schema) <= self._most for schema in schemas)
+        assert [self._table_of[self._tables.add(schema)] for schema in schemas] == [
+            table for table, schema in enumerate(core.schemas) if schema
+        ]
+        populations = core.populations()
+        assert [populations[schema] if schema else 0 for schema in core.schemas] == self._in_table.tolist()
+        rows = core.rows()
+        equalities = self._equalities(rows, core.predicates.find(self.table.view(), rows))
+        assert self._totals.sum() >= len(equalities.id)
+        self._potential.check(core, rows, equalities, self._most)
+
+
+@lean_kernel
+def _nus_of(
+    numbers: Any,
+    accesses: Any,
+    exemplar: Any,
+    references: Any,
+    predicates: Any,
+    totals: Any,
+    statistics: Any,
+    dependence: Any,
+    nus: Any,
+) -> None:
+    """How likely events satisfy some access predicates."""
+    events, present, distinct, seen = statistics
+    firsts, seconds, values, _ = seen
+    for i in range(len(numbers)):
+        access = numbers[i]
+        if accesses.table[access] != NO_TABLE:
+            nus[i] = dependence[accesses.table[access]]
+        while access != ALWAYS:
+            number = accesses.predicate[access]
+            p = exemplar[number]
+            d = predicates.dimension[p]
+            share = references[number] / max(totals[d], 1)
+            nus[i] *= nu_of(
+                events, present, distinct, firsts, seconds, values, d, predicates.lo[predicates.start[p]], share
+            )
+            access = accesses.parent[access]

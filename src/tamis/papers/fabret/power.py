@@ -1,0 +1,215 @@
+"""Potential hash tables, and the power of each: how many checks it would save, summed up over subscriptions that wait for it.
+
+    groups      schemas that may get a table
+    power       of each group, the sum of nu(p) of the subscriptions that wait and have its attributes
+    waiting     of each conjunction, the nu(p) that it was entered with; 0 if it does not wait
+
+A subscription enters when its cluster has an excessive benefit margin that no existing table can lower, and leaves when it moves
+or is deleted, and all do when events have changed nu. So a power is the paper's: the sum over the clusters of the repair list of
+nu(p) times the number of subscriptions that have the attributes.
+
+Invariant: the power of a group is the sum over the conjunctions that wait, but for those whose access predicate has all
+attributes of the group.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, kernel, lean_kernel
+from tamis.papers.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, child, considered
+from tamis.papers.fabret.two_phase import Schema, TwoPhase
+from tamis.papers.interface import Numbers
+
+_NOTHING = 1e-6
+"""Powers below this are what rounding has left."""
+
+
+class PotentialTables:
+    """The tables that may be created."""
+
+    def __init__(self) -> None:
+        self.groups = Schemas()
+        self.power: npt.NDArray[np.float64] = np.zeros(len(self.groups.view().parent))
+        self.refused = np.zeros_like(self.power)
+        """The power with which a group was found to be of no use; infinite where it has a table."""
+        self.waiting = GrowingArray(np.float64)
+
+    @property
+    def nbytes(self) -> int:
+        return self.groups.nbytes + self.power.nbytes + self.refused.nbytes + self.waiting.nbytes
+
+    def cover(self, conjunctions: int) -> None:
+        """Let numbers of conjunctions be below this."""
+        if conjunctions > len(self.waiting):
+            self.waiting.grow(conjunctions - len(self.waiting), fill=0.0)
+
+    def enter(
+        self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, nus: npt.NDArray[np.float64], most: int
+    ) -> None:
+        """Let conjunctions wait that do not yet."""
+        self._add(core, conjunctions, equalities, nus, most)
+        self.waiting.view()[conjunctions] = nus
+
+    def leave(self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, most: int) -> None:
+        """Let conjunctions wait no longer, before they leave their clusters."""
+        self._add(core, conjunctions, equalities, -self.waiting.view()[conjunctions], most)
+        self.waiting.view()[conjunctions] = 0.0
+
+    def _add(self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, amounts: Any, most: int) -> None:
+        clusters = core.clusters.view()
+        chosen = clusters.access[clusters.cluster_of[conjunctions]]
+        of_id = core.predicates.bits.view().exemplar
+        dimension = core.table.view().predicates.dimension
+        counting, done = considered(most), 0
+        while True:
+            self._cover_groups()
+            done = _add_power(
+                self.groups.view(),
+                equalities,
+                chosen,
+                core.accesses.view(),
+                of_id,
+                dimension,
+                amounts,
+                most,
+                counting,
+                self.power,
+                done,
+            )
+            if done == len(conjunctions):
+                break
+            attributes = min(int(np.diff(equalities.start)[done]), counting)
+            self.groups.reserve(max(len(self.groups), _subsets(attributes, most)))
+
+    def strongest(self, least: float) -> int:
+        """The group of the greatest power, of at least so much; -1 if there is none."""
+        used = len(self.groups)
+        power = np.where(self.power[:used] >= 2 * self.refused[:used], self.power[:used], 0.0)
+        best = int(np.argmax(power))
+        return best if power[best] >= max(least, _NOTHING) else -1
+
+    def allow(self, schema: Schema) -> None:
+        """Let a schema get a table that it has lost, once its power suffices."""
+        group = self.add(schema)
+        self.refused[group] = 0.0
+
+    def add(self, schema: Schema) -> int:
+        """The number of a group."""
+        group = self.groups.add(schema)
+        self._cover_groups()
+        return group
+
+    def _cover_groups(self) -> None:
+        missing = np.zeros(len(self.groups.view().parent) - len(self.power))
+        if len(missing):
+            self.power, self.refused = np.append(self.power, missing), np.append(self.refused, missing)
+
+    def forget_refusals(self) -> None:
+        """Let groups be tried again that were of no use."""
+        self.refused[np.isfinite(self.refused)] = 0.0
+
+    def check(self, core: TwoPhase, live: Numbers, equalities: Equalities, most: int) -> None:
+        """Raise an AssertionError unless powers are what those who wait add up to."""
+        waiting = self.waiting.view()
+        assert set(np.flatnonzero(waiting).tolist()) <= set(live.tolist())
+        fresh = PotentialTables()
+        fresh.cover(len(waiting))
+        fresh.enter(core, live, equalities, waiting[live], most)
+        expected: dict[Schema, float] = {
+            fresh.groups.schema(node): float(fresh.power[node]) for node in range(len(fresh.groups))
+        }
+        for node in range(len(self.groups)):
+            assert np.isclose(self.power[node], expected.get(self.groups.schema(node), 0.0), atol=1e-6)
+
+
+def having(schema: Schema, equalities: Equalities) -> npt.NDArray[np.int64]:
+    """Which of some subscriptions have an equality on each attribute of a schema."""
+    found = np.empty(len(equalities.start) - 1, np.int64)
+    return found[: _having(np.array(schema, np.int32), equalities, found)]
+
+
+@lean_kernel
+def _having(schema: Any, equalities: Any, out: Any) -> int:
+    start, _, dimension, _ = equalities
+    count = 0
+    for s in range(len(start) - 1):
+        found = 0
+        for e in range(start[s], start[s + 1]):
+            if found < len(schema) and dimension[e] == schema[found]:
+                found += 1
+        if found == len(schema):
+            out[count] = s
+            count += 1
+    return count
+
+
+@lean_kernel
+def _subsets(attributes: int, most: int) -> int:
+    """How many groups of at most `most` attributes there are."""
+    total, of_size = 0, 1
+    for size in range(1, min(attributes, most) + 1):
+        of_size = of_size * (attributes - size + 1) // size
+        total += of_size
+    return total
+
+
+@inlined
+def _is_accessed(
+    places: Any, depth: int, dimension: Any, access: int, parent: Any, predicate: Any, of_id: Any, of_p: Any
+) -> bool:
+    """Whether an access predicate has all attributes of a group."""
+    for k in range(1, depth + 1):
+        above = access
+        while above != ROOT and of_p[of_id[predicate[above]]] != dimension[places[k]]:
+            above = parent[above]
+        if above == ROOT:
+            return False
+    return True
+
+
+@kernel
+def _add_power(
+    groups: Any,
+    equalities: Any,
+    chosen: Any,
+    accesses: Any,
+    of_id: Any,
+    of_p: Any,
+    amounts: Any,
+    most: int,
+    counting: int,
+    power: Any,
+    done: int,
+) -> int:
+    """Add an amount for each subscription to all groups of its attributes; the first for whose groups there is no room."""
+    firsts, seconds, values, pairs = groups.map
+    _, parent, of_node, depths, nodes = groups
+    start, _, dimension, _ = equalities
+    above, predicate = accesses.parent, accesses.predicate
+    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
+    path[0] = ROOT
+    for s in range(done, len(start) - 1):
+        end = min(start[s + 1], start[s] + counting)
+        wanted = _subsets(end - start[s], most)
+        if 2 * (pairs[0] + wanted) > len(values) or nodes[0] + wanted > len(parent):
+            return s
+        depth, at = 0, start[s]
+        while True:
+            if at < end and depth < most:
+                node = child(firsts, seconds, values, pairs, parent, of_node, depths, nodes, path[depth], dimension[at])
+                depth += 1
+                places[depth], path[depth] = at, node
+                if depth > 1 and not _is_accessed(places, depth, dimension, chosen[s], above, predicate, of_id, of_p):
+                    power[node] += amounts[s]
+                at += 1
+            elif depth == 0:
+                break
+            else:
+                at = places[depth] + 1
+                depth -= 1
+    return len(start) - 1

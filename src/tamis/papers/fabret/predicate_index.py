@@ -1,0 +1,123 @@
+"""The predicate index: every distinct predicate has a bit, and is found by what it says of the event's values.
+
+    bits      the predicate bit vector                                   `bit_vector`
+    points    predicates by the keys that they name: = IN <> NOT IN      `points`
+    ranges    predicates by their intervals: < <= > >= BETWEEN LIKE      `ranges`
+
+Phase 1 of the event matching algorithm, in `matching`, reads all three.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.ranges import run_indices
+from tamis.papers.fabret.bit_vector import FREE, LIVE, WORD, BitArrays, BitVector
+from tamis.papers.fabret.points import NOBODY, PointArrays, Points
+from tamis.papers.fabret.ranges import Ranges, TreeArrays, with_ranges
+from tamis.papers.interface import Numbers
+
+Ids = npt.NDArray[np.int32]
+
+
+class PredicateArrays(NamedTuple):
+    """The predicate index as kernels take it."""
+
+    bits: BitArrays
+    points: PointArrays
+    trees: TreeArrays
+
+
+class PredicateIndex:
+    """The distinct predicates of the conjunctions in an index."""
+
+    def __init__(self) -> None:
+        self.bits = BitVector()
+        self.points = Points()
+        self.ranges = Ranges()
+
+    @property
+    def nbytes(self) -> int:
+        return self.bits.nbytes + self.points.nbytes + self.ranges.nbytes
+
+    def view(self) -> PredicateArrays:
+        return PredicateArrays(self.bits.view(), self.points.view(), self.ranges.view())
+
+    def insert(self, table: Conjunctions, conjunctions: Numbers) -> Ids:
+        """Take in the predicates of some conjunctions; returns their ids, conjunction after conjunction."""
+        numbers = numbers_of(table, conjunctions)
+        if len(numbers):
+            dimensions = int(table.predicates.dimension[numbers].max()) + 1
+            self.bits.cover(dimensions)
+            self.ranges.cover(dimensions)
+        ids, fresh = self.bits.intern(table, numbers)
+        self.points.enter(table, self.bits.view().exemplar, fresh)
+        self.bits.set_free(table, self.ranges.enter(table, self.bits.view(), fresh))
+        return ids
+
+    def find(self, table: Conjunctions, conjunctions: Numbers) -> Ids:
+        """The ids of the predicates of conjunctions in the index."""
+        return self.bits.find(table, numbers_of(table, conjunctions))
+
+    def release(self, table: Conjunctions, ids: Ids) -> None:
+        """Some conjunctions that had these predicates are gone."""
+        died = self.bits.release(ids)
+        self.points.leave(table, self.bits.view().exemplar, died)
+        self.bits.set_free(table, self.ranges.leave(table, self.bits.view(), died))
+
+    def check(self, table: Conjunctions, conjunctions: Numbers) -> None:
+        """Raise an AssertionError unless this is the index of the predicates of these conjunctions."""
+        bits, predicates = self.bits.view(), table.predicates
+        numbers = numbers_of(table, conjunctions)
+        ids = self.bits.find(table, numbers)
+        assert (np.bincount(ids, minlength=len(bits.references)) == bits.references).all(), "references are counted"
+        live = np.flatnonzero(bits.references)
+        assert len(live) == bits.totals[LIVE] == np.count_nonzero(bits.slots != FREE)
+        assert (bits.bits == bits.rest).all(), "between events the bits are at rest"
+        retired = np.flatnonzero((bits.references == 0) & (bits.exemplar != FREE)).astype(np.int32)
+        assert with_ranges(table, bits.exemplar, retired).all(), "only ranges outlive their predicates"
+        points: dict[tuple[int, int], tuple[set[int], set[int]]] = {}
+        absent, usual, members = set(), set(), set()
+        for number in live.tolist():
+            p = bits.exemplar[number]
+            d, mode = int(predicates.dimension[p]), predicates.mode[p]
+            of_p = slice(predicates.start[p], predicates.start[p + 1])
+            ends = list(zip(predicates.lo[of_p].tolist(), predicates.hi[of_p].tolist(), strict=True))
+            for lo, hi in ends:
+                if lo == hi:
+                    alone = len(ends) == 1 and mode == Mode.SOME
+                    named = points.setdefault((d, lo), (set(), set()))
+                    named[not alone].add(number if alone else 2 * number + (mode == Mode.NONE))
+            if mode == Mode.ABSENT:
+                absent.add((d, number))
+            everything = ends == [(-(2**63), 2**63 - 1)]
+            if mode == Mode.NONE or (mode == Mode.SOME and everything):
+                usual.add(number)
+            if not everything and any(lo != hi for lo, hi in ends):
+                members.add(number)
+        assert {(d, number) for d, number in enumerate(bits.absent.tolist()) if number >= 0} == absent
+        resting = np.flatnonzero(np.unpackbits(bits.rest.view(np.uint8), bitorder="little"))
+        assert set(resting.tolist()) == {number for _, number in absent}
+        filled = set(np.flatnonzero(np.unpackbits(bits.fill.view(np.uint8), bitorder="little")).tolist())
+        assert usual <= filled <= usual | set(retired.tolist())
+        for d, word in enumerate(bits.block.tolist()):
+            while word >= 0:
+                filled -= set(range(word * WORD, word * WORD + WORD))
+                of_word = bits.exemplar[word * WORD : word * WORD + WORD]
+                assert (predicates.dimension[of_word[of_word != FREE]] == d).all(), "a block is of one dimension"
+                word = bits.following[word]
+        assert not filled, "every block is in the list of its dimension"
+        assert len(self.points) == len(points)
+        for (d, key), (alone, others) in points.items():
+            assert self.points.named(d, key) == (next(iter(alone), NOBODY), others)
+        self.ranges.check(table, bits, members, set(retired.tolist()))
+
+
+def numbers_of(table: Conjunctions, conjunctions: Numbers) -> npt.NDArray[np.int64]:
+    """The predicates of conjunctions, one after another."""
+    return run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])

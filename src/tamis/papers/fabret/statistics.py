@@ -1,0 +1,142 @@
+"""Event statistics: how likely an event has some attributes (mu), and how likely it satisfies equalities (nu).
+
+    present     for each dimension, how many of the events of late had it
+    distinct    how many different keys they had there
+    seen        (dimension, key) -> how many events had it
+    having      for each dimension, a bit for each event that had it
+
+mu(A) is the share of the events that have all of A. nu(d = k) is mu(d) times the share of k among the keys there, each
+counted once more than it was seen, so that what was never seen is unlikely but not impossible. nu of several equalities takes
+the keys, but not the attributes, for independent. Where no event was seen, the subscriptions stand in for them: mu is 1, and nu
+is the share of `d = k` among the equalities on d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.ranges import run_indices
+from tamis.papers.parts import pair_map
+from tamis.papers.parts.pair_map import PairArrays, PairMap
+
+_MOST = 1024
+"""So many events are remembered, the latest."""
+
+
+class StatisticsArrays(NamedTuple):
+    """The statistics as kernels take them."""
+
+    events: int
+    present: npt.NDArray[np.int64]
+    distinct: npt.NDArray[np.int64]
+    seen: PairArrays
+
+
+class EventStatistics:
+    """What was learnt from events."""
+
+    def __init__(self) -> None:
+        nothing = np.zeros(0, np.int64)
+        self._batch = EventBatch(np.zeros(1, np.int64), np.zeros(0, np.int32), nothing, nothing)
+        self._present = self._distinct = nothing
+        self._seen = PairMap()
+        self._having: npt.NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
+        self._mu: dict[tuple[int, ...], float] = {}
+
+    @property
+    def events(self) -> int:
+        return len(self._batch.start) - 1
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (*self._batch, self._present, self._distinct, self._having)
+        return self._seen.nbytes + sum(array.nbytes for array in arrays)
+
+    def view(self) -> StatisticsArrays:
+        return StatisticsArrays(self.events, self._present, self._distinct, self._seen.view())
+
+    def observe(self, batch: EventBatch, dimensions: int) -> None:
+        """Learn from more events."""
+        self._batch = _last(_joined(self._batch, batch))
+        self._mu = {}
+        start, dimension, lo, hi = self._batch
+        event = np.repeat(np.arange(self.events), np.diff(start))
+        dimensions = max(dimensions, len(self._present))
+        self._having = np.zeros((dimensions, self.events), np.bool_)
+        self._having[dimension, event] = True
+        self._present = self._having.sum(axis=1)
+        plain = lo == hi
+        order = np.lexsort((event[plain], lo[plain], dimension[plain]))
+        d, key, e = dimension[plain][order], lo[plain][order], event[plain][order]
+        other = np.append(True, (d[1:] != d[:-1]) | (key[1:] != key[:-1])) if len(d) else np.zeros(0, np.bool_)
+        once = other | np.append(True, e[1:] != e[:-1])[: len(d)]
+        first = np.flatnonzero(other)
+        counts = np.add.reduceat(once.astype(np.int64), first) if len(first) else np.zeros(0, np.int64)
+        self._distinct = np.bincount(d[first], minlength=dimensions).astype(np.int64)
+        self._seen = PairMap()
+        self._seen.reserve(len(first))
+        _count(self._seen.view(), d[first], key[first], counts)
+
+    def mu(self, schema: Sequence[int]) -> float:
+        """The probability that an event has all dimensions of a schema."""
+        if self.events == 0:
+            return 1.0
+        key = tuple(schema)
+        if key not in self._mu:
+            known = max(schema) < len(self._present)
+            self._mu[key] = float(self._having[list(schema)].all(axis=0).mean()) if known else 0.0
+        return self._mu[key]
+
+    def dependence(self, schema: Sequence[int]) -> float:
+        """By what the product of the nu of equalities is to be multiplied to get the nu of all of them together."""
+        if self.events == 0:
+            return 1.0
+        together = self.mu(schema)
+        apart = math.prod(self.mu([d]) for d in schema)
+        return together / apart if apart > 0 else 0.0
+
+
+def _joined(one: EventBatch, other: EventBatch) -> EventBatch:
+    used = run_indices(other.start[:-1], np.diff(other.start))
+    return EventBatch(
+        np.append(one.start, one.start[-1] + np.cumsum(np.diff(other.start))),
+        np.concatenate([one.dimension, other.dimension[used]]),
+        np.concatenate([one.lo, other.lo[used]]),
+        np.concatenate([one.hi, other.hi[used]]),
+    )
+
+
+def _last(batch: EventBatch) -> EventBatch:
+    start = batch.start[-_MOST - 1 :]
+    used = slice(start[0], None)
+    return EventBatch(start - start[0], batch.dimension[used].copy(), batch.lo[used].copy(), batch.hi[used].copy())
+
+
+@lean_kernel
+def _count(seen: Any, dimension: Any, key: Any, counts: Any) -> None:
+    firsts, seconds, values, pairs = seen
+    for i in range(len(key)):
+        at = pair_map.slot_of(firsts, seconds, values, dimension[i], key[i])
+        pair_map.enter(firsts, seconds, values, pairs, at, dimension[i], key[i], counts[i])
+
+
+@inlined
+def nu_of(
+    events: int, present: Any, distinct: Any, firsts: Any, seconds: Any, values: Any, d: int, key: int, share: float
+) -> float:
+    """The probability that an event satisfies an equality; `share` is what is said where there are no events."""
+    if events == 0:
+        return share
+    if d >= len(present):
+        return 0.0
+    count = max(values[pair_map.slot_of(firsts, seconds, values, d, key)], 0)
+    # One more than was seen may come.
+    nu: float = present[d] / events * (count + 1) / (present[d] + distinct[d] + 1)
+    return nu

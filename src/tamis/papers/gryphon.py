@@ -1,0 +1,424 @@
+"""`gryphon`: a static matching tree, one attribute to test per level, an edge per test and one for those that do not care.
+
+M. Aguilera, R. Strom, D. Sturman, M. Astley, T. Chandra: Matching Events in a Content-based Subscription System. PODC 1999, the
+matching algorithm of the Gryphon system, as BE-Tree (sections 2 and 7.2), Fabret et al. (related work) and Tatbul (section 2)
+describe it; the paper itself was not at hand.
+
+A conjunction is its tests in one order of attributes. A node tests one attribute: its edges are the tests on it that conjunctions
+have, with the same tests before; the edge `*` leads to those that do not test it. An event follows the edges whose tests are
+true and `*`. Every conjunction is in one leaf, at the end of its only path.
+
+    a=1 b<5 | a=1 | b<5 c=2         a? --a=1--> b? --b<5--> [0]
+                                     |           *--------> [1]
+                                     *---------> b? --b<5--> c? --c=2--> [2]
+
+    node          0     1     2     3     4     5     6          a node that has `*` is followed by where that leads
+    attribute     a     b     b     LEAF  LEAF  c     LEAF
+    star          1     0     1     0     0     0     0
+    edges         0     1     2     3     4     5     6     7    those of n are edges[n] to edges[n + 1]
+    test          a=1   b<5   b<5   1     0     c=2   2          of an edge; of a leaf, the first of its rows
+    child         2     5     4     2     1     6     3          of an edge; of a leaf, where its rows end
+
+Invariants: tests along a path are ascending, and those of a node; a conjunction with all its tests, and nothing else, is on
+the path to its leaf; a node is the child of one edge, or follows one that has `*`, never both.
+
+Departures from the paper:
+
+- The order of attributes is ours: those that most conjunctions test come first, or last, by option.
+- A node that would only have `*` is left out, otherwise every path had a level for each of thousands of attributes.
+- `equality_only` is the specialised version: tests are equalities, found by binary search. What else a conjunction says is
+  verified at its leaf. The general version takes every predicate for a test and tries the edges of a node one by one.
+- Several tests of a conjunction on one attribute are as many levels.
+- Optimisations that our sources mention but do not describe are not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.events.event_batch import EventBatch, holds
+from tamis.encoding.expressions.conjunctions import Conjunctions, ConjunctionTable
+from tamis.encoding.expressions.predicates import Predicates, taken
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import UP
+from tamis.kernels.ranges import run_indices
+from tamis.papers.interface import Matches, Numbers
+from tamis.papers.options import Options, option
+from tamis.papers.parts.collecting import collect, is_true, note_event
+from tamis.papers.parts.records import event_scratch, load_event, unload_event
+from tamis.papers.parts.static import StaticIndex
+
+LEAF = -1
+_SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class GryphonOptions(Options):
+    """Which version, and the order of the levels."""
+
+    equality_only: bool = option(False)
+    order: str = option("frequent", choices=("frequent", "rare", "number"))
+
+
+class Tree(NamedTuple):
+    """The tree as kernels read it."""
+
+    attribute: npt.NDArray[np.int32]
+    star: npt.NDArray[np.bool_]
+    edges: npt.NDArray[np.int32]
+    test: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int32]
+
+
+class Paths(NamedTuple):
+    """The tests of rows: those of the i-th are `test[start[i]]` to `test[start[i + 1] - 1]`, ascending."""
+
+    start: npt.NDArray[np.int64]
+    test: npt.NDArray[np.int32]
+
+
+class Gryphon(StaticIndex):
+    """A matching tree."""
+
+    name = "gryphon"
+    summary = (
+        "a static matching tree: one attribute tested per level, one edge for subscriptions without a predicate on it"
+    )
+    paper = (
+        "Aguilera, Strom, Sturman, Astley, Chandra: Matching Events in a Content-based Subscription System. PODC 1999, "
+        "as the BE-Tree paper, sections 2 and 7.2, describes it"
+    )
+    options_type = GryphonOptions
+
+    def _build(self, rows: Numbers) -> None:
+        paths = self._paths(rows)
+        order = _in_order(paths)
+        edges = len(paths.test) + len(rows)
+        room = edges + len(rows) + 1
+        tree = Tree(
+            np.empty(room, np.int32),
+            np.zeros(room, np.bool_),
+            np.zeros(room + 1, np.int32),
+            np.empty(edges, np.int32),
+            np.empty(edges, np.int32),
+            rows[order],
+        )
+        stack = np.empty((4, len(paths.test) + 1), np.int32)
+        sorted_paths = _reordered(paths, order)
+        nodes, used = _grow(sorted_paths, self._tests.dimension, tree, stack) if len(rows) else (0, 0)
+        self._tree = Tree(
+            tree.attribute[:nodes].copy(),
+            tree.star[:nodes].copy(),
+            tree.edges[: nodes + 1].copy(),
+            tree.test[:used].copy(),
+            tree.child[:used].copy(),
+            tree.rows,
+        )
+
+    def _paths(self, rows: Numbers) -> Paths:
+        """The tests of each row, which are numbered in the order of levels; sets `_tests`, what they are."""
+        start, predicates = self.table.view()
+        counts = np.diff(start)[rows]
+        chosen = run_indices(start[rows], counts)
+        owner = np.repeat(np.arange(len(rows)), counts)
+        if self.options.equality_only:
+            first, last = predicates.start[chosen], predicates.start[chosen + 1]
+            is_test = (last - first == 1) & (predicates.mode[chosen] == _SOME)
+            at = first[is_test]
+            is_test[is_test] = predicates.lo[at] == predicates.hi[at]
+            chosen, owner = chosen[is_test], owner[is_test]
+        distinct = ConjunctionTable()
+        number = distinct.intern(Conjunctions(np.arange(len(chosen) + 1), taken(predicates, chosen)))
+        tests = distinct.view().predicates
+        order = self._levels(tests, np.bincount(tests.dimension[number]) if len(number) else np.zeros(0, np.int64))
+        self._tests: Predicates = taken(tests, order)
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order))
+        test = place[number]
+        sorting = np.lexsort((test, owner))
+        return Paths(np.append(0, np.cumsum(np.bincount(owner, minlength=len(rows)))), test[sorting])
+
+    def _levels(self, tests: Predicates, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The order of the tests: by level of the attribute, IS NULL before others, then by lowest key."""
+        dimensions = np.arange(len(asked))
+        keys = {"frequent": -asked, "rare": asked, "number": dimensions}
+        level = np.empty(len(asked), np.int64)
+        level[np.lexsort((dimensions, keys[self.options.order]))] = dimensions
+        filled = np.diff(tests.start) > 0
+        lowest = np.zeros(len(tests.dimension), np.int64)
+        lowest[filled] = tests.lo[tests.start[:-1][filled]]
+        return np.lexsort((lowest, tests.mode != _ABSENT, level[tests.dimension]))
+
+    def _match(self, batch: EventBatch, dimensions: int) -> Matches:
+        stack = np.empty(len(self._tree.child) + 1, np.int32)
+        return collect(
+            batch,
+            partial(
+                _follow,
+                self._tree,
+                self._tests,
+                self.table.view(),
+                self.options.equality_only,
+                batch,
+                (*event_scratch(dimensions), stack),
+            ),
+        )
+
+    def _figures(self) -> dict[str, Any]:
+        leaves = int(np.count_nonzero(self._tree.attribute == LEAF))
+        return {
+            "bytes": sum(array.nbytes for array in (*self._tree, *self._tests)),
+            "nodes": len(self._tree.attribute),
+            "leaves": leaves,
+            "edges": len(self._tree.test) - leaves,
+            "stars": int(np.count_nonzero(self._tree.star)),
+            "tests": len(self._tests.dimension),
+        }
+
+    def paths(self) -> dict[int, list[int]]:
+        """The tests on the way to the leaf of each row, checked to be ascending: for tests."""
+        tree, found = self._tree, dict[int, list[int]]()
+        pending: list[tuple[int, list[int]]] = [(0, [])] if len(tree.attribute) else []
+        visited = 0
+        while pending:
+            node, path = pending.pop()
+            visited += 1
+            begin, end = int(tree.edges[node]), int(tree.edges[node + 1])
+            if tree.attribute[node] == LEAF:
+                assert end == begin + 1
+                assert not tree.star[node]
+                found |= {int(row): path for row in tree.rows[tree.test[begin] : tree.child[begin]]}
+                continue
+            tests = tree.test[begin:end].tolist()
+            assert tests == sorted(set(tests))
+            assert tests
+            assert {int(self._tests.dimension[test]) for test in tests} == {int(tree.attribute[node])}
+            pending += [(int(tree.child[edge]), [*path, int(tree.test[edge])]) for edge in range(begin, end)]
+            if tree.star[node]:
+                pending.append((node + 1, path))
+        assert visited == len(tree.attribute)
+        return found
+
+    def _check(self) -> None:
+        found = self.paths()
+        assert sorted(found) == self._rows.tolist()
+        assert len(self._tree.rows) == len(self._rows)
+        expected = self._paths(self._rows)
+        for i, row in enumerate(self._rows.tolist()):
+            assert found[row] == expected.test[expected.start[i] : expected.start[i + 1]].tolist()
+
+
+def _in_order(paths: Paths) -> npt.NDArray[np.int64]:
+    """The order of rows by their tests, one that ends behind those that go on.
+
+    By the last test first, and stably: only rows that are as long take part.
+    """
+    lengths = np.diff(paths.start)
+    by_length = np.argsort(lengths, kind="stable")
+    bounds = np.searchsorted(lengths[by_length], np.arange(int(lengths.max(initial=0)) + 2))
+    order = np.zeros(0, np.int64)
+    for length in range(len(bounds) - 2, 0, -1):
+        order = np.concatenate([order, by_length[bounds[length] : bounds[length + 1]]])
+        order = order[np.argsort(paths.test[paths.start[order] + length - 1], kind="stable")]
+    return np.concatenate([order, by_length[: bounds[1] if len(bounds) > 1 else 0]])
+
+
+def _reordered(paths: Paths, order: npt.NDArray[np.int64]) -> Paths:
+    counts = np.diff(paths.start)[order]
+    return Paths(np.append(0, np.cumsum(counts)), paths.test[run_indices(paths.start[order], counts)])
+
+
+@lean_kernel
+def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
+    """Write the tree over rows in order; how many nodes and edges it has.
+
+    On the stack are runs of rows that have the same tests up to a depth, and the edge that leads to them.
+    """
+    start, test = paths
+    attribute, star, edges, tests, child, _ = tree
+    begins, ends, depths, parents = stack
+    begins[0], ends[0], depths[0], parents[0] = 0, len(start) - 1, 0, -1
+    height, nodes, used = 1, 0, 0
+    while height > 0:
+        height -= 1
+        row, end, depth, parent = begins[height], ends[height], depths[height], parents[height]
+        if parent >= 0:
+            child[parent] = nodes
+        pushed = height
+        while row < end:
+            edges[nodes] = used
+            at = start[row] + depth
+            if at == start[row + 1]:  # This and all that follow have no more tests.
+                attribute[nodes] = LEAF
+                tests[used], child[used] = row, end
+                used += 1
+                row = end
+            else:
+                attribute[nodes] = dimension[test[at]]
+                while row < end and start[row] + depth < start[row + 1]:
+                    same = test[start[row] + depth]
+                    if dimension[same] != attribute[nodes]:
+                        break
+                    begins[height], depths[height], parents[height] = row, depth + 1, used
+                    tests[used] = same
+                    while row < end and start[row] + depth < start[row + 1] and test[start[row] + depth] == same:
+                        row += 1
+                    ends[height] = row
+                    height += 1
+                    used += 1
+                star[nodes] = row < end
+            nodes += 1
+        # The first edge is to be grown first: nodes that are walked to soon lie near.
+        low, high = pushed, height - 1
+        while low < high:
+            for column in (begins, ends, depths, parents):
+                column[low], column[high] = column[high], column[low]
+            low, high = low + 1, high - 1
+    edges[nodes] = used
+    return nodes, used
+
+
+@inlined
+def _equal_edge(begin: int, end: int, tests: Any, operands: Any, key: int) -> int:
+    """The edge of the test for a key, of edges whose operands ascend; `end` if there is none."""
+    last = end
+    while begin < last:
+        middle = (begin + last) >> 1
+        if operands[UP(tests[UP(middle)])] < key:
+            begin = middle + 1
+        else:
+            last = middle
+    return begin if begin < end and operands[UP(tests[UP(begin)])] == key else end
+
+
+@lean_kernel
+def _follow(
+    tree: Any,
+    distinct: Any,
+    table: Any,
+    equality_only: bool,
+    batch: Any,
+    scratch: Any,
+    event: int,
+    counts: Any,
+    out: Any,
+    work: Any,
+) -> int:
+    """Follow the edges that are true of each event from one on, and `*`."""
+    attribute, star, edges, tests, child, rows = tree
+    start, dimension, lo, hi = batch
+    key, first, values, stack = scratch
+    filled = 0
+    for e in range(event, len(start) - 1):
+        before = filled
+        candidates, tested, nodes = 0, 0, 0
+        plain = load_event(start[e], start[e + 1], dimension, lo, hi, key, first, values)
+        height = 0
+        if len(attribute):
+            stack[0] = 0
+            height = 1
+        while height > 0:
+            height -= 1
+            node = stack[height]
+            while True:
+                nodes += 1
+                d = attribute[UP(node)]
+                begin, end = edges[UP(node)], edges[UP(node + 1)]
+                if d == LEAF:
+                    candidates += child[begin] - tests[begin]
+                    filled, more = _report(
+                        rows, tests[begin], child[begin], equality_only, table, lo, hi, first, values, out, filled
+                    )
+                    tested += more
+                    break
+                if equality_only and plain:
+                    if values[UP(d)]:
+                        tested += 1
+                        edge = _equal_edge(begin, end, tests, distinct.lo, key[UP(d)])
+                        if edge < end:
+                            stack[height] = child[edge]
+                            height += 1
+                else:
+                    height, more = _push_true(
+                        begin, end, tests, child, distinct, d, plain, key, lo, hi, first, values, stack, height
+                    )
+                    tested += more
+                if not star[UP(node)]:
+                    break
+                node += 1
+        unload_event(start[e], start[e + 1], dimension, key, values)
+        if filled > len(out):
+            return e
+        note_event(e, filled - before, candidates, tested, nodes, counts, work)
+    return len(start) - 1
+
+
+@inlined
+def _report(
+    rows: Any,
+    begin: int,
+    end: int,
+    evaluate: bool,
+    table: Any,
+    lo: Any,
+    hi: Any,
+    first: Any,
+    values: Any,
+    out: Any,
+    filled: int,
+) -> tuple[int, int]:
+    """Write the rows of a leaf, or of them those that are true; how much is filled, if it fits, and how much was tested."""
+    tested = 0
+    for i in range(begin, end):
+        if evaluate:
+            true, more = is_true(rows[i], table, lo, hi, first, values)
+            tested += more
+            if not true:
+                continue
+        if filled < len(out):
+            out[filled] = rows[i]
+        filled += 1
+    return filled, tested
+
+
+@inlined
+def _push_true(
+    begin: int,
+    end: int,
+    tests: Any,
+    child: Any,
+    distinct: Any,
+    d: int,
+    plain: bool,
+    key: Any,
+    lo: Any,
+    hi: Any,
+    first: Any,
+    values: Any,
+    stack: Any,
+    height: int,
+) -> tuple[int, int]:
+    """Push where those edges of a node lead that are true of the event; how high the stack is then, and how many were tested."""
+    _, mode, start, lows, highs = distinct
+    tested = 0
+    for edge in range(begin, end):
+        t = tests[UP(edge)]
+        at, after = start[UP(t)], start[UP(t + 1)]
+        tested += 1
+        if values[UP(d)] == 0 and mode[UP(t)] != _ABSENT:
+            break  # Nor is any behind it true.
+        if plain and mode[UP(t)] == _SOME and after - at == 1:
+            true = lows[UP(at)] <= key[UP(d)] <= highs[UP(at)]
+        else:
+            true = holds(mode[t], lows, highs, at, after, lo, hi, first[d], values[d])
+        if true:
+            stack[height] = child[edge]
+            height += 1
+    return height, tested

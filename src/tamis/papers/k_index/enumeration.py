@@ -1,0 +1,266 @@
+"""Ranges as the values that they contain: what indexes with a posting list per value make of ``<``, ``>`` and BETWEEN.
+
+The domain of a dimension is the whole numbers from `low` to `high`, and one more on either side, which stands for everything
+beyond. Such a value is a *cell*:
+
+    constants        2             6
+    cells        1   2   3   4   5   6   7          1: below 2, 7: above 6
+    x >= 3               3   4   5   6   7
+    x < 4        1   2   3
+
+Events are not bound to the domain. A number that is not whole, 3.5, is in the *gap* behind 3. A range with 3.5 in it either
+contains 3 too, and is in that cell, or begins within the gap, as ``x > 3`` does, and is noted in the gap itself. So the
+cell and the gap have all such ranges, and some that end at 3: what is found in a gap, or beyond the domain, is to be
+verified. For whole numbers of the domain the cells are exact.
+
+Dimensions without ranges need no domain: their cells are the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN, KeyKind
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, U64
+from tamis.papers.interface import KindOf, Numbers
+
+NO_GAP = KEY_MIN
+SIDES = 2
+"""So many cells stand for what is beyond the domain."""
+
+_SOME = int(Mode.SOME)
+_KINDS = list(KeyKind)
+_NUMBER = _KINDS.index(KeyKind.NUMBER)
+_NAME = _KINDS.index(KeyKind.NAME)
+_UNKNOWN = 255
+_MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
+_FRACTION_BITS, _BIAS = 52, 1023
+_LEADING = 1 << _FRACTION_BITS
+
+
+class Domains(NamedTuple):
+    """What the predicates of some conjunctions say of each dimension.
+
+    `kind` is the place of its KeyKind, `ranged` whether some predicate has a range; `low`, `high` are its lowest and highest
+    whole constant, `low > high` if there is none. `upward` is the least beginning of a range without an end, `downward` the
+    greatest end of one without a beginning, `widest` how many values the largest of the other ranges has. `broken` is a key at
+    which a range ends though no whole number is there, KEY_MIN if there is none.
+    """
+
+    kind: npt.NDArray[np.uint8]
+    ranged: npt.NDArray[np.uint8]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    upward: npt.NDArray[np.int64]
+    downward: npt.NDArray[np.int64]
+    widest: npt.NDArray[np.int64]
+    broken: npt.NDArray[np.int64]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self)
+
+    def surveyed(self, table: Conjunctions, rows: Numbers, kind_of: KindOf, domain: tuple[int, int] | None) -> Domains:
+        """These, and what more conjunctions say."""
+        dimension = table.predicates.dimension
+        size = int(dimension.max()) + 1 if len(rows) and len(dimension) else 0
+        more = _unknown(max(size - len(self.kind), 0))
+        columns: Iterable[Any] = zip(self, more, strict=True)
+        joined = Domains(*(np.concatenate(column) for column in columns))
+        seen = np.zeros(len(joined.kind), np.bool_)
+        _mark(table, rows, seen)
+        for number in np.flatnonzero(seen & (joined.kind == _UNKNOWN)).tolist():
+            joined.kind[number] = _KINDS.index(kind_of(number))
+        _survey(table, rows, joined, *(domain or (KEY_MIN, KEY_MAX)))
+        return joined
+
+    def bounded(self, domain: tuple[int, int] | None) -> Domains:
+        """The same with the domain of every dimension in `low` and `high`."""
+        unbounded = self.low > self.high
+        low, high = np.where(unbounded, 0, self.low), np.where(unbounded, 0, self.high)
+        if domain is not None:
+            given = self.kind != _NAME
+            low, high = np.where(given, domain[0], low), np.where(given, domain[1], high)
+        return self._replace(low=low, high=high)
+
+    def refusals(self, domain: tuple[int, int] | None, most: int) -> list[tuple[int, str]]:
+        """Dimensions with ranges that cannot be enumerated, and what is wrong with one of them."""
+        bounded = self.bounded(domain)
+        wide = self.widest > most
+        wide |= _more(np.maximum(self.upward, bounded.low), bounded.high, most) & (self.upward < KEY_MAX)
+        wide |= _more(bounded.low, np.minimum(self.downward, bounded.high), most) & (self.downward > KEY_MIN)
+        names = self.kind == _NAME
+        names &= (self.upward < KEY_MAX) | (self.downward > KEY_MIN) | wide
+        broken = self.broken > KEY_MIN
+        wrong = np.flatnonzero(names | broken | wide).tolist()
+        return [(number, self._reason(number, names, broken, bounded, most)) for number in wrong]
+
+    def _reason(self, number: int, names: Any, broken: Any, bounded: Domains, most: int) -> str:
+        if names[number]:
+            return "a range of strings has no list of values"
+        if broken[number]:
+            key = np.array([self.broken[number]])
+            value = np.where(key >= 0, key, key ^ _MAGNITUDE).view(np.float64)[0]
+            # A bound that is excluded is kept as the number next to it, which few digits show as the bound again.
+            return f"a range ends at {value:.15g}, which is not a whole number below 2**53"
+        low, high = int(bounded.low[number]), int(bounded.high[number])
+        return f"a range within {low:,} .. {high:,} has more than {most:,} values"
+
+
+def no_domains() -> Domains:
+    """Of no dimension."""
+    return _unknown(0)
+
+
+def _unknown(count: int) -> Domains:
+    """Of so many dimensions, of which nothing is known."""
+
+    def full(value: int) -> npt.NDArray[np.int64]:
+        return np.full(count, value, np.int64)
+
+    return Domains(
+        np.full(count, _UNKNOWN, np.uint8),
+        np.zeros(count, np.uint8),
+        full(KEY_MAX),
+        full(KEY_MIN),
+        full(KEY_MAX),
+        full(KEY_MIN),
+        full(0),
+        full(KEY_MIN),
+    )
+
+
+def _more(first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.bool_]:
+    """Whether there are more values than that from one to the other, both included."""
+    return (last >= first) & (last.view(np.uint64) - first.view(np.uint64) >= most)
+
+
+@lean_kernel
+def _mark(table: Any, rows: Any, seen: Any) -> None:
+    for c in rows:
+        for p in range(table.start[c], table.start[c + 1]):
+            seen[table.predicates.dimension[p]] = True
+
+
+@lean_kernel
+def _survey(table: Any, rows: Any, domains: Any, least: int, most: int) -> None:
+    predicates = table.predicates
+    for c in rows:
+        for p in range(table.start[c], table.start[c + 1]):
+            if predicates.mode[p] == _SOME:
+                d = predicates.dimension[p]
+                for i in range(predicates.start[p], predicates.start[p + 1]):
+                    _note(domains, d, predicates.lo[i], predicates.hi[i], least, most)
+
+
+@inlined
+def _note(domains: Any, d: int, lo: int, hi: int, least: int, most: int) -> None:
+    """Note one interval of a predicate. The domain, if it is given, is from `least` to `most`."""
+    kind = domains.kind[d]
+    first, last = KEY_MIN, KEY_MAX
+    if lo > KEY_MIN:
+        first, whole = floored(kind, lo)
+        if not whole and lo < hi and not floored(kind, lo - 1)[1]:
+            domains.broken[d] = lo
+        if whole or lo < hi:
+            domains.low[d] = min(domains.low[d], first)
+            domains.high[d] = max(domains.high[d], first)
+    if hi < KEY_MAX and lo < hi:
+        last, whole = floored(kind, hi)
+        if not whole:
+            last += 1
+            if not floored(kind, hi + 1)[1]:
+                domains.broken[d] = hi
+        domains.low[d] = min(domains.low[d], last)
+        domains.high[d] = max(domains.high[d], last)
+    if lo < hi:
+        domains.ranged[d] = 1
+        if lo > KEY_MIN and hi < KEY_MAX:
+            first, last = max(first, least), min(last, most)
+            domains.widest[d] = max(domains.widest[d], values_between(first, last))
+        elif lo > KEY_MIN:
+            domains.upward[d] = min(domains.upward[d], first)
+        elif hi < KEY_MAX:
+            domains.downward[d] = max(domains.downward[d], last)
+
+
+@inlined
+def floored(kind: int, key: int) -> tuple[int, bool]:
+    """The largest whole number that is not above a key, and whether the key is that number.
+
+    Numbers of 2**53 and more are behind all others, and not whole: their keys may be labels.
+    """
+    if kind != _NUMBER:
+        return key, True
+    # The magnitude of code -1 is 0: it is no value, but ends ranges below 0.
+    magnitude = key if key >= 0 else ~key & _MAGNITUDE
+    exponent = (magnitude >> _FRACTION_BITS) - _BIAS
+    whole, exact = I64(0), magnitude == 0 and key >= 0
+    if exponent > _FRACTION_BITS:
+        whole = I64(INT_EXACT)
+    elif exponent >= 0:
+        digits = (magnitude & (_LEADING - 1)) | _LEADING
+        whole = digits >> (_FRACTION_BITS - exponent)
+        exact = whole << (_FRACTION_BITS - exponent) == digits
+    if key < 0:
+        whole = -whole if exact else -whole - 1
+    return whole, exact
+
+
+@inlined
+def values_between(first: int, last: int) -> Any:
+    """How many whole numbers there are from one to another, at most KEY_MAX."""
+    if last < first:
+        return I64(0)
+    # As signed numbers the difference may overflow, which compilers take for impossible.
+    span = U64(I64(last)) - U64(I64(first))
+    return I64(KEY_MAX) if span >= U64(KEY_MAX) else I64(span) + 1
+
+
+@inlined
+def first_cell(kind: int, ranged: int, low: int, high: int, lo: int) -> int:
+    """The first cell of a predicate's interval that begins at a key."""
+    if not ranged:
+        return lo
+    cell, exact = floored(kind, lo)
+    if cell < low:
+        return low - 1
+    if cell > high:
+        return high + 1
+    return cell if exact else cell + 1
+
+
+@inlined
+def last_cell(kind: int, ranged: int, low: int, high: int, hi: int) -> int:
+    """The last cell of a predicate's interval that ends at a key; the cell of a value."""
+    if not ranged:
+        return hi
+    cell, exact = floored(kind, hi)
+    if cell < low:
+        return low - 1
+    return high + 1 if cell > high or (cell == high and not exact) else cell
+
+
+@inlined
+def gap_of(kind: int, ranged: int, low: int, high: int, lo: int) -> int:
+    """The number of the domain behind which a key lies in the gap; NO_GAP if it is in none."""
+    if not ranged:
+        return NO_GAP
+    cell, exact = floored(kind, lo)
+    return NO_GAP if exact or cell < low or cell >= high else cell
+
+
+@inlined
+def is_exact(kind: int, ranged: int, low: int, high: int, lo: int, hi: int) -> bool:
+    """Whether the cell of an event's value has all that is true of it and nothing else."""
+    if not ranged:
+        return True
+    cell, exact = floored(kind, lo)
+    return lo == hi and exact and low <= cell <= high

@@ -1,0 +1,243 @@
+"""`op-index` with the option `cnf`: conjunctions of disjunctions as they are (section 6.1), by bitmaps and several pivots.
+
+    S = (A = 1 | B = 2) & (C <= 3 | D = 4 | A >= 7) & (E BETWEEN 3 AND 9 | D = 5)
+
+    rewritten    (A = 1 | B = 2)  (C <= 3 | D = 4 | A >= 7)  (E >= 3 | D = 5)  (E <= 9 | D = 5)
+    bit           0                1                          2                 3
+    pivots       all attributes of the clause with the fewest; of several clauses, of that whose attributes are least
+                 frequent together: here {A, B}, {D, E} or {D, E}
+    V_A, V_B     S: 1111, in both: whichever of them an event has, the lists of that pivot have all predicates of S
+
+A predicate that is true clears the bit of its clause; a bitmap of zeros is a match. An event finds S under each of S's pivots
+that it has, and reports it under the first. The pointer of an entry is ``64 * word + bit``; a subscription with more than
+64 clauses has several words, which all must be zero. Expressions in disjunctive normal form need nothing of this: each of their
+conjunctions is a row of its own, and the store unites what they find.
+
+    _pivot       the first pivot of a row               _pivots     A  B  - | D  E  - |       up to END
+    _place       where its pivots are in `_pivots`      _places     0  4  - | 0  1  - |       its first word in V of that pivot
+
+Invariants: a row that is in the index has a word with a bit for each clause that has one, under every pivot of its; a row with
+none of them is in the rest.
+
+Departures from the paper:
+
+- The shortest clause is the one with the fewest attributes, not predicates: ``A IN (1, 2, 3)`` is short.
+- An interval inside a disjunction is distributed over it, as above. A clause that would become too many then, or that has
+  IS NULL, has no bit; it is verified when the others are zero, or with every event if there are no others.
+- Events with several values or intervals, and deleting: as in `index`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.expressions.conjunctions import Conjunctions, canonical
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, U64
+from tamis.kernels.ranges import run_indices
+from tamis.papers.clause_table import ClauseTable
+from tamis.papers.interface import Numbers
+from tamis.papers.op_index.clauses import Distributed, distributed
+from tamis.papers.op_index.counting_index import REST, CountingOpIndex, ListEntries
+from tamis.papers.op_index.growing_lists import GrowingRuns
+from tamis.papers.op_index.matching import GONE, BitmapArrays
+
+END = -1
+
+
+class CnfOpIndex(CountingOpIndex):
+    """Several pivots, operator lists, bitmaps."""
+
+    table: ClauseTable
+    table_type = ClauseTable
+    _pointer_type = np.int64
+    _v_types = (np.uint64, np.int32, np.bool_, np.int32, np.int32)
+    """The columns of V: a word of a bitmap, conjunction, whether it must be verified, first word, how many words."""
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._pivots = GrowingArray(np.int32)
+        self._places = GrowingArray(np.int32)
+
+    def _predicates(self, conjunctions: Numbers) -> tuple[Conjunctions, Numbers]:
+        return canonical(self.table.taken(conjunctions).flat()), np.arange(len(conjunctions), dtype=np.int32)
+
+    def _enter(self, conjunctions: Numbers, frequency: npt.NDArray[np.int64]) -> None:
+        """Choose pivots, append a bitmap to V of each, and put all predicates into the lists of each."""
+        parts = distributed(self.table.taken(conjunctions))
+        start = np.zeros(len(conjunctions) + 1, np.int64)
+        pivots = np.empty(len(parts.attribute) + len(conjunctions), np.int32)
+        seen = np.full(len(self._asked), -1, np.int64)
+        pivots = pivots[: _choose_pivots(parts.start, parts.attribute, parts.bit, frequency, seen, start, pivots)]
+        first = pivots[start[:-1]]
+        self._pivot.view()[conjunctions] = np.where(first == END, REST, first)
+        self._place.view()[conjunctions] = len(self._pivots) + start[:-1]
+        rows = np.repeat(np.arange(len(conjunctions)), np.diff(start))[pivots != END]
+        places = np.full(len(pivots), END, np.int32)
+        places[pivots != END] = self._put(conjunctions, parts, rows, pivots[pivots != END])
+        self._pivots.extend(pivots)
+        self._places.extend(places)
+
+    def _put(
+        self, conjunctions: Numbers, parts: Distributed, rows: npt.NDArray[np.intp], pivots: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int32]:
+        """Enter rows under pivots, a row once for each of its own; returns where in V each got its words."""
+        self._make_room(pivots, (parts.bits[rows].astype(np.int64) + 63) // 64)
+        places = np.empty(len(rows), np.int32)
+        counters = (self._v_number.view(), self._v.begin, self._v.size, *self._v.columns)
+        _append((conjunctions[rows], pivots, parts.bits[rows], parts.verified[rows]), counters, places)
+        counts = np.diff(parts.start)[rows]
+        chosen = run_indices(parts.start[rows], counts)
+        self.lists.put(
+            np.repeat(pivots, counts),
+            parts.operator[chosen],
+            parts.attribute[chosen],
+            parts.operand[chosen],
+            (np.repeat(places.astype(np.int64), counts) << 6) + parts.bit[chosen],
+        )
+        return places
+
+    def _kill(self, rows: Numbers) -> None:
+        _forget(
+            rows,
+            (self._place.view(), self._pivots.view(), self._places.view()),
+            (self._v_number.view(), self._v.begin, self._v.columns[1], self._v.columns[4]),
+        )
+
+    def _bitmaps(self) -> BitmapArrays:
+        first, words = self._v.columns[3:]
+        rows = self.table.view()
+        return BitmapArrays(
+            first, words, self._place.view(), self._pivots.view(), rows.start, rows.predicates.dimension
+        )
+
+    def _rows(self) -> Conjunctions:
+        return self.table.clauses.view()
+
+    # -- telling
+
+    def _columns(self) -> list[GrowingArray | GrowingRuns]:
+        return [*super()._columns(), self._pivots, self._places]
+
+    def counters(self, pivot: int) -> dict[int, int]:
+        """V of a pivot: the conjunctions that are alive and their bitmaps."""
+        made: dict[int, int] = {}
+        columns = (self._v_part(pivot, column).tolist() for column in (0, 1, 3))
+        for at, (word, row, first) in enumerate(zip(*columns, strict=True)):
+            if row != GONE:
+                made[row] = made.get(row, 0) | word << 64 * (at - first)
+        return made
+
+    def pivots_of(self, row: int) -> list[int]:
+        """The pivots of a conjunction."""
+        held: list[int] = self._pivots.view()[self._place.view()[row] :].tolist()
+        return held[: held.index(END)]
+
+    def _in_v(self, pointer: int) -> int:
+        return pointer >> 6
+
+    def _check_v(self, rows: Numbers) -> ListEntries:
+        parts = distributed(self.table.taken(rows))
+        expected: ListEntries = {}
+        words = 0
+        for i, row in enumerate(rows.tolist()):
+            assert self._pivot.view()[row] == self.pivots_of(row)[0]
+            entries = range(parts.start[i], parts.start[i + 1])
+            assert not set(self.pivots_of(row)) - set(parts.attribute[entries].tolist())
+            for k, pivot in enumerate(self.pivots_of(row)):
+                place = int(self._places.view()[self._place.view()[row] + k])
+                words += self._check_words(pivot, place, row, int(parts.bits[i]), bool(parts.verified[i]))
+                for e in entries:
+                    entry = int(parts.attribute[e]), int(parts.operand[e]), (place << 6) + int(parts.bit[e])
+                    expected.setdefault((pivot, int(parts.operator[e])), []).append(entry)
+        alive = sum(np.count_nonzero(self._v_part(pivot, 1) != GONE) for pivot in range(len(self._v_number)))
+        assert alive == words
+        assert alive == int(self._v.size.sum()) or self._dead
+        return expected
+
+    def _check_words(self, pivot: int, place: int, row: int, bits: int, verified: bool) -> int:
+        """Check the bitmap of a row in V of a pivot; how many words it has."""
+        words = -(-bits // 64)
+        assert self.counters(pivot)[row] == (1 << bits) - 1
+        for column, value in enumerate((row, verified, place, words), start=1):
+            assert (self._v_part(pivot, column)[place : place + words] == value).all()
+        return words
+
+
+@lean_kernel
+def _choose_pivots(
+    start: Any, attribute: Any, bit: Any, frequency: Any, seen: Any, pivot_start: Any, pivots: Any
+) -> int:
+    """Write the attributes of the clause of every row that has the fewest, and END; how many numbers that are in all.
+
+    Of a row whose clauses have no entries there are none. `seen` is by attribute, and has only negative numbers.
+    """
+    total: int = I64(0)
+    for i in range(len(start) - 1):
+        pivot_start[i] = total
+        best, best_frequency = I64(0), I64(0)
+        begin = start[i]
+        while begin < start[i + 1]:
+            end, size, summed = begin, I64(0), I64(0)
+            while end < start[i + 1] and bit[end] == bit[begin]:
+                if seen[attribute[end]] != begin:
+                    seen[attribute[end]] = begin
+                    size += 1
+                    summed += frequency[attribute[end]]
+                end += 1
+            if best == 0 or size < best or (size == best and summed < best_frequency):
+                best, best_frequency = size, summed
+                _write_attributes(attribute, begin, end, pivots, total)
+            begin = end
+        total += best
+        pivots[total] = END
+        total += 1
+    pivot_start[len(start) - 1] = total
+    return total
+
+
+@inlined
+def _write_attributes(attribute: Any, begin: int, end: int, pivots: Any, first: int) -> None:
+    """Write each attribute of a clause once."""
+    at = first
+    for e in range(begin, end):
+        known = e > begin and attribute[e] == attribute[e - 1]
+        for other in range(first, at):
+            known = known or pivots[other] == attribute[e]
+        if not known:
+            pivots[at] = attribute[e]
+            at += 1
+
+
+@lean_kernel
+def _append(added: Any, counters: Any, places: Any) -> None:
+    """Append the bitmap of each row to V of a pivot; `places` receives where in V it begins."""
+    rows, pivots, bits, checked = added
+    v_number, begin, size, initial, conjunction, verified, first, words = counters
+    for i in range(len(rows)):
+        target = v_number[pivots[i]]
+        places[i] = size[target]
+        count = (bits[i] + 63) // 64
+        for word in range(count):
+            at = begin[target] + places[i] + word
+            initial[at] = ~U64(0) >> U64(64 - min(bits[i] - 64 * word, 64))
+            conjunction[at], verified[at], first[at], words[at] = rows[i], checked[i], places[i], count
+        size[target] += count
+
+
+@lean_kernel
+def _forget(rows: Any, entered: Any, counters: Any) -> None:
+    """Mark the words of rows as gone, under every pivot."""
+    place, pivots, places = entered
+    v_number, begin, conjunction, words = counters
+    for c in rows:
+        at = place[c]
+        while pivots[at] != END:
+            first = begin[v_number[pivots[at]]] + places[at]
+            for word in range(first, first + words[first]):
+                conjunction[word] = GONE
+            at += 1

@@ -1,0 +1,172 @@
+"""Predicates rewritten as entries of operator lists (section 4.2).
+
+A predicate becomes *clauses*, all of which must be true; a clause is entries of which one must be true:
+
+    predicate                    clauses
+    a = 3                        (= 3)
+    a IN (3, 6, 9)               (= 3 | = 6 | = 9)
+    a <= 8, a >= 2               (<= 8), (>= 2)
+    a BETWEEN 3 AND 12           (>= 3) (<= 12)
+    a <> 3, a NOT IN (3, 6)      (!= 3), (!= 3) (!= 6)
+    a NOT BETWEEN 3 AND 12       (<= 2 | >= 13)
+    a IS NOT NULL                (>= lowest key)
+    a in 1..3 or 7..9            (>= 1) (<= 3 | >= 7) (<= 9)      outside every gap
+    a IS NULL                    none: it is for the caller to verify
+
+Keys are whole numbers, so `<` and `>` are `<=` and `>=` of the neighbouring key. Of one value, at most one entry of a
+clause is true: values are distinct and intervals disjoint. So a counter of clauses that each true entry lowers by one ends
+at zero exactly where all clauses are true.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.kernel import inlined, lean_kernel
+
+
+class Operator(IntEnum):
+    """The operators that have lists of their own."""
+
+    EQ = 0
+    LE = 1
+    GE = 2
+    NE = 3
+
+
+OPERATORS = len(Operator)
+EQ, LE, GE, NE = (int(operator) for operator in Operator)
+_NONE, _ABSENT = int(Mode.NONE), int(Mode.ABSENT)
+
+
+class Entries(NamedTuple):
+    """The entries of some conjunctions: those of the i-th are `start[i]` to `start[i + 1]`, it has `clauses[i]` clauses.
+
+    `clause` counts from 0 in each conjunction; `verified` says that the clauses are not all of it.
+    """
+
+    start: npt.NDArray[np.int64]
+    clauses: npt.NDArray[np.int32]
+    verified: npt.NDArray[np.bool_]
+    operator: npt.NDArray[np.uint8]
+    attribute: npt.NDArray[np.int32]
+    operand: npt.NDArray[np.int64]
+    clause: npt.NDArray[np.int32]
+
+
+def entries_of(table: Conjunctions, rows: npt.NDArray[np.int32]) -> Entries:
+    """The entries of some rows of a table."""
+    start = np.zeros(len(rows) + 1, np.int64)
+    clauses, verified = np.zeros(len(rows), np.int32), np.zeros(len(rows), np.bool_)
+    made = _columns(0)
+    _rewrite(table, rows, start, clauses, verified, made, False)
+    made = _columns(int(start[-1]))
+    _rewrite(table, rows, start, clauses, verified, made, True)
+    return Entries(start, clauses, verified, *made)
+
+
+def _columns(
+    count: int,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    return np.empty(count, np.uint8), np.empty(count, np.int32), np.empty(count, np.int64), np.empty(count, np.int32)
+
+
+@lean_kernel
+def _rewrite(table: Any, rows: Any, start: Any, clauses: Any, verified: Any, made: Any, write: bool) -> None:
+    """Count the entries of every row, or write them."""
+    first, predicates = table
+    dimension, mode, begin, lo, hi = predicates
+    operators, attributes, operands, numbers = made
+    at = 0
+    for i in range(len(rows)):
+        start[i] = at
+        clause = 0
+        for p in range(first[rows[i]], first[rows[i] + 1]):
+            if mode[p] == _ABSENT:
+                verified[i] = True
+                continue
+            before = at
+            at, clause = rewrite_one(
+                mode[p], lo, hi, begin[p], begin[p + 1], operators, operands, numbers, at, clause, write
+            )
+            if write:
+                attributes[before:at] = dimension[p]
+        clauses[i] = clause
+    start[len(rows)] = at
+
+
+@inlined
+def rewrite_one(
+    mode: int,
+    lo: Any,
+    hi: Any,
+    begin: int,
+    end: int,
+    operators: Any,
+    operands: Any,
+    numbers: Any,
+    at: int,
+    clause: int,
+    write: bool,
+) -> tuple[int, int]:
+    """The entries of one predicate from place `at` and clause number `clause` on; where the next begins, in both."""
+    if mode == _NONE:
+        for i in range(begin, end):
+            if lo[i] == hi[i]:
+                at = _put(operators, operands, numbers, at, NE, lo[i], clause, write)
+            else:
+                at = _outside(operators, operands, numbers, at, lo[i], hi[i], clause, write)
+            clause += 1
+        return at, clause
+    bounded = end - begin == 1 and lo[begin] != hi[begin]
+    for i in range(begin, end):
+        bounded |= lo[i] != hi[i] and lo[i] > KEY_MIN and hi[i] < KEY_MAX
+    if not bounded:
+        for i in range(begin, end):
+            if lo[i] == hi[i]:
+                at = _put(operators, operands, numbers, at, EQ, lo[i], clause, write)
+            elif lo[i] > KEY_MIN:
+                at = _put(operators, operands, numbers, at, GE, lo[i], clause, write)
+            else:
+                at = _put(operators, operands, numbers, at, LE, hi[i], clause, write)
+        return at, clause + 1
+    before = clause
+    if lo[begin] > KEY_MIN:
+        at = _put(operators, operands, numbers, at, GE, lo[begin], clause, write)
+        clause += 1
+    for i in range(begin + 1, end):
+        at = _outside(operators, operands, numbers, at, hi[i - 1] + 1, lo[i] - 1, clause, write)
+        clause += 1
+    if hi[end - 1] < KEY_MAX:
+        at = _put(operators, operands, numbers, at, LE, hi[end - 1], clause, write)
+        clause += 1
+    if clause == before:  # everything: there is a value
+        at = _put(operators, operands, numbers, at, GE, KEY_MIN, clause, write)
+        clause += 1
+    return at, clause
+
+
+@inlined
+def _outside(operators: Any, operands: Any, numbers: Any, at: int, lo: int, hi: int, clause: int, write: bool) -> int:
+    """A clause that is true of what does not lie in an interval."""
+    if lo > KEY_MIN:
+        at = _put(operators, operands, numbers, at, LE, lo - 1, clause, write)
+    if hi < KEY_MAX:
+        at = _put(operators, operands, numbers, at, GE, hi + 1, clause, write)
+    return at
+
+
+@inlined
+def _put(
+    operators: Any, operands: Any, numbers: Any, at: int, operator: int, operand: int, clause: int, write: bool
+) -> int:
+    if write:
+        operators[at], operands[at], numbers[at] = operator, operand, clause
+    return at + 1

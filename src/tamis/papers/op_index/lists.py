@@ -1,0 +1,290 @@
+"""Predicate lists L(A, op): the predicates with one operator of all subscriptions with one pivot attribute (section 4.2).
+
+    list            L(A, =), two segments: attributes with even and with odd numbers
+    directory       0         2            5            where segments begin, and the end
+    signature       0100      1010                      a bit per hash of what is in the segment
+    attribute       A   A   | B   B   B
+    operand         2   2   | 3   6   9                 sorted by attribute, then operand, in every segment
+    pointer         0   2   | 0   0   0                 the counter of the subscription in V_A
+
+Entries that were put are `pending` until the lists are asked for: then they are sorted once and merged into their lists,
+or, if `always`, each is put in its place before the next one, as an index must that is matched against after every
+insertion (PS-Tree, 7.2.1, measures both).
+
+Invariants: the segment of an attribute is its number modulo b; a segment is sorted; the bit of each of its entries is
+set in its signature. Bits of entries that are gone may stay.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, U64, UP
+from tamis.papers.op_index.entries import EQ, OPERATORS
+from tamis.papers.op_index.growing_lists import GrowingRuns
+
+NO_LIST = -1
+
+
+class Shape(NamedTuple):
+    """How lists are divided: b segments, w bits in a signature, 0 if there are none, kept in so many words."""
+
+    segments: int
+    bits: int
+    words: int
+
+
+def shape_of(segments: int, bits: int) -> Shape:
+    return Shape(segments, bits, (bits + 63) // 64)
+
+
+class ListArrays(NamedTuple):
+    """The lists as kernels read them; `number` is by 4 * pivot + operator."""
+
+    number: npt.NDArray[np.int32]
+    begin: npt.NDArray[np.int64]
+    attribute: npt.NDArray[np.int32]
+    operand: npt.NDArray[np.int64]
+    pointer: npt.NDArray[Any]
+    directory: npt.NDArray[np.int32]
+    signature: npt.NDArray[np.uint64]
+
+
+class PredicateLists:
+    """All lists of an index."""
+
+    def __init__(self, shape: Shape, always: bool = False, pointer_type: npt.DTypeLike = np.int32) -> None:
+        self.shape = shape
+        self._always = always
+        self._pointer_type = pointer_type
+        self._number = GrowingArray(np.int32)
+        self._operator = GrowingArray(np.uint8)
+        self._runs = GrowingRuns(np.int32, np.int64, pointer_type)
+        self._directory = GrowingArray(np.int32)
+        self._signature = GrowingArray(np.uint64)
+        self._signature.grow(
+            1 if shape.bits == 0 else 0, fill=0
+        )  # so that kernels may read a word and ask nothing of it
+        self._forget_pending()
+
+    def _forget_pending(self) -> None:
+        self._pending = [GrowingArray(dtype) for dtype in (np.int32, np.int32, np.int64, self._pointer_type)]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @property
+    def nbytes(self) -> int:
+        columns = (self._number, self._operator, self._directory, self._signature, *self._pending)
+        return self._runs.nbytes + sum(column.nbytes for column in columns)
+
+    @property
+    def entries(self) -> int:
+        return int(self._runs.size.sum()) + len(self._pending[0])
+
+    @property
+    def segments(self) -> int:
+        """How many segments have entries."""
+        directory = self._directory.view().reshape(-1, self.shape.segments + 1)
+        return int(np.count_nonzero(np.diff(directory, axis=1)))
+
+    def view(self) -> ListArrays:
+        """The lists with everything in its place."""
+        self.settle()
+        columns = self._runs.columns
+        return ListArrays(
+            self._number.view(),
+            self._runs.begin,
+            columns[0],
+            columns[1],
+            columns[2],
+            self._directory.view(),
+            self._signature.view(),
+        )
+
+    def put(
+        self,
+        pivot: npt.NDArray[np.int32],
+        operator: npt.NDArray[np.uint8],
+        attribute: npt.NDArray[np.int32],
+        operand: npt.NDArray[np.int64],
+        pointer: npt.NDArray[Any],
+    ) -> None:
+        """Insert predicates of subscriptions with these pivots, and the places of their counters."""
+        if len(pivot) == 0:
+            return
+        keys = pivot.astype(np.int64) * OPERATORS + operator
+        missing = int(keys.max()) + 1 - len(self._number)
+        if missing > 0:
+            self._number.grow(missing, fill=NO_LIST)
+        number = self._number.view()
+        fresh = np.unique(keys[number[keys] == NO_LIST])
+        number[fresh] = np.arange(len(fresh)) + self._add(fresh % OPERATORS)
+        for column, values in zip(self._pending, (number[keys], attribute, operand, pointer), strict=True):
+            column.extend(values)
+        if self._always:
+            self.settle()
+
+    def _add(self, operators: npt.NDArray[np.int64]) -> int:
+        """Make empty lists for these operators; returns the number of the first."""
+        count = len(operators)
+        self._operator.extend(operators)
+        self._directory.grow(count * (self.shape.segments + 1), fill=0)
+        self._signature.grow(count * self.shape.segments * self.shape.words, fill=0)
+        return self._runs.add(count)
+
+    def settle(self) -> None:
+        """Bring pending entries to their places."""
+        number, attribute, operand, pointer = (column.view() for column in self._pending)
+        if len(number) == 0:
+            return
+        order = np.arange(len(number)) if self._always else self._sorted(number, attribute, operand)
+        lists, added = np.unique(number, return_counts=True)
+        self._runs.reserve(lists.astype(np.int64), added)
+        _merge(
+            (order, number, attribute, operand, pointer),
+            (self._runs.begin, self._runs.size, self._operator.view(), *self._runs.columns),
+            self._directory.view(),
+            self._signature.view(),
+            self.shape,
+            self._always,
+        )
+        self._forget_pending()
+
+    def _sorted(self, number: Any, attribute: Any, operand: Any) -> npt.NDArray[np.int64]:
+        """The order by list, segment, attribute and operand."""
+        if len(number) < _FEWEST_TO_COUNT:
+            return np.lexsort((operand, attribute, attribute % self.shape.segments, number))
+        dimensions = np.arange(int(attribute.max()) + 1)
+        rank = np.empty(len(dimensions), np.int32)
+        rank[np.lexsort((dimensions, dimensions % self.shape.segments))] = dimensions
+        order = np.argsort(operand, kind="stable")
+        for codes in (rank[attribute], number):
+            sorted_order = np.empty_like(order)
+            _counted(codes, order, np.zeros(int(codes.max()) + 2, np.int64), sorted_order)
+            order = sorted_order
+        return order
+
+    def content(self, pivot: int, operator: int) -> list[list[tuple[int, int, int]]]:
+        """A list as (attribute, operand, pointer), segment by segment: for tests and for looking at it."""
+        self.settle()
+        key = pivot * OPERATORS + operator
+        number = int(self._number.view()[key]) if key < len(self._number) else NO_LIST
+        if number == NO_LIST:
+            return [[] for _ in range(self.shape.segments)]
+        rows = list(zip(*(self._runs.part(number, column).tolist() for column in range(3)), strict=True))
+        at = self._directory.view().reshape(-1, self.shape.segments + 1)[number].tolist()
+        return [rows[begin:end] for begin, end in pairwise(at)]
+
+    def signature(self, pivot: int, operator: int) -> list[int]:
+        """The signatures of a list's segments."""
+        self.settle()
+        number = int(self._number.view()[pivot * OPERATORS + operator])
+        words = self._signature.view().reshape(-1, self.shape.segments, self.shape.words)[number].tolist()
+        return [sum(word << 64 * i for i, word in enumerate(each)) for each in words]
+
+    def check(self) -> None:
+        """Raise an AssertionError if an invariant does not hold."""
+        self.settle()
+        self._runs.check()
+        number = self._number.view()
+        assert np.sort(number[number != NO_LIST]).tolist() == list(range(len(self)))
+        for key in np.flatnonzero(number != NO_LIST).tolist():
+            assert self._operator.view()[number[key]] == key % OPERATORS
+            segments = self.content(key // OPERATORS, key % OPERATORS)
+            assert sum(map(len, segments)) == self._runs.size[number[key]]
+            for segment, entries in enumerate(segments):
+                assert all(attribute % self.shape.segments == segment for attribute, _, _ in entries)
+                assert [each[:2] for each in entries] == sorted(each[:2] for each in entries)
+            if self.shape.bits:
+                for entries, signature in zip(segments, self.signature(*divmod(key, OPERATORS)), strict=True):
+                    for attribute, operand, _ in entries:
+                        bit = int(signature_bit(key % OPERATORS, attribute, operand, self.shape.bits))
+                        assert signature >> bit & 1
+
+
+_FEWEST_TO_COUNT = 1 << 10
+
+
+@inlined
+def _mixed(value: int) -> Any:
+    """The finaliser of splitmix64."""
+    mixed = U64(value)
+    mixed = (mixed ^ (mixed >> U64(30))) * U64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> U64(27))) * U64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> U64(31))
+
+
+@inlined
+def signature_bit(operator: int, attribute: int, operand: int, bits: int) -> int:
+    """h(attribute, operator, operand): of both for `=`, of the attribute alone for the others."""
+    mixed = _mixed(I64(attribute) + 1)
+    if operator == EQ:
+        mixed = _mixed(I64(mixed >> U64(1)) ^ I64(operand))
+    bit: int = I64(mixed % U64(bits))
+    return bit
+
+
+@lean_kernel
+def _counted(codes: Any, order: Any, counts: Any, out: Any) -> None:
+    """Sort by small codes, stably."""
+    for code in codes:
+        counts[code + 1] += 1
+    for code in range(1, len(counts)):
+        counts[code] += counts[code - 1]
+    for i in order:
+        code = codes[i]
+        out[counts[code]] = i
+        counts[code] += 1
+
+
+@inlined
+def _behind(attribute: int, operand: int, other: int, other_operand: int, segments: int) -> bool:
+    """Whether an entry of a list comes behind another."""
+    if attribute == other:
+        return operand > other_operand
+    segment, other_segment = attribute % segments, other % segments
+    return segment > other_segment or (segment == other_segment and attribute > other)
+
+
+@lean_kernel
+def _merge(pending: Any, lists: Any, directory: Any, signature: Any, shape: Any, one_by_one: bool) -> None:
+    """Insert entries: those of one list together, in the order of the list, or one by one."""
+    order, number, attribute, operand, pointer = pending
+    begin, size, operators, attributes, operands, pointers = lists
+    segments, bits, words = shape
+    i = 0
+    while i < len(order):
+        target = number[order[i]]
+        end = i + 1
+        while not one_by_one and end < len(order) and number[order[end]] == target:
+            end += 1
+        first = i
+        old = begin[target] + size[target] - 1
+        to = old + end - i
+        for k in range(end - 1, i - 1, -1):
+            e = order[k]
+            while old >= begin[target] and _behind(
+                attributes[UP(old)], operands[UP(old)], attribute[e], operand[e], segments
+            ):
+                attributes[UP(to)], operands[UP(to)] = attributes[UP(old)], operands[UP(old)]
+                pointers[UP(to)] = pointers[UP(old)]
+                old, to = old - 1, to - 1
+            attributes[UP(to)], operands[UP(to)], pointers[UP(to)] = attribute[e], operand[e], pointer[e]
+            to -= 1
+        size[target] += end - i
+        place = target * (segments + 1)
+        for segment in range(segments):
+            while i < end and attribute[order[i]] % segments == segment:
+                if bits:
+                    bit = signature_bit(operators[target], attribute[order[i]], operand[order[i]], bits)
+                    word = (target * segments + segment) * words + (bit >> 6)
+                    signature[word] = signature[word] | (U64(1) << U64(bit & 63))
+                i += 1
+            directory[place + segment + 1] += i - first

@@ -1,0 +1,196 @@
+"""Which subscriptions own which conjunctions.
+
+A subscription has one *edge* per clause of its DNF, and its edges lie side by side; the edges of one conjunction, which may
+be owned by many subscriptions, form a doubly linked list:
+
+    slot         0        1                edge     0    1    2
+    first_edge   0        1                slot     0    1    1
+    edges        1        2                clause   7    7    9      conjunction numbers
+                                           next     -    0    -      of the same conjunction
+    head[7] = 1, head[9] = 2               previous 1    -    -
+
+A slot may own no edge: an expression that is never true.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events.event_batch import holds, load, unload
+from tamis.encoding.expressions.programs import ACCEPT
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import kernel
+
+NO_PROGRAM = ACCEPT
+"""The program of a slot whose clauses say all: it accepts at once."""
+_NONE = -1
+
+
+class Edges(NamedTuple):
+    """Ownership as kernels read and write it."""
+
+    first_edge: npt.NDArray[np.int64]
+    edges: npt.NDArray[np.int32]
+    program: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int32]
+    clause: npt.NDArray[np.int32]
+    next: npt.NDArray[np.int64]
+    previous: npt.NDArray[np.int64]
+    head: npt.NDArray[np.int64]
+    owners: npt.NDArray[np.int32]
+
+
+class Owners:
+    """Edges between slots and conjunctions."""
+
+    def __init__(self) -> None:
+        self._first_edge = GrowingArray(np.int64)
+        self._edges = GrowingArray(np.int32)
+        self._program = GrowingArray(np.int64)
+        self._slot = GrowingArray(np.int32)
+        self._clause = GrowingArray(np.int32)
+        self._next = GrowingArray(np.int64)
+        self._previous = GrowingArray(np.int64)
+        self._head = GrowingArray(np.int64)
+        self._owners = GrowingArray(np.int32)
+
+    def __len__(self) -> int:
+        """The number of slots ever given."""
+        return len(self._first_edge)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in vars(self).values())
+
+    def view(self) -> Edges:
+        return Edges(*(column.view() for column in vars(self).values()))
+
+    def add(
+        self,
+        clauses: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int32],
+        programs: npt.NDArray[np.int64],
+        conjunctions: int,
+    ) -> npt.NDArray[np.int32]:
+        """Give the next slots their clauses, `counts` each; returns the conjunctions that had no owner before."""
+        first, slots = len(self._slot), len(self)
+        self._first_edge.extend(first + np.cumsum(counts, dtype=np.int64) - counts)
+        self._edges.extend(counts)
+        self._program.extend(programs)
+        self._slot.extend(np.repeat(np.arange(slots, slots + len(counts), dtype=np.int32), counts))
+        self._clause.extend(clauses)
+        self._next.grow(len(clauses))
+        self._previous.grow(len(clauses))
+        if conjunctions > len(self._head):
+            missing = conjunctions - len(self._head)
+            self._head.grow(missing, fill=_NONE)
+            self._owners.grow(missing, fill=0)
+        born = np.empty(len(clauses), np.int32)
+        return born[: _link(self.view(), first, born)]
+
+    def remove(self, slot: int) -> npt.NDArray[np.int32]:
+        """Take all clauses from a slot; returns the conjunctions that have no owner any more."""
+        died = np.empty(int(self._edges.view()[slot]), np.int32)
+        return died[: _unlink(self.view(), slot, died)]
+
+    def of_matches(
+        self, events: npt.NDArray[np.int64], conjunctions: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Pairs of event and slot for pairs of event and conjunction, each once; grouped by event as those are."""
+        edges = self.view()
+        room = int(edges.owners[conjunctions].sum(dtype=np.int64))
+        found, slots = np.empty(room, np.int64), np.empty(room, np.int32)
+        if _owners_of(edges, events, conjunctions, found, slots):
+            # Clauses of one subscription meet here: it is named once per event.
+            pairs = np.unique(found * len(self) + slots)
+            return pairs // len(self), (pairs % len(self)).astype(np.int32)
+        return found, slots
+
+
+@kernel
+def _link(edges: Any, first: int, born: Any) -> int:
+    count = 0
+    for edge in range(first, len(edges.clause)):
+        clause = edges.clause[edge]
+        head = edges.head[clause]
+        edges.next[edge] = head
+        edges.previous[edge] = _NONE
+        if head != _NONE:
+            edges.previous[head] = edge
+        else:
+            born[count] = clause
+            count += 1
+        edges.head[clause] = edge
+        edges.owners[clause] += 1
+    return count
+
+
+@kernel
+def _unlink(edges: Any, slot: int, died: Any) -> int:
+    count = 0
+    start = edges.first_edge[slot]
+    for edge in range(start, start + edges.edges[slot]):
+        clause = edges.clause[edge]
+        before, after = edges.previous[edge], edges.next[edge]
+        if before != _NONE:
+            edges.next[before] = after
+        else:
+            edges.head[clause] = after
+        if after != _NONE:
+            edges.previous[after] = before
+        edges.owners[clause] -= 1
+        if edges.owners[clause] == 0:
+            died[count] = clause
+            count += 1
+    edges.edges[slot] = 0
+    return count
+
+
+@kernel
+def _owners_of(edges: Any, events: Any, conjunctions: Any, found: Any, slots: Any) -> bool:
+    """Write the owners of every pair; returns whether some of them have several clauses."""
+    filled = 0
+    several = False
+    for i in range(len(events)):
+        edge = edges.head[conjunctions[i]]
+        while edge != _NONE:
+            slot = edges.slot[edge]
+            several = several or edges.edges[slot] > 1
+            found[filled] = events[i]
+            slots[filled] = slot
+            filled += 1
+            edge = edges.next[edge]
+    return several
+
+
+@kernel
+def verify(edges: Any, programs: Any, batch: Any, dimensions: int, events: Any, slots: Any, kept: Any) -> int:
+    """Run the programs of the slots that have one; `kept` tells which pairs remain. Returns how many were run."""
+    first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    predicates, then, otherwise = programs
+    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
+    v_start, v_dimension, v_lo, v_hi = batch
+    program = edges.program
+    loaded = _NONE
+    verified = 0
+    for i in range(len(events)):
+        step = program[slots[i]]
+        kept[i] = True
+        if step == NO_PROGRAM:
+            continue
+        if loaded != events[i]:
+            if loaded != _NONE:
+                unload(v_start, v_dimension, loaded, count)
+            loaded = events[i]
+            load(v_start, v_dimension, loaded, first, count)
+        verified += 1
+        while step >= 0:
+            d = p_dimension[step]
+            begin, end = p_start[step], p_start[step + 1]
+            held = holds(p_mode[step], p_lo, p_hi, begin, end, v_lo, v_hi, first[d], count[d])
+            step = then[step] if held else otherwise[step]
+        kept[i] = step == ACCEPT
+    return verified

@@ -1,0 +1,62 @@
+"""Matches of a batch, collected from a kernel that writes into arrays of a size that nobody knows beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.events.event_batch import EventBatch, count_holding
+from tamis.kernels.kernel import inlined
+from tamis.papers.interface import Counters, Matches
+
+CANDIDATES, PREDICATES, NODES = 0, 1, 2
+"""Where a kernel counts its work."""
+
+_LOWEST_ROOM = 1 << 10
+_HIGHEST_ROOM = 1 << 20
+"""For a single event there is more if it needs more."""
+
+Kernel = Callable[[int, npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]], int]
+"""``(event, counts, out, work) -> event``: matches events from one on, writes what each matches behind one another to `out`,
+how many to `counts`, and adds to `work`. It stops before the event whose matches do not fit, having counted nothing of it,
+and returns that; the number of events if there is none."""
+
+
+def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
+    """All matches of a batch, of which so many are expected: events that do not fit are matched twice."""
+    events = len(batch.start) - 1
+    counts, work = np.zeros(events, np.int64), np.zeros(3, np.int64)
+    parts: list[npt.NDArray[np.int32]] = []
+    event, room = 0, max(_LOWEST_ROOM, min(int(expected), _HIGHEST_ROOM))
+    while event < events:
+        out = np.empty(room, np.int32)
+        reached = match(event, counts, out, work)
+        if reached == event:
+            room *= 4
+        else:
+            parts.append(out[: int(counts[event:reached].sum())])
+            event, room = reached, max(room, min(2 * room, _HIGHEST_ROOM))
+    found = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    counters = Counters(*work.tolist())
+    return Matches(np.repeat(np.arange(events, dtype=np.int64), counts), found, counters)
+
+
+@inlined
+def note_event(event: int, matched: int, candidates: int, predicates: int, nodes: int, counts: Any, work: Any) -> None:
+    """Write what a kernel has found out about one event."""
+    counts[event] = matched
+    work[CANDIDATES] += candidates
+    work[PREDICATES] += predicates
+    work[NODES] += nodes
+
+
+@inlined
+def is_true(c: int, table: Any, lo: Any, hi: Any, first: Any, values: Any) -> tuple[bool, int]:
+    """Whether a conjunction of the table is true of an event that is loaded, and how many predicates were evaluated for that."""
+    start, (dimension, mode, intervals, lows, highs) = table
+    begin, end = start[c], start[c + 1]
+    held = count_holding(begin, end, dimension, mode, intervals, lows, highs, lo, hi, first, values)
+    return held == end - begin, min(held + 1, end - begin)

@@ -1,0 +1,144 @@
+"""A hash table from pairs of 64-bit numbers to numbers, which kernels read and change.
+
+    first     .    7    .    7    3    .        open addressing, at most half full
+    second    .    10   .    12   5    .
+    value     -1   0    -1   1    2    -1       FREE where there is no pair
+
+Invariant: from where a pair belongs by its hash to where it is, no slot is free.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, U64, UP
+
+FREE = -1
+_LOWEST_CAPACITY = 16
+
+
+class PairArrays(NamedTuple):
+    """The table as kernels take it: values are not negative, `pairs` has one element, how many there are."""
+
+    first: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int64]
+    value: npt.NDArray[np.int64]
+    pairs: npt.NDArray[np.int64]
+
+
+class PairMap:
+    """The table. Kernels may enter as many pairs as were reserved before."""
+
+    def __init__(self) -> None:
+        self._arrays = _empty(_LOWEST_CAPACITY)
+
+    def __len__(self) -> int:
+        return int(self._arrays.pairs[0])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays)
+
+    def view(self) -> PairArrays:
+        return self._arrays
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many more pairs."""
+        capacity = len(self._arrays.value)
+        while capacity < 2 * (len(self) + more):
+            capacity *= 2
+        if capacity > len(self._arrays.value):
+            self._move(capacity)
+
+    def shrink(self) -> None:
+        """Let go of room that is no longer needed."""
+        capacity = _LOWEST_CAPACITY
+        while capacity < 2 * len(self):
+            capacity *= 2
+        if capacity < len(self._arrays.value):
+            self._move(capacity)
+
+    def get(self, first: int, second: int) -> int:
+        """The value of a pair; FREE if it is not there."""
+        return int(_get(self._arrays, I64(first), I64(second)))
+
+    def _move(self, capacity: int) -> None:
+        moved = _empty(capacity)
+        _enter_all(self._arrays, moved)
+        self._arrays = moved
+
+
+def _empty(capacity: int) -> PairArrays:
+    first, second = np.zeros((2, capacity), np.int64)
+    return PairArrays(first, second, np.full(capacity, FREE, np.int64), np.zeros(1, np.int64))
+
+
+@inlined
+def mixed_of(first: int, second: int) -> Any:
+    """The hash of a pair: 64 bits."""
+    mixed = (U64(I64(first)) * U64(0x9E3779B97F4A7C15)) ^ (U64(I64(second)) + U64(0x7F4A7C159E3779B9))
+    mixed = (mixed ^ (mixed >> U64(29))) * U64(0xBF58476D1CE4E5B9)
+    return mixed ^ (mixed >> U64(32))
+
+
+@inlined
+def home_of(mixed: Any, capacity: int) -> int:
+    """Where a pair of this hash belongs."""
+    home: int = I64(mixed & U64(capacity - 1))
+    return home
+
+
+@inlined
+def slot_of(firsts: Any, seconds: Any, values: Any, first: int, second: int) -> int:
+    """Where a pair is, or, if the value there is FREE, where it would go."""
+    return slot_from(firsts, seconds, values, first, second, home_of(mixed_of(first, second), len(values)))
+
+
+@inlined
+def slot_from(firsts: Any, seconds: Any, values: Any, first: int, second: int, at: int) -> int:
+    """The same, from where the pair belongs: for those who have had that fetched from memory before."""
+    while values[UP(at)] != FREE and not (firsts[UP(at)] == first and seconds[UP(at)] == second):
+        at = (at + 1) & (len(values) - 1)
+    return at
+
+
+@inlined
+def enter(firsts: Any, seconds: Any, values: Any, count: Any, at: int, first: int, second: int, value: int) -> None:
+    """Put a pair where `slot_of` said it would go."""
+    firsts[at], seconds[at], values[at] = first, second, value
+    count[0] += 1
+
+
+@inlined
+def vacate(firsts: Any, seconds: Any, values: Any, count: Any, at: int) -> None:
+    """Take out the pair that is at a slot. Others move up to where they belong."""
+    mask = len(values) - 1
+    hole, at = at, (at + 1) & mask
+    while values[at] != FREE:
+        home = home_of(mixed_of(firsts[at], seconds[at]), len(values))
+        if (at - home) & mask >= (at - hole) & mask:
+            firsts[hole], seconds[hole], values[hole] = firsts[at], seconds[at], values[at]
+            hole = at
+        at = (at + 1) & mask
+    values[hole] = FREE
+    count[0] -= 1
+
+
+@lean_kernel
+def _get(arrays: Any, first: int, second: int) -> int:
+    firsts, seconds, values, _ = arrays
+    value: int = values[slot_of(firsts, seconds, values, first, second)]
+    return value
+
+
+@lean_kernel
+def _enter_all(old: Any, new: Any) -> None:
+    firsts, seconds, values, count = new
+    for i in range(len(old.value)):
+        if old.value[i] != FREE:
+            at = slot_of(firsts, seconds, values, old.first[i], old.second[i])
+            enter(firsts, seconds, values, count, at, old.first[i], old.second[i], old.value[i])

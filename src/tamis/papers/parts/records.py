@@ -1,0 +1,256 @@
+"""Records: the predicates of conjunctions, each conjunction's next to each other, to be checked against one event.
+
+    words      | 7 SOME 1 | 10 | 10 | 12 NONE 2 | 3 | 5 | 8 | 8 | 9 ABSENT 0 | ...
+                 head       lo   hi   head        lo  hi  lo  hi  head
+
+A head is ``dimension << 32 | intervals << 2 | mode``. Where conjunction c begins and how many predicates it has is
+``at[c]`` and ``size[c]``; which of its predicates are in the record, and in which order, is for the index to say.
+
+An event is *plain* if it has at most one value in each dimension and no interval. It is laid out by dimension: `key` is its
+value, KEY_MIN where it has none, which no interval of a record contains. Of any event, `first` and `values` say where its
+values are, and how many.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, UP
+
+_SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
+ONE_INTERVAL = 1 << 2 | _SOME
+"""The lower half of the head of a predicate that is true where the value lies in one interval: of nearly all."""
+_HALF = 0xFFFFFFFF
+_FEWEST_DEAD = 1 << 12
+
+
+class RecordArrays(NamedTuple):
+    """Records as kernels read them."""
+
+    at: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int32]
+    words: npt.NDArray[np.int64]
+
+
+class Records:
+    """The records of the conjunctions in an index. Words of removed ones stay until there are as many of them as others."""
+
+    def __init__(self) -> None:
+        self._at = GrowingArray(np.int64)
+        self._size = GrowingArray(np.int32)
+        self._words = GrowingArray(np.int64)
+        self._dead = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self._at.nbytes + self._size.nbytes + self._words.nbytes
+
+    def view(self) -> RecordArrays:
+        return RecordArrays(self._at.view(), self._size.view(), self._words.view())
+
+    def put(
+        self,
+        table: Conjunctions,
+        conjunctions: npt.NDArray[np.int32],
+        predicates: npt.NDArray[np.int64],
+        sizes: npt.NDArray[np.int32],
+    ) -> None:
+        """Write a record of each conjunction: `sizes[i]` of `predicates` for the i-th, numbers in the table, in their order."""
+        missing = len(table.start) - 1 - len(self._at)
+        if missing > 0:
+            self._at.grow(missing, fill=-1)
+            self._size.grow(missing, fill=0)
+        needed = len(predicates) + 2 * int(
+            (table.predicates.start[predicates + 1] - table.predicates.start[predicates]).sum()
+        )
+        begin = len(self._words)
+        _put(
+            table.predicates,
+            conjunctions,
+            predicates,
+            sizes,
+            self._at.view(),
+            self._size.view(),
+            begin,
+            self._words.grow(needed),
+        )
+
+    def remove(self, conjunctions: npt.NDArray[np.int32]) -> None:
+        """Forget the records of some conjunctions."""
+        self._dead += _remove(self.view(), conjunctions)
+        if self._dead > max(len(self._words) // 2, _FEWEST_DEAD):
+            self._compact()
+
+    def _compact(self) -> None:
+        at, size, words = self.view()
+        kept = np.empty(len(words) - self._dead, np.int64)
+        _compact(at, size, words, kept)
+        self._words = GrowingArray(np.int64)
+        self._words.extend(kept)
+        self._dead = 0
+
+    def clear(self) -> None:
+        """Forget all records."""
+        self.__init__()  # type: ignore[misc]
+
+
+@inlined
+def _length(words: Any, at: int, size: int) -> int:
+    """How many words a record of `size` predicates has."""
+    begin = at
+    for _ in range(size):
+        at += 1 + 2 * ((words[at] & _HALF) >> 2)
+    return at - begin
+
+
+@lean_kernel
+def _put(
+    predicates: Any, conjunctions: Any, chosen: Any, sizes: Any, at: Any, size: Any, begin: int, words: Any
+) -> None:
+    place, p = 0, 0
+    for i in range(len(conjunctions)):
+        c = conjunctions[i]
+        at[c], size[c] = begin + place, sizes[i]
+        for _ in range(sizes[i]):
+            number = chosen[p]
+            p += 1
+            first, last = predicates.start[number], predicates.start[number + 1]
+            words[place] = I64(predicates.dimension[number]) << 32 | (last - first) << 2 | I64(predicates.mode[number])
+            place += 1
+            for interval in range(first, last):
+                words[place] = max(predicates.lo[interval], KEY_MIN + 1)
+                words[place + 1] = predicates.hi[interval]
+                place += 2
+
+
+@lean_kernel
+def _remove(records: Any, conjunctions: Any) -> int:
+    """Mark the records as removed; returns how many words they had."""
+    dead = 0
+    for c in conjunctions:
+        if records.at[c] >= 0:
+            dead += _length(records.words, records.at[c], records.size[c])
+            records.at[c], records.size[c] = -1, 0
+    return dead
+
+
+@lean_kernel
+def _compact(at: Any, size: Any, words: Any, kept: Any) -> None:
+    place = 0
+    for c in range(len(at)):
+        if at[c] >= 0:
+            length = _length(words, at[c], size[c])
+            for i in range(length):
+                kept[place + i] = words[at[c] + i]
+            at[c] = place
+            place += length
+
+
+# -- one event
+
+
+class EventScratch(NamedTuple):
+    """One event by dimension; between events it is as it was made."""
+
+    key: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+
+
+def event_scratch(dimensions: int) -> EventScratch:
+    """Scratch for events of so many dimensions."""
+    return EventScratch(
+        np.full(dimensions, KEY_MIN, np.int64), np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    )
+
+
+@inlined
+def load_event(begin: int, end: int, dimension: Any, lo: Any, hi: Any, key: Any, first: Any, count: Any) -> bool:
+    """Lay out an event; whether it is plain."""
+    plain = True
+    for v in range(begin, end):
+        d = dimension[v]
+        if count[d] == 0:
+            first[d] = v
+        count[d] += 1
+        key[d] = lo[v]
+        plain &= count[d] == 1 and lo[v] == hi[v]
+    return plain
+
+
+@inlined
+def unload_event(begin: int, end: int, dimension: Any, key: Any, count: Any) -> None:
+    """Forget an event."""
+    for v in range(begin, end):
+        key[dimension[v]] = KEY_MIN
+        count[dimension[v]] = 0
+
+
+@inlined
+def failing(words: Any, at: int, size: int, plain: bool, key: Any, first: Any, count: Any, lo: Any, hi: Any) -> int:
+    """How many predicates of a record were true of the event before one that is not; `size` if all are."""
+    if plain:
+        return failing_plain(words, at, size, key)
+    for i in range(size):
+        head = words[UP(at)]
+        d, intervals = head >> 32, (head & _HALF) >> 2
+        if not _holds(head & 3, words, at + 1, intervals, lo, hi, first[UP(d)], count[UP(d)]):
+            return i
+        at += 1 + 2 * intervals
+    return size
+
+
+@inlined
+def failing_plain(words: Any, at: int, size: int, key: Any) -> int:
+    """The same for a plain event. With two arrays it costs a third: others are passed by value, seven words each."""
+    for i in range(size):
+        head = words[UP(at)]
+        value = key[UP(head >> 32)]
+        if head & _HALF == ONE_INTERVAL:
+            if not words[UP(at + 1)] <= value <= words[UP(at + 2)]:
+                return i
+            at += 3
+        else:
+            intervals, mode = (head & _HALF) >> 2, head & 3
+            found = _is_within(words, at + 1, intervals, value, value)
+            held = found if mode == _SOME else not found and (value == KEY_MIN) == (mode == _ABSENT)
+            if not held:
+                return i
+            at += 1 + 2 * intervals
+    return size
+
+
+@inlined
+def _holds(mode: int, words: Any, at: int, intervals: int, lo: Any, hi: Any, first: int, count: int) -> bool:
+    """Whether one predicate is true of the values of an event in its dimension."""
+    if mode == _ABSENT:
+        return count == 0
+    if count == 0:
+        return False
+    found = False
+    for v in range(first, first + count):
+        if _is_within(words, at, intervals, lo[v], hi[v]):
+            found = True
+            break
+    return found == (mode == _SOME)
+
+
+@inlined
+def _is_within(words: Any, at: int, intervals: int, lo: int, hi: int) -> bool:
+    """Whether a value lies in one of the intervals at a place, or an interval meets one."""
+    low, high = 0, intervals
+    while low < high:  # find the first interval that ends at or behind lo
+        middle = (low + high) // 2
+        if words[UP(at + 2 * middle + 1)] < lo:
+            low = middle + 1
+        else:
+            high = middle
+    return low < intervals and words[UP(at + 2 * low)] <= hi

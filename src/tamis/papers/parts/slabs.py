@@ -1,0 +1,133 @@
+"""Many lists of numbers in one array, to which kernels append and from which they take.
+
+    list      0        1     2
+    begin     0        8     4
+    size      3        1     2
+    room      4        2     4
+    data      a b c . | g h . . | i . |           a list that is full moves to the end, with twice the room
+
+Invariant: lists do not overlap, and `size <= room`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import UP
+
+_LOWEST_ROOM = 2
+_LOWEST_DATA = 16
+
+
+class SlabArrays(NamedTuple):
+    """The lists as kernels take them; `end` has one element, how much of `data` lists have."""
+
+    begin: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int32]
+    room: npt.NDArray[np.int32]
+    data: npt.NDArray[np.int32]
+    end: npt.NDArray[np.int64]
+
+
+class Slabs:
+    """The lists, numbered from 0."""
+
+    def __init__(self) -> None:
+        self._begin = GrowingArray(np.int64)
+        self._size = GrowingArray(np.int32)
+        self._room = GrowingArray(np.int32)
+        self._data = np.empty(_LOWEST_DATA, np.int32)
+        self._end = np.zeros(1, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._begin)
+
+    @property
+    def nbytes(self) -> int:
+        return self._begin.nbytes + self._size.nbytes + self._room.nbytes + self._data.nbytes + self._end.nbytes
+
+    def view(self) -> SlabArrays:
+        return SlabArrays(self._begin.view(), self._size.view(), self._room.view(), self._data, self._end)
+
+    def values(self, number: int) -> npt.NDArray[np.int32]:
+        """What a list holds."""
+        begin = int(self._begin.view()[number])
+        return self._data[begin : begin + int(self._size.view()[number])]
+
+    def add(self, count: int = 1) -> int:
+        """Make so many empty lists; returns the number of the first."""
+        first = len(self)
+        for column in (self._begin, self._size, self._room):
+            column.grow(count, fill=0)
+        return first
+
+    def enlarge(self, more: int = 0) -> None:
+        """Make room, when `push` has said that there is none, or for so many more numbers; what lists have left goes first."""
+        begin, size, _, data, _ = self.view()
+        used = int(size.sum(dtype=np.int64))
+        self._data = np.empty(max(_LOWEST_DATA, 4 * used + 2 * more), np.int32)
+        self._end[0] = _move(begin, size, self._room.view(), data, self._data)
+
+    def extend(self, lists: npt.NDArray[np.int64], values: npt.NDArray[np.int32]) -> None:
+        """Append a value to each of some lists, one after another."""
+        done = _push_all(self.view(), lists, values, 0)
+        while done < len(lists):
+            self.enlarge(len(lists) - done)
+            done = _push_all(self.view(), lists, values, done)
+
+
+@inlined
+def push(begin: Any, size: Any, room: Any, data: Any, end: Any, number: int, value: int) -> bool:
+    """Append a value to a list; False, and nothing done, if there is no room."""
+    if size[number] == room[number]:
+        more = max(2 * room[number], _LOWEST_ROOM)
+        if end[0] + more > len(data):
+            return False
+        for i in range(size[number]):
+            data[UP(end[0] + i)] = data[UP(begin[number] + i)]
+        begin[number], room[number] = end[0], more
+        end[0] += more
+    data[UP(begin[number] + size[number])] = value
+    size[number] += 1
+    return True
+
+
+@inlined
+def take_out(begin: Any, size: Any, data: Any, number: int, value: int) -> int:
+    """Remove a value from a list, whose last takes its place; where it was, or -1 if it is not there."""
+    first, last = begin[number], begin[number] + size[number] - 1
+    for i in range(first, last + 1):
+        if data[UP(i)] == value:
+            data[UP(i)] = data[UP(last)]
+            size[number] -= 1
+            place: int = i - first
+            return place
+    return -1
+
+
+@lean_kernel
+def _push_all(arrays: Any, lists: Any, values: Any, first: int) -> int:
+    """Append from the first on; returns the first for which there was no room."""
+    begin, size, room, data, end = arrays
+    for i in range(first, len(lists)):
+        if not push(begin, size, room, data, end, lists[i], values[i]):
+            return i
+    return len(lists)
+
+
+@lean_kernel
+def _move(begin: Any, size: Any, room: Any, data: Any, to: Any) -> int:
+    """Put lists one behind another, with some room behind each; returns where they end."""
+    end = 0
+    for number in range(len(begin)):
+        for i in range(size[number]):
+            to[end + i] = data[begin[number] + i]
+        begin[number] = end
+        room[number] = size[number] + size[number] // 2
+        end += room[number]
+    return end

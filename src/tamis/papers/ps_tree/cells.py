@@ -1,0 +1,288 @@
+"""Cells: the N-dimensional predicate spaces that conjunctions are in, in a hash table (section 6.1).
+
+    table      (leaf, leaf) -> cell              for N = 2; (0, leaf) for N = 1, (leaf << 32 | leaf, leaf) for N = 3
+    leaf       cell * N + i -> i-th leaf         in the order of dimensions
+    lists      cell -> c place size  c place size ...    conjunctions, and where their records are: a cell is all that an
+               event needs to have these fetched
+    of_leaf    leaf -> cells
+    filter     bits: one is set for every cell, where its key's hash says, so that most keys without a cell are known
+               without a look at the table, which is larger than the processor's caches
+
+Numbers of leaves tell dimensions apart, since all trees have their leaves in the same arrays.
+
+Invariants: a cell is in the table and in `of_leaf` of each of its leaves, and has a conjunction, or its number is free.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.ranges import run_indices
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, slot_of, vacate
+from tamis.papers.parts.records import RecordArrays
+from tamis.papers.parts.slabs import SlabArrays, Slabs, take_out
+from tamis.papers.ps_tree.forest import Log
+
+_AT_ONCE = 1 << 16
+_BITS_PER_SLOT = 4
+ENTRY = 3
+"""Numbers of an entry of a list."""
+_USED, _FREE = 0, 1
+_NO_CELL = -1
+
+Cells64 = npt.NDArray[np.int64]
+
+
+class CellArrays(NamedTuple):
+    """Cells as matching reads them."""
+
+    table: PairArrays
+    lists: SlabArrays
+    of_leaf: SlabArrays
+    filter: npt.NDArray[np.uint64]
+
+
+class Cells:
+    """The cells of N dimensions each."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._n = dimensions
+        self._table = PairMap()
+        self._leaf = GrowingArray(np.int32)
+        self._lists = Slabs()
+        self._of_leaf = Slabs()
+        self._state = np.array([0, _NO_CELL], np.int64)
+        self._filter = np.zeros(1, np.uint64)
+        self.entries = 0
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def view(self) -> CellArrays:
+        return CellArrays(self._table.view(), self._lists.view(), self._of_leaf.view(), self._filter)
+
+    def reserve(self, leaves: int) -> None:
+        """Let there be so many leaves."""
+        if leaves > len(self._of_leaf):
+            self._of_leaf.add(max(leaves - len(self._of_leaf), len(self._of_leaf) // 2))
+
+    def enter(self, keys: npt.NDArray[np.int32], entries: npt.NDArray[np.int32]) -> None:
+        """Put entries, a row each, into cells. `keys` has the N leaves of each, in the order of their dimensions."""
+        for first in range(0, len(keys), _AT_ONCE):
+            cells = self._found(keys[first : first + _AT_ONCE])
+            self._lists.extend(np.repeat(cells, ENTRY), entries[first : first + _AT_ONCE].ravel())
+        self.entries += len(keys)
+
+    def relocate(self, records: RecordArrays) -> None:
+        """Follow records that have moved."""
+        _relocate(self._lists.view(), records)
+
+    def _found(self, keys: npt.NDArray[np.int32]) -> Cells64:
+        """The cells of some keys; those that there are not are made."""
+        self._table.reserve(len(keys))
+        words = len(self._table.view().value) * _BITS_PER_SLOT // 64
+        if words > len(self._filter):
+            self._filter = np.zeros(words, np.uint64)
+            _fill_filter(self._table.view(), self._filter)
+        used = len(self._lists)
+        # Made as if all were new; what is left over is for the next.
+        short = int(self._state[_USED]) + len(keys) - used
+        if short > 0:
+            short = max(short, used // 2)
+            self._lists.add(short)
+            self._leaf.grow(short * self._n)
+        cells, fresh = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        count = _find(self._table.view(), self._leaf.view(), self._state, self._filter, keys, cells, fresh)
+        fresh = fresh[:count]
+        for i in range(self._n):
+            leaves = self._leaf.view().reshape(-1, self._n)[fresh, i]
+            self._of_leaf.extend(leaves.astype(np.int64), fresh.astype(np.int32))
+        return cells
+
+    def split(self, log: Log) -> None:
+        """Copy the records of spaces that were split to the spaces that were split off."""
+        if not len(self):
+            return
+        sizes = self._of_leaf.view().size
+        for old, new in zip(log.first.tolist(), log.second.tolist(), strict=True):
+            if sizes[old]:
+                cells = self._of_leaf.values(old).astype(np.int64)
+                keys = self._leaf.view().reshape(-1, self._n)[cells]
+                keys = np.where(keys == old, np.int32(new), keys)
+                begin, size, _, data, _ = self._lists.view()
+                counts = size[cells].astype(np.int64)
+                copied = data[run_indices(begin[cells], counts)].reshape(-1, ENTRY)
+                self.enter(np.repeat(keys, counts // ENTRY, axis=0), copied)
+                sizes = self._of_leaf.view().size
+
+    def merge(self, log: Log) -> None:
+        """Drop the cells of leaves that are gone: what is in them is also in those of the leaves that have their space."""
+        for gone in log.first.tolist():
+            cells = self._of_leaf.values(gone).astype(np.int64)
+            if len(cells):
+                self.entries -= int(self._lists.view().size[cells].sum()) // ENTRY
+                self._drop(cells)
+
+    def remove(self, keys: npt.NDArray[np.int32], live: npt.NDArray[np.bool_]) -> None:
+        """Take conjunctions that are not live any more out of the cells of some keys; empty cells go."""
+        cells = np.empty(len(keys), np.int64)
+        _look_up(self._table.view(), keys, cells)
+        cells = np.unique(cells)
+        self.entries -= _drop_dead(self._lists.view(), cells, live)
+        self._drop(cells[self._lists.view().size[cells] == 0])
+
+    def _drop(self, cells: Cells64) -> None:
+        _drop(
+            self._table.view(), self._leaf.view(), self._n, self._state, self._lists.view(), self._of_leaf.view(), cells
+        )
+
+    def items(self) -> dict[tuple[int, ...], list[int]]:
+        """All cells: their leaves, and the conjunctions in each."""
+        leaf = self._leaf.view().reshape(-1, self._n)
+        cells = self._table.view().value
+        return {
+            tuple(leaf[cell].tolist()): sorted(self._lists.values(cell)[::ENTRY].tolist())
+            for cell in cells[cells != FREE].tolist()
+        }
+
+    def check(self, records: RecordArrays) -> None:
+        """Raise an AssertionError if an invariant does not hold."""
+        for cell in range(len(self._lists)):
+            entries = self._lists.values(cell).reshape(-1, ENTRY)
+            assert (entries[:, 1] == records.at[entries[:, 0]]).all()
+            assert (entries[:, 2] == records.size[entries[:, 0]]).all()
+        items = self.items()
+        assert len(items) == len(self)
+        assert sum(map(len, items.values())) == self.entries
+        assert all(items.values()), "no cell is empty"
+        by_leaf: dict[int, list[int]] = {}
+        for key in items:
+            first, second = _key_of(self._n, np.array([key], np.int32), 0)
+            assert _is_marked(self._filter, first, second)
+            for leaf in key:
+                by_leaf.setdefault(leaf, []).append(self._table.get(first, second))
+        for leaf in range(len(self._of_leaf)):
+            assert sorted(self._of_leaf.values(leaf).tolist()) == sorted(by_leaf.get(leaf, []))
+        free, seen = int(self._state[_FREE]), 0
+        while free != _NO_CELL:
+            free, seen = int(self._leaf.view()[free * self._n]), seen + 1
+        assert seen + len(self) == self._state[_USED]
+
+
+@inlined
+def pair_key(n: int, a: int, b: int, c: int) -> tuple[int, int]:
+    """The key of N leaves; the others are not looked at."""
+    if n == 1:
+        return I64(0), I64(a)
+    if n == 2:
+        return I64(a), I64(b)
+    return (I64(a) << 32) | I64(b), I64(c)
+
+
+@inlined
+def may_have(bits: Any, hashed: Any) -> bool:
+    """Whether there may be a cell whose key has this hash."""
+    bit = (hashed >> U64(24)) & U64(64 * len(bits) - 1)
+    found: bool = (bits[UP(bit >> U64(6))] >> (bit & U64(63))) & U64(1) != U64(0)
+    return found
+
+
+@inlined
+def _set_bit(bits: Any, first: int, second: int) -> None:
+    bit = (mixed_of(first, second) >> U64(24)) & U64(64 * len(bits) - 1)
+    bits[UP(bit >> U64(6))] |= U64(1) << (bit & U64(63))
+
+
+@lean_kernel
+def _is_marked(bits: Any, first: int, second: int) -> bool:
+    return may_have(bits, mixed_of(first, second))
+
+
+@lean_kernel
+def _fill_filter(table: Any, bits: Any) -> None:
+    for i in range(len(table.value)):
+        if table.value[i] != FREE:
+            _set_bit(bits, table.first[i], table.second[i])
+
+
+@inlined
+def _key_of(n: int, keys: Any, i: int) -> tuple[int, int]:
+    return pair_key(n, keys[i, 0], keys[i, min(1, n - 1)], keys[i, n - 1])
+
+
+@lean_kernel
+def _find(table: Any, leaf: Any, state: Any, bits: Any, keys: Any, cells: Any, fresh: Any) -> int:
+    """Write the cell of each key; returns how many are new, which `fresh` has."""
+    firsts, seconds, values, count = table
+    n, made = keys.shape[1], 0
+    for i in range(len(keys)):
+        first, second = _key_of(n, keys, i)
+        at = slot_of(firsts, seconds, values, first, second)
+        if values[at] == FREE:
+            cell = state[_FREE]
+            if cell == _NO_CELL:
+                cell = state[_USED]
+                state[_USED] += 1
+            else:
+                state[_FREE] = leaf[cell * n]
+            for j in range(n):
+                leaf[cell * n + j] = keys[i, j]
+            enter(firsts, seconds, values, count, at, first, second, cell)
+            _set_bit(bits, first, second)
+            fresh[made] = cell
+            made += 1
+        cells[i] = values[at]
+    return made
+
+
+@lean_kernel
+def _look_up(table: Any, keys: Any, cells: Any) -> None:
+    firsts, seconds, values, _ = table
+    for i in range(len(keys)):
+        first, second = _key_of(keys.shape[1], keys, i)
+        cells[i] = values[slot_of(firsts, seconds, values, first, second)]
+
+
+@lean_kernel
+def _drop_dead(lists: Any, cells: Any, live: Any) -> int:
+    begin, size, _, data, _ = lists
+    dropped = 0
+    for cell in cells:
+        kept = begin[cell]
+        for i in range(begin[cell], begin[cell] + size[cell], ENTRY):
+            if live[data[i]]:
+                for j in range(ENTRY):
+                    data[kept + j] = data[i + j]
+                kept += ENTRY
+        dropped += (begin[cell] + size[cell] - kept) // ENTRY
+        size[cell] = kept - begin[cell]
+    return dropped
+
+
+@lean_kernel
+def _relocate(lists: Any, records: Any) -> None:
+    begin, size, _, data, _ = lists
+    for cell in range(len(begin)):
+        for i in range(begin[cell], begin[cell] + size[cell], ENTRY):
+            data[i + 1] = records.at[data[i]]
+
+
+@lean_kernel
+def _drop(table: Any, leaf: Any, n: int, state: Any, lists: Any, of_leaf: Any, cells: Any) -> None:
+    firsts, seconds, values, count = table
+    begin, size, _, data, _ = of_leaf
+    for cell in cells:
+        at = cell * n
+        first, second = pair_key(n, leaf[at], leaf[at + min(1, n - 1)], leaf[at + n - 1])
+        vacate(firsts, seconds, values, count, slot_of(firsts, seconds, values, first, second))
+        for i in range(n):
+            take_out(begin, size, data, leaf[at + i], cell)
+        lists.size[cell] = 0
+        leaf[at] = state[_FREE]
+        state[_FREE] = cell

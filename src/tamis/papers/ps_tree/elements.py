@@ -1,0 +1,98 @@
+"""Elements: what values are made of, one for each level of a tree (section 4.5).
+
+    value           elements
+    byte -5         -  7  11                    sign, 3 bits, 4 bits of the complement
+    int32           -  3 bits, 7 times 4 bits         9 elements
+    int64           -  3 bits, 15 times 4 bits        17 elements
+    float64         -  exponent in 3, 4, 4 bits, mantissa in 13 times 4 bits, of its ascending code
+    string 'ab'     ^  a  b                     ^ is before all strings, so that the empty one has an element too
+
+Order of values is order of their elements, one after another; `-` is 0 and `+` is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import double_code
+from tamis.errors import shortened
+from tamis.kernels.kernel import inlined
+
+INT64_ELEMENTS = 17
+
+
+class Kind(Enum):
+    """What the values of a tree are."""
+
+    BYTE = 8
+    INT32 = 32
+    INT64 = 64
+    FLOAT64 = -64
+    STRING = 0
+
+    @property
+    def bits(self) -> int:
+        """How many bits a value has; 0 for strings."""
+        return abs(self.value)
+
+    @property
+    def domain(self) -> tuple[Any, Any]:
+        """The lowest and the highest value; strings have no highest, which is None."""
+        if self is Kind.STRING:
+            return "", None
+        if self is Kind.FLOAT64:
+            return -math.inf, math.inf
+        return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
+
+    def wrong_type(self, value: Any) -> str:
+        """What is wrong with a value that has another type, and what would be right; nothing if it has this one."""
+        if self is Kind.STRING:
+            fits, right = isinstance(value, str), "strings"
+        elif self is Kind.FLOAT64:
+            fits, right = _is_float(value), "floats that are numbers"
+        else:
+            fits = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            right = "whole numbers from {} to {}".format(*self.domain)
+        return "" if fits else f"{shortened(value)} is not a value of a tree of kind {self.name}, which holds {right}"
+
+
+def _is_float(value: Any) -> bool:
+    """Whether a value is a number that a double can have, or is near to."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:
+        return False
+
+
+def elements_of(value: Any, kind: Kind) -> npt.NDArray[np.int32]:
+    """The elements of a value.
+
+    >>> elements_of(-5, Kind.BYTE).tolist()
+    [0, 7, 11]
+    """
+    if kind is Kind.STRING:
+        return np.array([0, *map(ord, value)], np.int32)
+    number = code_of(value, kind)
+    rest = [number >> shift & 15 for shift in range(kind.bits - 8, -4, -4)]
+    return np.array([number >= 0, number >> (kind.bits - 4) & 7, *rest], np.int32)
+
+
+def code_of(value: Any, kind: Kind) -> int:
+    """A number whose order is the value's; of neighbouring values, neighbours. Not for strings."""
+    return double_code(value) if kind is Kind.FLOAT64 else int(value)
+
+
+@inlined
+def write_elements(key: int, elements: Any) -> None:
+    """The elements of an int64."""
+    elements[0] = 1 if key >= 0 else 0
+    elements[1] = (key >> 60) & 7
+    for i in range(2, INT64_ELEMENTS):
+        elements[i] = (key >> (64 - 4 * i)) & 15

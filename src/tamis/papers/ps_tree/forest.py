@@ -1,0 +1,403 @@
+"""A PS-Tree for each dimension, over keys. All trees share the arrays of `nodes`.
+
+    roots   dimension -> root of its tree, NONE where it has none
+    cuts    (dimension, lowest key behind the cut) -> 2 * node + side
+    flat    start[d] .. start[d + 1] -> lo, leaf: the leaves of a tree, ascending
+
+`cuts` finds the cut of an end of a predicate, and so the leaf that begins there, without a walk down the tree; behind v
+and before v + 1 are the same cut. `flat` is a copy of the leaf chains to be searched by halving: MatchPair takes 17
+steps down the tree, each a place in memory of its own. It is made anew when leaves have changed and enough events have
+come to pay for it, and until then events walk down the tree.
+
+What cuts and merges do to leaves is logged, in order, for whoever keeps something for each leaf: (old, new) for every split,
+(gone, kept) for every merge.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import UP
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
+from tamis.papers.parts.past_events import History, count_between
+from tamis.papers.ps_tree import nodes
+from tamis.papers.ps_tree.checking import chain_of, check_all
+from tamis.papers.ps_tree.elements import INT64_ELEMENTS, write_elements
+from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LEAVES, Ints, Longs, TreeArrays
+
+_NONE = int(Mode.NONE)
+_CHEAP = 1 << 14
+"""So many leaves are copied at once, for any event; of more, so many for each event."""
+_LEAVES_PER_EVENT = 256
+
+
+class Flat(NamedTuple):
+    """The leaf chains as arrays; without dimensions, they are out of date."""
+
+    start: Longs
+    lo: Longs
+    leaf: Ints
+
+
+class ForestArrays(NamedTuple):
+    """The trees as kernels take them."""
+
+    trees: TreeArrays
+    roots: Ints
+    cuts: PairArrays
+
+
+class Log(NamedTuple):
+    """Splits: from what leaf, to what new one. Merges: which leaf is gone, and which one has its space."""
+
+    first: Ints
+    second: Ints
+
+
+_NO_FLAT = Flat(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32))
+
+
+class Forest:
+    """The trees."""
+
+    def __init__(self) -> None:
+        self._trees = nodes.empty_trees()
+        self._roots = GrowingArray(np.int32)
+        self._cuts = PairMap()
+        self._flat = _NO_FLAT
+        self._waited = 0
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves there are."""
+        return int(self._trees.state[LIVE_LEAVES])
+
+    @property
+    def leaf_numbers(self) -> int:
+        """Leaves have numbers below this."""
+        return int(self._trees.state[USED_LEAVES])
+
+    def view(self) -> ForestArrays:
+        return ForestArrays(self._trees, self._roots.view(), self._cuts.view())
+
+    def chain(self, dimension: int) -> list[int]:
+        """The leaves of a dimension, ascending."""
+        roots = self._roots.view()
+        has_tree = dimension < len(roots) and roots[dimension] != NONE
+        return chain_of(self._trees, int(roots[dimension])) if has_tree else []
+
+    # -- changing
+
+    def cut(self, predicates: Predicates, chosen: Longs, history: History) -> Log:
+        """Make all cuts that predicates need."""
+        if not len(chosen):
+            return Log(np.zeros(0, np.int32), np.zeros(0, np.int32))
+        missing = int(predicates.dimension[chosen].max()) + 1 - len(self._roots)
+        if missing > 0:
+            self._roots.grow(missing, fill=NONE)
+        log, filled, done, leaves = _log(64), 0, 0, self.leaves
+        elements = np.empty(INT64_ELEMENTS, np.int32)
+        while True:
+            done, filled = _cut(self.view(), predicates, chosen, done, history.view(), elements, log, filled)
+            if done == len(chosen):
+                break
+            ends = 2 * int(predicates.start[chosen[done] + 1] - predicates.start[chosen[done]])
+            self._trees = nodes.with_room(self._trees, ends * INT64_ELEMENTS + 1, ends + 1)
+            self._cuts.reserve(ends)
+            if filled + ends > len(log.first):
+                log = _longer(log, filled, ends)
+        if self.leaves > leaves or missing > 0:  # also a new tree that nothing cuts
+            self._outdate()
+        return _filled(log, filled)
+
+    def release(self, predicates: Predicates, chosen: Longs) -> Log:
+        """Undo `cut`: cuts that nobody needs any more go, and their leaves are merged."""
+        log = _log(2 * int((predicates.start[chosen + 1] - predicates.start[chosen]).sum()))
+        filled = _release(self.view(), predicates, chosen, np.empty(INT64_ELEMENTS, np.int32), log)
+        if filled:
+            self._outdate()
+        return _filled(log, filled)
+
+    def recount(self, leaves: npt.NDArray[Any], history: History) -> None:
+        """Set the event counters of some leaves."""
+        _recount(self._trees, leaves, history.view())
+
+    def count_anew(self, history: History) -> None:
+        """Set the event counters of all leaves."""
+        for dimension in range(len(self._roots)):
+            self.recount(np.array(self.chain(dimension), np.int32), history)
+
+    def _outdate(self) -> None:
+        self._flat, self._waited = _NO_FLAT, 0
+
+    # -- reading
+
+    def flat(self, events: int) -> Flat:
+        """The leaf chains as arrays, if they are up to date or if so many events are worth it."""
+        if not len(self._flat.start) and len(self._roots):
+            self._waited += events
+            if self.leaves <= max(_CHEAP, _LEAVES_PER_EVENT * self._waited):
+                start = np.zeros(len(self._roots) + 1, np.int64)
+                lo, leaf = np.empty(self.leaves, np.int64), np.empty(self.leaves, np.int32)
+                _flatten(self._trees, self._roots.view(), start, lo, leaf)
+                self._flat = Flat(start, lo, leaf)
+        return self._flat
+
+    def covering(self, predicates: Predicates, chosen: Longs, most: int | npt.NDArray[Any] = KEY_MAX) -> Longs:
+        """How many leaves each of some predicates covers; where it is more than `most`, one more than that."""
+        counts = np.empty(len(chosen), np.int64)
+        counts[:] = most
+        _count_covered(self.view(), predicates, chosen, counts)
+        return counts
+
+    def count_predicates(self, predicates: Predicates, chosen: Longs, change: int) -> None:
+        """Add to the predicate counters of all leaves that some predicates cover."""
+        _count_predicates(self.view(), predicates, chosen, change)
+
+    def covered(
+        self, predicates: Predicates, chosen: Longs, counts: Longs
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The leaves that each predicate covers, `counts` many, one predicate's behind another's; and where they begin."""
+        start = np.append(0, np.cumsum(counts)).astype(np.int64)
+        leaves = np.empty(int(start[-1]), np.int64)
+        _write_covered(self.view(), predicates, chosen, leaves)
+        return leaves, start
+
+    def check(self, history: History) -> None:
+        """Raise an AssertionError if an invariant does not hold."""
+        roots = [int(root) for root in self._roots.view() if root != NONE]
+        if len(self._flat.start):
+            assert len(self._flat.start) == len(self._roots) + 1
+            assert len(self._flat.leaf) == self.leaves
+        check_all(self._trees, roots)
+        leaves = self._trees.leaves
+        seen = 0
+        for dimension in range(len(self._roots)):
+            chain = self.chain(dimension)
+            ends = [*(int(leaves.lo[leaf]) for leaf in chain), KEY_MAX + 1]
+            assert ends[:1] == [KEY_MIN] or not chain
+            assert ends == sorted(set(ends)), "spaces ascend, and none is empty"
+            for leaf, lo, end in zip(chain, ends, ends[1:], strict=False):
+                assert count_between(*history.view(), dimension, lo, end - 1) == leaves.events[leaf]
+                if lo != KEY_MIN:
+                    cut = self._cuts.get(dimension, lo)
+                    node, side = cut >> 1, cut & 1
+                    inner = self._trees.nodes
+                    assert leaf == (inner.e[node] if side == BEFORE else inner.g[node])
+                    seen += 1
+                if len(self._flat.start):
+                    place = int(self._flat.start[dimension]) + chain.index(leaf)
+                    assert (self._flat.lo[place], self._flat.leaf[place]) == (lo, leaf)
+        assert seen == len(self._cuts)
+
+
+def _log(room: int) -> Log:
+    return Log(np.empty(room, np.int32), np.empty(room, np.int32))
+
+
+def _longer(log: Log, filled: int, more: int) -> Log:
+    longer = _log(2 * (filled + more))
+    for column, old in zip(longer, log, strict=True):
+        column[:filled] = old[:filled]
+    return longer
+
+
+def _filled(log: Log, filled: int) -> Log:
+    return Log(log.first[:filled], log.second[:filled])
+
+
+@lean_kernel
+def _cut(
+    forest: Any, predicates: Any, chosen: Any, done: int, history: Any, elements: Any, log: Any, filled: int
+) -> tuple[int, int]:
+    """Cut until there is no room for the next predicate; returns which that is, and how many splits there were."""
+    trees, roots, (firsts, seconds, values, count) = forest
+    while done < len(chosen):
+        p = chosen[done]
+        first, last = predicates.start[p], predicates.start[p + 1]
+        ends, d = 2 * (last - first), predicates.dimension[p]
+        room = nodes.has_room(trees, ends * INT64_ELEMENTS + 1, ends + 1)
+        if not room or 2 * (count[0] + ends) > len(values) or filled + ends > len(log.first):
+            break
+        if roots[d] == NONE:
+            roots[d] = nodes.plant(trees, d)
+            trees.leaves.events[trees.nodes.g[roots[d]]] = count_between(
+                history.start, history.keys, d, KEY_MIN, KEY_MAX
+            )
+        for i in range(first, last):
+            lo, hi = predicates.lo[i], predicates.hi[i]
+            for turn in range(2):
+                # A point is cut above first: the paper's space ids come out so.
+                side = (BEFORE if turn == 0 else AFTER) if lo != hi else (AFTER if turn == 0 else BEFORE)
+                if lo <= KEY_MIN + 1 if side == BEFORE else hi == KEY_MAX:
+                    continue
+                lowest = lo if side == BEFORE else hi + 1
+                at = slot_of(firsts, seconds, values, d, lowest)
+                if values[at] != FREE:
+                    users = trees.nodes.before if values[at] & 1 == BEFORE else trees.nodes.after
+                    users[values[at] >> 1] += 1
+                    continue
+                write_elements(lo if side == BEFORE else hi, elements)
+                node, new = nodes.partition(trees, roots[d], elements, INT64_ELEMENTS, side, lowest)
+                enter(firsts, seconds, values, count, at, d, lowest, 2 * node + side)
+                log.first[filled], log.second[filled] = trees.leaves.next[new], new
+                filled += 1
+        done += 1
+    return done, filled
+
+
+@lean_kernel
+def _release(forest: Any, predicates: Any, chosen: Any, elements: Any, log: Any) -> int:
+    """Returns how many merges there were."""
+    trees, roots, (firsts, seconds, values, count) = forest
+    filled = 0
+    for p in chosen:
+        d = predicates.dimension[p]
+        for i in range(predicates.start[p], predicates.start[p + 1]):
+            for end in range(2):
+                if predicates.lo[i] <= KEY_MIN + 1 if end == 0 else predicates.hi[i] == KEY_MAX:
+                    continue
+                lowest = predicates.lo[i] if end == 0 else predicates.hi[i] + 1
+                at = slot_of(firsts, seconds, values, d, lowest)
+                node, side = values[at] >> 1, values[at] & 1
+                kept = trees.nodes.e[node] if side == BEFORE else trees.nodes.g[node]
+                gone = nodes.let_go(trees, node, side)
+                if gone == NONE:
+                    continue
+                vacate(firsts, seconds, values, count, at)
+                log.first[filled], log.second[filled] = gone, kept
+                filled += 1
+                if trees.nodes.e[node] == NONE:
+                    write_elements(lowest - side, elements)
+                    nodes.prune(trees, roots[d], elements, INT64_ELEMENTS)
+    return filled
+
+
+@lean_kernel
+def _recount(trees: Any, chosen: Any, history: Any) -> None:
+    leaves = trees.leaves
+    for leaf in chosen:
+        d, after = trees.nodes.element[leaves.root[leaf]], leaves.next[leaf]
+        end = KEY_MAX if after == NONE else leaves.lo[after] - 1
+        leaves.events[leaf] = count_between(history.start, history.keys, d, leaves.lo[leaf], end)
+
+
+@lean_kernel
+def _flatten(trees: Any, roots: Any, start: Any, lo: Any, leaf: Any) -> None:
+    at = 0
+    for d in range(len(roots)):
+        start[d] = at
+        if roots[d] != NONE:
+            number = trees.nodes.g[roots[d]]
+            while number != NONE:
+                lo[at], leaf[at] = trees.leaves.lo[number], number
+                at += 1
+                number = trees.leaves.next[number]
+    start[len(roots)] = at
+
+
+# -- what a predicate covers
+
+
+@inlined
+def ranges_of(predicates: Any, p: int) -> int:
+    """How many ranges of keys a predicate covers; some of them may be empty."""
+    intervals = predicates.start[p + 1] - predicates.start[p]
+    return int(intervals + (1 if predicates.mode[p] == _NONE else 0))
+
+
+@inlined
+def range_of(predicates: Any, p: int, number: int) -> tuple[int, int]:
+    """One of the ranges: an interval, or what lies below, between or above; the first key is higher if there is nothing."""
+    at = predicates.start[p] + number
+    if predicates.mode[p] != _NONE:
+        return predicates.lo[at], predicates.hi[at]
+    lo, hi = KEY_MIN + 1, KEY_MAX
+    if number > 0:
+        if predicates.hi[at - 1] == KEY_MAX:
+            return 1, 0
+        lo = predicates.hi[at - 1] + 1
+    if at < predicates.start[p + 1]:
+        if predicates.lo[at] == KEY_MIN:
+            return 1, 0
+        hi = predicates.lo[at] - 1
+    return lo, hi
+
+
+@inlined
+def first_leaf(forest: Any, dimension: int, lo: int) -> int:
+    """The leaf that begins at a key at which there is a cut."""
+    inner = forest.trees.nodes
+    if lo <= KEY_MIN + 1:
+        return int(inner.g[forest.roots[dimension]])
+    firsts, seconds, values, _ = forest.cuts
+    cut = values[slot_of(firsts, seconds, values, dimension, lo)]
+    return int(inner.e[cut >> 1] if cut & 1 == BEFORE else inner.g[cut >> 1])
+
+
+@lean_kernel
+def _count_covered(forest: Any, predicates: Any, chosen: Any, counts: Any) -> None:
+    """Count the leaves of each predicate, up to one more than `counts` has."""
+    leaves = forest.trees.leaves
+    for i in range(len(chosen)):
+        p, covered, most = chosen[i], 0, counts[i]
+        for number in range(ranges_of(predicates, p)):
+            lo, hi = range_of(predicates, p, number)
+            if lo <= hi and covered <= most:
+                leaf = first_leaf(forest, predicates.dimension[p], lo)
+                while leaf != NONE and leaves.lo[leaf] <= hi and covered <= most:
+                    covered += 1
+                    leaf = leaves.next[leaf]
+        counts[i] = covered
+
+
+@lean_kernel
+def _count_predicates(forest: Any, predicates: Any, chosen: Any, change: int) -> None:
+    leaves = forest.trees.leaves
+    for p in chosen:
+        for number in range(ranges_of(predicates, p)):
+            lo, hi = range_of(predicates, p, number)
+            if lo <= hi:
+                leaf = first_leaf(forest, predicates.dimension[p], lo)
+                while leaf != NONE and leaves.lo[leaf] <= hi:
+                    leaves.predicates[leaf] += change
+                    leaf = leaves.next[leaf]
+
+
+@lean_kernel
+def _write_covered(forest: Any, predicates: Any, chosen: Any, out: Any) -> None:
+    leaves = forest.trees.leaves
+    at = 0
+    for p in chosen:
+        for number in range(ranges_of(predicates, p)):
+            lo, hi = range_of(predicates, p, number)
+            if lo <= hi:
+                leaf = first_leaf(forest, predicates.dimension[p], lo)
+                while leaf != NONE and leaves.lo[leaf] <= hi:
+                    out[at] = leaf
+                    at += 1
+                    leaf = leaves.next[leaf]
+
+
+@inlined
+def leaf_of_key(forest: Any, start: Any, lows: Any, numbers: Any, dimension: int, key: int, elements: Any) -> int:
+    """The leaf of a key, from the flat arrays or else down the tree; NONE if the dimension has no tree."""
+    if dimension >= len(forest.roots) or forest.roots[dimension] == NONE:
+        return NONE
+    if len(start) == 0:
+        write_elements(key, elements)
+        return nodes.match_pair(forest.trees.nodes, forest.roots[dimension], elements, INT64_ELEMENTS)
+    first, size = start[UP(dimension)], start[UP(dimension + 1)] - start[UP(dimension)]
+    while size > 1:  # the last that begins at or below the key; the first begins below all
+        half = size // 2
+        first += half if lows[UP(first + half)] <= key else 0
+        size -= half
+    return int(numbers[UP(first)])

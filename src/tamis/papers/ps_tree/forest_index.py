@@ -1,0 +1,116 @@
+"""What the indexes over trees of predicate spaces share: when they are filled, emptied and built anew."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.growing import GrowingArray
+from tamis.papers.interface import Index, Matches, Numbers
+from tamis.papers.parts.collecting import Kernel, collect
+from tamis.papers.parts.past_events import History
+from tamis.papers.parts.size import held_bytes
+from tamis.papers.ps_tree.forest import Forest
+from tamis.papers.ps_tree.nodes import Longs
+from tamis.papers.ps_tree.verifying import Scratch, scratch_for
+
+_FEWEST_ENTRIES = 1 << 16
+
+PAPER = (
+    "S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads. "
+    "PVLDB 12(3), 2018"
+)
+
+
+class ForestIndex(Index):
+    """An index over a forest. Splits copy entries: where these have become too many, everything is inserted once more."""
+
+    forest: Forest
+    _live: GrowingArray
+    _count: int
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.history = History()
+        self._scratch: Scratch | None = None
+        self._usual = 0.0
+        """Matches of an event, of late."""
+        self._clear()
+
+    def __len__(self) -> int:
+        """How many conjunctions are in it."""
+        return self._count
+
+    def insert(self, conjunctions: Numbers) -> None:
+        if not len(conjunctions):
+            return
+        if 0 < self._count < len(conjunctions):
+            conjunctions = np.concatenate([self._rows(), conjunctions]).astype(np.int32)
+            self._clear()
+        self._insert(conjunctions)
+        entries, most_each = self._entered()
+        if entries > max(_FEWEST_ENTRIES, 4 * most_each * self._count):
+            rows = self._rows()
+            self._clear()
+            self._insert(rows)
+
+    def delete(self, conjunctions: Numbers) -> None:
+        if not len(conjunctions):
+            return
+        self._count -= len(conjunctions)
+        if self._count == 0:
+            self._scratch = None
+            self._clear()
+        else:
+            self._delete(conjunctions)
+
+    def observe(self, batch: EventBatch, dimensions: int) -> None:
+        self.history.observe(batch)
+        self.forest.count_anew(self.history)
+
+    def _scratch_for(self, batch: EventBatch, dimensions: int) -> Scratch:
+        values = int(np.diff(batch.start).max(initial=0))
+        self._scratch = scratch_for(self._scratch, dimensions, self.forest.leaf_numbers, len(self._live), values)
+        return self._scratch
+
+    def _collected(self, batch: EventBatch, kernel: Kernel) -> Matches:
+        """What a kernel finds, with as much room as the events of late needed."""
+        events = len(batch.start) - 1
+        found = collect(batch, kernel, 1.25 * self._usual * events)
+        self._usual = len(found.event) / max(events, 1)
+        return found
+
+    def stats(self) -> dict[str, Any]:
+        return {"conjunctions": self._count, "bytes": held_bytes(self, self.table)}
+
+    def _check_counters(self, inserted: Longs) -> None:
+        """Whether every leaf counts those of these predicates, which were inserted, that cover it."""
+        predicates = self.table.view().predicates
+        counts = self.forest.covering(predicates, inserted)
+        covered = self.forest.covered(predicates, inserted, counts)[0]
+        counted = np.bincount(covered, minlength=self.forest.leaf_numbers)
+        for dimension in range(len(self.forest.view().roots)):
+            for leaf in self.forest.chain(dimension):
+                assert self.forest.view().trees.leaves.predicates[leaf] == counted[leaf]
+
+    @abstractmethod
+    def _clear(self) -> None:
+        """Forget all conjunctions."""
+
+    @abstractmethod
+    def _rows(self) -> Numbers:
+        """All that is in the index."""
+
+    @abstractmethod
+    def _insert(self, conjunctions: Numbers) -> None: ...
+
+    @abstractmethod
+    def _entered(self) -> tuple[int, int]:
+        """How many entries there are, and how many a conjunction may have when it is inserted."""
+
+    @abstractmethod
+    def _delete(self, conjunctions: Numbers) -> None:
+        """Drop some, which are not all."""

@@ -1,0 +1,332 @@
+"""`ps-tree`: a tree for each dimension, and conjunctions in the lists of the leaves that one predicate of each covers.
+
+S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads. PVLDB
+12(3), 2018: the one-dimensional structure of section 4 as an index, with the access predicates of section 3.3.
+
+    role      predicate of the table -> ACCESS: it is in a tree, and its leaves list the conjunction; WIDE: it covers too
+              many leaves, and a list of its dimension has the conjunction; SIGNED: see `bloom`; 0: only verified
+    lists     2 * leaf -> c d c d c d ...          conjunctions, each with the dimension of the first predicate
+              2 * (dimension + 1) + 1 -> the same  of its record: an event that lacks it needs no record
+              1 -> of conjunctions that no tree can help with: every event looks at them
+    records   the predicates to verify, the most selective first: all but the access predicate
+
+An event of one value for each dimension meets one leaf in each, so it meets a conjunction once. Other events meet several
+leaves, and stamps tell which conjunctions they have met.
+
+Invariants: the predicate counter of a leaf is the number of ACCESS and SIGNED predicates that cover it; a conjunction is in
+the lists of exactly the leaves that its access predicate covers; a cut is there if and only if such a predicate ends there.
+
+Departures from the paper: the paper has no index of this kind, it is PSTBloom without signatures. Events are counted by
+`observe`, not while they are matched, and newly cut leaves count those of the past anew instead of copying a
+counter. An access predicate that covers more than `most_leaves` leaves is not inserted into its tree. A batch that is larger
+than the index is inserted with all else that is there: all cuts first, then the lists. Without events of before, the narrower of
+two ranges comes first: ranges of numbers are as wide as there are doubles in them, not as their ends are apart. While cuts
+are few, or have not changed of late, the leaves of values are found in a sorted copy of them (`forest`), not by MatchPair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.ranges import run_indices
+from tamis.papers.interface import Matches, Numbers
+from tamis.papers.options import Options, option
+from tamis.papers.parts.past_events import by_selectivity
+from tamis.papers.parts.records import Records
+from tamis.papers.parts.slabs import Slabs
+from tamis.papers.ps_tree.forest import Forest, Log
+from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex
+from tamis.papers.ps_tree.matching import match_lists
+from tamis.papers.ps_tree.nodes import NONE, Longs
+from tamis.papers.ps_tree.signatures import Signatures
+
+_ABSENT = int(Mode.ABSENT)
+ACCESS, SIGNED, WIDE = 1, 2, 3
+_EVERYWHERE = 1
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions(Options):
+    """What can be set."""
+
+    most_leaves: int = option(256, least=1)
+    """An access predicate may cover so many leaves when it is inserted."""
+
+
+class PSTreeLists(ForestIndex):
+    """Conjunctions in the lists of leaves."""
+
+    name = "ps-tree"
+    summary = "a tree of predicate spaces for each dimension, with a list of conjunctions in each space"
+    paper = PAPER + ", sections 3.3 and 4"
+    options_type: ClassVar[type[Options]] = ListOptions
+
+    def _clear(self) -> None:
+        self.forest = Forest()
+        self.signatures = self._new_signatures()
+        self._lists = Slabs()
+        self._records = Records()
+        self._role = GrowingArray(np.uint8)
+        self._signed = GrowingArray(np.int32)
+        self._live = GrowingArray(np.bool_)
+        self._count = 0
+        self._entries = 0
+
+    def _new_signatures(self) -> Signatures:
+        return Signatures(1, 0)
+
+    # -- inserting
+
+    def _rows(self) -> Numbers:
+        return np.flatnonzero(self._live.view()).astype(np.int32)
+
+    def _entered(self) -> tuple[int, int]:
+        return self._entries, self.options.most_leaves
+
+    def _insert(self, conjunctions: Numbers) -> None:
+        table = self.table.view()
+        for column, rows in ((self._live, len(self.table)), (self._signed, len(self.table))):
+            column.grow(max(0, rows - len(column)), fill=0)
+        self._role.grow(max(0, len(table.predicates.dimension) - len(self._role)), fill=0)
+        order, start = by_selectivity(table, conjunctions, self.history)
+        self._choose(table, order, start)
+        self._cut(table, order)
+        self._put_records(table, conjunctions, order, start)
+        for first in range(0, len(conjunctions), _AT_ONCE):
+            self._enter_lists(table, conjunctions[first : first + _AT_ONCE])
+        self._live.view()[conjunctions] = True
+        self._count += len(conjunctions)
+
+    def _choose(self, table: Conjunctions, order: Longs, start: Longs) -> None:
+        """Give the most selective predicate of each conjunction the role ACCESS, unless nothing but absence is asked for."""
+        first = order[start[:-1][np.diff(start) > 0]]
+        self._role.view()[first[table.predicates.mode[first] != _ABSENT]] = ACCESS
+
+    def _cut(self, table: Conjunctions, order: Longs) -> None:
+        """Cut the spaces of those predicates that have a role, and take it from those that cover too much."""
+        predicates, role = table.predicates, self._role.view()
+        chosen = order[role[order] != 0]
+        self._follow_splits(self.forest.cut(predicates, chosen, self.history))
+        most = self._most(role[chosen])
+        many = self.forest.covering(predicates, chosen, most) > most
+        wide = chosen[many]
+        self._follow_merges(self.forest.release(predicates, wide))
+        role[wide] = np.where(role[wide] == ACCESS, WIDE, 0)
+        self.forest.count_predicates(predicates, chosen[~many], 1)
+
+    def _most(self, role: npt.NDArray[np.uint8]) -> Any:
+        """How many leaves predicates of some roles may cover."""
+        return self.options.most_leaves
+
+    def _follow_splits(self, log: Log) -> None:
+        leaves = self.forest.leaf_numbers
+        self._add_lists(2 * leaves)
+        if len(self.history):
+            self.forest.recount(np.concatenate(log), self.history)
+        done = 0
+        while done < len(log.first):
+            done, copied = _copy_lists(self._lists.view(), log, done)
+            self._entries += copied
+            if done < len(log.first):
+                self._lists.enlarge(2 * int(self._lists.view().size[2 * log.first[done]]))
+
+    def _follow_merges(self, log: Log) -> None:
+        sizes = self._lists.view().size
+        self._entries -= int(sizes[2 * log.first].sum()) // 2
+        sizes[2 * log.first] = 0
+
+    def _add_lists(self, count: int) -> None:
+        if count > len(self._lists):
+            self._lists.add(max(count - len(self._lists), len(self._lists) // 2))
+
+    def _put_records(self, table: Conjunctions, conjunctions: Numbers, order: Longs, start: Longs) -> None:
+        """Records have the predicates that lists do not decide, those with signatures first."""
+        role = self._role.view()
+        kept, sizes = np.empty_like(order), np.empty(len(conjunctions), np.int32)
+        count = _record_order(role, order, start, kept, sizes, self._signed.view(), conjunctions)
+        self._records.put(table, conjunctions, kept[:count], sizes)
+
+    def _enter_lists(self, table: Conjunctions, conjunctions: Numbers) -> None:
+        lists, owners = self._lists_of(table, conjunctions)
+        if len(lists):
+            self._add_lists(int(lists.max()) + 1)
+        seconds = _second_dimensions(self._records.view(), conjunctions)
+        values = np.empty((len(lists), 2), np.int32)
+        values[:, 0], values[:, 1] = conjunctions[owners], seconds[owners]
+        self._lists.extend(np.repeat(lists, 2), values.ravel())
+        self._entries += len(lists)
+
+    def _lists_of(self, table: Conjunctions, conjunctions: Numbers) -> tuple[Longs, npt.NDArray[np.intp]]:
+        """The lists that have some conjunctions, and the place of each one's conjunction among them."""
+        chosen, owner = self._predicates_of(table, conjunctions)
+        role = self._role.view()[chosen]
+        access, wide = role == ACCESS, role == WIDE
+        counts = self.forest.covering(table.predicates, chosen[access])
+        leaves, _ = self.forest.covered(table.predicates, chosen[access], counts)
+        helped = np.zeros(len(conjunctions), np.bool_)
+        helped[owner[access | wide]] = True
+        lists = [
+            2 * leaves,
+            2 * (table.predicates.dimension[chosen[wide]].astype(np.int64) + 1) + 1,
+            np.full(int((~helped).sum()), _EVERYWHERE, np.int64),
+        ]
+        return np.concatenate(lists), np.concatenate(
+            [np.repeat(owner[access], counts), owner[wide], np.flatnonzero(~helped)]
+        )
+
+    def _predicates_of(self, table: Conjunctions, conjunctions: Numbers) -> tuple[Longs, npt.NDArray[np.intp]]:
+        """The predicates of conjunctions, and the place of each one's conjunction among them."""
+        counts = table.start[conjunctions + 1] - table.start[conjunctions]
+        return run_indices(table.start[conjunctions], counts), np.repeat(np.arange(len(conjunctions)), counts)
+
+    # -- deleting
+
+    def _delete(self, conjunctions: Numbers) -> None:
+        table = self.table.view()
+        self._live.view()[conjunctions] = False
+        lists, _ = self._lists_of(table, conjunctions)
+        self._entries -= _drop_dead(self._lists.view(), np.unique(lists), self._live.view())
+        self._records.remove(conjunctions)
+        chosen, _ = self._predicates_of(table, conjunctions)
+        role = self._role.view()
+        inserted = chosen[(role[chosen] == ACCESS) | (role[chosen] == SIGNED)]
+        self.forest.count_predicates(table.predicates, inserted, -1)
+        self._follow_merges(self.forest.release(table.predicates, inserted))
+        role[chosen] = 0
+
+    # -- matching
+
+    def match(self, batch: EventBatch, dimensions: int) -> Matches:
+        kernel = partial(
+            match_lists,
+            self.forest.view(),
+            self.forest.flat(len(batch.start) - 1),
+            self._lists.view(),
+            self.signatures.view(),
+            self._signed.view(),
+            self._records.view(),
+            self.table.view(),
+            batch,
+            self._scratch_for(batch, dimensions),
+        )
+        return self._collected(batch, kernel)
+
+    # -- about it
+
+    def stats(self) -> dict[str, Any]:
+        sizes = self._lists.view().size // 2
+        return {
+            **super().stats(),
+            "leaves": self.forest.leaves,
+            "entries": self._entries,
+            "everywhere": int(sizes[_EVERYWHERE]) if len(sizes) > _EVERYWHERE else 0,
+            "wide": int(sizes[_EVERYWHERE + 2 :: 2].sum()),
+        }
+
+    def list_of(self, leaf: int) -> list[int]:
+        """The conjunctions in the list of a leaf."""
+        return sorted(self._lists.values(2 * leaf)[::2].tolist())
+
+    def check(self) -> None:
+        self.forest.check(self.history)
+        table, role = self.table.view(), self._role.view()
+        rows = self._rows()
+        assert len(rows) == self._count
+        listed: dict[int, list[int]] = {}
+        for number, place in zip(*self._lists_of(table, rows), strict=True):
+            listed.setdefault(int(number), []).append(int(rows[place]))
+        assert sum(map(len, listed.values())) == self._entries
+        for number in range(len(self._lists)):
+            assert sorted(self._lists.values(number)[::2].tolist()) == sorted(listed.get(number, [])), number
+        inserted = np.flatnonzero((role == ACCESS) | (role == SIGNED))
+        self._check_counters(inserted)
+        ends = {
+            (int(table.predicates.dimension[p]), int(end))
+            for p in inserted
+            for i in range(table.predicates.start[p], table.predicates.start[p + 1])
+            for end in _ends(int(table.predicates.lo[i]), int(table.predicates.hi[i]))
+        }
+        assert len(ends) == self.forest.leaves - np.count_nonzero(self.forest.view().roots != NONE)
+        chosen, _ = self._predicates_of(table, rows)
+        assert not np.delete(role, chosen).any(), "only predicates of what is in the index have a role"
+
+
+def _ends(lo: int, hi: int) -> list[int]:
+    lowest, highest = -(2**63), 2**63 - 1
+    return ([lo] if lo > lowest + 1 else []) + ([hi + 1] if hi < highest else [])
+
+
+@lean_kernel
+def _copy_lists(lists: Any, log: Any, done: int) -> tuple[int, int]:
+    """Give new leaves the lists of those that they were split from; how far there was room, and how many entries."""
+    begin, size, room, data, end = lists
+    copied = 0
+    for i in range(done, len(log.first)):
+        old, new = 2 * log.first[i], 2 * log.second[i]
+        size[new] = 0
+        if size[old] > room[new]:
+            if end[0] + size[old] > len(data):
+                return i, copied
+            begin[new], room[new] = end[0], size[old]
+            end[0] += size[old]
+        for j in range(size[old]):
+            data[begin[new] + j] = data[begin[old] + j]
+        size[new] = size[old]
+        copied += size[old] // 2
+    return len(log.first), copied
+
+
+@lean_kernel
+def _drop_dead(lists: Any, numbers: Any, live: Any) -> int:
+    """Take what is not live any more out of some lists; how many entries."""
+    begin, size, _, data, _ = lists
+    dropped = 0
+    for number in numbers:
+        kept = begin[number]
+        for i in range(begin[number], begin[number] + size[number], 2):
+            if live[data[i]]:
+                data[kept], data[kept + 1] = data[i], data[i + 1]
+                kept += 2
+        dropped += (begin[number] + size[number] - kept) // 2
+        size[number] = kept - begin[number]
+    return dropped
+
+
+@lean_kernel
+def _record_order(role: Any, order: Any, start: Any, kept: Any, sizes: Any, signed: Any, conjunctions: Any) -> int:
+    """Write what records have, of each conjunction the SIGNED ones first; how many that is in all."""
+    count = 0
+    for i in range(len(conjunctions)):
+        begin = count
+        for turn in range(2):
+            for j in range(start[i], start[i + 1]):
+                p = order[j]
+                if role[p] != ACCESS and (role[p] == SIGNED) == (turn == 0):
+                    kept[count] = p
+                    count += 1
+            if turn == 0:
+                signed[conjunctions[i]] = count - begin
+        sizes[i] = count - begin
+    return count
+
+
+def _second_dimensions(records: Any, conjunctions: Numbers) -> npt.NDArray[np.int32]:
+    """The dimension of the first predicate of each record; NONE if there is none, or if it asks for absence."""
+    heads = (
+        records.words[np.where(records.size[conjunctions] > 0, records.at[conjunctions], 0)]
+        if len(records.words)
+        else np.zeros(len(conjunctions), np.int64)
+    )
+    known = (records.size[conjunctions] > 0) & (heads & 3 != _ABSENT)
+    return np.where(known, heads >> 32, NONE).astype(np.int32)

@@ -1,0 +1,149 @@
+"""Bloom signatures of leaves: sets of conjunctions that may have too much in them, but lack nothing (section 5.1).
+
+    leaf    0     1     2
+    begin   0     NONE  4         where its words begin; NONE: no conjunction
+    bits    256         64        how many there are, a power of two
+    words   ....................  64 bits each
+
+A signature that was made for n conjunctions has at least `bits_per_id` times n bits; each of them sets `hashes` bits. A
+conjunction cannot be taken out: its stale bits let others pass in vain, until all signatures are made anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I64, U64, UP
+from tamis.papers.ps_tree.forest import Log
+from tamis.papers.ps_tree.nodes import NONE
+
+_WORD = 64
+
+
+class SignatureArrays(NamedTuple):
+    """Signatures as kernels take them."""
+
+    begin: npt.NDArray[np.int64]
+    bits: npt.NDArray[np.int64]
+    words: npt.NDArray[np.uint64]
+    hashes: int
+
+
+class Signatures:
+    """The signatures of all leaves."""
+
+    def __init__(self, bits_per_id: int, hashes: int) -> None:
+        self._bits_per_id, self._hashes = bits_per_id, hashes
+        self.clear()
+
+    def clear(self) -> None:
+        self._begin = GrowingArray(np.int64)
+        self._bits = GrowingArray(np.int64)
+        self._words = GrowingArray(np.uint64)
+
+    @property
+    def nbytes(self) -> int:
+        return self._begin.nbytes + self._bits.nbytes + self._words.nbytes
+
+    def view(self) -> SignatureArrays:
+        return SignatureArrays(self._begin.view(), self._bits.view(), self._words.view(), self._hashes)
+
+    def reserve(self, leaves: int) -> None:
+        """Let there be so many leaves."""
+        missing = leaves - len(self._begin)
+        if missing > 0:
+            self._begin.grow(missing, fill=NONE)
+            self._bits.grow(missing, fill=0)
+
+    def make_room(self, ids: npt.NDArray[np.int64]) -> None:
+        """Make empty signatures anew, for so many conjunctions in each leaf."""
+        self.clear()
+        self.reserve(len(ids))
+        used = ids > 0
+        needed = np.maximum(ids[used] * self._bits_per_id, _WORD)
+        bits = np.left_shift(1, np.ceil(np.log2(needed)).astype(np.int64))
+        self._bits.view()[used] = bits
+        words = np.append(0, np.cumsum(bits // _WORD))
+        self._begin.view()[used] = words[:-1]
+        self._words = GrowingArray(np.uint64, room=max(int(words[-1]), 1))
+        self._words.grow(int(words[-1]), fill=0)
+
+    def enter(self, leaves: npt.NDArray[np.int64], conjunctions: npt.NDArray[np.int32]) -> None:
+        """Enter a conjunction in the signature of each of some leaves; one that has none gets the smallest."""
+        bare = np.unique(leaves[self._begin.view()[leaves] == NONE])
+        self._begin.view()[bare] = len(self._words) + np.arange(len(bare))
+        self._bits.view()[bare] = _WORD
+        self._words.grow(len(bare), fill=0)
+        _enter(self.view(), leaves, conjunctions)
+
+    def split(self, log: Log) -> None:
+        """Give new leaves the signatures of those that they were split from."""
+        if not len(self._words):
+            return
+        begin, bits = self._begin.view(), self._bits.view()
+        for old, new in zip(log.first.tolist(), log.second.tolist(), strict=True):
+            bits[new], begin[new] = bits[old], NONE
+            if begin[old] != NONE:
+                begin[new] = len(self._words)
+                count = int(bits[old]) // _WORD
+                copied = self._words.grow(count)
+                copied[:] = self._words.view()[begin[old] : begin[old] + count]
+
+    def merge(self, log: Log) -> None:
+        """Drop the signatures of leaves that are gone. What is in both of two merged ones is in the signature that remains."""
+        begin, bits, words = self._begin.view(), self._bits.view(), self._words.view()
+        for gone, kept in zip(log.first.tolist(), log.second.tolist(), strict=True):
+            if begin[gone] == NONE:
+                begin[kept] = NONE
+            elif begin[kept] != NONE and bits[gone] == bits[kept]:
+                count = int(bits[kept]) // _WORD
+                words[begin[kept] : begin[kept] + count] &= words[begin[gone] : begin[gone] + count]
+            begin[gone] = NONE
+
+    def contains(self, leaf: int, conjunction: int) -> bool:
+        """Whether a conjunction may be in the signature of a leaf."""
+        return bool(_contains(self.view(), leaf, conjunction))
+
+
+@inlined
+def hash_of(conjunction: int) -> Any:
+    """64 well-mixed bits."""
+    mixed = (U64(conjunction) + U64(1)) * U64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> U64(29))) * U64(0xBF58476D1CE4E5B9)
+    return mixed ^ (mixed >> U64(32))
+
+
+@inlined
+def is_in(words: Any, begin: int, bits: int, mixed: Any, hashes: int) -> bool:
+    """Whether a conjunction of this hash may be in the signature that begins there."""
+    step, mask = (mixed >> U64(32)) | U64(1), U64(bits - 1)
+    for _ in range(hashes):
+        bit = mixed & mask
+        if (words[UP(begin + I64(bit >> U64(6)))] >> (bit & U64(63))) & U64(1) == U64(0):
+            return False
+        mixed += step
+    return True
+
+
+@lean_kernel
+def _enter(signatures: Any, leaves: Any, conjunctions: Any) -> None:
+    begin, bits, words, hashes = signatures
+    for i in range(len(leaves)):
+        leaf = leaves[i]
+        mixed = hash_of(conjunctions[i])
+        step, mask = (mixed >> U64(32)) | U64(1), U64(bits[leaf] - 1)
+        for _ in range(hashes):
+            bit = mixed & mask
+            words[UP(begin[leaf] + I64(bit >> U64(6)))] |= U64(1) << (bit & U64(63))
+            mixed += step
+
+
+@lean_kernel
+def _contains(signatures: Any, leaf: int, conjunction: int) -> bool:
+    begin, bits, words, hashes = signatures
+    return begin[leaf] != NONE and is_in(words, begin[leaf], bits[leaf], hash_of(conjunction), hashes)

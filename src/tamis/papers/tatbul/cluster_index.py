@@ -1,0 +1,63 @@
+"""`cluster-index`: for each attribute a tree of keys that splits profiles into clusters of those that may match.
+
+E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 4.1.1.
+
+The trees are those of `cluster_tree`; a leaf has the bit vector of the profiles of its intervals. A search goes down to a
+leaf, one comparison at each node. The vectors of an event's attributes are ANDed, and the profiles that are left are
+evaluated: they may match.
+
+Invariant: a leaf has at least the profiles with an interval around a value that gets there; a leaf of several intervals has a
+point that is in all of them.
+
+Departures from the paper: inner nodes have no vectors, which it says are not needed. A profile with several intervals for
+an attribute is in a cluster with each of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.papers.tatbul.cluster_tree import LEAF, build_clusters, search_clusters
+from tamis.papers.tatbul.matching import PAPER, Array, Found, ProfileIndex
+from tamis.papers.tatbul.profiles import Intervals, Profiles
+from tamis.papers.tatbul.vectors import Lists, vectors
+
+
+class ClusterIndex(ProfileIndex):
+    """Trees of clusters."""
+
+    name = "cluster-index"
+    summary = "for each attribute a tree of keys that splits profiles into clusters; those of a leaf may match"
+    paper = PAPER + "4.1.1"
+    exact = False
+
+    def _plant(self, intervals: Intervals) -> None:
+        self._tree, clusters = build_clusters(intervals, 1)
+        self._vectors = vectors(Lists(clusters.start, intervals.profile[clusters.interval]))
+
+    def _find(self, attributes: Array, keys: Array) -> Found:
+        leaves = np.empty(len(keys), np.int64)
+        visited = search_clusters(self._tree, attributes, keys, leaves)
+        return Found(np.arange(len(keys) + 1), leaves, visited, visited + len(keys))
+
+    def _arrays(self) -> list[Array]:
+        return list(self._tree)
+
+    def _shape(self) -> dict[str, Any]:
+        return {
+            "tree_nodes": len(self._tree.key),
+            "leaves": len(self._vectors),
+            "largest_cluster": max(map(len, self._vectors), default=0),
+        }
+
+    def _check_trees(self, profiles: Profiles) -> None:
+        leaves = self._tree.right[self._tree.left == LEAF]
+        assert sorted(leaves.tolist()) == list(range(len(self._vectors)))
+        _, clusters = build_clusters(profiles.intervals, 1)
+        for vector, first, last in zip(self._vectors, clusters.start[:-1], clusters.start[1:], strict=True):
+            those = clusters.interval[first:last]
+            assert set(vector) == set(profiles.intervals.profile[those].tolist())
+            if last > first:
+                assert profiles.intervals.lo[those].max() <= profiles.intervals.hi[those].min()

@@ -1,0 +1,105 @@
+"""Elementary intervals (4.1.2): the endpoints of an attribute's intervals, and the open gaps between them.
+
+    endpoints   2, 5, 18, 30
+    cells       (-inf, 2)  [2, 2]  (2, 5)  [5, 5]  (5, 18)  [18, 18]  (18, 30)  [30, 30]  (30, +inf)
+
+n distinct endpoints give 2n + 1 cells, disjoint and ascending. A gap between neighbouring keys holds no key and is left out:
+`< 5` and `>= 5` end and begin there. Every interval covers cells entirely or not at all: those from `first` to `last`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.kernels.kernel import lean_kernel
+from tamis.papers.tatbul.profiles import Intervals
+from tamis.papers.tatbul.vectors import Lists, vectors
+
+Array = npt.NDArray[Any]
+
+_MOST_AT_ONCE = 1 << 25
+"""So many profiles of cells are laid out at once before they become vectors."""
+
+
+class Cells(NamedTuple):
+    """The elementary intervals of all attributes: those of a from ``start[a]`` to ``start[a + 1]``, closed in keys."""
+
+    start: npt.NDArray[np.int64]
+    lo: npt.NDArray[np.int64]
+    hi: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    """The first cell of each interval."""
+    last: npt.NDArray[np.int64]
+
+
+def cells_of(intervals: Intervals) -> Cells:
+    """The elementary intervals of all attributes."""
+    attributes = len(intervals.start) - 1
+    owner = np.repeat(np.arange(attributes), np.diff(intervals.start))
+    has_lo, has_hi = intervals.lo != KEY_MIN, intervals.hi != KEY_MAX
+    end_owner = np.concatenate([owner[has_lo], owner[has_hi]])
+    end = np.concatenate([intervals.lo[has_lo], intervals.hi[has_hi]])
+    order = np.lexsort((end, end_owner))
+    end_owner, end, places = end_owner[order], end[order], np.empty(len(order), np.int64)
+    fresh = np.ones(len(end), np.bool_)
+    fresh[1:] = (end_owner[1:] != end_owner[:-1]) | (end[1:] != end[:-1])
+    places[order] = np.cumsum(fresh) - 1
+    end_owner, end = end_owner[fresh], end[fresh]
+
+    # With n endpoints before those of attribute a, its 2m + 1 cells begin at 2n + a; the cell of endpoint i is 2i + 1 + a.
+    counts = np.bincount(end_owner, minlength=attributes)
+    start = 2 * np.append(0, np.cumsum(counts)) + np.arange(attributes + 1)
+    points = 2 * np.arange(len(end)) + 1 + end_owner
+    lo, hi = np.full(int(start[-1]), KEY_MIN), np.full(int(start[-1]), KEY_MAX)
+    lo[points] = hi[points] = end
+    hi[points - 1] = end - 1
+    highest = end == KEY_MAX
+    lo[points[~highest] + 1] = end[~highest] + 1
+    kept = (lo <= hi) & (hi != KEY_MIN)  # which no value has
+    kept[points[highest] + 1] = False
+    rank = np.append(0, np.cumsum(kept))
+    first, last = start[owner].copy(), start[owner + 1] - 1
+    split = int(has_lo.sum())
+    first[has_lo] = points[places[:split]]
+    last[has_hi] = points[places[split:]]
+    return Cells(rank[start], lo[kept], hi[kept], rank[first], rank[last + 1] - 1)
+
+
+def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """The vectors of the profiles that cover each cell, of cells that somebody covers; and which those are."""
+    sizes = np.bincount(cells.first, minlength=len(cells.lo) + 1) - np.bincount(
+        cells.last + 1, minlength=len(cells.lo) + 1
+    )
+    sizes = np.cumsum(sizes)[:-1]
+    place = np.append(0, np.cumsum(sizes))
+    made: list[Any] = []
+    begin = 0
+    while begin < len(sizes):
+        end = max(begin + 1, int(np.searchsorted(place, place[begin] + _MOST_AT_ONCE, side="right")) - 1)
+        attribute = np.searchsorted(cells.start, [begin, end - 1], side="right") - 1
+        data = np.empty(int(place[end] - place[begin]), np.int32)
+        _fill(
+            intervals.profile[intervals.start[attribute[0]] : intervals.start[attribute[1] + 1]],
+            cells.first[intervals.start[attribute[0]] : intervals.start[attribute[1] + 1]],
+            cells.last[intervals.start[attribute[0]] : intervals.start[attribute[1] + 1]],
+            begin,
+            place[begin:end] - place[begin],
+            data,
+        )
+        covered = np.flatnonzero(sizes[begin:end]) + begin
+        made += vectors(Lists(np.append(place[covered], place[end]) - place[begin], data))
+        begin = end
+    return made, np.flatnonzero(sizes)
+
+
+@lean_kernel
+def _fill(profile: Any, first: Any, last: Any, begin: int, place: Any, data: Any) -> None:
+    """Write the profiles of the cells from one on, by cell."""
+    for i in range(len(profile)):
+        for cell in range(max(first[i] - begin, 0), min(last[i] + 1 - begin, len(place))):
+            data[place[cell]] = profile[i]
+            place[cell] += 1

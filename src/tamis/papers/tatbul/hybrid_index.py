@@ -1,0 +1,84 @@
+"""`hybrid-index`: a cluster index whose leaves are interval indexes, so that what is found does match.
+
+E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 4.1.3.
+
+    keys      of cluster_tree, down to clusters of `min_cluster_size` intervals or those that cannot be split
+    leaf i    elementary intervals from start[i] to start[i + 1], in the order of the interval index, with bit vectors
+
+Invariants: those of both.
+
+Departures from the paper: of a leaf's elementary intervals only those have nodes that a value can get to: the others are
+looked up in other leaves. Vectors of inner nodes, which the paper needs to stop at any size while it builds, are not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.papers.options import Options, option
+from tamis.papers.tatbul.cluster_tree import LEAF, Clusters, build_clusters, search_clusters
+from tamis.papers.tatbul.interval_index import IntervalIndex
+from tamis.papers.tatbul.matching import PAPER, Array, Found
+from tamis.papers.tatbul.profiles import Intervals, Profiles
+
+
+@dataclass(frozen=True, slots=True)
+class HybridOptions(Options):
+    min_cluster_size: int = option(10, least=1)
+    """Clusters of so many intervals, or fewer, are not split."""
+
+
+class HybridIndex(IntervalIndex):
+    """Trees of clusters, then trees of elementary intervals."""
+
+    name = "hybrid-index"
+    summary = "a cluster index with interval indexes for leaves"
+    paper = PAPER + "4.1.3"
+    options_type = HybridOptions
+
+    def _plant(self, intervals: Intervals) -> None:
+        self._tree, clusters = build_clusters(intervals, self.options.min_cluster_size)
+        self._leaves = len(clusters.lowest)
+        super()._plant(_within(intervals, clusters))
+
+    def _find(self, attributes: Array, keys: Array) -> Found:
+        leaves = np.empty(len(keys), np.int64)
+        visited = search_clusters(self._tree, attributes, keys, leaves)
+        found = super()._find(leaves, keys)
+        return found._replace(comparisons=found.comparisons + visited, nodes=found.nodes + visited)
+
+    def _arrays(self) -> list[Array]:
+        return [*self._tree, *super()._arrays()]
+
+    def _shape(self) -> dict[str, Any]:
+        return {"tree_nodes": len(self._lo) + len(self._tree.key), "clusters": self._leaves}
+
+    def _check_trees(self, profiles: Profiles) -> None:
+        super()._check_trees(profiles)
+        tree, clusters = build_clusters(profiles.intervals, self.options.min_cluster_size)
+        inner = tree.left != LEAF
+        assert np.array_equal(self._tree.left, tree.left)
+        assert np.array_equal(self._tree.right, tree.right)
+        assert np.array_equal(self._tree.key[inner], tree.key[inner])
+        assert len(clusters.lowest) == self._leaves == len(self._start) - 1
+        for first, last in zip(clusters.start, clusters.start[1:], strict=False):
+            those = clusters.interval[first:last]
+            if len(those) > self.options.min_cluster_size:
+                assert profiles.intervals.lo[those].max() <= profiles.intervals.hi[those].min()
+
+
+def _within(intervals: Intervals, clusters: Clusters) -> Intervals:
+    """The intervals of clusters, as far as values get there: beyond, they are open."""
+    owner = np.repeat(np.arange(len(clusters.lowest)), np.diff(clusters.start))
+    those = clusters.interval
+    lo, hi = intervals.lo[those], intervals.hi[those]
+    return Intervals(
+        clusters.start,
+        intervals.profile[those],
+        np.where(lo <= clusters.lowest[owner], KEY_MIN, lo),
+        np.where(hi >= clusters.highest[owner], KEY_MAX, hi),
+    )

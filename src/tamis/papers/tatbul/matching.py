@@ -1,0 +1,219 @@
+"""What the five indexes share: one tree for each attribute, and the vectors that they give are ANDed.
+
+    event   price 20, year 2001
+    price   tree of price, 20   -> {0, 1, 4}     constrained {0, 1, 2, 4}
+    year    tree of year, 2001  -> {1}           constrained {1, 3}
+    start   {0, 1, 4} | {1}                       = {0, 1, 4}      profiles that some attribute speaks for
+    AND     without 2: of those about price only its vector stays; then without 3; 0 and 4 say nothing about year
+    end     {0, 1, 4}                             minus those with an attribute that the event lacks
+
+In an attribute's vector all profiles are 1 that say nothing about it. These vectors of ones are not stored: what is ANDed is
+``rest = (rest - constrained) | (rest & vector)``, in the order that leaves the fewest, until nothing is left. Profiles about an
+attribute that the event lacks drop out at the end, one by one.
+
+Readings: a comparison of a value with a key, or with an interval, is one evaluation, as in the paper's figures; evaluating a
+predicate is one, too. To find no attribute missing takes none.
+
+Of an attribute with several values the vectors are ORed, with those of profiles that say several things about it; of one with
+an interval nothing is asked. Profiles that are left of such an event are evaluated.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.events.event_batch import EventBatch, load, unload
+from tamis.kernels.kernel import kernel
+from tamis.papers.interface import Counters, Matches, Numbers
+from tamis.papers.parts.collecting import is_true
+from tamis.papers.parts.static import StaticIndex
+from tamis.papers.tatbul.profiles import Intervals, Profiles, profiles_of
+from tamis.papers.tatbul.vectors import members, nbytes, vector, vectors
+
+Array = npt.NDArray[Any]
+
+PAPER = "E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching, 2001, section "
+
+_ABSENT = int(Mode.ABSENT)
+
+
+class Found(NamedTuple):
+    """What trees found for values: of value i what is from ``start[i]`` to ``start[i + 1]``, and how much work it was."""
+
+    start: Array
+    what: Array
+    """Numbers of vectors, whose union counts; an index may say that they are something else."""
+    comparisons: int
+    nodes: int
+
+
+class ProfileIndex(StaticIndex):
+    """An index with a tree for each attribute. Subclasses build the trees and search them."""
+
+    exact = True
+    """Whether vectors show the profiles that do match, not only may."""
+
+    def _build(self, rows: Numbers) -> None:
+        profiles = profiles_of(self.table.view(), rows)
+        self._attribute_of = np.full(int(profiles.dimension.max(initial=-1)) + 1, -1, np.int64)
+        self._attribute_of[profiles.dimension] = np.arange(len(profiles.dimension))
+        self._constrained = vectors(profiles.constrained)
+        self._several = vectors(profiles.several)
+        self._unbound = vector(profiles.unbound)
+        self._built = rows
+        self._vectors: list[BitMap] = []
+        self._plant(profiles.intervals)
+
+    @abstractmethod
+    def _plant(self, intervals: Intervals) -> None:
+        """Build a tree of the intervals of each attribute."""
+
+    @abstractmethod
+    def _find(self, attributes: Array, keys: Array) -> Found:
+        """Search trees for values."""
+
+    @abstractmethod
+    def _arrays(self) -> list[Array]:
+        """The arrays of the trees."""
+
+    def _vector(self, found: Array) -> BitMap:
+        """The vector of what was found for one value."""
+        if len(found) == 1:
+            return self._vectors[int(found[0])]
+        return BitMap.union(*[self._vectors[number] for number in found.tolist()]) if len(found) else BitMap()
+
+    # -- matching
+
+    def _match(self, batch: EventBatch, dimensions: int) -> Matches:
+        known = (batch.dimension < len(self._attribute_of)).nonzero()[0]
+        attributes = np.full(len(batch.dimension), -1, np.int64)
+        attributes[known] = self._attribute_of[batch.dimension[known]]
+        points = batch.lo == batch.hi
+        asked = np.flatnonzero((attributes >= 0) & points)
+        found = self._find(attributes[asked], batch.lo[asked])
+        start = np.zeros(len(attributes) + 1, np.int64)
+        start[asked + 1] = np.diff(found.start)
+        np.cumsum(start, out=start)
+        rest = [
+            self._and(lo, hi, attributes[lo:hi].tolist(), points[lo:hi], start[lo : hi + 1].tolist(), found.what)
+            for lo, hi in zip(batch.start[:-1].tolist(), batch.start[1:].tolist(), strict=True)
+        ]
+        counts = np.array([len(profiles) for profiles, _ in rest], np.int64)
+        candidates = np.concatenate([np.zeros(0, np.uint32), *(profiles for profiles, _ in rest)])
+        evaluate = np.array([not (self.exact and plain) for _, plain in rest], np.bool_)
+        kept = np.empty(len(candidates), np.bool_)
+        chosen = self._built[candidates]
+        evaluated = _verify(self.table.view(), batch, dimensions, counts, chosen, evaluate, kept)
+        events = np.repeat(np.arange(len(counts)), counts)[kept]
+        return Matches(events, chosen[kept], Counters(len(candidates), found.comparisons + evaluated, found.nodes))
+
+    def _and(
+        self, first: int, last: int, attributes: list[int], points: Array, start: list[int], what: Array
+    ) -> tuple[npt.NDArray[np.uint32], bool]:
+        """The profiles that all attributes of one event leave; and whether each has one value, so that they do match."""
+        parts: list[tuple[int, int, BitMap]] = []
+        plain = True
+        at, end = 0, last - first
+        all_points = bool(points.all())
+        while at < end:
+            attribute, begin = attributes[at], at
+            at += 1
+            if attribute < 0:
+                continue
+            while at < end and attributes[at] == attribute:
+                at += 1
+            if all_points or points[begin:at].all():
+                satisfied = self._vector(what[start[begin] : start[at]])
+                if at - begin > 1:
+                    plain = False
+                    satisfied = satisfied | self._several[attribute]
+            else:
+                plain = False
+                satisfied = self._constrained[attribute]
+            parts.append((len(satisfied) - len(self._constrained[attribute]), attribute, satisfied))
+        rest = BitMap.union(self._unbound, *(satisfied for _, _, satisfied in parts))
+        parts.sort(key=lambda part: part[0])
+        for failing, attribute, satisfied in parts:
+            if not rest or failing == 0:
+                break
+            stays = rest & satisfied
+            rest -= self._constrained[attribute]
+            rest |= stays
+        return members(rest), plain
+
+    # -- figures and checks
+
+    def _figures(self) -> dict[str, Any]:
+        bit_vectors = [*self._constrained, *self._several, self._unbound, *self._vectors]
+        arrays = [self._attribute_of, *self._arrays()]
+        return {
+            "bytes": sum(array.nbytes for array in arrays) + nbytes(bit_vectors),
+            "attributes": len(self._constrained),
+            "vectors": len(self._vectors),
+            **self._shape(),
+        }
+
+    def _shape(self) -> dict[str, Any]:
+        """What is telling of the trees."""
+        return {}
+
+    def _check(self) -> None:
+        profiles = profiles_of(self.table.view(), self._built)
+        assert (self._built == self._rows).all()
+        assert [members(each).tolist() for each in self._constrained] == _listed(profiles.constrained)
+        for attribute in range(len(profiles.dimension)):
+            first, last = profiles.intervals.start[attribute : attribute + 2]
+            profile, lo, hi = (column[first:last] for column in profiles.intervals[1:])
+            self._check_attribute(attribute, profile, lo, hi)
+        self._check_trees(profiles)
+
+    def _check_attribute(self, attribute: int, profile: Array, lo: Array, hi: Array) -> None:
+        """Every value that could make a difference finds the profiles with an interval around it."""
+        ends = np.concatenate([lo, hi])
+        keys = np.concatenate([ends, ends - (ends > KEY_MIN), ends + (ends < KEY_MAX), [0]])
+        keys = np.unique(keys[keys != KEY_MIN])
+        found = self._find(np.full(len(keys), attribute), keys)
+        for i, key in enumerate(keys.tolist()):
+            truth = set(profile[(lo <= key) & (key <= hi)].tolist())
+            ours = set(self._vector(found.what[found.start[i] : found.start[i + 1]]))
+            assert ours == truth if self.exact else ours >= truth, (attribute, key)
+
+    def _check_trees(self, profiles: Profiles) -> None:
+        """Raise an AssertionError if the trees are not what they should be."""
+
+
+def _listed(lists: Any) -> list[list[int]]:
+    return [lists.data[first:last].tolist() for first, last in zip(lists.start, lists.start[1:], strict=False)]
+
+
+@kernel
+def _verify(table: Any, batch: Any, dimensions: int, counts: Any, chosen: Any, evaluate: Any, kept: Any) -> int:
+    """Which conjunctions that are left of events match: evaluated, or without a missing attribute; returns how much was."""
+    c_start, (p_dimension, p_mode, _, _, _) = table
+    v_start, v_dimension, v_lo, v_hi = batch
+    first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    at, evaluated = 0, 0
+    for e in range(len(counts)):
+        if counts[e] == 0:
+            continue
+        load(v_start, v_dimension, e, first, count)
+        for i in range(at, at + counts[e]):
+            if evaluate[e]:
+                kept[i], tested = is_true(chosen[i], table, v_lo, v_hi, first, count)
+                evaluated += tested
+            else:
+                kept[i] = True
+                for p in range(c_start[chosen[i]], c_start[chosen[i] + 1]):
+                    if p_mode[p] != _ABSENT and count[p_dimension[p]] == 0:
+                        kept[i] = False
+                        break
+        at += counts[e]
+        unload(v_start, v_dimension, e, count)
+    return evaluated

@@ -1,0 +1,505 @@
+"""The BE-Tree's structure: the paper's example, its rules, its options, and what keys that are no small integers ask of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.encoding.dimensions.keys import KeyKind, double_code
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.expressions.conjunctions import ConjunctionTable
+from tamis.errors import OptionError
+from tamis.papers.be_tree import BETree
+from tamis.papers.be_tree.inspection import entries_of
+from tamis.papers.be_tree.nodes import (
+    BELOW,
+    CAP,
+    COVERED,
+    LOSS,
+    LOSS_UNIT,
+    SUBSUMED,
+    rank_of,
+)
+from tests.papers.naive import Event, RandomKeys, batch_of, matching, rows_of
+
+pytestmark = pytest.mark.kernels
+
+A, B, C, D = range(4)
+MIN, MAX = -(2**63), 2**63 - 1
+
+
+def some(dimension: int, lo: int, hi: int | None = None) -> Leaf:
+    return Leaf(dimension, Mode.SOME, ((lo, lo if hi is None else hi),))
+
+
+def tree_of(
+    clauses: list[list[Leaf]], one_by_one: bool = True, kind: KeyKind = KeyKind.INTEGER, **options: Any
+) -> BETree:
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(clauses))
+    assert numbers.tolist() == list(range(len(clauses)))
+    tree = BETree(table, BETree.options_type.read(options, "be-tree"), lambda dimension: kind)
+    for part in np.array_split(numbers, len(numbers)) if one_by_one else [numbers]:
+        tree.insert(part)
+        tree.check()
+    return tree
+
+
+def drawn(tree: BETree) -> list[str]:
+    return tree.draw().splitlines()
+
+
+def pairs(tree: BETree, events: list[Event], dimensions: int = 6) -> set[tuple[int, int]]:
+    matches = tree.match(batch_of(events), dimensions)
+    return set(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True))
+
+
+def agrees(tree: BETree, clauses: list[list[Leaf]], events: list[Event], live: Iterable[int] | None = None) -> None:
+    there = range(len(clauses)) if live is None else live
+    assert pairs(tree, events) == matching({number: clauses[number] for number in there}, events)
+
+
+# Section 6: S1 to S9. The figure with them is lost; these give what its text tells.
+PAPER = [
+    [some(A, 1, 8), some(B, 1)],
+    [some(C, 1)],
+    [some(D, 1)],
+    [some(A, 2, 7)],
+    [some(D, 2)],
+    [some(D, 3)],
+    [some(A, 3, 6), some(B, 3)],
+    [some(A, 1)],
+    [some(A, 4, 5), some(B, 4)],
+]
+SMALL: dict[str, Any] = {"max_cap": 3, "min_size": 2, "domain_lo": 1, "domain_hi": 8}
+
+
+def test_the_example_of_section_6_step_by_step() -> None:
+    def after(count: int) -> list[str]:
+        return drawn(tree_of(PAPER[:count], **SMALL))
+
+    assert after(3) == ["root [0, 1, 2]"]
+    assert after(4) == ["root [1, 2]", "  p-node 0", "    [1, 8] [0, 3]"]
+    assert after(6) == ["root [1]", "  p-node 0", "    [1, 8] [0, 3]", "  p-node 3", "    [1, 8] [2, 4, 5]"]
+    assert after(8) == [
+        "root [1]",
+        "  p-node 0",
+        "    [1, 8] [0, 3, 6]",
+        "        [1, 4] [7]",
+        "  p-node 3",
+        "    [1, 8] [2, 4, 5]",
+    ]
+    assert after(9) == [
+        "root [1]",
+        "  p-node 0",
+        "    [1, 8] [3]",
+        "      p-node 1",
+        "        [1, 8] [0, 6, 8]",
+        "        [1, 4] [7]",
+        "  p-node 3",
+        "    [1, 8] [2, 4, 5]",
+    ]
+
+
+def test_the_example_matches_and_prunes() -> None:
+    tree = tree_of(PAPER, **SMALL)
+    events: list[Event] = [
+        {A: [(4, 4)], B: [(4, 4)]},
+        {A: [(1, 1)], D: [(3, 3)]},
+        {C: [(1, 1)]},
+        {A: [(1, 1), (5, 5)], B: [(1, 3)]},
+        {},
+    ]
+    agrees(tree, PAPER, events)
+    # The root's S2, both of p-node d's boundary: 9 is outside of what is there.
+    counters = tree.match(batch_of([{D: [(9, 9)]}]), 4).counters
+    assert (counters.candidates, counters.nodes) == (1, 2)
+
+
+def test_the_example_of_the_introduction() -> None:
+    matcher = tamis.Matcher(index="be-tree")
+    matcher.add(
+        "shopper",
+        "genre = 'classics' AND era IN ('1920s', '1940s') AND price BETWEEN 20 AND 40 AND ranking < 5 "
+        "AND format NOT IN ('paperback')",
+    )
+    item = {
+        "genre": "classics",
+        "title": "The Sun Also Rises",
+        "author": "Hemingway",
+        "era": "1920s",
+        "price": 26,
+        "ranking": 2,
+        "format": "hardcover",
+    }
+    assert matcher.match(item) == ["shopper"]
+    assert matcher.match({**item, "format": "paperback"}) == []
+    assert matcher.match({**item, "ranking": 5}) == []
+
+
+GENRE, ERA, PRICE, RANKING, FORMAT = range(5)
+SHOPPER = [
+    some(GENRE, 7),
+    Leaf(ERA, Mode.SOME, ((0, 0), (2, 2))),
+    some(PRICE, 2, 5),
+    some(RANKING, MIN, 3),
+    Leaf(FORMAT, Mode.NONE, ((1, 1),)),
+]
+"""The same with keys, over values from 0 to 7."""
+
+
+def test_where_the_example_of_the_introduction_is() -> None:
+    assert drawn(tree_of([SHOPPER])) == ["root [0]"], "a root that does not overflow is one l-node"
+    clauses = [SHOPPER, [some(PRICE, 0, 7)], [some(PRICE, 4)], [some(PRICE, 1)]]
+    tree = tree_of(clauses, max_cap=3, min_size=2, domain_lo=0, domain_hi=7)
+    # The price is the most frequent attribute, and 2 to 5 lies in neither half of its domain.
+    assert drawn(tree) == ["root []", "  p-node 2", "    [0, 7] [0, 1]", "        [0, 3] [3]", "        [4, 7] [2]"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "bucket"),
+    [(GENRE, "[7, 7]"), (ERA, "[0, 3]"), (PRICE, "[0, 7]"), (RANKING, "[0, 3]"), (FORMAT, "[0, 7]")],
+)
+def test_the_intervals_of_the_example_of_the_introduction(attribute: int, bucket: str) -> None:
+    """Table 1: `=` v to v, IN from the least to the greatest, BETWEEN, `<` from the lowest on, NOT IN everything."""
+    clauses = [SHOPPER, *([some(attribute, value)] for value in range(8))]
+    tree = tree_of(clauses, one_by_one=False, max_cap=1, min_size=2, domain_lo=0, domain_hi=7)
+    lines = [line.strip() for line in drawn(tree)]
+    assert lines[1] == f"p-node {attribute}"
+    (place,) = (line for line in lines if line.endswith(("[0]", "[0, 8]")))
+    assert place.startswith(bucket)
+
+
+def test_all_known_beforehand_is_partitioned_together() -> None:
+    tree = tree_of(PAPER, one_by_one=False, **SMALL)
+    # The a of S1, S4, S7, S8, S9 is the most frequent, then d, then b below a; c alone is not frequent enough.
+    assert drawn(tree) == drawn(tree_of(PAPER, **SMALL))
+    assert tree.stats()["partitions"] == 3
+    assert drawn(tree_of(PAPER, one_by_one=False, batch=False, **SMALL)) == drawn(tree_of(PAPER, **SMALL))
+
+
+def test_the_capacity_is_extended_where_no_attribute_is_frequent() -> None:
+    clauses = [[some(d, 1)] for d in range(8)]
+    tree = tree_of(clauses, max_cap=3, min_size=2)
+    assert drawn(tree) == ["root [0, 1, 2, 3, 4, 5, 6, 7]"]
+    arrays = tree._nodes.view()
+    assert arrays.cold[0, CAP] == 9
+    tree = tree_of([*clauses, [some(0, 2)], [some(0, 3)]], max_cap=3, min_size=2)
+    # The tenth overflows nine; a p-node takes three, and the capacity is as high as the rest asks for.
+    assert drawn(tree) == ["root [1, 2, 3, 4, 5, 6, 7]", "  p-node 0", "    [1, 3] [0, 8, 9]"]
+    assert tree._nodes.view().cold[0, CAP] == 9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_expressions_are_does_not_depend_on_their_order(seed: int) -> None:
+    # One attribute: then the buckets are the paper's grid, whatever came first.
+    chance = random.Random(seed)
+    clauses = [[some(A, lo, chance.randint(lo, 64))] for lo in range(1, 60)]
+    shuffled = clauses.copy()
+    chance.shuffle(shuffled)
+    one = tree_of(clauses, domain_lo=1, domain_hi=64)
+    other = tree_of(shuffled, one_by_one=seed > 0, domain_lo=1, domain_hi=64)
+    buckets = [line.split("]")[0] for line in drawn(one)]
+    assert buckets == [line.split("]")[0] for line in drawn(other)]
+    assert one.stats()["splits"] >= 4
+
+
+def test_equal_intervals_are_not_cut_apart_but_partitioned() -> None:
+    clauses = [[some(A, 5), some(B, number)] for number in range(1, 7)] + [[some(A, 60)], [some(B, 3)]]
+    tree = tree_of(clauses[:6], max_cap=3, domain_lo=1, domain_hi=64)
+    assert drawn(tree)[:5] == [
+        "root []",
+        "  p-node 0",
+        "    [1, 64] []",
+        "      p-node 1",
+        "        [1, 64] []",
+    ]
+    # A stranger: now they can be told apart, and are.
+    tree = tree_of(clauses, max_cap=3, domain_lo=1, domain_hi=64)
+    text = tree.draw()
+    assert "    [1, 64] []\n        [1, 32] []\n          p-node 1" in text
+    assert "        [33, 64] [6]" in text
+    agrees(tree, clauses, [{A: [(5, 5)], B: [(3, 3)]}, {A: [(60, 60)]}, {A: [(1, 64)], B: [(0, 99)]}])
+
+
+def test_open_ends_and_values_outside_the_domain() -> None:
+    clauses = [[some(A, MIN, number)] for number in range(10, 20)]
+    clauses += [[some(A, number, MAX)] for number in range(10, 20)]
+    clauses += [[some(A, number)] for number in range(10, 20)]
+    clauses += [[Leaf(A, Mode.NONE, ((number, number),))] for number in range(10, 16)]
+    given: dict[str, Any] = {"domain_lo": 12, "domain_hi": 15}
+    for tree in (tree_of(clauses), tree_of(clauses, **given)):
+        agrees(tree, clauses, [{A: [(value, value)]} for value in (-9, 9, 10, 11, 14, 19, 20, 99)])
+        agrees(tree, clauses, [{A: [(-5, 12)]}, {A: [(11, 11), (19, 30)]}, {B: [(10, 10)]}])
+
+
+def test_numbers_are_cut_at_the_middle_of_their_values() -> None:
+    def code(value: float) -> int:
+        return double_code(float(value))
+
+    clauses = [[some(A, code(value))] for value in range(1, 101)]
+    tree = tree_of(clauses, one_by_one=False, kind=KeyKind.NUMBER)
+    text = tree.draw()
+    assert f"[{code(1)}, {code(50)}]" in text
+    assert f"[{code(51)}, {code(100)}]" in text
+    assert f"[{code(26)}, {code(50)}]" in text
+    agrees(tree, clauses, [{A: [(code(value), code(value))]} for value in (1, 49, 50.5, 100, -3, 1e300)])
+    # Others are not whole: prices, say, of which some are frequent. Their number decides, not their distance.
+    prices = [[some(A, code(0.99 + number % 7)), some(B, code(number))] for number in range(70)]
+    tree = tree_of(prices, kind=KeyKind.NUMBER)
+    agrees(tree, prices, [{A: [(code(2.99),) * 2], B: [(code(number),) * 2]} for number in range(70)])
+    assert tree.stats()["nodes"] < 120
+
+
+@pytest.mark.parametrize("step", [1, 0.5])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_begins_next_to_zero_is_cut_at_the_middle_of_its_values(step: float, sign: int) -> None:
+    def code(value: float) -> int:
+        return double_code(sign * value)
+
+    # `> 0` begins at the next key above that of 0, and ends are the lowest and highest keys that predicates name.
+    lowest, highest = sorted((double_code(0.0) + sign, code(80 * step)))
+    clauses = [[some(A, lowest, highest)]]
+    clauses += [[some(A, code(step * number))] for number in range(1, 81)]
+    tree = tree_of(clauses, one_by_one=False, kind=KeyKind.NUMBER)
+    assert f"[{lowest}, {code(40 * step)}]" in tree.draw()
+
+
+def test_a_split_gives_up_the_room_that_was_added() -> None:
+    same = [[some(A, 1, 2), some(attribute, number)] for attribute in (B, C, D) for number in (1, 2)]
+    options = {**SMALL, "min_size": 3}
+
+    def capacities(tree: BETree) -> list[int]:
+        cold = tree._nodes.view().cold
+        return [int(cold[x, CAP]) for x in range(len(drawn(tree)) - 1)]
+
+    assert drawn(tree_of(same, **options)) == ["root []", "  p-node 0", "    [1, 8] [0, 1, 2, 3, 4, 5]"]
+    assert capacities(tree_of(same, **options)) == [3, 6]
+    tree = tree_of([*same, [some(A, 7)]], **options)
+    assert drawn(tree)[2:] == ["    [1, 8] []", "        [1, 4] [0, 1, 2, 3, 4, 5]", "        [5, 8] [6]"]
+    assert sorted(capacities(tree)) == [3, 3, 3, 6]
+
+
+def test_domains_that_grow_are_cut_anew() -> None:
+    clauses = [[some(A, number)] for number in range(1, 400)]
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(clauses))
+    tree = BETree(table)
+    for part in np.array_split(numbers, 60):
+        tree.insert(part)
+        tree.check()
+        if part[0] == 0:
+            assert drawn(tree)[2] == "    [1, 7] []"
+    top = drawn(tree)[2].strip().split("]")[0]
+    lo, hi = (int(end) for end in top.strip("[").split(", "))
+    assert lo == 1
+    assert 350 <= hi < 800
+    events: list[Event] = [{A: [(number, number)]} for number in range(1, 400, 7)]
+    matches = tree.match(batch_of(events), 1)
+    assert matches.counters.candidates < 8 * len(events)
+    assert len(matches.event) == len(events)
+
+
+def test_what_has_no_usable_predicate_stays_in_the_root() -> None:
+    clauses = [[], [Leaf(A, Mode.ABSENT, ())], [Leaf(A, Mode.ABSENT, ()), some(B, 1)]]
+    clauses += [[some(B, number)] for number in range(2, 9)]
+    tree = tree_of(clauses)
+    assert drawn(tree)[0] == "root [0, 1]"
+    agrees(tree, clauses, [{}, {A: [(1, 1)]}, {B: [(1, 1)]}, {A: [(1, 1)], B: [(1, 1)]}])
+
+
+def test_several_predicates_on_one_attribute() -> None:
+    clauses = [[some(A, 0, 10 + number), some(A, number, 30), Leaf(A, Mode.NONE, ((5, 5),))] for number in range(20)]
+    tree = tree_of(clauses)
+    agrees(tree, clauses, [{A: [(5, 5)]}, {A: [(7, 7)]}, {A: [(1, 1), (25, 25)]}, {A: [(28, 40)]}])
+
+
+# -- deletion
+
+
+def test_halves_are_merged_into_an_open_bucket() -> None:
+    clauses = [[some(A, 1, 8)], [some(A, 2, 7)], [some(A, 1)], [some(A, 8)], [some(A, 2)]]
+    tree = tree_of(clauses, **{**SMALL, "max_cap": 4})
+    assert drawn(tree) == ["root []", "  p-node 0", "    [1, 8] [0, 1]", "        [1, 4] [2, 4]", "        [5, 8] [3]"]
+    tree.delete(np.array([4], np.int32))
+    tree.check()
+    assert drawn(tree) == ["root []", "  p-node 0", "    [1, 8] [0, 1, 2, 3]"]
+
+
+def test_halves_of_a_partitioned_bucket_are_not_merged() -> None:
+    tree = tree_of([*PAPER, [some(A, 2)]], **SMALL)
+    tree.delete(np.array([9], np.int32))
+    tree.check()
+    assert "        [1, 4] [7]" in drawn(tree)
+
+
+def test_nodes_with_nothing_in_them_vanish_upward() -> None:
+    tree = tree_of(PAPER, **SMALL)
+    tree.delete(np.array([0, 6, 8], np.int32))
+    tree.check()
+    # b's p-node went, and what a's bucket has left is merged.
+    assert drawn(tree) == ["root [1]", "  p-node 0", "    [1, 8] [3, 7]", "  p-node 3", "    [1, 8] [2, 4, 5]"]
+    tree.delete(np.array([3], np.int32))
+    tree.check()
+    # One is too few for a p-node: it was inserted again, into the root.
+    assert drawn(tree) == ["root [1, 7]", "  p-node 3", "    [1, 8] [2, 4, 5]"]
+    tree.delete(np.array([2, 4, 5, 7], np.int32))
+    assert drawn(tree) == ["root [1]"]
+
+
+@pytest.mark.parametrize("options", [{}, {"max_cap": 1, "min_size": 1}, {"loss": "histogram"}, {"max_cap": 40}])
+def test_it_stays_right_while_much_changes(options: dict[str, Any]) -> None:
+    keys, chance = RandomKeys(21, keys=40), random.Random(21)
+    clauses = keys.clauses(250)
+    table = ConjunctionTable()
+    table.intern(rows_of(clauses))
+    tree = BETree(table, BETree.options_type.read({"least_window": 2, **options}, "be-tree"))
+    live: set[int] = set()
+    for _ in range(12):
+        added = set(chance.sample(sorted(set(range(250)) - live), chance.randint(0, 250 - len(live))))
+        tree.insert(np.array(sorted(added), np.int32))
+        tree.check()
+        live |= added
+        removed = set(chance.sample(sorted(live), chance.randint(0, len(live) - 1)))
+        tree.delete(np.array(sorted(removed), np.int32))
+        tree.check()
+        live -= removed
+        agrees(tree, clauses, [keys.event() for _ in range(6)], live)
+        tree.check()
+
+
+# -- ranking
+
+
+def test_gain_counts_subsumed_and_covered_predicates() -> None:
+    tree = tree_of(PAPER, **SMALL)
+    arrays = tree._nodes.view()
+    top = next(x for x in range(1, 9) if sorted(entries_of(arrays, x)) == [3])
+    # Below a's top bucket: S4 and S8 have a; S1, S7, S9 have a and b. S1 is equal to a's [1, 8].
+    assert arrays.cold[top, [BELOW, SUBSUMED, COVERED]].tolist() == [5, 1, 7]
+    assert rank_of(arrays.cold, arrays.rates, top) == 8
+    assert arrays.cold[0, [SUBSUMED, COVERED]].tolist() == [1, 10]
+
+
+def test_loss_is_what_events_evaluate_in_vain() -> None:
+    tree = tree_of([[some(A, number, 50)] for number in range(1, 5)], max_cap=3, least_window=4, theta=-100.0)
+    arrays = tree._nodes.view()
+    top = next(x for x in range(1, 3) if arrays.cold[x, BELOW] == 4)
+    pairs(tree, [{A: [(2, 2)]}] * 9)
+    # Of the four, those from 3 and 4 on are false candidates, each after one test.
+    buckets = [x for x in range(1, int(arrays.state[0])) if len(entries_of(tree._nodes.view(), x))]
+    assert sum(int(arrays.cold[x, LOSS]) for x in buckets) == 2 * LOSS_UNIT
+    assert rank_of(arrays.cold, arrays.rates, top) == 4 - 2
+
+
+def test_a_node_whose_rank_falls_is_recycled() -> None:
+    clauses = [[some(A, number, 50), some(B, number)] for number in range(1, 30)]
+    tree = tree_of(clauses, one_by_one=False, least_window=5, theta=1e9)
+    before = tree.draw()
+    events: list[Event] = [{A: [(20, 20)], B: [(3, 3)]}] * 12
+    agrees(tree, clauses, events)
+    assert tree.stats()["recycled"] > 0
+    tree.check()
+    agrees(tree, clauses, events)
+    still = tree_of(clauses, one_by_one=False, least_window=5, theta=1e9, recycling=False)
+    pairs(still, events)
+    assert still.stats()["recycled"] == 0
+    assert still.draw() == before
+
+
+def test_a_histogram_prefers_attributes_that_tell_apart() -> None:
+    # All have a, but only in wide intervals; fewer have b, each another value.
+    clauses = [[some(A, 1, 90 + number), some(B, number)] for number in range(1, 10)] + [[some(A, 1, 90)]]
+    popular = tree_of(clauses, one_by_one=False)
+    selective = tree_of(clauses, one_by_one=False, loss="histogram")
+    assert drawn(popular)[1] == "  p-node 0"
+    assert drawn(selective)[1] == "  p-node 1"
+    for tree in (popular, selective):
+        agrees(tree, clauses, [{A: [(95, 95)], B: [(7, 7)]}, {A: [(50, 50)]}])
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_cap": 0}, {"min_size": 0}, {"loss": "pessimistic"}, {"rank_window": -1}, {"window": 3}]
+)
+def test_wrong_options(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        tamis.Matcher(index="be-tree", options=options)
+
+
+def test_it_looks_at_few() -> None:
+    chance = random.Random(5)
+    clauses = [
+        [some(d, chance.randint(1, 100)) for d in chance.sample(range(20), 3)] + [some(20, chance.randint(1, 50), 80)]
+        for _ in range(600)
+    ]
+    tree = tree_of(clauses, one_by_one=False)
+    events: list[Event] = [{d: [(chance.randint(1, 100),) * 2] for d in range(21)} for _ in range(20)]
+    matches = tree.match(batch_of(events), 21)
+    assert matches.counters.candidates < 0.25 * 600 * 20
+    agrees(tree, clauses, events)
+
+
+def test_events_with_fewer_attributes_than_there_are_p_nodes() -> None:
+    clauses = [[some(d, value)] for d in range(40) for value in range(1, 5)]
+    tree = tree_of(clauses, one_by_one=False)
+    assert tree.stats()["p_nodes"] == 39  # one attribute fits into the root
+    events: list[Event] = [{3: [(2, 2)]}, {39: [(4, 4)], 7: [(1, 1), (3, 3)]}, {50: [(1, 1)]}]
+    assert pairs(tree, events, 51) == matching(dict(enumerate(clauses)), events)
+    assert tree.match(batch_of([{3: [(2, 2)]}]), 51).counters.candidates <= 8
+
+
+def test_strangers_are_known_by_what_is_there_not_by_what_was() -> None:
+    clauses = [[some(A, 5), some(B, number)] for number in range(1, 5)]
+    clauses += [[some(A, 5, 7)], [some(A, 5, 7), some(B, 9)]]
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(clauses))
+    tree = BETree(table, BETree.options_type.read({"max_cap": 4, "domain_lo": 1, "domain_hi": 64}, "be-tree"))
+    tree.insert(numbers[[0, 1, 4]])
+    tree.delete(numbers[4:5])
+    for number in (2, 3, 5, 4):
+        tree.insert(numbers[number : number + 1])
+        tree.check()
+    agrees(tree, clauses, [{A: [(6, 6)], B: [(9, 9)]}, {A: [(5, 5)], B: [(2, 2)]}])
+
+
+def test_names_are_cut_at_the_middle_key() -> None:
+    names = [1 << 40, 3 << 40, 9 << 40, 10 << 40, 11 << 40, 12 << 40]
+    clauses = [[some(A, name), some(B, number)] for number, name in enumerate(names)]
+    tree = tree_of(clauses, one_by_one=False, kind=KeyKind.NAME, domain_lo=0, domain_hi=8)
+    assert f"    [{names[0]}, {names[-1]}] []" in drawn(tree)
+    assert f"        [{names[0]}, {(names[0] + names[-1]) // 2}] [0, 1]" in drawn(tree)
+    agrees(tree, clauses, [{A: [(name, name)], B: [(number, number)]} for number, name in enumerate(names)])
+
+
+@pytest.mark.parametrize("far", ["9e307", "1.797e308", "1e300", "-1e300"])
+def test_numbers_that_are_very_far_apart(far: str) -> None:
+    matcher = tamis.Matcher(index="be-tree")
+    expressions = {f"a{number}": f"x = {number} AND z = {number}" for number in range(8)}
+    matcher.add_many(expressions, expressions.values())
+    assert matcher.match({"x": 3, "z": 3}) == ["a3"]
+    for number in range(12):
+        more = {f"b{number}": f"x >= {far}", f"c{number}": f"x = {far}", f"d{number}": f"x > {number}"}
+        for name, condition in more.items():
+            expressions[name] = f"{condition} AND y = {number}"
+            matcher.add(name, expressions[name])
+    for x in (0.5, 3, float(far), 2 * 10.0**17):
+        event = {"x": x, "y": 4, "z": 3}
+        wanted = [name for name, text in expressions.items() if tamis.evaluate(tamis.parse(text), event)]
+        assert sorted(matcher.match(event)) == sorted(wanted)
+
+
+@pytest.mark.parametrize("far", [1e300, 1.7e308, -1e300, 2.0**60])
+@pytest.mark.parametrize("step", [1, 0.25])
+def test_one_that_is_far_away_does_not_make_a_chain(far: float, step: float) -> None:
+    matcher = tamis.Matcher(index="be-tree")
+    values = [*(step * number for number in range(40)), far]
+    matcher.add_many(range(len(values)), [f"x = {value!r}" for value in values])
+    assert [matcher.match({"x": value}) for value in values] == [[number] for number in range(len(values))]
+    index = matcher._store.index  # type: ignore[attr-defined]
+    index.check()
+    assert index.stats()["nodes"] < 200

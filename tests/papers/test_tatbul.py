@@ -1,0 +1,305 @@
+"""Tatbul's five indexes on constant predicates: the examples of the paper, and what is special about each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.expressions.conjunctions import ConjunctionTable
+from tamis.papers.interface import Matches
+from tamis.papers.registry import find_index
+from tamis.papers.tatbul import cluster_tree, elementary
+from tamis.papers.tatbul.cluster_index import ClusterIndex
+from tamis.papers.tatbul.cluster_tree import LEAF, choose_key, endpoints_of, halves, score_of
+from tamis.papers.tatbul.elementary import cells_of
+from tamis.papers.tatbul.hybrid_index import HybridIndex, HybridOptions
+from tamis.papers.tatbul.interval_index import IntervalIndex
+from tamis.papers.tatbul.interval_tree import IntervalTree
+from tamis.papers.tatbul.profiles import Intervals, profiles_of
+from tamis.papers.tatbul.segment_tree import SegmentTree
+from tests.papers.naive import RandomKeys, batch_of, matching, rows_of
+
+pytestmark = pytest.mark.kernels
+
+FIVE = ("cluster-index", "hybrid-index", "interval-index", "interval-tree", "segment-tree")
+five = pytest.mark.parametrize("name", FIVE)
+
+EXAMPLE_4 = [(12, 25), (8, 45), (15, 40), (26, 28), (2, 50), (60, 70), (5, 35), (30, 65), (72, 80), (85, 90)]
+"""A stand-in for the paper's profiles on x, whose figures are lost, with all that its text says about them."""
+ANSWER = {0, 1, 2, 4, 6}
+"""Of x = 20."""
+
+
+def some(dimension: int, *intervals: tuple[int, int]) -> Leaf:
+    return Leaf(dimension, Mode.SOME, intervals)
+
+
+def built(name: str, clauses: list[list[Leaf]], **options: Any) -> Any:
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(clauses))
+    assert numbers.tolist() == list(range(len(clauses)))
+    kind = find_index(name)
+    assert kind is not None
+    index = kind(table, kind.options_type(**options))
+    index.insert(numbers)
+    index.check()
+    return index
+
+
+def of_one_attribute(name: str, intervals: list[tuple[int, int]], **options: Any) -> Any:
+    return built(name, [[some(0, interval)] for interval in intervals], **options)
+
+
+def match_key(index: Any, key: int) -> Matches:
+    found: Matches = index.match(batch_of([{0: [(key, key)]}]), 1)
+    return found
+
+
+def laid_out(intervals: list[tuple[int, int]]) -> Intervals:
+    lo, hi = np.array(intervals, np.int64).reshape(-1, 2).T
+    count = len(intervals)
+    return Intervals(np.array([0, count]), np.arange(count, dtype=np.int32), lo.copy(), hi.copy())
+
+
+# -- the paper's examples
+
+
+def test_keys_of_the_cluster_index_and_their_scores() -> None:
+    lo, hi = np.array([(2, 19), (6, 23), (6, 48), (21, 23), (23, 50)], np.int64).T.copy()
+    by_lo, by_hi = np.argsort(lo, kind="stable").astype(np.int32), np.argsort(hi, kind="stable").astype(np.int32)
+    endpoint, tried = np.zeros(10, np.int64), np.full(10, -1, np.int64)
+    count = endpoints_of(by_lo, by_hi, 0, 5, lo, hi, endpoint)
+    assert endpoint[:count].tolist() == [2, 6, 19, 21, 23, 48, 50]
+    chosen = choose_key(by_lo, by_hi, 0, 5, lo, hi, endpoint, count, tried)
+    assert endpoint[tried[:3]].tolist() == [21, 48, 23]
+    assert tried[3] == -1
+    parts = [halves(by_lo, by_hi, 0, 5, lo, hi, key) for key in (21, 48, 23)]
+    assert parts == [(3, 4), (5, 2), (4, 4)]
+    assert [score_of(*part, 5) for part in parts] == [3, 5, 3]
+    assert endpoint[chosen] == 21, "of equal scores the first stays"
+
+
+def test_elementary_intervals() -> None:
+    cells = cells_of(laid_out([(2, 18), (5, 30)]))
+    assert list(zip(cells.lo.tolist(), cells.hi.tolist(), strict=True)) == [
+        (KEY_MIN, 1), (2, 2), (3, 4), (5, 5), (6, 17), (18, 18), (19, 29), (30, 30), (31, KEY_MAX),
+    ]  # fmt: skip
+    assert cells.first.tolist() == [1, 3]
+    assert cells.last.tolist() == [5, 7]
+
+
+def test_gaps_without_a_key_are_no_elementary_intervals() -> None:
+    cells = cells_of(laid_out([(KEY_MIN, 4), (5, KEY_MAX), (KEY_MIN + 1, KEY_MAX), (KEY_MAX, KEY_MAX)]))
+    assert list(zip(cells.lo.tolist(), cells.hi.tolist(), strict=True)) == [
+        (KEY_MIN + 1, KEY_MIN + 1), (KEY_MIN + 2, 3), (4, 4), (5, 5), (6, KEY_MAX - 1), (KEY_MAX, KEY_MAX),
+    ]  # fmt: skip
+    assert cells.first.tolist() == [0, 3, 0, 5]
+    assert cells.last.tolist() == [2, 5, 5, 5]
+    open_everywhere = cells_of(laid_out([(KEY_MIN, KEY_MAX)]))
+    assert (open_everywhere.lo.tolist(), open_everywhere.hi.tolist()) == ([KEY_MIN], [KEY_MAX])
+
+
+@five
+def test_example_4(name: str) -> None:
+    index = of_one_attribute(name, EXAMPLE_4)
+    assert set(match_key(index, 20).conjunction.tolist()) == ANSWER
+    for key in range(95):
+        truth = {i for i, (lo, hi) in enumerate(EXAMPLE_4) if lo <= key <= hi}
+        assert set(match_key(index, key).conjunction.tolist()) == truth
+
+
+def test_example_4_in_the_interval_tree() -> None:
+    index = of_one_attribute("interval-tree", EXAMPLE_4)
+    assert isinstance(index, IntervalTree)
+
+    def node(key: int) -> tuple[list[int], list[int], int | None, int | None]:
+        """The left and the right list of a node, and the keys of its children."""
+        at = index._key.tolist().index(key)
+        own = slice(index._begin[at], index._end[at])
+        left, right = (int(index._key[link[at]]) if link[at] >= 0 else None for link in (index._left, index._right))
+        return index._by_lo[own].tolist(), index._by_hi[own].tolist(), left, right
+
+    assert index._key[index._root[0]] == 35
+    assert node(35) == ([4, 6, 1, 2, 7], [7, 4, 1, 2, 6], 25, 72)
+    assert node(25) == ([0], [0], None, 26)
+    assert node(26) == ([3], [3], None, None)
+    assert node(72) == ([8], [8], 60, 85)
+    assert node(60) == ([5], [5], None, None)
+    assert node(85) == ([9], [9], None, None)
+    found = index._find(np.array([0]), np.array([20]))
+    assert found.what.tolist() == [4, 6, 1, 2, 0]
+    # Two nodes, and the lists up to 7, which fails, and all of 0.
+    assert (found.nodes, found.comparisons) == (2, 2 + 5 + 1)
+    at_a_key = index._find(np.array([0]), np.array([35]))
+    assert (at_a_key.what.tolist(), at_a_key.comparisons) == ([4, 6, 1, 2, 7], 1)
+
+
+def test_example_4_in_the_cluster_index() -> None:
+    index = of_one_attribute("cluster-index", EXAMPLE_4)
+    assert isinstance(index, ClusterIndex)
+    tree = index._tree
+    root = tree.root[0]
+    assert tree.key[root] == 45
+    left = tree.left[root]
+    assert tree.key[left] == 26
+    leaf = tree.left[left]
+    assert tree.left[leaf] == LEAF
+    assert set(index._vectors[tree.right[leaf]]) == ANSWER
+    matches = match_key(index, 20)
+    # Two keys, and the predicate of each of five profiles that may match.
+    assert matches.counters == (5, 2 + 5, 3)
+    assert match_key(index, 3).counters.candidates == 5
+    assert match_key(index, 3).conjunction.tolist() == [4]
+
+
+def test_example_4_in_the_interval_index() -> None:
+    index = of_one_attribute("interval-index", EXAMPLE_4)
+    assert isinstance(index, IntervalIndex)
+    # 41 elementary intervals; nobody is at the ends, between 70 and 72 and between 80 and 85, and no key between 25 and 26.
+    assert len(index._lo) == 41 - 5
+    root = (36 + 1) // 2 - 1
+    assert (index._lo[root], index._hi[root]) == (35, 35)
+    assert match_key(index, 35).counters == (5, 1, 1)
+    assert match_key(index, 1).conjunction.tolist() == []
+    assert match_key(index, 1).counters.nodes == 5
+
+
+def test_example_4_in_the_hybrid_index() -> None:
+    index = of_one_attribute("hybrid-index", EXAMPLE_4, min_cluster_size=1)
+    assert isinstance(index, HybridIndex)
+    assert index._tree.key[index._tree.root[0]] == 45
+    cluster = of_one_attribute("cluster-index", EXAMPLE_4)
+    assert index.stats()["clusters"] == cluster.stats()["leaves"]
+    matches = match_key(index, 20)
+    assert matches.counters.candidates == len(ANSWER)
+    assert of_one_attribute("hybrid-index", EXAMPLE_4, min_cluster_size=10).stats()["clusters"] == 1
+    assert 1 < of_one_attribute("hybrid-index", EXAMPLE_4, min_cluster_size=4).stats()["clusters"] < index._leaves
+    with pytest.raises(tamis.OptionError, match="at least 1"):
+        tamis.Matcher(index="hybrid-index", options={"min_cluster_size": 0})
+    assert HybridOptions().min_cluster_size == 10
+
+
+def test_canonical_nodes_of_the_segment_tree() -> None:
+    index = of_one_attribute("segment-tree", [(2, 18), (30, KEY_MAX), (KEY_MIN, KEY_MAX), (5, 5), (KEY_MIN, 30)])
+    assert isinstance(index, SegmentTree)
+    # Nine leaves; levels of 9, 5, 3, 2 and 1 begin at 0, 9, 14, 17 and 19.
+    assert len(index._lo) == 9
+    assert index._base.tolist() == [0, 20]
+    held = {node: set(index._vectors[number]) for node, number in enumerate(index._vector_of.tolist()) if number >= 0}
+    assert held == {
+        1: {0},  # [2, 2]
+        9 + 1: {0},  # (2, 5) and [5, 5]
+        9 + 2: {0},  # (5, 18) and [18, 18]
+        7: {1},  # [30, 30]
+        17 + 1: {1},  # (30, inf), promoted three times
+        19: {2},  # the root
+        3: {3},
+        17 + 0: {4},  # all before (30, inf)
+    }
+    matches = match_key(index, 18)
+    assert sorted(matches.conjunction.tolist()) == [0, 2, 4]
+    assert (matches.counters.nodes, matches.counters.predicates) == (5, 4)
+    assert match_key(index, 31).counters.nodes == 2, "the promoted leaf is the root's child"
+
+
+# -- what the five share
+
+
+@five
+def test_vectors_of_attributes_are_anded(name: str) -> None:
+    clauses = [[some(0, (1, 5)), some(1, (1, 5))], [some(0, (3, 9))], [some(1, (4, 4)), some(2, (0, 9))], []]
+    index = built(name, clauses)
+    events: list[Any] = [
+        {0: [(4, 4)], 1: [(4, 4)]},
+        {0: [(4, 4)]},
+        {1: [(4, 4)], 2: [(0, 0)]},
+        {},
+        {0: [(7, 7)], 3: [(1, 1)]},
+    ]
+    found = index.match(batch_of(events), 4)
+    assert set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == matching(
+        dict(enumerate(clauses)), events
+    )
+
+
+@five
+def test_several_predicates_on_one_attribute_are_one_set(name: str) -> None:
+    clauses = [
+        [some(0, (1, 9)), Leaf(0, Mode.NONE, ((3, 3), (5, 6))), some(0, (2, 20))],
+        [some(0, (1, 2)), some(0, (4, 5))],
+        [some(0, (1, 2)), Leaf(0, Mode.ABSENT, ())],
+        [Leaf(0, Mode.NONE, ((KEY_MIN + 1, KEY_MAX - 1),))],
+    ]
+    index = built(name, clauses)
+    profiles = profiles_of(index.table.view(), np.arange(4, dtype=np.int32))
+    ends = list(zip(*(column.tolist() for column in profiles.intervals[1:]), strict=True))
+    assert ends == [(0, 2, 2), (0, 4, 4), (0, 7, 9), (3, KEY_MAX, KEY_MAX)]
+    assert profiles.several.data.tolist() == [0, 1, 2]
+    events: list[Any] = [{0: [(key, key)]} for key in (*range(12), KEY_MIN + 1, KEY_MAX)]
+    # Two values satisfy together what none does alone.
+    events += [{0: [(1, 1), (4, 4)]}, {0: [(2, 5)]}, {0: [(2, 2), (3, 3)]}, {}]
+    found = index.match(batch_of(events), 1)
+    assert set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == matching(
+        dict(enumerate(clauses)), events
+    )
+
+
+@pytest.mark.parametrize("name", ["cluster-index", "hybrid-index", "interval-index", "interval-tree"])
+def test_what_does_not_fit_at_once_is_built_part_by_part(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = RandomKeys(3)
+    clauses = keys.clauses(150)
+    whole = built(name, clauses)
+    monkeypatch.setattr(elementary, "_MOST_AT_ONCE", 50)
+    monkeypatch.setattr(cluster_tree, "_LOWEST_ROOM", 4)
+    monkeypatch.setattr("tamis.papers.tatbul.interval_tree._LOWEST_ROOM", 1)
+    parts = built(name, clauses)
+    assert [set(each) for each in parts._vectors] == [set(each) for each in whole._vectors]
+    events = [keys.event() for _ in range(10)]
+    found = parts.match(batch_of(events), keys.dimensions)
+    assert set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == matching(
+        dict(enumerate(clauses)), events
+    )
+
+
+def comparisons(name: str, width: int, count: int = 200) -> float:
+    """Evaluations for a document, with profiles of two attributes and intervals of some width, of values below 2,000."""
+    chance = np.random.default_rng(5)
+    at = chance.integers(0, 2000, (count, 2)).tolist()
+    clauses = [[some(d, (lo, lo + width)) for d, lo in enumerate(each)] for each in at]
+    events: list[Any] = [
+        {d: [(key, key)] for d, key in enumerate(each)} for each in chance.integers(0, 2000, (50, 2)).tolist()
+    ]
+    found = built(name, clauses).match(batch_of(events), 2)
+    return float(found.counters.predicates / 50)
+
+
+def test_evaluations_as_in_the_papers_figures() -> None:
+    few = {name: comparisons(name, 10) for name in FIVE}
+    # No index takes 400. Figure 7: the interval and the cluster index are best.
+    assert all(value < 40 for value in few.values())
+    assert min(few, key=lambda name: few[name]) in ("cluster-index", "interval-index")
+    many = {name: comparisons(name, 1500) for name in FIVE}
+    # Figure 8: overlap does nothing to interval index and segment tree, and much to cluster index and interval tree.
+    for name in ("interval-index", "segment-tree"):
+        assert many[name] < 1.3 * few[name]
+    for name in ("cluster-index", "interval-tree"):
+        assert many[name] > 3 * few[name]
+    assert many["hybrid-index"] < many["cluster-index"]
+
+
+@five
+def test_a_matcher_over_it(name: str) -> None:
+    matcher = tamis.Matcher(index=name)
+    matcher.add_many(["a", "b", "c"], ["x BETWEEN 2 AND 50 AND y > 3", "x IS NULL", "s LIKE '%oo%' AND x <> 7"])
+    assert matcher.match({"x": 20, "y": 4}) == ["a"]
+    assert matcher.match({"y": 4}) == ["b"]
+    assert sorted(matcher.match({"x": [7, 8], "y": 4, "s": "foo"})) == ["a"]
+    assert sorted(matcher.match({"x": 8, "s": "foo"})) == ["c"]
+    figures = matcher.stats()["index_stats"]
+    assert figures["static"]
+    assert figures["attributes"] >= 3
