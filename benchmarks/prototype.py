@@ -38,7 +38,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions, canonical
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS
 from tamis.engine.matching.results import Life
-from tamis.engine.matching.scratch import Rooms
+from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 
@@ -299,7 +299,7 @@ def compare(case: Case, passes: int) -> Iterator[dict[str, Any]]:
     segment = Segment.of(case.rows, case.sample)
     # Once more before: kernels are compiled for arrays that were made unwritable too.
     build = best_of(lambda: Segment.of(case.rows, case.sample), 1)
-    rooms, life = Rooms(), Life(np.zeros(0, np.int64), 0)
+    rooms, life = ThreadScratch(), Life(np.zeros(0, np.int64), 0)
     dimensions = int(case.rows.table.predicates.dimension.max()) + 1
     for kind in case.kinds:
         size = max(dimensions, int(kind.batch.dimension.max()) + 1)

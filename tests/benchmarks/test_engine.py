@@ -16,7 +16,7 @@ from benchmarks.matching import QUICK, Loaded, Scanned, events_of
 from benchmarks.shapes import PLANTED_MATCHES, SHAPES, Variant, config_of
 from benchmarks.svg import Group, bars, number_text
 from tamis.engine.matching.results import Life
-from tamis.engine.matching.scratch import Rooms
+from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import concatenated
 from tamis.engine.segment import Segment
 from tamis.workload import WorkloadConfig
@@ -162,7 +162,7 @@ def test_the_prototypes_operators_mean_the_same_here() -> None:
     for codes in (prototype.whole_codes, prototype.real_codes):
         segment = Segment.of(prototype.rows_of(work, codes), None)
         batch = prototype.batch_of(np.zeros_like(values), codes(values))
-        found = segment.match(batch, 1, Life(np.zeros(0, np.int64), 0), Rooms())
+        found = segment.match(batch, 1, Life(np.zeros(0, np.int64), 0), ThreadScratch())
         parts = np.split(found.slots, np.cumsum(found.counts)[:-1])
         for value, slots in enumerate(parts):
             assert sorted(slots.tolist()) == [number for number, mean in enumerate(means) if mean(value)]

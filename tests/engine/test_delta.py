@@ -16,7 +16,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import canonical, conjunctions_taken
 from tamis.engine.delta import Delta, DeltaView, match_delta
 from tamis.engine.matching.results import Found, Life
-from tamis.engine.matching.scratch import DeltaRoom
+from tamis.engine.matching.thread_scratch import DeltaScratch
 from tamis.kernels.kernel import COMPILED
 from tests.engine.naive import Columns, rows_of_table, rows_with
 from tests.engine.random_rows import RandomRows, Shape, random_shape
@@ -26,7 +26,7 @@ IMMORTAL = Life(np.zeros(0, np.int64), 0)
 
 
 def found_in(view: DeltaView, batch: EventBatch, dimensions: int) -> Found:
-    return match_delta(view, batch, dimensions, IMMORTAL, DeltaRoom())
+    return match_delta(view, batch, dimensions, IMMORTAL, DeltaScratch())
 
 
 def slots_in(view: DeltaView, events: list[Event], dimensions: int) -> list[list[int]]:

@@ -10,8 +10,7 @@ import pytest
 
 import tamis
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import guards
-from tamis.engine.layout import segment_build as body
+from tamis.engine.layout import guards, segment_build
 from tamis.engine.layout.guards import BLOCK, GUARDED, count_entries
 from tamis.engine.layout.scale import locate
 from tamis.engine.layout.second_filter import choose_second
@@ -106,7 +105,7 @@ def test_random_rows_with_guards(
     record_property: Callable[[str, object], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(body, "choose_second", lambda *told: choose_second(*told) or second)
+    monkeypatch.setattr(segment_build, "choose_second", lambda *told: choose_second(*told) or second)
     decisions, blocks = 0, 0
     for seed in range(cases(24)):
         chance = random.Random(seed)

@@ -10,7 +10,7 @@ import pytest
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.engine.layout import runs
-from tamis.engine.matching.scratch import Rooms
+from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
 from tests.engine.random_rows import RandomRows, Shape
@@ -74,7 +74,7 @@ def test_what_is_not_satisfied_is_not_looked_at() -> None:
     assert len(segment.body.runs.list) == DIMENSIONS
     work = check(rows, events, segment=segment)
     assert work.survivors == 0
-    found = segment.match(batch_of(events), DIMENSIONS, NOBODY_DIED, Rooms())
+    found = segment.match(batch_of(events), DIMENSIONS, NOBODY_DIED, ThreadScratch())
     assert work.entries == len(found.slots) > 0
 
 

@@ -12,14 +12,12 @@ import pytest
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import key_numbers as roll
-from tamis.engine.layout import segment_build as body
+from tamis.engine.layout import key_numbers, segment_build
 from tamis.engine.layout.records import order_of
-from tamis.engine.matching import lists_met as meeting
-from tamis.engine.matching import scratch as room
+from tamis.engine.matching import loading, thread_scratch
 from tamis.engine.matching.owners import ALIVE, NOT_BY_SLOT
 from tamis.engine.matching.results import Life, Work
-from tamis.engine.matching.scratch import Rooms
+from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tamis.kernels.kernel import COMPILED, lean_kernel
@@ -35,7 +33,7 @@ def check(rows: Rows, events: list[Event], sample: list[Event] | None = None, se
     segment = segment or Segment.of(rows, None if sample is None else batch_of(sample))
     dimensions = 1 + max((d for event in events for d in event), default=0)
     dimensions = max(dimensions, 1 + int(rows.table.predicates.dimension.max(initial=0)))
-    found = segment.match(batch_of(events), dimensions, NOBODY_DIED, Rooms())
+    found = segment.match(batch_of(events), dimensions, NOBODY_DIED, ThreadScratch())
     columns, start = Columns(rows.table), np.append(0, np.cumsum(found.counts))
     for number, event in enumerate(events):
         expected = np.sort(rows.slot[columns.true_of(event)])
@@ -67,8 +65,8 @@ def test_room_for_slots_grows_and_nothing_is_looked_at_twice(monkeypatch: pytest
     for seed in (3, 4, 8):
         rows, events, sample = random_case(seed)
         with monkeypatch.context() as patched:
-            patched.setattr(room, "_SLOTS", 1)
-            patched.setattr(room, "_MOST_SLOTS", 1)
+            patched.setattr(thread_scratch, "_SLOTS", 1)
+            patched.setattr(thread_scratch, "_MOST_SLOTS", 1)
             narrow = check(rows, events, sample)
         assert narrow == check(rows, events, sample)
 
@@ -94,8 +92,8 @@ def test_a_few_random_rows_uncompiled() -> None:
 @pytest.mark.kernels
 def test_lists_whose_size_does_not_fit_into_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     if not COMPILED:  # Compiled kernels have the constant in them, and eight million entries are too many for a test.
-        monkeypatch.setattr(body, "WHOLE_MOST", 1)
-        monkeypatch.setattr(meeting, "WHOLE_MOST", 1)
+        monkeypatch.setattr(segment_build, "WHOLE_MOST", 1)
+        monkeypatch.setattr(loading, "WHOLE_MOST", 1)
     made = RandomRows(5, random_shape(random.Random(5))._replace(rows=60))
     check(rows_with(made.clauses()), [made.event() for _ in range(10)])
 
@@ -139,8 +137,8 @@ def test_rows_numbered_by_slots(slots: str, twice: bool) -> None:
     died = np.full(int(numbers.max()) + 1, ALIVE)
     died[numbers[::2]] = 3
     dimensions = 1 + max(int(rows.table.predicates.dimension.max()), *(d for event in events for d in event))
-    found = segment.match(batch_of(events), dimensions, Life(died, 3), Rooms())
-    everyone = segment.match(batch_of(events), dimensions, NOBODY_DIED, Rooms())
+    found = segment.match(batch_of(events), dimensions, Life(died, 3), ThreadScratch())
+    everyone = segment.match(batch_of(events), dimensions, NOBODY_DIED, ThreadScratch())
     assert sorted(found.slots) == sorted(everyone.slots[died[everyone.slots] > 3])
 
 
@@ -280,7 +278,7 @@ def test_wide_dimensions_near_and_far(before: int, step: int) -> None:
 
 
 def test_keys_that_are_too_many_for_the_roll(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roll, "HIGHEST_CODE", 1000)
+    monkeypatch.setattr(key_numbers, "HIGHEST_CODE", 1000)
     chance = random.Random(6)
     step = (1 << 40) + 1
     clauses = [[wide_leaf(chance, d, step) for d in range(2)] for _ in range(1500)]
@@ -410,6 +408,6 @@ def test_the_dead_are_not_found_and_go_when_a_segment_is_built_anew() -> None:
     batch = batch_of([{0: [(9, 9)]}])
     everyone, odd = list(range(60)), list(range(1, 60, 2))
     for now, expected in ((3, everyone), (4, odd), (9, odd)):
-        found = segment.match(batch, 1, Life(died, now), Rooms())
+        found = segment.match(batch, 1, Life(died, now), ThreadScratch())
         assert (sorted(found.slots.tolist()), found.counts.tolist()) == (expected, [len(expected)])
         assert sorted(segment.rows(Life(died, now)).slot.tolist()) == expected

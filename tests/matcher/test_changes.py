@@ -17,8 +17,7 @@ from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression, Predicate, all_of, any_of
 from tamis.language.operators import COMPARISONS, RANGES, SETS
-from tamis.matcher import engine_store
-from tamis.matcher import paper_store as index_store
+from tamis.matcher import engine_store, paper_store
 from tests.random_cases import RandomCases
 
 IDS = st.integers(0, 12)
@@ -105,7 +104,7 @@ class Changes(RuleBasedStateMachine):
 
 @pytest.fixture(autouse=True)
 def sweep_and_merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_store, "_FEWEST_TO_SWEEP", 4)
+    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 4)
     monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 4)
     monkeypatch.setattr(engine, "DELTA_ROWS", 8)
 

@@ -12,8 +12,7 @@ import tamis
 from tamis import attr
 from tamis.engine import engine
 from tamis.language.evaluate import matches
-from tamis.matcher import engine_store
-from tamis.matcher import paper_store as index_store
+from tamis.matcher import engine_store, paper_store
 
 pytestmark = pytest.mark.kernels
 
@@ -256,7 +255,7 @@ def test_labels_that_run_out_of_room_are_spread_anew() -> None:
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
 def test_much_removed_is_swept_away(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_store, "_FEWEST_TO_SWEEP", 10)
+    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 10)
     monkeypatch.setattr(engine, "DELTA_ROWS", 8)
     matcher = tamis.Matcher(index)
     matcher.add_table(
@@ -292,7 +291,7 @@ def test_much_removed_is_swept_away(index: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
 def test_a_sweep_forgets_constants_patterns_and_dimensions(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_store, "_FEWEST_TO_SWEEP", 8)
+    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 8)
     monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 8)
     matcher = tamis.Matcher(index)
     matcher.add("stays", "s LIKE '%keep%' OR s RLIKE '^k+$' OR t > 'm' OR n = 9007199254740993")

@@ -15,7 +15,7 @@ import tamis
 from tamis.encoding.events.one_event import OneEvent
 from tamis.engine import engine, single
 from tamis.engine.matching.owners import EventScratch
-from tamis.engine.matching.scratch import Room
+from tamis.engine.matching.thread_scratch import SegmentScratch
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
 
@@ -112,17 +112,17 @@ def test_a_match_within_a_match_has_its_own_buffers(texts: bool, monkeypatch: py
 def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = matcher_of()
     matcher.add(9999, "x = 7")
-    making_room = Room.event
+    making_room = SegmentScratch.event
     inside: list[int] = []
 
-    def nosy(self: Room, dimensions: int) -> EventScratch:
+    def nosy(self: SegmentScratch, dimensions: int) -> EventScratch:
         if not inside:
             inside.append(1)
             assert sorted(matcher.match({"x": 250, "y": 1})) == wanted(250)
             assert matcher.match_batch([{"x": 250, "y": 1}] * 3).num_rows == 3 * len(wanted(250))
         return making_room(self, dimensions)
 
-    monkeypatch.setattr(Room, "event", nosy)
+    monkeypatch.setattr(SegmentScratch, "event", nosy)
     found = matcher.match_batch([{"x": 7, "y": 1}, {"x": 123, "y": 1}], threads=1)
     assert sorted(found["subscription"].to_pylist()) == sorted([*wanted(7), 9999, *wanted(123)])
 
@@ -130,8 +130,8 @@ def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPa
 def test_room_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("_OUT", 2), ("_ROWS", 2), ("_DIMENSIONS", 1)):
         monkeypatch.setattr(single, name, value)
-    monkeypatch.setattr("tamis.engine.matching.scratch._ENTRIES", 2)
-    monkeypatch.setattr("tamis.engine.matching.scratch._LISTS", 1)
+    monkeypatch.setattr("tamis.engine.matching.thread_scratch._ENTRIES", 2)
+    monkeypatch.setattr("tamis.engine.matching.thread_scratch._LISTS", 1)
     for texts in (False, True):
         matcher = matcher_of(texts)
         assert sorted(matcher.match({"x": 299, "y": 1})) == wanted(299, texts)

@@ -18,8 +18,7 @@ import tamis
 from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
-from tamis.matcher import engine_store
-from tamis.matcher import paper_store as index_store
+from tamis.matcher import engine_store, paper_store
 from tests.random_cases import RandomCases
 
 NUMBERS = st.integers(0, 12)
@@ -158,7 +157,7 @@ TestChangesOfScan.settings = settings(max_examples=12, stateful_step_count=25)
 
 @pytest.fixture(autouse=True)
 def sweep_and_merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_store, "_FEWEST_TO_SWEEP", 4)
+    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 4)
     monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 4)
     monkeypatch.setattr(engine, "DELTA_ROWS", 8)
 

@@ -37,22 +37,23 @@ from tamis.engine.layout.lists import slot_of
 from tamis.engine.matching.lists_met import first_above
 from tamis.engine.matching.owners import (
     OTHERWISE_NUMBERED,
-    OWNERS_PACKED,
+    EventScratch,
+    OwnerArrays,
     Owners,
     conjunction_holds,
     load_event,
     name_owners,
-    packed_owners,
     unload_event,
 )
 from tamis.engine.matching.results import Found, Life, Slots, Work
-from tamis.engine.matching.scratch import DeltaRoom
+from tamis.engine.matching.thread_scratch import DeltaScratch
 from tamis.engine.rows import Rows, concatenated_programs, nbytes
 from tamis.engine.slot_lease import Lease
 from tamis.kernels.atomic import store_last
+from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP
-from tamis.kernels.packed import Packed, address_of, b1, i4, i8, packed, u1
+from tamis.kernels.packed import Packed, address_of
 from tamis.kernels.prefetch import prefetch
 
 _ROWS = 64
@@ -98,6 +99,16 @@ class Chains(NamedTuple):
         return cls(heads, lengths, links, apart, np.zeros(2, np.int64))
 
 
+class DeltaArrays(NamedTuple):
+    """All arrays of a delta. The first of them are `OwnerArrays`, so `name_owners` can read the packed form."""
+
+    owned: OwnerArrays
+    chains: Chains
+
+
+_read_delta = reader_of(DeltaArrays)
+
+
 class Columns:
     """Rows, owners and how they are found, with room behind their end."""
 
@@ -109,10 +120,9 @@ class Columns:
         self.chains = chains
         self.programs = programs
         self.numbers = np.arange(len(owners.sole), dtype=np.int32)
-        held = packed_owners(owners, OTHERWISE_NUMBERED, self.numbers, table, programs)
-        heads, lengths, links, apart, entered = chains
-        self.given: Packed = np.concatenate((held, packed((heads, links, *apart, entered, lengths))))
-        """All of them for kernels: what `packed_owners` packs, then how rows are found."""
+        owned = OwnerArrays(owners, self.numbers, table, programs, OTHERWISE_NUMBERED)
+        self.given: Packed = packed_fields(DeltaArrays(owned, chains))
+        """All of them for kernels."""
         self.place = address_of(self.given), len(self.given)
 
     @classmethod
@@ -256,67 +266,62 @@ class Delta:
         return DeltaView(self.columns, self.number)
 
 
-@inlined
-def _unpacked_chains(given: Any) -> Any:
-    """Heads, links, what lies apart, and how many were entered."""
-    at = OWNERS_PACKED
-    apart = i4(given, at + 2), i4(given, at + 3), i8(given, at + 4), i8(given, at + 5)
-    return i4(given, at), i8(given, at + 1), apart, i8(given, at + 6)
-
-
-@inlined
-def _unpacked_table(given: Any) -> Any:
-    """Where the predicates of rows begin; their dimensions, modes, intervals."""
-    return i8(given, 6), (i4(given, 7), u1(given, 8), i8(given, 9), i8(given, 10), i8(given, 11))
-
-
 @lean_kernel
-def _enter(given: Any, first: int, last: int) -> None:
+def _enter(given: Packed, first: int, last: int) -> None:
     """Link rows to one of the values that their predicates name, or put them apart."""
-    lengths = i4(given, OWNERS_PACKED + 7)
-    start, (dimension, mode, begin, lo, hi) = _unpacked_table(given)
-    heads, links, apart, entered = _unpacked_chains(given)
+    arrays = _read_delta(given)
     for row in range(first, last):
-        narrowest, second = np.inf, np.inf
-        d, low, high = _ANY, KEY_MIN, KEY_MAX
-        second_d, second_low, second_high = _NONE, KEY_MIN, KEY_MAX
-        for p in range(start[row], start[row + 1]):
-            if mode[p] != _SOME:
-                continue
-            this_low, this_high = lo[begin[p]], hi[begin[p + 1] - 1]
-            width = np.float64(this_high) - np.float64(this_low)
-            if this_low == this_high:
-                width = -1.0 / (1.0 + lengths[slot_of(dimension[p], this_low, heads)])
-            if width < narrowest:
-                second, second_d, second_low, second_high = narrowest, max(d, _NONE), low, high
-                narrowest, d, low, high = width, I64(dimension[p]), this_low, this_high
-            elif width < second:
-                second, second_d, second_low, second_high = width, I64(dimension[p]), this_low, this_high
-        at = _WORDS * row
-        links[at + _NEXT], links[at + _DIMENSION], links[at + _KEY] = _NONE, _ANY, low
-        links[at + _SECOND], links[at + _SECOND_LO], links[at + _SECOND_HI] = second_d, second_low, second_high
-        if d != _ANY and low == high:
-            head = slot_of(d, low, heads)
-            links[at + _DIMENSION], links[at + _NEXT] = d, heads[head]
-            lengths[head] += 1
-            store_last(heads, head, row)
-        else:
-            place = entered[1]
-            apart[1][place], apart[2][place], apart[3][place] = d, low, high
-            apart[0][place] = row
-            entered[1] += 1
-        entered[0] = row + 1
+        _enter_row(row, arrays.owned.table, arrays.chains)
+
+
+@inlined
+def _enter_row(row: int, table: Conjunctions, chains: Chains) -> None:
+    """Link a row, or put it apart."""
+    predicates = table.predicates
+    heads, lengths, links, apart, entered = chains.heads, chains.lengths, chains.links, chains.apart, chains.entered
+    narrowest, second = np.inf, np.inf
+    d, low, high = _ANY, KEY_MIN, KEY_MAX
+    second_d, second_low, second_high = _NONE, KEY_MIN, KEY_MAX
+    for p in range(table.start[row], table.start[row + 1]):
+        if predicates.mode[p] != _SOME:
+            continue
+        this_low = predicates.lo[predicates.start[p]]
+        this_high = predicates.hi[predicates.start[p + 1] - 1]
+        width = np.float64(this_high) - np.float64(this_low)
+        if this_low == this_high:
+            width = -1.0 / (1.0 + lengths[slot_of(predicates.dimension[p], this_low, heads)])
+        if width < narrowest:
+            second, second_d, second_low, second_high = narrowest, max(d, _NONE), low, high
+            narrowest, d, low, high = width, I64(predicates.dimension[p]), this_low, this_high
+        elif width < second:
+            second, second_d, second_low, second_high = width, I64(predicates.dimension[p]), this_low, this_high
+    at = _WORDS * row
+    links[at + _NEXT], links[at + _DIMENSION], links[at + _KEY] = _NONE, _ANY, low
+    links[at + _SECOND], links[at + _SECOND_LO], links[at + _SECOND_HI] = second_d, second_low, second_high
+    if d != _ANY and low == high:
+        head = slot_of(d, low, heads)
+        links[at + _DIMENSION], links[at + _NEXT] = d, heads[head]
+        lengths[head] += 1
+        store_last(heads, head, row)
+    else:
+        place = entered[1]
+        apart.dimension[place], apart.lo[place], apart.hi[place] = d, low, high
+        apart.row[place] = row
+        entered[1] += 1
+    entered[0] = row + 1
 
 
 @brief_kernel
-def _append(given: Any, row: int, slot: int, scratch: Any, codes: Any, count: int, length: int) -> int:
+def _append(given: Packed, row: int, slot: int, scratch: Any, codes: Any, count: int, length: int) -> int:
     """Write a plain row behind the others, if there is room for it and it is a conjunction."""
-    sole, program, several, slots = i4(given, 0), i8(given, 3), b1(given, 4), i4(given, 2)
-    start, (p_dimension, p_mode, p_start, p_lo, p_hi) = _unpacked_table(given)
-    entered = _unpacked_chains(given)[3]
-    place = start[row]
-    at = p_start[place]
-    if row >= len(sole) or place + count > len(p_dimension) or at + length > len(p_lo) or entered[0] != row:
+    arrays = _read_delta(given)
+    owners, table, entered = arrays.owned.owners, arrays.owned.table, arrays.chains.entered
+    predicates = table.predicates
+    place = table.start[row]
+    at = predicates.start[place]
+    if row >= len(owners.sole) or place + count > len(predicates.dimension) or entered[0] != row:
+        return _NO_ROOM
+    if at + length > len(predicates.lo):
         return _NO_ROOM
     kept = plain_conjunction(scratch, codes, count)
     if kept < 0:
@@ -324,19 +329,19 @@ def _append(given: Any, row: int, slot: int, scratch: Any, codes: Any, count: in
     s, lo, hi = scratch[START], scratch[LO], scratch[HI]
     for i in range(kept):
         p = scratch[ORDER, i]
-        p_dimension[place + i], p_mode[place + i] = scratch[DIMENSION, p], scratch[MODE, p]
+        predicates.dimension[place + i], predicates.mode[place + i] = scratch[DIMENSION, p], scratch[MODE, p]
         for v in range(s[p], s[p + 1]):
-            p_lo[at], p_hi[at] = lo[v], hi[v]
+            predicates.lo[at], predicates.hi[at] = lo[v], hi[v]
             at += 1
-        p_start[place + i + 1] = at
-    start[row + 1] = place + kept
-    sole[row], slots[row], program[row], several[row] = slot, slot, ACCEPT, False
+        predicates.start[place + i + 1] = at
+    table.start[row + 1] = place + kept
+    owners.sole[row], owners.slot[row], owners.program[row], owners.several[row] = slot, slot, ACCEPT, False
     before = entered[1]
-    _enter(given, row, row + 1)
+    _enter_row(row, table, arrays.chains)
     return _APART if entered[1] > before else _LINKED
 
 
-def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life, room: DeltaRoom) -> Found:
+def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life, room: DeltaScratch) -> Found:
     """Match a batch against the rows of a delta."""
     events, (columns, rows) = len(batch.start) - 1, view
     counts = np.zeros(events, np.int64)
@@ -369,104 +374,125 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     return Found(counts, slots, Work(*work.tolist()))
 
 
+class Extent(NamedTuple):
+    """The lowest and highest key of an event by dimension: the wrong way round where it has none."""
+
+    lowest: npt.NDArray[np.int64]
+    highest: npt.NDArray[np.int64]
+
+
+class _Scan(NamedTuple):
+    """What scanning the rows of a delta for one event needs."""
+
+    arrays: DeltaArrays
+    batch: EventBatch
+    scratch: EventScratch
+    extent: Extent
+    found: npt.NDArray[np.uint32]
+    """The rows that the event satisfies."""
+    work: npt.NDArray[np.int64]
+
+
 @lean_kernel
-def scan_delta(given: Any, rows: int, batch: Any, place: Any, scratch: Any, counts: Any, found: Any, work: Any) -> None:
-    """Note the rows that events satisfy; `found` has room for all."""
-    table = _unpacked_table(given)
-    heads, links, apart, _ = _unpacked_chains(given)
-    v_start, v_dimension, v_lo, v_hi = batch
-    event_scratch, extent = scratch
-    lowest, highest = extent
-    lying_apart = first_above(apart[0], 0, len(apart[0]), rows - 1)
+def scan_delta(
+    given: Packed, rows: int, batch: EventBatch, place: Any, scratch: Any, counts: Any, found: Any, work: Any
+) -> None:
+    """Note the rows that events from `place[0]` up to `place[1]` satisfy; `found` has room for all."""
+    event_scratch, (lowest, highest) = scratch
+    scan = _Scan(_read_delta(given), batch, event_scratch, Extent(lowest, highest), found, work)
+    apart = scan.arrays.chains.apart
+    lying_apart = first_above(apart.row, 0, len(apart.row), rows - 1)
     filled = 0
     for event in range(place[0], place[1]):
         load_event(batch, event, event_scratch)
-        one_by_one = True
-        for v in range(v_start[event], v_start[event + 1]):
-            d = UP(v_dimension[UP(v)])
-            # Whoever has a value twice would find rows twice.
-            ascends = (
-                v == v_start[event] or v_dimension[UP(v - 1)] != v_dimension[UP(v)] or v_lo[UP(v - 1)] < v_lo[UP(v)]
-            )
-            one_by_one &= ascends and v_lo[UP(v)] == v_hi[UP(v)]
-            lowest[d] = min(lowest[d], v_lo[UP(v)])
-            highest[d] = max(highest[d], v_hi[UP(v)])
-            prefetch(heads, slot_of(I64(d), v_lo[UP(v)], heads))
-        before, seen = filled, (table, batch, event_scratch)
-        if one_by_one:
-            filled = _scan_chains(event, rows, heads, links, extent, seen, found, filled, work)
-        else:
-            filled = _scan_links(rows, links, extent, seen, found, filled, work)
-        filled = _scan_apart(lying_apart, apart, extent, seen, found, filled, work)
+        one_by_one = _extend(event, scan.arrays.chains, batch, scan.extent)
+        before = filled
+        filled = _scan_chains(event, rows, scan, filled) if one_by_one else _scan_links(rows, scan, filled)
+        filled = _scan_apart(lying_apart, scan, filled)
         counts[event] = filled - before
         unload_event(batch, event, event_scratch)
-        for v in range(v_start[event], v_start[event + 1]):
-            d = UP(v_dimension[UP(v)])
+        for v in range(batch.start[event], batch.start[event + 1]):
+            d = UP(batch.dimension[UP(v)])
             lowest[d], highest[d] = KEY_MAX, KEY_MIN
 
 
 @inlined
-def _scan_chains(
-    event: int, rows: int, heads: Any, links: Any, extent: Any, seen: Any, found: Any, filled: int, work: Any
-) -> int:
+def _extend(event: int, chains: Chains, batch: EventBatch, extent: Extent) -> bool:
+    """Note the lowest and highest keys of an event, and fetch the heads of its chains.
+
+    Returns whether it has no interval and no value twice: otherwise chains would miss rows, or find them twice.
+    """
+    one_by_one = True
+    first = batch.start[event]
+    for v in range(first, batch.start[event + 1]):
+        d, low, high = batch.dimension[UP(v)], batch.lo[UP(v)], batch.hi[UP(v)]
+        ascends = v == first or batch.dimension[UP(v - 1)] != d or batch.lo[UP(v - 1)] < low
+        one_by_one &= ascends and low == high
+        extent.lowest[UP(d)] = min(extent.lowest[UP(d)], low)
+        extent.highest[UP(d)] = max(extent.highest[UP(d)], high)
+        prefetch(chains.heads, slot_of(I64(d), low, chains.heads))
+    return one_by_one
+
+
+@inlined
+def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
     """Note those linked rows that an event satisfies, by the chains of its values."""
-    v_start, v_dimension, v_lo, _ = seen[1]
-    for v in range(v_start[event], v_start[event + 1]):
-        prefetch(links, _WORDS * max(heads[UP(slot_of(I64(v_dimension[UP(v)]), v_lo[UP(v)], heads))], 0))
-    for v in range(v_start[event], v_start[event + 1]):
-        d, key = I64(v_dimension[UP(v)]), v_lo[UP(v)]
+    batch, heads, links = scan.batch, scan.arrays.chains.heads, scan.arrays.chains.links
+    for v in range(batch.start[event], batch.start[event + 1]):
+        head = slot_of(I64(batch.dimension[UP(v)]), batch.lo[UP(v)], heads)
+        prefetch(links, _WORDS * max(heads[UP(head)], 0))
+    for v in range(batch.start[event], batch.start[event + 1]):
+        d, key = I64(batch.dimension[UP(v)]), batch.lo[UP(v)]
         row = I64(heads[UP(slot_of(d, key, heads))])
         while row != _NONE:
             at = _WORDS * row
-            work[0] += 1
+            scan.work[0] += 1
             named = (links[UP(at + _DIMENSION)] == d) & (links[UP(at + _KEY)] == key)
-            if (row < rows) & named & _second_may_hold(links, at, extent):
-                filled = _note_if_it_holds(row, seen, found, filled, work)
+            if (row < rows) & named & _second_may_hold(links, at, scan.extent):
+                filled = _note_if_it_holds(row, scan, filled)
             row = links[UP(at + _NEXT)]
     return filled
 
 
 @inlined
-def _scan_links(rows: int, links: Any, extent: Any, seen: Any, found: Any, filled: int, work: Any) -> int:
+def _scan_links(rows: int, scan: _Scan, filled: int) -> int:
     """Note those linked rows that an event satisfies, of all: it has intervals, which may have any number of values."""
-    lowest, highest = extent
+    links, extent = scan.arrays.chains.links, scan.extent
     for row in range(rows):
         at = _WORDS * row
         d, key = links[UP(at + _DIMENSION)], links[UP(at + _KEY)]
-        within = (key <= highest[UP(max(d, 0))]) & (lowest[UP(max(d, 0))] <= key)
-        work[0] += I64(d != _ANY)
+        within = (key <= extent.highest[UP(max(d, 0))]) & (extent.lowest[UP(max(d, 0))] <= key)
+        scan.work[0] += I64(d != _ANY)
         if (d != _ANY) & within & _second_may_hold(links, at, extent):
-            filled = _note_if_it_holds(row, seen, found, filled, work)
+            filled = _note_if_it_holds(row, scan, filled)
     return filled
 
 
 @inlined
-def _scan_apart(count: int, apart: Any, extent: Any, seen: Any, found: Any, filled: int, work: Any) -> int:
-    """Note those of so many rows apart that an event satisfies."""
-    rows, dimension, lo, hi = apart
-    lowest, highest = extent
+def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
+    """Note those of the first `count` rows apart that an event satisfies."""
+    apart, extent = scan.arrays.chains.apart, scan.extent
     for i in range(count):
-        # Without branches but for the few rows that pass: they cannot be foretold, and took four times as long.
-        d = dimension[UP(i)]
+        # Without branches but for the few rows that pass: the processor cannot predict them, and they took four times as long.
+        d = apart.dimension[UP(i)]
         at = UP(max(d, 0))
-        if (d == _ANY) | ((lo[UP(i)] <= highest[at]) & (lowest[at] <= hi[UP(i)])):
-            filled = _note_if_it_holds(I64(rows[UP(i)]), seen, found, filled, work)
-    work[0] += count
+        if (d == _ANY) | ((apart.lo[UP(i)] <= extent.highest[at]) & (extent.lowest[at] <= apart.hi[UP(i)])):
+            filled = _note_if_it_holds(I64(apart.row[UP(i)]), scan, filled)
+    scan.work[0] += count
     return filled
 
 
 @inlined
-def _note_if_it_holds(row: int, seen: Any, found: Any, filled: int, work: Any) -> int:
+def _note_if_it_holds(row: int, scan: _Scan, filled: int) -> int:
     """Note a row if the event satisfies all of it; returns how many are noted then."""
-    (start, predicates), batch, scratch = seen
-    work[1] += 1
-    found[UP(filled)] = row
-    return filled + I64(conjunction_holds(row, start, predicates, batch, scratch))
+    scan.work[1] += 1
+    scan.found[UP(filled)] = row
+    return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.scratch))
 
 
 @inlined
-def _second_may_hold(links: Any, at: int, extent: Any) -> bool:
+def _second_may_hold(links: Any, at: int, extent: Extent) -> bool:
     """Whether the event has values around those of the next narrowest predicate, if there is one."""
     d = links[UP(at + _SECOND)]
-    lowest, highest = extent[0][UP(max(d, 0))], extent[1][UP(max(d, 0))]
+    lowest, highest = extent.lowest[UP(max(d, 0))], extent.highest[UP(max(d, 0))]
     return (d == _NONE) | ((links[UP(at + _SECOND_LO)] <= highest) & (lowest <= links[UP(at + _SECOND_HI)]))

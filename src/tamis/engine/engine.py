@@ -32,7 +32,7 @@ from tamis.engine.layout.access_path import Access
 from tamis.engine.matching.counters import Tally
 from tamis.engine.matching.owners import ALIVE
 from tamis.engine.matching.results import Found, Life, nothing_found, together
-from tamis.engine.matching.scratch import Rooms
+from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.merging import Merges, Part, drifted_segment, due_parts
 from tamis.engine.rows import NO_ROWS, Rows, concatenated, without_idle_programs
 from tamis.engine.segment import Segment, segments_of
@@ -122,7 +122,7 @@ class Engine:
         self.is_changing = holding(self.lock)
         """Whether the calling thread holds it."""
         self._merges = Merges()
-        self._rooms = Rooms()
+        self._scratch = ThreadScratch()
         self.tally = Tally()
         self.singles = Singles(self.tally)
         """What each thread matches single events in."""
@@ -534,11 +534,11 @@ class Engine:
         events = len(batch.start) - 1
         if events == 0:
             return nothing_found(0)
-        parts = [segment.match(batch, dimensions, version.life, self._rooms) for segment in version.segments]
+        parts = [segment.match(batch, dimensions, version.life, self._scratch) for segment in version.segments]
         for _, view in version.deltas:
-            room = self._rooms.take_delta()
-            parts.append(match_delta(view, batch, dimensions, version.life, room))
-            self._rooms.give_delta(room)
+            scratch = self._scratch.take_delta()
+            parts.append(match_delta(view, batch, dimensions, version.life, scratch))
+            self._scratch.give_delta(scratch)
         return together(parts, events)
 
     def accesses(self, slot: int) -> tuple[list[tuple[Access, bool]], bool]:

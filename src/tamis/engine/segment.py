@@ -14,17 +14,17 @@ from tamis.engine.layout.access_path import Access, access_of
 from tamis.engine.layout.forecast import Forecast
 from tamis.engine.layout.records import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
-from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build, packed_body
-from tamis.engine.matching.batch import NO_ROOM_SLOTS, match_events
-from tamis.engine.matching.match import match_rows, rows_call
-from tamis.engine.matching.owners import Owners, numbering_of, packed_owners, slot_numbers
+from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build
+from tamis.engine.matching.match import NO_ROOM_SLOTS, RowsCall, match_events, match_rows
+from tamis.engine.matching.owners import OwnerArrays, Owners, numbering_of, slot_numbers
 from tamis.engine.matching.results import Found, Life, Slots, Work
-from tamis.engine.matching.scratch import Rooms
+from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
 from tamis.engine.slot_lease import Lease
 from tamis.engine.watch import Watch
 from tamis.kernels.background import checkpoint
 from tamis.kernels.entry import entry_of
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.packed import address_of
 from tamis.kernels.ranges import run_indices
 
@@ -46,7 +46,8 @@ class Segment:
             # Numba compiles anew for arrays that may not be written to, as those of mapped files: let all be like them.
             array.setflags(write=False)
         self.numbering = numbering_of(owners)
-        self.packed = packed_body(body), packed_owners(owners, self.numbering, body.row, table, programs)
+        named = OwnerArrays(owners, body.row, table, programs, self.numbering)
+        self.packed = packed_fields(body), packed_fields(named)
         """The body and the owners, as kernels take them."""
 
     @classmethod
@@ -134,20 +135,20 @@ class Segment:
             "observed_events": self.watch.events,
         }
 
-    def match(self, batch: EventBatch, dimensions: int, life: Life, rooms: Rooms) -> Found:
+    def match(self, batch: EventBatch, dimensions: int, life: Life, threads: ThreadScratch) -> Found:
         """Match a batch, in scratch space of the calling thread."""
         counts = np.zeros(len(batch.start) - 1, np.int64)
         parts: list[Slots] = []
         work = np.zeros(3, np.int64)
-        room = rooms.take(self)
+        scratch = threads.take(self)
         place: tuple[int, ...] = (0, 0, 0)
-        size = room.slots_for(len(counts))
+        size = scratch.slots_for(len(counts))
         while place[0] < len(counts):
             out = np.empty(size, np.int32)
             body, owners = self.packed
-            call = rows_call(body, room.packed_scratch, batch, counts, room.rows, work)
+            call = packed_fields(RowsCall(body, scratch.packed_scratch, batch, counts, scratch.rows, work))
             matching = entry_of(match_rows), call, address_of(call)
-            buffers = room.rows, room.event(dimensions), room.clauses(size)
+            buffers = scratch.rows, scratch.event(dimensions), scratch.clauses(size)
             *reached, filled, lack, need = match_events(matching, owners, batch, life, place, counts, buffers, out)
             place = tuple(reached)
             if filled:
@@ -155,10 +156,10 @@ class Segment:
             if lack == NO_ROOM_SLOTS:
                 size *= 2
             elif lack:
-                room.enlarge(lack, need)
+                scratch.enlarge(lack, need)
         slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
-        room.note(len(slots), len(counts))
-        rooms.give(self, room)
+        scratch.note(len(slots), len(counts))
+        threads.give(self, scratch)
         done = Work(*work.tolist())
         self.watch.add(len(counts), done.entries)
         return Found(counts, slots, done)

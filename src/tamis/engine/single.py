@@ -3,8 +3,8 @@
 All that the call needs is packed once for the segments of a version, and used for as long as the newest version has these. What a
 change brings with it is only put in: deltas, the dead, and the time.
 
-    packed    event  its arrays  died  tally  buffers ...   segments                            deltas                  ids    now
-                                                            call owners watch  ...              columns rows  ...
+    SingleCall    words  place  start  died  tally  buffers ...  segments                deltas              ids   now  entry
+                                                                 SegmentCall ...         DeltaCall ...
 
 Only addresses are kept, neither segments nor deltas: whoever matches holds the version, and others may go.
 """
@@ -22,29 +22,28 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
 from tamis.engine.delta import DeltaView, scan_delta
-from tamis.engine.matching.batch import NO_ROOM_SLOTS
 from tamis.engine.matching.counters import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally
 from tamis.engine.matching.match import (
-    DIMENSION,
     EVENT,
     LACK,
     NEED,
     NO_ROOM_OUT,
+    NO_ROOM_SLOTS,
     STOP,
-    Needs,
+    RowsCall,
     match_rows,
-    needs_of,
-    rows_call,
 )
 from tamis.engine.matching.owners import EventScratch, name_owners
 from tamis.engine.matching.results import Life, Slots
-from tamis.engine.matching.scratch import BodyScratch
+from tamis.engine.matching.scratch import Needs, needs_of
+from tamis.engine.matching.thread_scratch import BodyScratch
 from tamis.engine.segment import Segment
 from tamis.kernels.atomic import count_up
 from tamis.kernels.entry import call_entry, entry_of
+from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
 from tamis.kernels.numbers import UP
-from tamis.kernels.packed import Packed, address_of, i4, i8, packed, u4
+from tamis.kernels.packed import Packed, address_of, i4, i8
 
 NO_ROOM = -1
 NOT_SMALL = -2
@@ -53,14 +52,6 @@ _OUT = 1 << 14
 _ROWS = 1 << 16
 _DIMENSIONS = 256
 _NO_IDS = np.zeros(0, np.int64)
-# Where `packed` has what.
-_EVENT, _PLACE, _START, _DIED, _TALLY, _ROWS_FOUND, _COUNTS, _WORK, _LACK, _VALUE, _VALUES = range(11)
-_LOWEST, _HIGHEST, _OUT_SLOTS, _CLAUSES, _NAMES, _SEGMENTS, _DELTAS, _IDS, _NUMBERS = range(11, 20)
-# The numbers behind the arrays: what time it is, and where `match_rows` is called.
-_NOW, _ENTRY = 2 * _NUMBERS, 2 * _NUMBERS + 1
-# A segment has so many arrays; a delta has one and a number, which takes as much room.
-_CALL, _OWNERS, _WATCH, _OF_SEGMENT = range(4)
-_OF_DELTA = 2
 _FEW_DELTAS = 8
 _BRIEF = 10_000
 """An event that is expected to meet no more entries than this is matched without letting go of the GIL."""
@@ -82,7 +73,7 @@ class Seen(Protocol):
 
 
 class _Buffers(NamedTuple):
-    """What kernels write to, in the order of `packed`."""
+    """What kernels write to."""
 
     rows: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.int64]
@@ -97,6 +88,53 @@ class _Buffers(NamedTuple):
     out: Slots
     clauses: Slots
     names: npt.NDArray[np.int64]
+
+
+class _SegmentCall(NamedTuple):
+    """A segment to match against."""
+
+    call: Packed
+    """The packed `RowsCall`."""
+    owners: Packed
+    """The packed `OwnerArrays`."""
+    seen: npt.NDArray[np.int64]
+    """What its watch has seen."""
+
+
+class _DeltaCall(NamedTuple):
+    """A delta to match against."""
+
+    columns: Packed
+    """The packed `DeltaArrays`."""
+    rows: int
+
+
+class _SingleCall(NamedTuple):
+    """What `match_single` works on."""
+
+    words: npt.NDArray[np.int64]
+    """The event, see `one_event`."""
+    place: npt.NDArray[np.int64]
+    """Where its dimensions, lowest and highest keys lie: address and length of each."""
+    start: npt.NDArray[np.int64]
+    died: npt.NDArray[np.int64]
+    tally: npt.NDArray[np.int64]
+    buffers: _Buffers
+    segments: Packed
+    """A `_SegmentCall` for each segment."""
+    deltas: Packed
+    """A `_DeltaCall` for each delta."""
+    ids: npt.NDArray[np.int64]
+    now: int
+    entry: int
+    """The address of `match_rows`."""
+
+
+_DIED, _DELTAS, _IDS, _NOW = (word_of(_SingleCall, name) for name in ("died", "deltas", "ids", "now"))
+_OF_SEGMENT, _OF_DELTA = words_in(_SegmentCall), words_in(_DeltaCall)
+_DELTA_ROWS = word_of(_DeltaCall, "rows")
+_CALL_DIMENSION = word_of(RowsCall, "batch.dimension")
+_read_single, _read_segment, _read_delta = reader_of(_SingleCall), reader_of(_SegmentCall), reader_of(_DeltaCall)
 
 
 class Single:
@@ -172,21 +210,40 @@ class Single:
             self._start, words.view(np.int32), words, words
         )  # Where its values lie, each event says itself.
         self._calls = [
-            rows_call(
-                segment.packed[0], scratch.packed, event, buffers.counts, buffers.rows, buffers.work[3 * i : 3 * i + 3]
+            packed_fields(
+                RowsCall(
+                    segment.packed[0],
+                    scratch.packed,
+                    event,
+                    buffers.counts,
+                    buffers.rows,
+                    buffers.work[3 * i : 3 * i + 3],
+                )
             )
             for i, (segment, scratch) in enumerate(zip(version.segments, scratches, strict=True))
         ]
         self._segments = _joined(
-            packed((call, segment.packed[1], segment.watch.seen))
+            packed_fields(_SegmentCall(call, segment.packed[1], segment.watch.seen))
             for segment, call in zip(version.segments, self._calls, strict=True)
         )
         entry = entry_of(match_rows) if version.segments else 0
-        self._deltas = np.zeros(2 * _OF_DELTA * self._most, np.int64)
+        self._deltas = np.zeros(_OF_DELTA * self._most, np.int64)
         self._died, self._ids = _NO_IDS, None
-        tally = self._tally.counts
-        arrays = (words, self._place, self._start, _NO_IDS, tally, *buffers, self._segments, self._deltas, _NO_IDS)
-        self._packed = packed(arrays, (0, entry))
+        self._packed = packed_fields(
+            _SingleCall(
+                words,
+                self._place,
+                self._start,
+                _NO_IDS,
+                self._tally.counts,
+                buffers,
+                self._segments,
+                self._deltas,
+                _NO_IDS,
+                0,
+                entry,
+            )
+        )
         self._generation, self._number = version.generation, -1
         expected = sum(segment.watch.expected for segment in version.segments)
         self._kernel = match_single_briefly if expected <= _BRIEF else match_single
@@ -202,18 +259,18 @@ class Single:
             self._prepare(version)
         given, died = self._packed, version.life.died
         if died is not self._died:
-            given[2 * _DIED], given[2 * _DIED + 1] = address_of(died), len(died)
+            given[_DIED], given[_DIED + 1] = address_of(died), len(died)
             self._died = died
         if ids is not self._ids:
             known = _NO_IDS if ids is None else ids
-            given[2 * _IDS], given[2 * _IDS + 1] = address_of(known), len(known)
+            given[_IDS], given[_IDS + 1] = address_of(known), len(known)
             self._ids = ids
-        given[2 * _DELTAS + 1] = 2 * _OF_DELTA * len(deltas)
+        given[_DELTAS + 1] = _OF_DELTA * len(deltas)
         at = 0
         for _, (columns, number) in deltas:
             self._deltas[at : at + 3] = *columns.place, number
-            at += 2 * _OF_DELTA
-        self._last_rows = max(at - 2 * _OF_DELTA, 0) + 2
+            at += _OF_DELTA
+        self._last_rows = max(at - _OF_DELTA, 0) + _DELTA_ROWS
         self._number, self._rows_put = version.number, -1
 
     def _scratches_for(self, segments: Sequence[Segment]) -> list[BodyScratch]:
@@ -260,63 +317,65 @@ def _joined(parts: Any) -> Packed:
 
 
 @lean_kernel
-def match_single(given: Any) -> int:
+def match_single(given: Packed) -> int:
     """Write the slots that the event satisfies; returns how many, NO_ROOM or NOT_SMALL."""
-    place, start = i8(given, _PLACE), i8(given, _START)
-    if not unpack_event(i8(given, _EVENT), start, place):
+    call = _read_single(given)
+    if not unpack_event(call.words, call.start, call.place):
         return NOT_SMALL
-    batch = EventBatch(start, i4(place, 0), i8(place, 1), i8(place, 2))
-    life = Life(i8(given, _DIED), given[_NOW])
-    segments, deltas = i8(given, _SEGMENTS), i8(given, _DELTAS)
-    rows, counts, work = u4(given, _ROWS_FOUND), i8(given, _COUNTS), i8(given, _WORK)
-    scratch = EventScratch(i8(given, _VALUE), i8(given, _VALUES))
-    extent = i8(given, _LOWEST), i8(given, _HIGHEST)
-    out, clauses, lacking = i4(given, _OUT_SLOTS), i4(given, _CLAUSES), i8(given, _LACK)
+    batch = EventBatch(call.start, i4(call.place, 0), i8(call.place, 1), i8(call.place, 2))
+    life = Life(call.died, call.now)
+    buffers = call.buffers
+    scratch = EventScratch(buffers.value, buffers.values)
     filled = 0
-    of_segments = len(segments) // (2 * _OF_SEGMENT)
-    for part in range(of_segments + len(deltas) // (2 * _OF_DELTA)):
-        done = work[3 * part : 3 * part + 3]
+    segments, deltas = len(call.segments) // _OF_SEGMENT, len(call.deltas) // _OF_DELTA
+    for part in range(segments + deltas):
+        done = buffers.work[3 * part : 3 * part + 3]
         done[:] = 0
-        if part < of_segments:
-            at = part * _OF_SEGMENT
-            owners = i8(segments, at + _OWNERS)
-            call = i8(segments, at + _CALL)
-            for i in range(6):  # dimensions, lowest and highest keys
-                call[2 * DIMENSION + i] = place[i]
-            call[EVENT], call[STOP] = 0, 1
-            if call_entry(given[_ENTRY], segments[2 * (at + _CALL)]) == 0:
-                lacking[0], lacking[1], lacking[2] = part, call[LACK], call[NEED]
+        if part < segments:
+            segment = _read_segment(call.segments[part * _OF_SEGMENT :])
+            owners = segment.owners
+            if not _match_segment(segment.call, call.segments[part * _OF_SEGMENT], call.entry, call.place):
+                buffers.lack[0], buffers.lack[1], buffers.lack[2] = part, segment.call[LACK], segment.call[NEED]
                 return NO_ROOM
         else:
-            at = (part - of_segments) * _OF_DELTA
-            owners = i8(deltas, at)
-            scan_delta(owners, deltas[2 * at + 2], batch, (0, 1), (scratch, extent), counts, rows, done)
-        event, _, found, compared = name_owners(
-            owners, batch, life, (rows, counts), (0, 1, 0), scratch, (out[filled:], clauses)
+            delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
+            owners, extent = delta.columns, (buffers.lowest, buffers.highest)
+            scan_delta(owners, delta.rows, batch, (0, 1), (scratch, extent), buffers.counts, buffers.rows, done)
+        found = buffers.rows, buffers.counts
+        event, _, slots, compared = name_owners(
+            owners, batch, life, found, (0, 1, 0), scratch, (buffers.out[filled:], buffers.clauses)
         )
         if event == 0:
-            lacking[1] = NO_ROOM_SLOTS
+            buffers.lack[1] = NO_ROOM_SLOTS
             return NO_ROOM
         done[2] += compared
-        filled += found
-    _count_work(i8(given, _TALLY), segments, work, of_segments + len(deltas) // (2 * _OF_DELTA))
-    names, ids = i8(given, _NAMES), i8(given, _IDS)
-    if len(ids) > 0:
+        filled += slots
+    _count_work(call.tally, call.segments, buffers.work, segments + deltas)
+    if len(call.ids) > 0:
         for i in range(filled):
-            names[UP(i)] = ids[UP(out[UP(i)])]
+            buffers.names[UP(i)] = call.ids[UP(buffers.out[UP(i)])]
     return filled
 
 
 @inlined
-def _count_work(tally: Any, segments: Any, work: Any, parts: int) -> None:
+def _match_segment(words: Packed, address: int, entry: int, place: Any) -> bool:
+    """Call `match_rows` for the event whose values lie where `place` says; whether there was room."""
+    for i in range(6):  # dimensions, lowest and highest keys
+        words[_CALL_DIMENSION + i] = place[i]
+    words[EVENT], words[STOP] = 0, 1
+    return call_entry(entry, address) != 0
+
+
+@inlined
+def _count_work(tally: Any, segments: Packed, work: Any, parts: int) -> None:
     """Count what all parts did for the event, and let each segment take note of what it did."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):
         entries += work[3 * part]
         survivors += work[3 * part + 1]
         compared += work[3 * part + 2]
-        if part < len(segments) // (2 * _OF_SEGMENT):
-            seen = i8(segments, part * _OF_SEGMENT + _WATCH)
+        if part < len(segments) // _OF_SEGMENT:
+            seen = _read_segment(segments[part * _OF_SEGMENT :]).seen
             count_up(seen, 0, 1)
             count_up(seen, 1, work[3 * part])
     count_up(tally, EVENTS, 1)
@@ -326,6 +385,6 @@ def _count_work(tally: Any, segments: Any, work: Any, parts: int) -> None:
 
 
 @brief_kernel
-def match_single_briefly(given: Any) -> int:
+def match_single_briefly(given: Packed) -> int:
     """`match_single` where it is done soon."""
     return match_single(given)

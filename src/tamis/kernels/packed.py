@@ -53,9 +53,15 @@ def packed(arrays: Iterable[npt.NDArray[Any]], numbers: Iterable[int] = ()) -> P
     return np.array([*flat, *numbers], np.int64)
 
 
-def _populate(context: Any, builder: Any, array: Any, address: Any, length: Any, itemsize: int) -> None:
-    """Make an array of elements that lie at an address."""
-    size = context.get_constant(types.intp, itemsize)
+def array_type(dtype: npt.DTypeLike) -> Any:
+    """What a contiguous array with elements of a type is to Numba."""
+    return types.Array(from_dtype(np.dtype(dtype)), 1, "C")
+
+
+def array_at(context: Any, builder: Any, kind: Any, address: Any, length: Any) -> Any:
+    """Code that makes an array of elements that lie at an address."""
+    array = context.make_array(kind)(context, builder)
+    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     arrayobj.populate_array(  # type: ignore[no-untyped-call]
         array,
         data=builder.inttoptr(address, array.data.type),
@@ -64,22 +70,22 @@ def _populate(context: Any, builder: Any, array: Any, address: Any, length: Any,
         itemsize=size,
         meminfo=None,
     )
+    return array._getvalue()
+
+
+def plain_array(dtype: npt.DTypeLike, address: int, length: int) -> npt.NDArray[Any]:
+    """The plain twin."""
+    if length == 0:
+        return np.empty(0, dtype)
+    memory: Any = (ctypes.c_char * (length * np.dtype(dtype).itemsize)).from_address(address)
+    return np.frombuffer(memory, dtype)
 
 
 def _reader(dtype: type[np.generic]) -> Any:
     """A function of a packed array and a place that gives the array of that place, whose elements are of one type."""
     if not COMPILED:
-
-        def read(given: Any, place: int) -> Any:
-            address, length = int(given[2 * place]), int(given[2 * place + 1])
-            if length == 0:
-                return np.empty(0, dtype)
-            memory: Any = (ctypes.c_char * (length * np.dtype(dtype).itemsize)).from_address(address)
-            return np.frombuffer(memory, dtype)
-
-        return read
-    element = from_dtype(np.dtype(dtype))
-    array_type = types.Array(element, 1, "C")
+        return lambda given, place: plain_array(dtype, int(given[2 * place]), int(given[2 * place + 1]))
+    kind = array_type(dtype)
 
     def typed(typing_context: Any, given: Any, place: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -87,31 +93,26 @@ def _reader(dtype: type[np.generic]) -> Any:
             first = builder.mul(arguments[1], ir.Constant(arguments[1].type, 2))
             second = builder.add(first, ir.Constant(arguments[1].type, 1))
             address, length = (builder.load(builder.gep(data, [at])) for at in (first, second))
-            array = context.make_array(array_type)(context, builder)
-            _populate(context, builder, array, address, length, np.dtype(dtype).itemsize)
-            return array._getvalue()
+            return array_at(context, builder, kind, address, length)
 
-        return array_type(given, types.intp), generate
+        return kind(given, types.intp), generate
 
     return intrinsic(typed)
 
 
 def _words_at(typing_context: Any, address: Any, length: Any) -> Any:
     """An array of words that lie at an address."""
-    array_type = types.Array(types.int64, 1, "C")
+    kind = array_type(np.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(array_type)(context, builder)
-        _populate(context, builder, array, arguments[0], arguments[1], 8)
-        return array._getvalue()
+        return array_at(context, builder, kind, *arguments)
 
-    return array_type(types.intp, types.intp), generate
+    return kind(types.intp, types.intp), generate
 
 
 def _plain_words_at(address: int, length: int) -> Any:
     """The plain twin."""
-    memory: Any = (ctypes.c_char * (8 * int(length))).from_address(int(address))
-    return np.frombuffer(memory, np.int64)
+    return plain_array(np.int64, int(address), int(length))
 
 
 words_at: Any = intrinsic(_words_at) if COMPILED else _plain_words_at

@@ -16,7 +16,7 @@ from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.events.event_table import TableEncoder
 from tamis.engine.matching.owners import ALIVE
 from tamis.engine.matching.results import Found, Life, together
-from tamis.engine.matching.scratch import Rooms
+from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import segments_of
 from tamis.engine.snapshot import read_rows, read_segment
 from tamis.engine.top_k import keep_heaviest
@@ -53,7 +53,7 @@ class FrozenMatcher:
         self._life = Life(died, 0)
         self._weights: npt.NDArray[np.float64] = opened.array("weights")
         self._ids: npt.NDArray[np.int64] = opened.array("ids")
-        self._rooms = Rooms()
+        self._scratch = ThreadScratch()
 
     def match(self, events: pa.Table, k: int | None = None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """How many subscriptions each event satisfies, and which, event by event, as slots; see `ids`.
@@ -65,7 +65,7 @@ class FrozenMatcher:
         with arrow_errors():
             batch = TableEncoder(events, self._dimensions, self._schema).rows(0, len(events)).batch
         dimensions = len(self._dimensions)
-        parts: list[Found] = [segment.match(batch, dimensions, self._life, self._rooms) for segment in self._segments]
+        parts: list[Found] = [segment.match(batch, dimensions, self._life, self._scratch) for segment in self._segments]
         counts, slots, _ = together(parts, len(events))
         return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
 

@@ -109,15 +109,15 @@ def slot_of(dimension: int, key: int, table: Any) -> int:
 
 
 @inlined
-def find_point(dimension: int, key: int, slot: int, start: Any, keys: Any, table: Any) -> int:
+def find_point(dimension: int, key: int, slot: int, points: Points) -> int:
     """The number of a point whose slot this is, -1 if it has no list."""
-    last = U64(len(table) - 1)
+    last = U64(len(points.table) - 1)
     at = U64(slot)
     while True:
-        number = table[at]
+        number = points.table[at]
         if number == _NONE:
             return _NONE
-        if keys[number] == key and start[dimension] <= number < start[dimension + 1]:
+        if points.key[number] == key and points.start[dimension] <= number < points.start[dimension + 1]:
             return number
         at = (at + U64(1)) & last
 

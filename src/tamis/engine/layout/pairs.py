@@ -345,25 +345,26 @@ def entries_like(pairs: Pairs, others: Pairs) -> tuple[int, int]:
 
 
 @inlined
-def note_cell(pairs: Any, scratch: Any, dimension: int, space: int, count: int) -> int:
+def note_cell(pairs: Pairs, scratch: PairScratch, dimension: int, space: int, count: int) -> int:
     """Note the cell of a value, if pairs are made of its dimension; returns how many there are then."""
-    cells, mixed = scratch[0], scratch[1]
-    first = I64(pairs[0][UP(dimension)])
+    first = I64(pairs.cell[UP(dimension)])
     cell = max(first, 0) + space
-    cells[UP(count)] = U32(cell)
-    mixed[UP(count)] = _mixed(cell)
+    scratch.cell[UP(count)] = U32(cell)
+    scratch.mixed[UP(count)] = _mixed(cell)
     return count + I64(first >= 0)
 
 
 @inlined
-def find_pairs(pairs: Any, scratch: Any, count: int, found: Any, room: int) -> tuple[int, int]:
-    """Write the places of the entries that so many cells meet, of which there is room for so many; returns how many they are, or
-    minus the room that they may need, and how many entries were looked at."""
-    _, start, mark, _ = pairs
-    entries = I64(start[UP(len(start) - 1)])
+def find_pairs(pairs: Pairs, scratch: PairScratch, count: int, found: Any, room: int) -> tuple[int, int]:
+    """Write the places of the entries that `count` cells meet, at most `room` of them.
+
+    Returns how many there are, or minus the room that they may need, and how many entries were visited.
+    """
+    mark = pairs.mark
+    entries = I64(pairs.start[UP(len(pairs.start) - 1)])
     if count * (count - 1) > 2 * _MOST_TRIED * entries:
         return _find_in_all(pairs, scratch, count, entries, found, room)
-    _, mixed, hit, bucket, _ = scratch
+    mixed, hit, bucket = scratch.mixed, scratch.hit, scratch.bucket
     bits = _bits_of(len(mark))
     met, looked, hits = 0, 0, 0
     for i in range(1, count):
@@ -384,10 +385,10 @@ def find_pairs(pairs: Any, scratch: Any, count: int, found: Any, room: int) -> t
 
 
 @inlined
-def _find_hits(pairs: Any, scratch: Any, hits: int, found: Any, met: int, room: int) -> tuple[int, int]:
+def _find_hits(pairs: Pairs, scratch: PairScratch, hits: int, found: Any, met: int, room: int) -> tuple[int, int]:
     """Add the entries of some pairs that were not turned down."""
-    _, start, _, entry = pairs
-    cells, _, hit, bucket, _ = scratch
+    start, entry = pairs.start, pairs.entry
+    cells, hit, bucket = scratch.cell, scratch.hit, scratch.bucket
     for i in range(hits):
         prefetch(start, bucket[UP(i)])
     looked = 0
@@ -409,10 +410,11 @@ def _find_hits(pairs: Any, scratch: Any, hits: int, found: Any, met: int, room: 
 
 
 @inlined
-def _find_in_all(pairs: Any, scratch: Any, count: int, entries: int, found: Any, room: int) -> tuple[int, int]:
+def _find_in_all(
+    pairs: Pairs, scratch: PairScratch, count: int, entries: int, found: Any, room: int
+) -> tuple[int, int]:
     """Go through all entries."""
-    entry = pairs[3]
-    cells, has = scratch[0], scratch[4]
+    entry, cells, has = pairs.entry, scratch.cell, scratch.has
     if entries > room:
         return -entries, 0
     for i in range(count):

@@ -44,7 +44,7 @@ from tamis.engine.layout.statistics import likelihood_of
 from tamis.kernels.background import checkpoint
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U32, U64
-from tamis.kernels.packed import Packed, aligned_zeros, b1, i4, i8, packed, u1, u2, u4, u8
+from tamis.kernels.packed import aligned_zeros
 from tamis.kernels.prefetch import prefetch
 
 HAS_RUNS = 1 << 31
@@ -121,50 +121,6 @@ class Body(NamedTuple):
     def guards(self) -> int:
         """How many blocks have one."""
         return int(np.count_nonzero(self.guard < min(self.dimensions, RANKED)))
-
-
-def packed_body(body: Body) -> Packed:
-    """The arrays of a segment as one; see `unpacked_body` for their order."""
-    arrays = (
-        *body.lookup,
-        *body.directory,
-        body.entry,
-        body.second,
-        body.guard,
-        *body.points,
-        *body.roll,
-        *body.runs,
-        body.run_entry,
-        body.record,
-        *body.pairs,
-    )
-    return packed(arrays, (body.cells, body.dimensions))
-
-
-@inlined
-def unpacked_body(given: Any) -> Any:
-    """Lookup, directory, entries, points, roll, runs and their entries, records, pairs, the numbers of cells and dimensions."""
-    return (
-        (i4(given, 0), i8(given, 1), i8(given, 2), u1(given, 3), u1(given, 4), i8(given, 5), i8(given, 6)),
-        (u4(given, 7), u4(given, 8)),
-        (u4(given, 9), u4(given, 10), u2(given, 11)),
-        (i8(given, 12), i8(given, 13), i4(given, 14)),
-        (i8(given, 15), u8(given, 16), i8(given, 17)),
-        Runs(
-            i8(given, 18),
-            i4(given, 19),
-            u1(given, 20),
-            b1(given, 21),
-            i8(given, 22),
-            i8(given, 23),
-            i8(given, 24),
-            i8(given, 25),
-        ),
-        u4(given, 26),
-        u4(given, 27),
-        (i4(given, 28), u4(given, 29), u1(given, 30), u4(given, 31)),
-        (given[64], given[65]),
-    )
 
 
 def build(

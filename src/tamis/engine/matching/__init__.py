@@ -2,9 +2,15 @@
 
 Read in the order in which an event goes:
 
-    match       all steps for some events                       scratch     the arrays of a thread
-    lists_met   keys -> spaces -> lists and runs
-    filtering   entries -> survivors -> rows                    sorting     rows that were found several times
-    owners      rows -> subscriptions                           batch       a whole batch in one call
-    results     slots by event, and how much work it was        counters    the work of all threads
+    match           all steps, for some events of a batch
+    scratch         the arrays of a thread: the loaded event, lists and runs that it meets, survivors
+    loading         keys -> spaces and aspects by dimension
+    lists_met       spaces -> lists and runs
+    filtering       entries -> survivors, by filter words
+    checking        survivors -> rows, by records
+    several_values  the last two steps for events with several values of an attribute
+    owners          rows -> slots of subscriptions
+    results         slots by event, and how much work it was
+    counters        the work of all threads
+    thread_scratch  the scratch of each thread, which grows when a kernel lacks room
 """

@@ -1,7 +1,7 @@
-"""Matching events against a segment, in two phases: collect survivors from the lists, then check their records.
+"""Matching events against a segment: load an event, collect survivors from its lists, check their records, name the owners.
 
-An event with at most one value in each dimension, and no interval, is *plain*: spaces and codes decide nearly everything. Of any
-other event, they decide what concerns dimensions in which it has one value; for the rest keys are compared.
+match_events  some events of a batch at a time: rows from `match_rows`, which are named while they are in the cache
+match_rows    events -> rows; it is compiled once, and called by its address (see `tamis.kernels.entry`)
 """
 
 from __future__ import annotations
@@ -12,278 +12,212 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
-from tamis.engine.layout.aspects import nothing_seen
-from tamis.engine.layout.pairs import PairScratch, find_pairs, pair_scratch
-from tamis.engine.layout.plan import RANKED
-from tamis.engine.layout.records import SHAPES
-from tamis.engine.layout.scale import MISSING
-from tamis.engine.layout.segment_build import Body, unpacked_body
-from tamis.engine.matching.filtering import (
-    AHEAD,
-    LISTS_AHEAD,
-    SORTED_AT_ONCE,
-    check,
-    check_pairs_several,
-    check_runs_several,
-    check_several,
-    filter_pairs,
-    room_for,
-    scan_lists,
-    scan_runs,
-)
-from tamis.engine.matching.lists_met import (
-    MOST_LISTS,
-    bound_runs,
-    lists_of_several,
-    load,
-    load_wide,
-    note_cells,
-    presence_runs,
-    show_several,
-    unload,
-)
-from tamis.engine.matching.sorting import sort_rows
-from tamis.kernels.kernel import entry_kernel, inlined
+from tamis.engine.layout.pairs import find_pairs
+from tamis.engine.layout.segment_build import Body
+from tamis.engine.matching.checking import check
+from tamis.engine.matching.filtering import filter_pairs, scan_lists, scan_runs
+from tamis.engine.matching.lists_met import MOST_LISTS, bound_runs, lists_of_several, presence_runs
+from tamis.engine.matching.loading import load, load_wide, note_cells, show_several, unload
+from tamis.engine.matching.owners import name_owners
+from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
+from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
+from tamis.kernels.entry import call_entry
+from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
+from tamis.kernels.kernel import entry_kernel, lean_kernel, merged
 from tamis.kernels.numbers import UP
-from tamis.kernels.packed import Packed, b1, i4, i8, packed, u1, u4, u8, words_at
+from tamis.kernels.packed import Packed, words_at
+
+NO_ROOM_ENTRIES, NO_ROOM_LISTS, NO_ROOM_OUT, NO_ROOM_SLOTS = 1, 2, 3, 4
+"""What a kernel may lack: entries and lists of the scratch, rows, slots."""
+_EVENTS_AT_ONCE = 16
+"""Events whose rows are found before they are named."""
 
 
-class Scratch(NamedTuple):
-    """What a thread needs to match against a segment; between events it is as it was made."""
+class RowsCall(NamedTuple):
+    """What `match_rows` works on."""
 
-    space: npt.NDArray[np.uint8]
-    """The space of the event's value by dimension, MISSING; behind the last dimension 0, which always passes."""
-    several: npt.NDArray[np.bool_]
-    """Whether the event has several values in the dimension, or an interval."""
-    seen: npt.NDArray[np.uint32]
-    """The aspects of all dimensions; empty where none is wide."""
-    low: npt.NDArray[np.int64]
-    """The lowest and the highest key of the event, valid where it has the dimension."""
-    high: npt.NDArray[np.int64]
-    touched: npt.NDArray[np.int32]
-    """The dimensions of the event, one after another."""
-    first: npt.NDArray[np.int32]
-    """The space of the lowest and of the highest key in each of them."""
-    last: npt.NDArray[np.int32]
-    """Of a plain event, whose spaces these would be again: where its keys lie in the table of points, -1: nowhere, it seems."""
-    place: npt.NDArray[np.int32]
-    """Of a plain event: where each of its values is looked up among whole numbers, or ~ the number of the value."""
-    origin: npt.NDArray[np.int32]
-    """Its dimensions as the matcher numbers them."""
-    begin: npt.NDArray[np.int64]
-    """The lists that the event meets."""
-    end: npt.NDArray[np.int64]
-    run: npt.NDArray[np.int64]
-    """The runs that it meets, and the parts of them whose condition may hold."""
-    run_begin: npt.NDArray[np.int64]
-    run_end: npt.NDArray[np.int64]
-    survivor: npt.NDArray[np.uint32]
-    ordered: npt.NDArray[np.uint32]
-    """Some of them, sorted by shape; and where those of each shape go."""
-    places: npt.NDArray[np.int64]
-    pairs: PairScratch
+    body: Packed
+    """The packed `Body` of a segment."""
+    scratch: Packed
+    """The packed `Scratch` of a thread."""
+    batch: EventBatch
+    counts: npt.NDArray[np.int64]
+    """Event -> how many rows it has."""
+    rows: npt.NDArray[np.uint32]
+    """The rows, event by event, some with DOUBT."""
+    work: npt.NDArray[np.int64]
+    """Visited entries, survivors, and rows whose keys were compared."""
+    event: int = 0
+    """The first event; afterwards, the event at which it stopped."""
+    stop: int = 0
+    """One behind the last event."""
+    lack: int = 0
+    """Afterwards: what was lacking, if it stopped before."""
+    need: int = 0
+    """How much of it is needed."""
 
 
-class Needs(NamedTuple):
-    """What the scratch for a segment depends on. Segments that need the same can share it."""
-
-    dimensions: int
-    wide: bool
-    """Whether any dimension is."""
-    runs: int
-    """Room for so many runs; and for so many cells, if there are pairs."""
-    cells: int
+EVENT, STOP, LACK, NEED = (word_of(RowsCall, name) for name in ("event", "stop", "lack", "need"))
+_CALL_WORDS = words_in(RowsCall)
+_read_call, _read_body, _read_scratch = reader_of(RowsCall), reader_of(Body), reader_of(Scratch)
 
 
-def needs_of(body: Body) -> Needs:
-    """What a segment needs, and some more, so that others like it need the same."""
-    runs, cells = len(body.runs.list) + 1, body.cells if body.pairs.entries else 0
-    return Needs(body.dimensions, len(body.lookup.shift) > 0, _round(runs), _round(cells))
-
-
-def _round(number: int) -> int:
-    return 1 << (number - 1).bit_length() if number else 0
-
-
-def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
-    """Scratch for events that meet at most so many entries in so many lists."""
-    dimensions = needs.dimensions
-    ranked = min(dimensions, RANKED)
-    space = np.full(ranked + 1, MISSING, np.uint8)
-    space[ranked] = 0
-    touched, first, last, place, origin = np.empty((5, dimensions + 1), np.int32)
-    begin, end = np.zeros((2, lists + LISTS_AHEAD + 8), np.int64)
-    run, run_begin, run_end = np.zeros((3, needs.runs), np.int64)
-    return Scratch(
-        space,
-        np.zeros(ranked + 1, np.bool_),
-        nothing_seen(ranked if needs.wide else 0),
-        np.zeros(dimensions, np.int64),
-        np.zeros(dimensions, np.int64),
-        touched,
-        first,
-        last,
-        place,
-        origin,
-        begin,
-        end,
-        run,
-        run_begin,
-        run_end,
-        np.zeros(room_for(entries), np.uint32),
-        np.zeros(SORTED_AT_ONCE + AHEAD, np.uint32),
-        np.zeros(SHAPES, np.int64),
-        pair_scratch(needs.cells, lists),
-    )
-
-
-NO_ROOM_ENTRIES, NO_ROOM_LISTS, NO_ROOM_OUT = 1, 2, 3
-
-
-BODY, SCRATCH, START, DIMENSION, LOW, HIGH, COUNTS, OUT, WORK = range(9)
-"""The arrays of a call of `match_rows`: the packed body and scratch, the events, how many rows each has, the rows, the work."""
-EVENT, STOP, FILLED, LACK, NEED = range(18, 23)
-"""The numbers behind them: from which event on, and up to which; what of OUT is filled; what was lacking, and how much of it."""
-_CALL_WORDS = 23
-
-
-def rows_call(
-    body: Packed, scratch: Packed, batch: EventBatch, counts: Any, rows: npt.NDArray[np.uint32], work: Any
-) -> Packed:
-    """What `match_rows` takes. The caller keeps the arrays, and sets EVENT and STOP."""
-    return packed((body, scratch, *batch, counts, rows, work), (0, 0, 0, 0, 0))
+def rows_call(call: RowsCall) -> Packed:
+    """What `match_rows` takes, by its address. The caller keeps the arrays, and sets EVENT and STOP."""
+    return packed_fields(call)
 
 
 @entry_kernel
 def match_rows(address: int) -> int:
-    """Match events from EVENT up to STOP: rows, some with DOUBT, to OUT, how many each to COUNTS.
-
-    `address` is that of a `rows_call`. EVENT becomes the event at which it stopped; LACK says what for, if it is not STOP.
-    """
-    call = words_at(address, _CALL_WORDS)
-    batch = EventBatch(i8(call, START), i4(call, DIMENSION), i8(call, LOW), i8(call, HIGH))
-    event, filled, lack, need = _match_rows(
-        i8(call, BODY),
-        batch,
-        i8(call, SCRATCH),
-        (call[EVENT], call[STOP]),
-        i8(call, COUNTS),
-        u4(call, OUT),
-        i8(call, WORK),
-    )
-    call[EVENT], call[FILLED], call[LACK], call[NEED] = event, filled, lack, need
+    """Match events; returns the event at which it stopped. `address` is that of a `rows_call`."""
+    words = words_at(address, _CALL_WORDS)
+    call = _read_call(words)
+    body, scratch, batch = _read_body(call.body), _read_scratch(call.scratch), call.batch
+    event, filled, lack, need = call.event, 0, 0, 0
+    while event < call.stop and not lack:
+        values = Values(batch.start[event], batch.start[event + 1], batch.dimension, batch.lo, batch.hi)
+        before = filled
+        filled, lack, need = _match_event(values, body, scratch, call.rows, filled, call.work)
+        if not lack:
+            call.counts[event] = filled - before
+            event += 1
+    words[EVENT], words[LACK], words[NEED] = event, lack, need
     return event
 
 
-@inlined
-def _match_rows(
-    body: Any, batch: Any, scratch: Any, place: Any, counts: Any, out: Any, work: Any
-) -> tuple[int, int, int, int]:
-    """Returns the event at which it stopped, how much of `out` is filled, and, if it stopped for want of room, of what and how
-    much is needed."""
-    v_start, v_dimension, v_lo, v_hi = batch
-    event, met, survivor, ordered, of_pairs = _unpacked_scratch(scratch)
-    lookup, directory, listed, points, roll, runs, run_entry, record, pairs, sizes = unpacked_body(body)
-    e, stop = place
-    filled, lack, need = 0, 0, 0
-    while e < stop and not lack:
-        values = v_start[e], v_start[e + 1], v_dimension, v_lo, v_hi
-        room = MOST_LISTS * (v_start[e + 1] - v_start[e] + 1)
-        if room > len(met[0]):
-            lack, need = NO_ROOM_LISTS, 2 * room
-            break
-        count, plain, lists, passed = load(values, lookup, directory, listed, runs.list, sizes, event, met)
-        wide = len(event[2]) > 0
-        if wide and plain:
-            lists, passed = load_wide(
-                values,
-                count,
-                lookup,
-                directory,
-                listed[0],
-                points,
-                roll,
-                runs.list,
-                sizes,
-                event,
-                (lists, passed),
-                met,
-            )
-        once = lists
-        if not plain:
-            if wide:
-                show_several(values, lookup, roll, event)
-            lists, once, passed = lists_of_several(
-                values, count, lookup, directory, points, runs.list, sizes, event, met
-            )
-        entries, paired, looked = 0, 0, 0
-        if lists >= 0 and len(pairs[1]) > 0:
-            cells = note_cells(values, count, plain, lookup, pairs, of_pairs, event)
-            # Half of the room is left to survivors in doubt, which come from its end.
-            paired, looked = find_pairs(pairs, of_pairs, max(cells, 0), survivor, (len(survivor) - AHEAD) // 2)
-            lists = min(lists, cells) if cells < 0 else lists
-        if lists < 0:
-            lack, need = NO_ROOM_LISTS, 2 * len(met[0]) - lists
-        elif paired < 0:
-            lack, need = NO_ROOM_ENTRIES, -2 * paired
+@merged
+def _match_event(
+    values: Values, body: Body, scratch: Scratch, out: Any, filled: int, work: Any
+) -> tuple[int, int, int]:
+    """Match one event; returns how much of `out` is filled, what was lacking, and how much of it is needed."""
+    event, met = scratch.event, scratch.met
+    room = MOST_LISTS * (values.end - values.begin + 1)
+    if room > len(met.begin):
+        return filled, NO_ROOM_LISTS, 2 * room
+    count, plain, lists, once, runs = _meet(values, body, event, met)
+    paired, looked = 0, 0
+    if lists >= 0 and len(body.pairs.start) > 0:
+        cells = note_cells(values, count, plain, body, scratch.pairs, event)
+        # Half of the room is left to survivors in doubt, which come from its end.
+        half = (len(scratch.survivor) - AHEAD) // 2
+        paired, looked = find_pairs(body.pairs, scratch.pairs, max(cells, 0), scratch.survivor, half)
+        lists = min(lists, cells) if cells < 0 else lists
+    lack, need, entries, runs = _sum_up(count, lists, paired, runs, body, scratch, len(out) - filled)
+    if not lack:
+        work[0] += entries + looked
+        if plain:
+            filled = _find(lists, runs, paired, entries, body, scratch, out, filled, work)
         else:
-            if len(runs.list) > 0:
-                passed = presence_runs(lookup[1], runs.list, sizes[0], event[5], count, passed, met)
-                entries = bound_runs(runs, passed, event, met)
-            for i in range(lists):
-                entries += met[1][UP(i)] - met[0][UP(i)]
-            need = entries + paired
-            if room_for(need) > len(survivor):
-                lack = NO_ROOM_ENTRIES
-            elif filled + need > len(out):
-                lack = NO_ROOM_OUT
-        if not lack:
-            before = filled
-            work[0] += entries + looked
-            if plain:
-                found = filter_pairs(paired, pairs, event[0], survivor)
-                found, passed_over = scan_lists(lists, met, listed, event[0], survivor, found, entries)
-                work[0] -= passed_over
-                if passed:
-                    found, filled = scan_runs(runs, run_entry, passed, met, event, survivor, found, out, filled)
-                work[1] += found
-                filled = check(record, lookup[1], event, survivor, found, lists + passed, ordered, out, filled)
-            else:
-                if paired:
-                    filled = check_pairs_several(paired, pairs, record, event, survivor, out, filled)
-                    filled = before + sort_rows(out, before, filled)
-                filled, passed_over = check_several(0, once, met, listed, record, event, survivor, out, filled)
-                again = filled
-                filled, more = check_several(once, lists, met, listed, record, event, survivor, out, filled)
-                work[0] -= passed_over + more
-                if passed:
-                    filled = check_runs_several(runs, run_entry, passed, met, record, event, survivor, out, filled)
-                filled = again + sort_rows(out, again, filled)
-                work[1] += filled - before
-            counts[e] = filled - before
-        unload(count, plain, event)
-        e += not lack
-    return e, filled, lack, need
+            filled = _find_several(lists, once, runs, paired, body, scratch, out, filled, work)
+    unload(count, plain, event)
+    return filled, lack, need
 
 
-@inlined
-def _unpacked_scratch(given: Any) -> Any:
-    """The arrays of `Scratch`, in its order: of the event, of what it meets, survivors, sorted ones, and those of pairs."""
-    return (
-        (
-            u1(given, 0),
-            b1(given, 1),
-            u4(given, 2),
-            i8(given, 3),
-            i8(given, 4),
-            i4(given, 5),
-            i4(given, 6),
-            i4(given, 7),
-            i4(given, 8),
-            i4(given, 9),
-        ),
-        (i8(given, 10), i8(given, 11), i8(given, 12), i8(given, 13), i8(given, 14)),
-        u4(given, 15),
-        (u4(given, 16), i8(given, 17)),
-        (u4(given, 18), u8(given, 19), i8(given, 20), i8(given, 21), b1(given, 22)),
-    )
+@merged
+def _meet(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int, bool, int, int, int]:
+    """Load an event and note its lists and runs.
+
+    Returns in how many dimensions it has values, whether it is plain, how many lists there are, or minus the room that they lack,
+    how many of them find rows that no other list finds, and how many runs there are.
+    """
+    count, plain, lists, runs = load(values, body, event, met)
+    wide = len(event.seen) > 0
+    if wide and plain:
+        lists, runs = load_wide(values, count, body, event, lists, runs, met)
+    once = lists
+    if not plain:
+        if wide:
+            show_several(values, body, event)
+        lists, once, runs = lists_of_several(values, count, body, event, met)
+    return count, plain, lists, once, runs
+
+
+@merged
+def _sum_up(
+    count: int, lists: int, paired: int, runs: int, body: Body, scratch: Scratch, free: int
+) -> tuple[int, int, int, int]:
+    """What is lacking and how much of it is needed, how many entries of lists and runs there are, and how many runs."""
+    met = scratch.met
+    if lists < 0:
+        return NO_ROOM_LISTS, 2 * len(met.begin) - lists, 0, runs
+    if paired < 0:
+        return NO_ROOM_ENTRIES, -2 * paired, 0, runs
+    entries, lack = 0, 0
+    if len(body.runs.list) > 0:
+        runs = presence_runs(body, scratch.event, count, runs, met)
+        entries = bound_runs(body.runs, runs, scratch.event, met)
+    for i in range(lists):
+        entries += met.end[UP(i)] - met.begin[UP(i)]
+    need = entries + paired
+    if room_for(need) > len(scratch.survivor):
+        lack = NO_ROOM_ENTRIES
+    elif need > free:
+        lack = NO_ROOM_OUT
+    return lack, need, entries, runs
+
+
+@merged
+def _find(
+    lists: int, runs: int, paired: int, entries: int, body: Body, scratch: Scratch, out: Any, filled: int, work: Any
+) -> int:
+    """Find the rows of a plain event that was loaded."""
+    event, survivor = scratch.event, scratch.survivor
+    found = filter_pairs(paired, body.pairs, event.space, survivor)
+    found, skipped = scan_lists(lists, scratch.met, body, event.space, survivor, found, entries)
+    if runs:
+        found, filled = scan_runs(body, runs, scratch, found, out, filled)
+    work[0] -= skipped
+    work[1] += found
+    return check(body, scratch, found, lists + runs, out, filled)
+
+
+@merged
+def _find_several(
+    lists: int, once: int, runs: int, paired: int, body: Body, scratch: Scratch, out: Any, filled: int, work: Any
+) -> int:
+    """Find the rows of any other event that was loaded, each of them once."""
+    before = filled
+    if paired:
+        filled = check_pairs(paired, body, scratch, out, filled)
+        filled = before + sort_rows(out, before, filled)
+    filled, skipped = check_lists(0, once, body, scratch, out, filled)
+    again = filled
+    filled, more = check_lists(once, lists, body, scratch, out, filled)
+    if runs:
+        filled = check_runs(runs, body, scratch, out, filled)
+    filled = again + sort_rows(out, again, filled)
+    work[0] -= skipped + more
+    work[1] += filled - before
+    return filled
+
+
+@lean_kernel
+def match_events(
+    matching: Any, owners: Any, batch: EventBatch, life: Any, place: Any, counts: Any, buffers: Any, out: Any
+) -> tuple[int, int, int, int, int, int]:
+    """Match events from `place[0]` up to the last: slots to `out`, how many each to `counts`.
+
+    `matching` is how `match_rows` is called: its entry, its call and the address of that. `buffers` are rows, the scratch of an
+    event, and clauses. `place` says besides up to which event rows have been found that wait to be named, and where they begin.
+    Returns the same for the event at which it stopped, how much of `out` is filled, and, if it stopped for want of room, of what
+    and how much is needed.
+    """
+    entry, words, address = matching
+    call = _read_call(words)
+    rows, event_scratch, clauses = buffers
+    event, found, at = place
+    filled = 0
+    while event < len(counts):
+        if found == event:
+            words[EVENT], words[STOP] = event, min(event + _EVENTS_AT_ONCE, len(counts))
+            found, at = call_entry(entry, address), 0
+            if found == event:
+                return event, found, at, filled, words[LACK], words[NEED]
+        event, at, slots, compared = name_owners(
+            owners, batch, life, (rows, counts), (event, found, at), event_scratch, (out[filled:], clauses)
+        )
+        filled += slots
+        call.work[2] += compared
+        if event < found:
+            return event, found, at, filled, NO_ROOM_SLOTS, 0
+    return event, found, at, filled, 0, 0

@@ -21,13 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events.event_batch import holds
+from tamis.encoding.events.event_batch import EventBatch, holds
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.records import DOUBT, ROW
+from tamis.kernels.fields import reader_of
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U8, U32, UP
-from tamis.kernels.packed import Packed, b1, i4, i8, packed, u1
+from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.sorting import sort_unique
 
@@ -100,102 +102,38 @@ class EventScratch(NamedTuple):
     values: npt.NDArray[np.int64]
 
 
-OWNERS_PACKED = 21
-"""So many arrays are packed by `packed_owners`."""
+class OwnerArrays(NamedTuple):
+    """What naming the owners of rows needs."""
+
+    owners: Owners
+    conjunction: npt.NDArray[np.int32]
+    """Row -> its conjunction in `table`."""
+    table: Conjunctions
+    programs: Programs
+    numbering: Numbering
 
 
-def packed_owners(
-    owners: Owners,
-    numbering: Numbering,
-    conjunction: npt.NDArray[np.int32],
-    table: Conjunctions,
-    programs: Programs,
-) -> Packed:
-    """What naming the owners of rows needs, as one; see `_unpacked_owners` for the order."""
-    start, predicates = table
-    steps = (*programs.predicates, programs.then, programs.otherwise)
-    return packed((*owners, conjunction, start, *predicates, *steps, *numbering))
-
-
-@inlined
-def _unpacked_owners(given: Any) -> Any:
-    return (
-        (i4(given, 0), i8(given, 1), i4(given, 2), i8(given, 3), b1(given, 4)),
-        i4(given, 5),
-        (i8(given, 6), (i4(given, 7), u1(given, 8), i8(given, 9), i8(given, 10), i8(given, 11))),
-        (
-            (i4(given, 12), u1(given, 13), i8(given, 14), i8(given, 15), i8(given, 16)),
-            i8(given, 17),
-            i8(given, 18),
-        ),
-        (i8(given, 19)[0], u1(given, 20)),
-    )
+_read_owners = reader_of(OwnerArrays)
 
 
 @lean_kernel
 def name_owners(
-    given: Any, batch: Any, life: Any, found: Any, place: Any, scratch: EventScratch, out: Any
+    given: Packed, batch: EventBatch, life: Any, found: Any, place: Any, scratch: EventScratch, out: Any
 ) -> tuple[int, int, int, int]:
     """Turn the rows found for events from `place[0]` up to `place[1]` into slots; `found` is rows and counts, made new counts.
 
-    Returns the event at which it stopped for want of room, where its rows begin, how much of `out` is filled, and how many
-    rows were compared. `place[2]` says where the rows of the first event begin. No deaths at all: `life[0]` is empty.
+    `given` are packed `OwnerArrays`. Returns the event at which it stopped for want of room, where its rows begin, how much of
+    `out` is filled, and how many rows were compared. `place[2]` says where the rows of the first event begin.
     """
-    owners, conjunction, table, programs, numbering = _unpacked_owners(given)
-    sole, group, slots, program, several = owners
-    start, predicates = table
-    died, now = life
-    immortal, by_slot = len(died) == 0, numbering[0] != NOT_BY_SLOT
+    arrays = _read_owners(given)
     rows, counts = found
     event, stop, at = place
     out_slots, clauses = out
     filled, compared = 0, 0
     while event < stop:
-        before, i, end, loaded, parts = filled, at, at + counts[event], False, 0
-        while i < end:
-            if by_slot and filled + (end - i) <= len(out_slots):
-                i, filled = _name_by_slot(rows, i, end, numbering, life, out_slots, filled)
-                if i == end:
-                    break
-            else:
-                prefetch(sole, I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
-            word = rows[UP(i)]
-            row = I64(word & U32(ROW))
-            i += 1
-            if word & U32(DOUBT):
-                if not loaded:
-                    load_event(batch, event, scratch)
-                    loaded = True
-                compared += 1
-                if not conjunction_holds(conjunction[UP(row)], start, predicates, batch, scratch):
-                    continue
-            owner = I64(sole[UP(row)])
-            if owner >= 0:
-                if filled < len(out_slots):
-                    out_slots[UP(filled)] = owner
-                filled += I64(immortal or died[UP(owner)] > now)
-                continue
-            for o in range(group[UP(~owner)], group[UP(~owner + 1)]):
-                slot = slots[UP(o)]
-                if not immortal and died[UP(slot)] <= now:
-                    continue
-                if program[UP(o)] != ACCEPT:
-                    if not loaded:
-                        load_event(batch, event, scratch)
-                        loaded = True
-                    compared += 1
-                    if not accepts(program[UP(o)], programs, batch, scratch):
-                        continue
-                if several[UP(o)]:
-                    if parts < len(clauses):
-                        clauses[UP(parts)] = slot
-                    parts += 1
-                else:
-                    if filled < len(out_slots):
-                        out_slots[UP(filled)] = slot
-                    filled += 1
-        if loaded:
-            unload_event(batch, event, scratch)
+        before, end = filled, at + counts[event]
+        filled, parts, more = _name_rows(rows, at, end, arrays, batch, event, life, (scratch, out), filled)
+        compared += more
         if filled + parts > len(out_slots) or parts > len(clauses):
             return event, at, before, compared
         if parts:
@@ -210,9 +148,85 @@ def name_owners(
 
 
 @inlined
-def _name_by_slot(rows: Any, i: int, end: int, numbering: Any, life: Any, out: Any, filled: int) -> tuple[int, int]:
+def _name_rows(
+    rows: Any, i: int, end: int, arrays: OwnerArrays, batch: EventBatch, event: int, life: Any, space: Any, filled: int
+) -> tuple[int, int, int]:
+    """Name the owners of the rows of one event, without writing beyond the room that there is.
+
+    Returns how many slots there are, how many besides of subscriptions with several clauses, and how many rows were compared.
+    """
+    scratch, (out, _) = space
+    owners, numbering = arrays.owners, arrays.numbering
+    died, now = life
+    by_slot = numbering.first[0] != NOT_BY_SLOT
+    loaded, parts, compared = False, 0, 0
+    while i < end:
+        if by_slot and filled + (end - i) <= len(out):
+            i, filled = _name_by_slot(rows, i, end, numbering, life, out, filled)
+            if i == end:
+                break
+        else:
+            prefetch(owners.sole, I64(rows[UP(min(i + _AHEAD, end - 1))] & U32(ROW)))
+        word = rows[UP(i)]
+        row = I64(word & U32(ROW))
+        i += 1
+        if word & U32(DOUBT):
+            if not loaded:
+                load_event(batch, event, scratch)
+                loaded = True
+            compared += 1
+            if not conjunction_holds(arrays.conjunction[UP(row)], arrays.table, batch, scratch):
+                continue
+        owner = I64(owners.sole[UP(row)])
+        if owner >= 0:
+            if filled < len(out):
+                out[UP(filled)] = owner
+            filled += I64(len(died) == 0 or died[UP(owner)] > now)
+        else:
+            state = filled, parts, compared, loaded
+            filled, parts, compared, loaded = _name_group(~owner, arrays, batch, event, life, space, state)
+    if loaded:
+        unload_event(batch, event, scratch)
+    return filled, parts, compared
+
+
+@inlined
+def _name_group(
+    group: int, arrays: OwnerArrays, batch: EventBatch, event: int, life: Any, space: Any, state: Any
+) -> tuple[int, int, int, bool]:
+    """Name the owners of a row that has several; `state` is as `_name_rows` has it: filled, parts, compared, loaded."""
+    scratch, (out, clauses) = space
+    owners = arrays.owners
+    died, now = life
+    filled, parts, compared, loaded = state
+    for o in range(owners.start[UP(group)], owners.start[UP(group + 1)]):
+        slot = owners.slot[UP(o)]
+        if len(died) > 0 and died[UP(slot)] <= now:
+            continue
+        if owners.program[UP(o)] != ACCEPT:
+            if not loaded:
+                load_event(batch, event, scratch)
+                loaded = True
+            compared += 1
+            if not accepts(owners.program[UP(o)], arrays.programs, batch, scratch):
+                continue
+        if owners.several[UP(o)]:
+            if parts < len(clauses):
+                clauses[UP(parts)] = slot
+            parts += 1
+        else:
+            if filled < len(out):
+                out[UP(filled)] = slot
+            filled += 1
+    return filled, parts, compared, loaded
+
+
+@inlined
+def _name_by_slot(
+    rows: Any, i: int, end: int, numbering: Numbering, life: Any, out: Any, filled: int
+) -> tuple[int, int]:
     """Name sole owners by the numbers of their rows, up to a row that is in doubt or has several; there is room for all."""
-    first, is_sole = numbering
+    first, is_sole = numbering.first[0], numbering.is_sole
     died, now = life
     if len(died) == 0 and len(is_sole) == 0:
         while i < end and not rows[UP(i)] & U32(DOUBT):
@@ -235,48 +249,43 @@ def _name_by_slot(rows: Any, i: int, end: int, numbering: Any, life: Any, out: A
 
 
 @inlined
-def load_event(batch: Any, event: int, scratch: Any) -> None:
-    start, dimension, _, _ = batch
-    value, values = scratch
-    for v in range(start[event], start[event + 1]):
-        d = dimension[UP(v)]
-        if values[UP(d)] == 0:
-            value[UP(d)] = v
-        values[UP(d)] += 1
+def load_event(batch: EventBatch, event: int, scratch: EventScratch) -> None:
+    """Note where the values of an event begin, by dimension."""
+    for v in range(batch.start[event], batch.start[event + 1]):
+        d = batch.dimension[UP(v)]
+        if scratch.values[UP(d)] == 0:
+            scratch.value[UP(d)] = v
+        scratch.values[UP(d)] += 1
 
 
 @inlined
-def unload_event(batch: Any, event: int, scratch: Any) -> None:
-    start, dimension, _, _ = batch
-    _, values = scratch
-    for v in range(start[event], start[event + 1]):
-        values[UP(dimension[UP(v)])] = 0
+def unload_event(batch: EventBatch, event: int, scratch: EventScratch) -> None:
+    """Forget the event."""
+    for v in range(batch.start[event], batch.start[event + 1]):
+        scratch.values[UP(batch.dimension[UP(v)])] = 0
 
 
 @inlined
-def conjunction_holds(row: int, start: Any, predicates: Any, batch: Any, scratch: Any) -> bool:
+def conjunction_holds(row: int, table: Conjunctions, batch: EventBatch, scratch: EventScratch) -> bool:
     """Whether all predicates of a conjunction are true of the loaded event."""
-    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
-    _, _, v_lo, v_hi = batch
-    value, values = scratch
-    for p in range(start[row], start[row + 1]):
-        d = p_dimension[p]
-        if not holds(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], v_lo, v_hi, value[UP(d)], values[UP(d)]):
+    for p in range(table.start[row], table.start[row + 1]):  # noqa: SIM110 - a kernel
+        if not _predicate_holds(p, table.predicates, batch, scratch):
             return False
     return True
 
 
 @inlined
-def accepts(step: int, programs: Any, batch: Any, scratch: Any) -> bool:
+def accepts(step: int, programs: Programs, batch: EventBatch, scratch: EventScratch) -> bool:
     """Whether a program accepts the loaded event."""
-    predicates, then, otherwise = programs
-    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
-    _, _, v_lo, v_hi = batch
-    value, values = scratch
     while step >= 0:
-        d = p_dimension[step]
-        held = holds(
-            p_mode[step], p_lo, p_hi, p_start[step], p_start[step + 1], v_lo, v_hi, value[UP(d)], values[UP(d)]
-        )
-        step = then[step] if held else otherwise[step]
+        held = _predicate_holds(step, programs.predicates, batch, scratch)
+        step = programs.then[step] if held else programs.otherwise[step]
     return step == ACCEPT
+
+
+@inlined
+def _predicate_holds(p: int, predicates: Predicates, batch: EventBatch, scratch: EventScratch) -> bool:
+    begin, end = predicates.start[p], predicates.start[p + 1]
+    d = UP(predicates.dimension[p])
+    first, count = scratch.value[d], scratch.values[d]
+    return holds(predicates.mode[p], predicates.lo, predicates.hi, begin, end, batch.lo, batch.hi, first, count)

@@ -1,152 +1,146 @@
-"""Scratch space for matching: every thread has its own, for every segment that it matches against."""
+"""The arrays of a thread that matches events against a segment. Between events they are as they were made."""
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.engine.layout.aspects import nothing_seen
+from tamis.engine.layout.guards import BLOCK
+from tamis.engine.layout.pairs import PairScratch, pair_scratch
+from tamis.engine.layout.plan import RANKED
+from tamis.engine.layout.records import SHAPES
+from tamis.engine.layout.scale import MISSING
 from tamis.engine.layout.segment_build import Body
-from tamis.engine.matching.match import NO_ROOM_LISTS, NO_ROOM_OUT, Needs, needs_of, scratch_for
-from tamis.engine.matching.owners import EventScratch
-from tamis.kernels.packed import Packed, packed
+from tamis.kernels.kernel import inlined
 
-_ROWS = 1 << 16
-_ENTRIES = 1 << 16
-_LISTS = 256
-_SLOTS = 1024
-_MOST_SLOTS = 1 << 22
-
-
-class HasBody(Protocol):
-    body: Body
+AHEAD = 16
+"""Records that are fetched before they are needed."""
+LISTS_AHEAD = 3
+"""Lists that are fetched before they are needed."""
+SORTED_AT_ONCE = 1024
+"""Survivors that are sorted by shape together."""
 
 
-class BodyScratch:
-    """What a thread needs to match against the body of a segment; it grows when a kernel says what it lacks.
+class Values(NamedTuple):
+    """The values of one event of a batch: from `begin` up to `end`, ordered by dimension."""
 
-    Between calls of kernels there is nothing in it, so all calls in a thread may share it.
+    begin: int
+    end: int
+    dimension: npt.NDArray[np.int32]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+
+
+class LoadedEvent(NamedTuple):
+    """An event, by dimension of the segment.
+
+    An event with at most one value in each dimension, and no interval, is *plain*.
+
+        dimension    0     1        2     3             touched   0  2  3       the dimensions of the event, one after another
+        space        7     MISSING  4     0             first     7  4  0       the space of the lowest key in each of them
+        several      -     -        -     x             last      -  -  2       the space of the highest key, if not plain
     """
 
-    def __init__(self, needs: Needs, entries: int = _ENTRIES) -> None:
-        self._needs = needs
-        self.entries = entries
-        self._lists = _LISTS
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        self.arrays = scratch_for(self._needs, self.entries, self._lists)
-        self.packed = packed((*self.arrays[:-1], *self.arrays.pairs))
-
-    def enlarge(self, lack: int, need: int) -> None:
-        """Make room for what `match_rows` lacked: entries or lists."""
-        if lack == NO_ROOM_LISTS:
-            self._lists = need
-        else:
-            self.entries = need + need // 2
-        self._lay_out()
-
-
-class Room:
-    """The buffers of one thread for one segment."""
-
-    def __init__(self, body: Body) -> None:
-        entries = (len(body.entry) + len(body.run_entry)) // 2 + body.pairs.entries
-        self._scratch = BodyScratch(needs_of(body), min(_ENTRIES, entries))
-        self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
-        self._clauses = np.empty(0, np.int32)
-        self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._per_event = 0.0
-        """How many slots the events of the last batch had, or half as many as those before."""
-
-    @property
-    def packed_scratch(self) -> Packed:
-        return self._scratch.packed
-
-    def enlarge(self, lack: int, need: int) -> None:
-        """Make room for what `match_rows` lacked."""
-        if lack != NO_ROOM_OUT:
-            self._scratch.enlarge(lack, need)
-        elif need > len(self.rows):
-            self.rows = np.empty(need + need // 2, np.uint32)
-
-    def slots_for(self, events: int) -> int:
-        """How much room to make for the slots of so many events."""
-        return min(int(1.25 * self._per_event * events) + _SLOTS, _MOST_SLOTS)
-
-    def note(self, slots: int, events: int) -> None:
-        self._per_event = max(slots / max(events, 1), self._per_event / 2)
-
-    def event(self, dimensions: int) -> EventScratch:
-        """Where an event is laid out by dimension, for so many dimensions."""
-        if len(self._event.value) < dimensions:
-            self._event = EventScratch(*np.zeros((2, dimensions + dimensions // 2), np.int64))
-        return self._event
-
-    def clauses(self, size: int) -> npt.NDArray[np.int32]:
-        if len(self._clauses) < size:
-            self._clauses = np.empty(size, np.int32)
-        return self._clauses
+    space: npt.NDArray[np.uint8]
+    """Dimension -> the space of the value, or MISSING. Behind the last dimension: 0, which always passes."""
+    several: npt.NDArray[np.bool_]
+    """Dimension -> whether the event has several values there, or an interval."""
+    seen: npt.NDArray[np.uint32]
+    """The aspects of all dimensions. Empty if no dimension is wide."""
+    low: npt.NDArray[np.int64]
+    """Dimension -> the lowest key, if the event has the dimension."""
+    high: npt.NDArray[np.int64]
+    """Dimension -> the highest key, likewise."""
+    touched: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+    last: npt.NDArray[np.int32]
+    point: npt.NDArray[np.int32]
+    """For each touched dimension of a plain event: the slot of its key in the table of points. -1: there is no such point."""
+    place: npt.NDArray[np.int32]
+    """For each touched dimension of a plain event: the place of its number in `Lookup.whole`, or ~ that of the value."""
+    origin: npt.NDArray[np.int32]
+    """For each touched dimension of a plain event: its number in the matcher."""
 
 
-class DeltaRoom:
-    """The buffers of one thread for deltas."""
+class Met(NamedTuple):
+    """The lists and runs that an event meets."""
 
-    def __init__(self) -> None:
-        self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._lowest, self._highest = np.zeros((2, 0), np.int64)
-        self._clauses = np.empty(0, np.int32)
-        self._found = np.empty(0, np.uint32)
-
-    def event(self, dimensions: int) -> EventScratch:
-        if len(self._event.value) < dimensions:
-            self._event = EventScratch(*np.zeros((2, dimensions + dimensions // 2), np.int64))
-        return self._event
-
-    def extent(self, dimensions: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The lowest and highest key of the event by dimension: the wrong way round where it has none.
-
-        There is one at least: rows without a dimension look there too.
-        """
-        if len(self._lowest) <= dimensions:
-            room = dimensions + dimensions // 2 + 1
-            self._lowest, self._highest = np.full(room, KEY_MAX), np.full(room, KEY_MIN)
-        return self._lowest, self._highest
-
-    def clauses(self, size: int) -> npt.NDArray[np.int32]:
-        if len(self._clauses) < size:
-            self._clauses = np.empty(size, np.int32)
-        return self._clauses
-
-    def found(self, rows: int) -> npt.NDArray[np.uint32]:
-        """Room for the rows that are found, of so many."""
-        if len(self._found) < rows:
-            self._found = np.empty(max(2 * rows, _ROWS), np.uint32)
-        return self._found
+    begin: npt.NDArray[np.int64]
+    """The first entry of each list."""
+    end: npt.NDArray[np.int64]
+    """One behind the last entry of each list."""
+    run: npt.NDArray[np.int64]
+    """The number of each run."""
+    run_begin: npt.NDArray[np.int64]
+    """The first entry of each run whose condition may hold."""
+    run_end: npt.NDArray[np.int64]
+    """One behind the last of them."""
 
 
-class Rooms(threading.local):
-    """The rooms of each thread. One that is taken is nobody else's until it is given back: a call that comes in between, as
-    from the finalizer of some object, makes its own."""
+class Ordered(NamedTuple):
+    """Survivors sorted by the shape of their records."""
 
-    def __init__(self) -> None:
-        self._rooms: WeakKeyDictionary[Any, Room] = WeakKeyDictionary()
-        self._delta: DeltaRoom | None = None
+    reference: npt.NDArray[np.uint32]
+    place: npt.NDArray[np.int64]
+    """Shape -> where the next survivor of this shape goes."""
 
-    def take(self, segment: HasBody) -> Room:
-        room = self._rooms.pop(segment, None)
-        return Room(segment.body) if room is None else room
 
-    def give(self, segment: HasBody, room: Room) -> None:
-        self._rooms[segment] = room
+class Scratch(NamedTuple):
+    """All arrays that a thread needs to match against a segment."""
 
-    def take_delta(self) -> DeltaRoom:
-        room, self._delta = self._delta, None
-        return DeltaRoom() if room is None else room
+    event: LoadedEvent
+    met: Met
+    survivor: npt.NDArray[np.uint32]
+    """References of entries that passed their filters."""
+    ordered: Ordered
+    pairs: PairScratch
 
-    def give_delta(self, room: DeltaRoom) -> None:
-        self._delta = room
+
+class Needs(NamedTuple):
+    """What the size of the scratch for a segment depends on. Segments that need the same can share it."""
+
+    dimensions: int
+    wide: bool
+    """Whether any dimension is wide."""
+    runs: int
+    cells: int
+    """Cells of pairs. 0: there are no pairs."""
+
+
+def needs_of(body: Body) -> Needs:
+    """What a segment needs, and some more, so that others like it need the same."""
+    runs, cells = len(body.runs.list) + 1, body.cells if body.pairs.entries else 0
+    return Needs(body.dimensions, len(body.lookup.shift) > 0, _round(runs), _round(cells))
+
+
+def _round(number: int) -> int:
+    return 1 << (number - 1).bit_length() if number else 0
+
+
+@inlined
+def room_for(entries: int) -> int:
+    """The length of the array of survivors that this many entries need."""
+    return entries + entries // BLOCK + 2 * AHEAD
+
+
+def scratch_for(needs: Needs, entries: int, lists: int) -> Scratch:
+    """Scratch for events that meet at most this many entries in this many lists."""
+    dimensions = needs.dimensions
+    ranked = min(dimensions, RANKED)
+    space = np.full(ranked + 1, MISSING, np.uint8)
+    space[ranked] = 0
+    several = np.zeros(ranked + 1, np.bool_)
+    low, high = np.zeros((2, dimensions), np.int64)
+    by_touched = np.empty((6, dimensions + 1), np.int32)
+    begin, end = np.zeros((2, lists + LISTS_AHEAD + 8), np.int64)
+    run, run_begin, run_end = np.zeros((3, needs.runs), np.int64)
+    return Scratch(
+        LoadedEvent(space, several, nothing_seen(ranked if needs.wide else 0), low, high, *by_touched),
+        Met(begin, end, run, run_begin, run_end),
+        np.zeros(room_for(entries), np.uint32),
+        Ordered(np.zeros(SORTED_AT_ONCE + AHEAD, np.uint32), np.zeros(SHAPES, np.int64)),
+        pair_scratch(needs.cells, lists),
+    )

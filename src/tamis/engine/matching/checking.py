@@ -1,0 +1,216 @@
+"""Checking: from survivors of a plain event to rows, by their records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.engine.layout.aspects import ASPECTS, is_bound
+from tamis.engine.layout.records import (
+    DONE,
+    DOUBT,
+    LONG,
+    PLACE_BITS,
+    PREDICATES_AT,
+    ROW,
+    SHAPES,
+    UNIT,
+    far_set_holds,
+    far_set_size,
+    mask_holds,
+    range_holds,
+    set_holds,
+)
+from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE
+from tamis.engine.layout.segment_build import EDGES, SHIFT_AT, Body
+from tamis.engine.matching.scratch import AHEAD, SORTED_AT_ONCE, LoadedEvent, Ordered, Scratch
+from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import I64, U32, UP
+from tamis.kernels.prefetch import prefetch
+
+SORTED_FROM, SORTED_BELOW = 256, 256
+"""Survivors are sorted by shape from this many on, and below this many for each list: with a thousand it saves 10 to 20 %."""
+PLACE = (1 << PLACE_BITS) - 1
+"""The bits of a reference that are the place of its record."""
+
+
+@inlined
+def fetch_record(record: Any, reference: Any, wide: bool) -> None:
+    """Fetch a record; those of tests are longer."""
+    at = UNIT * I64(reference & U32(PLACE))
+    shape = I64(reference >> U32(PLACE_BITS))
+    if shape != DONE:
+        prefetch(record, at)
+        prefetch(record, at + (16 if wide else 12))
+        if shape == LONG or (wide and (shape & 15) + (shape >> 4) > 16):
+            prefetch(record, at + 32)
+
+
+@inlined
+def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: Any, filled: int) -> int:
+    """Check the records of survivors from this many lists, and write the rows of those that hold."""
+    event, survivor, ordered = scratch.event, scratch.survivor, scratch.ordered
+    # Entries of one shape are neighbours within a list, or within a part of it that has the same guard. So sorting pays only
+    # where each list gives few survivors.
+    sort = SORTED_FROM <= survivors < SORTED_BELOW * lists
+    begin = 0
+    while begin < survivors:
+        block, count = survivor, survivors
+        if sort:
+            block, count = ordered.reference, min(SORTED_AT_ONCE, survivors - begin)
+            _sort_by_shape(survivor, begin, count, ordered)
+        # A constant for each kind of segment: to ask inside the loop costs both kinds 5 %.
+        if len(event.seen) > 0:
+            filled = _check_block(body.record, body.lookup.about, event, block, count, True, out, filled)
+        else:
+            filled = _check_block(body.record, body.lookup.about, event, block, count, False, out, filled)
+        begin += count
+    return filled
+
+
+@inlined
+def _sort_by_shape(survivor: Any, begin: int, count: int, ordered: Ordered) -> None:
+    """Bring survivors of one shape together: it says how many steps a record takes, which the processor then predicts."""
+    references, places = ordered.reference, ordered.place
+    for shape in range(SHAPES):
+        places[UP(shape)] = 0
+    for i in range(begin, begin + count):
+        places[UP(survivor[UP(i)] >> U32(PLACE_BITS))] += 1
+    at = 0
+    for shape in range(SHAPES):
+        size = places[UP(shape)]
+        places[UP(shape)] = at
+        at += size
+    for i in range(begin, begin + count):
+        reference = survivor[UP(i)]
+        shape = UP(reference >> U32(PLACE_BITS))
+        at = places[shape]
+        references[UP(at)] = reference
+        places[shape] = at + 1
+
+
+@inlined
+def _check_block(
+    record: Any, about: Any, event: LoadedEvent, survivor: Any, count: int, wide: bool, out: Any, filled: int
+) -> int:
+    """Check some survivors in a segment that has wide dimensions or not; there is room for AHEAD more behind them."""
+    space, seen = event.space, event.seen
+    for i in range(AHEAD):
+        survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
+    for i in range(min(count, AHEAD)):
+        fetch_record(record, survivor[UP(i)], wide)
+    for i in range(count):
+        fetch_record(record, survivor[UP(i + AHEAD)], wide)
+        reference = survivor[UP(i)]
+        shape = I64(reference >> U32(PLACE_BITS))
+        at = UNIT * I64(reference & U32(PLACE))
+        if shape == DONE:
+            out[UP(filled)] = reference & U32(PLACE)
+            filled += 1
+            continue
+        if shape == LONG:
+            matched, tied = _check_long(record, at, space, seen)
+        elif wide:
+            named = I64((record[UP(at)] >> U32(PREDICATES_AT)) & U32(15))
+            matched, tied = _check_tests(record, at + 1, shape & 15, named, shape >> 4, seen)
+        else:
+            matched, tied = _check_ranges(record, at + 1, shape & 15, shape >> 4, space), False
+        if matched:
+            doubt = wide and tied and _is_in_doubt(record, at, shape, seen, about)
+            out[UP(filled)] = (record[UP(at)] & U32(DOUBT | ROW)) | (U32(doubt) << U32(31))
+            filled += 1
+    return filled
+
+
+@inlined
+def _check_ranges(record: Any, p: int, ranges: int, sets: int, space: Any) -> bool:
+    matched = True
+    for w in range(p, p + ranges):
+        if not range_holds(record[UP(w)], space):
+            return False
+    for w in range(p + ranges, p + ranges + 2 * sets, 2):
+        if not set_holds(record[UP(w)], record[UP(w + 1)], space):
+            matched = False
+            break
+    return matched
+
+
+@inlined
+def _check_tests(record: Any, p: int, names: int, named: int, bounds: int, seen: Any) -> tuple[bool, bool]:
+    """Whether all tests hold, and whether a bound is tied. The tests for keys stand for `named` predicates."""
+    found = 0
+    for w in range(p, p + names):
+        test = record[UP(w)]
+        found += I64(seen[UP(test >> U32(CODE_BITS))] == test)
+    if found != named:
+        return False, False
+    least = U32(HIGHEST_CODE)
+    for w in range(p + names, p + names + bounds):
+        test = record[UP(w)]
+        above = U32(seen[UP(test >> U32(CODE_BITS))] - test)
+        if above > U32(HIGHEST_CODE):
+            return False, False
+        least = min(least, above)
+    return True, least == U32(0)
+
+
+@inlined
+def counts_of(record: Any, at: int, shape: int) -> tuple[int, int, int, int]:
+    """Where the tests of a record begin, and how many there are for keys, for bounds, and far ones."""
+    if shape != LONG:
+        return at + 1, shape & 15, shape >> 4, 0
+    header = record[UP(at + 2)]
+    begin = at + 3 + I64(record[UP(at + 1)] & U32(255))
+    return begin, I64(header & U32(255)), I64((header >> U32(8)) & U32(255)), I64((header >> U32(16)) & U32(255))
+
+
+@inlined
+def _check_long(record: Any, at: int, space: Any, seen: Any) -> tuple[bool, bool]:
+    """Whether a long record holds, and whether a bound is tied."""
+    header = record[UP(at + 1)]
+    p, names, bounds, far = counts_of(record, at, LONG)
+    for w in range(at + 3, p):
+        if not range_holds(record[UP(w)], space):
+            return False, False
+    matched, tied = _check_tests(record, p, names, I64(record[UP(at + 2)] >> U32(24)), bounds, seen)
+    if not matched:
+        return False, False
+    p += names + bounds
+    for _ in range(far):
+        test, shown = record[UP(p + 1)], seen[UP(record[UP(p)])]
+        above = U32(shown - test)
+        if above > U32(HIGHEST_CODE) or (above != U32(0) and not is_bound(test)):
+            return False, False
+        tied |= above == U32(0)
+        p += 2
+    for _ in range(I64(header >> U32(24))):
+        if not far_set_holds(record, p, seen):
+            return False, False
+        p += 1 + far_set_size(record[UP(p)])
+    for _ in range(I64((header >> U32(8)) & U32(255))):
+        if not set_holds(record[UP(p)], record[UP(p + 1)], space):
+            return False, False
+        p += 2
+    for _ in range(I64((header >> U32(16)) & U32(255))):
+        if not mask_holds(record, p, space):
+            return False, False
+        p += 9
+    return True, tied
+
+
+@inlined
+def _is_in_doubt(record: Any, at: int, shape: int, seen: Any, about: Any) -> bool:
+    """Whether a bound is tied that its code does not decide."""
+    p, names, bounds, far = counts_of(record, at, shape)
+    doubt = False
+    for w in range(p + names, p + names + bounds):
+        test = record[UP(w)]
+        doubt |= _is_edge(I64(test >> U32(CODE_BITS)), test, seen, about)
+    for w in range(p + names + bounds, p + names + bounds + 2 * far, 2):
+        doubt |= _is_edge(I64(record[UP(w)]), record[UP(w + 1)], seen, about)
+    return doubt
+
+
+@inlined
+def _is_edge(aspect: int, test: Any, seen: Any, about: Any) -> bool:
+    shifts = about[UP((aspect // ASPECTS) * 8 + SHIFT_AT)]
+    return seen[UP(aspect)] == test and is_bound(test) and shifts >= 0 and shifts & EDGES != 0

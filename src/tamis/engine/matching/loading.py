@@ -1,0 +1,289 @@
+"""Loading an event: its keys become spaces and aspects by dimension, and the lists of a plain event are noted on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.engine.layout.aspects import NEAR, UNKNOWN, code_of_space, hide, show
+from tamis.engine.layout.guards import BLOCK, GUARDED
+from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_on_roll, roll_hash
+from tamis.engine.layout.lists import slot_of
+from tamis.engine.layout.pairs import PairScratch, note_cell
+from tamis.engine.layout.plan import RANKED
+from tamis.engine.layout.scale import FARTHEST_WHOLE, MISSING, code_of, number_of
+from tamis.engine.layout.segment_build import (
+    ALL_ENROLLED,
+    AT,
+    BLOCKS,
+    BRIEF,
+    CELL,
+    ENROLLED,
+    SHIFT_AT,
+    SHIFTS,
+    WHOLE_MOST,
+    WHOLE_RUNS,
+    Body,
+    Lookup,
+)
+from tamis.engine.matching.lists_met import (
+    BEGIN,
+    add_list,
+    add_point,
+    add_presence,
+    add_runs,
+    list_at,
+    local_dimension,
+    note,
+    space_at,
+)
+from tamis.engine.matching.scratch import LoadedEvent, Met, Values
+from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import F64, I64, UP
+from tamis.kernels.prefetch import prefetch
+
+
+@inlined
+def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int, bool, int, int]:
+    """Load an event, and note its lists if it is plain; there is room for them.
+
+    Returns in how many dimensions it has values, whether it is plain, and how many lists and runs were noted if so.
+    """
+    lookup = body.lookup
+    count = _rank(values, lookup, event)
+    if count < 0:
+        return _load_several(values, lookup, event), False, 0, 0
+    lists, runs = 0, 0
+    for i in range(count):
+        at, told = I64(event.place[UP(i)]), BRIEF * I64(event.origin[UP(i)])
+        dimension = lookup.brief[UP(told + 1)] & 0xFFFFFFFF
+        event.touched[UP(i)] = dimension
+        word, ends = lookup.whole[UP(2 * max(at, 0))], lookup.whole[UP(2 * max(at, 0) + 1)]
+        size = (word >> 9) & WHOLE_MOST
+        s, begin, end, has_runs = word & 0xFF, word >> 32, (word >> 32) + size, word & WHOLE_RUNS != 0
+        if at < 0:
+            s = space_at(lookup, dimension, values.low[UP(values.begin + ~at)])
+        if at < 0 or size == WHOLE_MOST:
+            begin, end, has_runs = list_at(body.directory.begin, lookup.about[UP(dimension * 8 + CELL)] + s)
+        if dimension < RANKED:
+            event.space[UP(dimension)] = s
+        event.first[UP(i)] = s
+        noted = lists
+        lists = note(begin, end, lists, met)
+        _fetch_list(body.entry, body.guard, begin, end, lists - noted)
+        if has_runs:
+            runs = add_runs(body.runs.list, lookup.about[UP(dimension * 8 + CELL)] + s, runs, met)
+        if at < 0:
+            lists = add_presence(lookup.about, body.directory.bounds, dimension * 8, s, s, lists, met)
+        else:
+            # All of it lies where the value and its dimension were looked up: to look up bounds elsewhere took an eighth to a
+            # quarter of the time of events that match nothing.
+            presence, begins = lookup.brief[UP(told + 2)], lookup.brief[UP(told + 3)]
+            lists = note(presence >> 32, presence & BEGIN, lists, met)
+            lists = note(begins >> 32, ends >> 32, lists, met)
+            lists = note(begins & 0xFFFFFFFF, ends & 0xFFFFFFFF, lists, met)
+    always = body.cells + body.dimensions
+    lists, runs = add_list(body.directory.begin, body.runs.list, always, lists, runs, met)
+    return count, True, lists, runs
+
+
+@inlined
+def _fetch_list(entry: Any, guard: Any, begin: int, end: int, noted: int) -> None:
+    """Fetch a list that was noted: where lists are short, those that are fetched while others are scanned come too late."""
+    guarded = I64((end - begin >= GUARDED) & (len(guard) > 0))
+    prefetch(guard, begin // BLOCK * guarded)
+    prefetch(entry, 2 * begin * noted * (1 - guarded))
+
+
+@inlined
+def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
+    """Note the dimensions of a plain event and where its whole numbers are looked up, which is fetched.
+
+    Returns how many dimensions there are, -1 if it is not plain.
+    """
+    count, before = 0, -1
+    for v in range(values.begin, values.end):
+        d = I64(values.dimension[UP(v)])
+        key = values.low[UP(v)]
+        if values.high[UP(v)] != key or d == before:
+            return -1
+        before = d
+        d = min(d, len(lookup.brief) // BRIEF - 1)  # The last of them is none of the segment's.
+        bounds, word = lookup.brief[UP(BRIEF * d)], lookup.brief[UP(BRIEF * d + 1)]
+        if word < 0:
+            continue
+        event.origin[UP(count)] = d
+        number = number_of(key)
+        number = number if abs(number) < FARTHEST_WHOLE else 0.5
+        at = I64(number) - (bounds >> 32)
+        found = (F64(I64(number)) == number) & (at >= 0) & (at < bounds & 0xFFFFFFFF)
+        at = at + (word >> 32) if found else values.begin + ~v
+        event.place[UP(count)] = at
+        prefetch(lookup.whole, 2 * max(at, 0))
+        count += 1
+    return count
+
+
+@inlined
+def _load_several(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
+    """Load an event that is not plain; returns in how many dimensions it has values."""
+    count, before = 0, -1
+    for v in range(values.begin, values.end):
+        d, low, high = values.dimension[UP(v)], values.low[UP(v)], values.high[UP(v)]
+        dimension = local_dimension(lookup, d)
+        if dimension < 0:
+            continue
+        s, t = space_at(lookup, dimension, low), space_at(lookup, dimension, high)
+        if d == before:
+            count -= 1
+            s, t = min(s, I64(event.first[UP(count)])), max(t, I64(event.last[UP(count)]))
+        if dimension < RANKED:
+            event.space[UP(dimension)] = s
+            event.several[UP(dimension)] = d == before or low != high
+        event.touched[UP(count)] = dimension
+        event.first[UP(count)], event.last[UP(count)] = s, t
+        count += 1
+        before = d
+    return count
+
+
+@inlined
+def load_wide(
+    values: Values, count: int, body: Body, event: LoadedEvent, lists: int, runs: int, met: Met
+) -> tuple[int, int]:
+    """Load the aspects of a plain event that was loaded, and note the lists of its keys behind those that there are."""
+    lookup, roll = body.lookup, body.roll
+    _fetch_keys(values, count, body, event)
+    for i in range(count):
+        dimension, space = I64(event.touched[UP(i)]), I64(event.first[UP(i)])
+        line = dimension * 8
+        shifts = lookup.about[UP(line + SHIFT_AT)]
+        if shifts < 0:
+            if dimension < NEAR:
+                code = code_of_space(space)
+                show(dimension, code, code, event.seen)
+            continue
+        key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
+        at, blocks = lookup.about[UP(line + AT)], lookup.about[UP(line + BLOCKS)]
+        code = code_of(lookup.cuts, at, blocks, lookup.shift, shifts & SHIFTS, space, key)
+        number = code
+        if shifts & ENROLLED:
+            number = number_on_roll(key, roll.start[UP(dimension)], roll.start[UP(dimension + 1)], roll.mark, roll.key)
+        event.low[UP(dimension)], event.high[UP(dimension)] = key, key
+        if dimension < RANKED:
+            show(dimension, code, number, event.seen)
+        if len(body.points.key) > 0 and not (shifts & ALL_ENROLLED and number == UNKNOWN):
+            noted, slot = lists, I64(event.point[UP(i)])
+            if slot < 0:
+                slot = slot_of(dimension, key, body.points.table)  # The line was full, and the next one has it.
+            lists, runs = add_point(body, dimension, key, slot, lists, runs, met)
+            prefetch(body.entry, 2 * met.begin[UP(noted)] * (lists - noted))
+    return lists, runs
+
+
+@inlined
+def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> None:
+    """Fetch what is known of the keys of a plain event in wide dimensions: first where that would lie, then what lies there.
+
+    Noted is where the table of points has each key, or -1 where it seems to have no list.
+    """
+    about, points, roll = body.lookup.about, body.points, body.roll
+    for i in range(count):
+        dimension = I64(event.touched[UP(i)])
+        shifts = about[UP(dimension * 8 + SHIFT_AT)]
+        if shifts >= 0:
+            key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
+            if shifts & ENROLLED:
+                line = line_of(roll_hash(key), roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
+                prefetch(roll.mark, line)
+            if not shifts & ALL_ENROLLED:
+                event.point[UP(i)] = slot_of(dimension, key, points.table)
+                prefetch(points.table, I64(event.point[UP(i)]))
+    for i in range(count):
+        dimension = I64(event.touched[UP(i)])
+        shifts = about[UP(dimension * 8 + SHIFT_AT)]
+        if shifts >= 0 and shifts & ENROLLED:
+            key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
+            mixed = roll_hash(key)
+            line = line_of(mixed, roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
+            maybe = may_be_in(mixed, roll.mark[UP(line)])
+            if maybe:
+                prefetch(roll.key, line * LINE)
+            if shifts & ALL_ENROLLED:
+                event.point[UP(i)] = -1
+                if maybe:
+                    event.point[UP(i)] = slot_of(dimension, key, points.table)
+                    prefetch(points.table, I64(event.point[UP(i)]))
+    if len(points.key) > 0:
+        for i in range(count):
+            if about[UP(event.touched[UP(i)] * 8 + SHIFT_AT)] >= 0 and event.point[UP(i)] >= 0:
+                number = I64(max(points.table[UP(event.point[UP(i)])], 0))
+                prefetch(points.key, number)
+                prefetch(body.directory.begin, body.cells + body.dimensions + 1 + number)
+
+
+@inlined
+def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
+    """Load the aspects of an event that is not plain: of dimensions with several values, those of one of them."""
+    lookup, roll = body.lookup, body.roll
+    count, before = -1, -1
+    for v in range(values.begin, values.end):
+        d, low, high = values.dimension[UP(v)], values.low[UP(v)], values.high[UP(v)]
+        dimension = local_dimension(lookup, d)
+        if dimension < 0:
+            continue
+        count += d != before
+        line, space = dimension * 8, I64(event.first[UP(count)])
+        shifts = lookup.about[UP(line + SHIFT_AT)]
+        code = code_of_space(space)
+        number = code
+        if shifts >= 0:
+            at, blocks = lookup.about[UP(line + AT)], lookup.about[UP(line + BLOCKS)]
+            code = code_of(lookup.cuts, at, blocks, lookup.shift, shifts & SHIFTS, space, low)
+            number = code
+            if shifts & ENROLLED:
+                lines = roll.start[UP(dimension)], roll.start[UP(dimension + 1)]
+                number = number_on_roll(low, lines[0], lines[1], roll.mark, roll.key)
+            again = d == before
+            event.low[UP(dimension)] = min(event.low[UP(dimension)], low) if again else low
+            event.high[UP(dimension)] = max(event.high[UP(dimension)], high) if again else high
+        if dimension < NEAR or (shifts >= 0 and dimension < RANKED):
+            show(dimension, code, number, event.seen)
+        before = d
+
+
+@inlined
+def note_cells(values: Values, count: int, plain: bool, body: Body, scratch: PairScratch, event: LoadedEvent) -> int:
+    """Note the cells of an event that was loaded; returns how many, or minus the room that they need. A plain one has it."""
+    cells = 0
+    if plain:
+        for i in range(count):
+            cells = note_cell(body.pairs, scratch, I64(event.touched[UP(i)]), I64(event.first[UP(i)]), cells)
+        return cells
+    for v in range(values.begin, values.end):
+        dimension = local_dimension(body.lookup, values.dimension[UP(v)])
+        if dimension < 0:
+            continue
+        s = space_at(body.lookup, dimension, values.low[UP(v)])
+        t = space_at(body.lookup, dimension, values.high[UP(v)])
+        if cells + t - s + 2 > len(scratch.cell):
+            return -(cells + t - s + 2)
+        for space in range(s, t + 1):
+            cells = note_cell(body.pairs, scratch, dimension, space, cells)
+    return cells
+
+
+@inlined
+def unload(count: int, plain: bool, event: LoadedEvent) -> None:
+    """Forget the event."""
+    for i in range(count):
+        dimension = event.touched[UP(i)]
+        if dimension < RANKED:
+            event.space[UP(dimension)] = MISSING
+    if not plain:
+        for i in range(count):
+            if event.touched[UP(i)] < RANKED:
+                event.several[UP(event.touched[UP(i)])] = False
+    if len(event.seen) > 0:
+        for i in range(count):
+            if event.touched[UP(i)] < RANKED:
+                hide(I64(event.touched[UP(i)]), event.seen)

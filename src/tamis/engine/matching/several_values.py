@@ -1,0 +1,195 @@
+"""Events with several values of an attribute, or an interval: from the entries that they meet to rows, some of them in doubt.
+
+A list decides its access predicate for such events too: `x in {1, 2}` is true if it is true of one of the values. What filter
+words and records say of dimensions with several values is left in doubt: `owners` compares keys. Survivors in doubt are collected
+from the end of the array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.engine.layout.aspects import is_member
+from tamis.engine.layout.guards import BLOCK
+from tamis.engine.layout.pairs import pair_reference, pair_word
+from tamis.engine.layout.records import DONE, DOUBT, LONG, PLACE_BITS, ROW, UNIT, range_holds, set_holds
+from tamis.engine.layout.runs import BAND_RUN
+from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE, MISSING
+from tamis.engine.layout.segment_build import Body
+from tamis.engine.matching.checking import PLACE, fetch_record
+from tamis.engine.matching.filtering import is_guarded
+from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Scratch
+from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import I64, U32, UP
+from tamis.kernels.sorting import sort_unique
+
+
+@inlined
+def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: Any, filled: int) -> tuple[int, int]:
+    """Check the entries of some lists, and write the rows of those that hold, or may, some of them several times.
+
+    Returns how much of `out` is filled, and how many entries were skipped because of guards.
+    """
+    begin, end = scratch.met.begin, scratch.met.end
+    entry, second, guard = body.entry, body.second, body.guard
+    space, several, survivor = scratch.event.space, scratch.event.several, scratch.survivor
+    sure, doubtful, passed_over = 0, len(survivor), 0
+    for i in range(first, last):
+        at, stop = begin[UP(i)], end[UP(i)]
+        guarded = is_guarded(guard, at, stop)
+        while at < stop:
+            upto = at + BLOCK if guarded else stop
+            if guarded and space[UP(guard[UP(at // BLOCK)])] == MISSING:
+                passed_over += BLOCK
+                at = upto
+            while at < upto:
+                held, doubt = _may_hold(entry[UP(2 * at)], space, several)
+                if len(second) > 0:
+                    also, doubts = _may_hold(second[UP(at)], space, several)
+                    held, doubt = held & also, doubt | doubts
+                sure, doubtful = _put(entry[UP(2 * at + 1)], held, doubt, survivor, sure, doubtful)
+                at += 1
+    return _check_parts(body.record, scratch.event, survivor, sure, doubtful, out, filled), passed_over
+
+
+@inlined
+def check_pairs(count: int, body: Body, scratch: Scratch, out: Any, filled: int) -> int:
+    """The same for entries of pairs, whose numbers lie where survivors go; survivors come from both ends."""
+    entry = body.pairs.entry
+    space, several, survivor = scratch.event.space, scratch.event.several, scratch.survivor
+    sure, doubtful = 0, len(survivor)
+    for i in range(count):
+        place = I64(survivor[UP(i)])
+        held, doubt = _may_hold(pair_word(entry, place), space, several)
+        sure, doubtful = _put(pair_reference(entry, place), held, doubt, survivor, sure, doubtful)
+    return _check_parts(body.record, scratch.event, survivor, sure, doubtful, out, filled)
+
+
+@inlined
+def check_runs(count: int, body: Body, scratch: Scratch, out: Any, filled: int) -> int:
+    """The same for runs."""
+    runs, entry, met = body.runs, body.run_entry, scratch.met
+    space, several, low, survivor = scratch.event.space, scratch.event.several, scratch.event.low, scratch.survivor
+    sure, doubtful = 0, len(survivor)
+    for i in range(count):
+        r = met.run[UP(i)]
+        dimension = UP(runs.dimension[UP(r)])
+        # The highest value decides a lower bound, the lowest an upper one; a band may lie between two values.
+        band = runs.side[UP(r)] >= BAND_RUN
+        unsure = band and several[dimension]
+        for q in range(met.run_begin[UP(i)], met.run_end[UP(i)]):
+            if band and runs.end[UP(q + runs.end_shift[UP(r)])] < low[dimension]:
+                continue
+            if runs.complete[UP(r)]:
+                out[UP(filled)] = entry[UP(2 * q + 1)] | (U32(unsure) << U32(31))
+                filled += 1
+                continue
+            held, doubt = _may_hold(entry[UP(2 * q)], space, several)
+            sure, doubtful = _put(entry[UP(2 * q + 1)], held, doubt | unsure, survivor, sure, doubtful)
+    return _check_parts(body.record, scratch.event, survivor, sure, doubtful, out, filled)
+
+
+@inlined
+def _may_hold(word: Any, space: Any, several: Any) -> tuple[bool, bool]:
+    """Whether a range may hold, and whether that is in doubt."""
+    doubt = several[UP(word >> U32(16))]
+    return doubt | range_holds(word, space), doubt
+
+
+@inlined
+def _put(reference: Any, held: bool, doubt: bool, survivor: Any, sure: int, doubtful: int) -> tuple[int, int]:
+    """Keep an entry that holds, at either end, without a branch: there is room between the two for what does not."""
+    survivor[UP(sure)] = reference
+    survivor[UP(doubtful - 1)] = reference
+    return sure + I64(held & (not doubt)), doubtful - I64(held & doubt)
+
+
+@inlined
+def _check_parts(
+    record: Any, event: LoadedEvent, survivor: Any, sure: int, doubtful: int, out: Any, filled: int
+) -> int:
+    filled = _check_some(record, event, survivor, (0, sure), U32(0), out, filled)
+    return _check_some(record, event, survivor, (doubtful, len(survivor)), U32(DOUBT), out, filled)
+
+
+@inlined
+def _check_some(
+    record: Any, event: LoadedEvent, survivor: Any, part: tuple[int, int], doubt: Any, out: Any, filled: int
+) -> int:
+    """Check the records of a part of the survivors."""
+    begin, end = part
+    wide = len(event.seen) > 0
+    for i in range(begin, min(begin + AHEAD, end)):
+        fetch_record(record, survivor[UP(i)], wide)
+    for i in range(begin, end):
+        fetch_record(record, survivor[UP(min(i + AHEAD, end - 1))], wide)
+        reference = survivor[UP(i)]
+        at, shape = UNIT * I64(reference & U32(PLACE)), I64(reference >> U32(PLACE_BITS))
+        if shape == DONE:
+            out[UP(filled)] = (reference & U32(PLACE)) | doubt
+            filled += 1
+            continue
+        p, ranges, sets, row = at + 1, shape & 15, shape >> 4, (record[UP(at)] & U32(DOUBT | ROW)) | doubt
+        if shape == LONG:
+            # What follows its ranges is left to the comparison of keys.
+            p, ranges, sets, row = at + 3, I64(record[UP(at + 1)] & U32(255)), 0, row | U32(DOUBT)
+        if wide and shape != LONG:
+            matched, unsure = _check_tests(record, p, ranges, sets, event)
+        else:
+            matched, unsure = _check_ranges(record, p, ranges, sets, event)
+        out[UP(filled)] = row | (U32(unsure) << U32(31))
+        filled += I64(matched)
+    return filled
+
+
+@inlined
+def _check_ranges(record: Any, p: int, ranges: int, sets: int, event: LoadedEvent) -> tuple[bool, bool]:
+    """Whether ranges and sets may hold, and whether that is in doubt."""
+    doubt = False
+    for w in range(p, p + ranges):
+        held, unsure = _may_hold(record[UP(w)], event.space, event.several)
+        doubt |= unsure
+        if not held:
+            return False, doubt
+    for w in range(p + ranges, p + ranges + 2 * sets, 2):
+        if event.several[UP((record[UP(w + 1)] >> U32(16)) & U32(0x7FFF))]:
+            doubt = True
+        elif not set_holds(record[UP(w)], record[UP(w + 1)], event.space):
+            return False, doubt
+    return True, doubt
+
+
+@inlined
+def _check_tests(record: Any, p: int, names: int, bounds: int, event: LoadedEvent) -> tuple[bool, bool]:
+    """The same for tests. Ties are taken for doubts."""
+    found, doubt = False, False
+    for w in range(p, p + names + bounds):
+        test = record[UP(w)]
+        shown, unsure = event.seen[UP(test >> U32(CODE_BITS))], event.several[UP(test >> U32(CODE_BITS + 2))]
+        doubt |= unsure
+        if w < p + names:
+            found |= unsure or shown == test
+            if is_member(test):
+                continue
+            held, found = found, False
+        else:
+            held = unsure or U32(shown - test) <= U32(HIGHEST_CODE)
+            doubt |= shown == test
+        if not held:
+            return False, doubt
+    return True, doubt
+
+
+@inlined
+def sort_rows(words: Any, begin: int, end: int) -> int:
+    """`sort_unique` for rows, some with DOUBT: what is found without doubt is in no doubt."""
+    for i in range(begin, end):
+        words[i] = (words[i] << U32(1)) | (words[i] >> U32(31))
+    end = begin + sort_unique(words, begin, end)
+    kept = begin
+    for i in range(begin, end):
+        word = (words[i] >> U32(1)) | (words[i] << U32(31))
+        if kept == begin or (word ^ words[kept - 1]) & U32(ROW):
+            words[kept] = word
+            kept += 1
+    return kept - begin

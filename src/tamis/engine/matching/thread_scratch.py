@@ -1,0 +1,154 @@
+"""Scratch space of threads: each thread has its own for every segment, and it grows when a kernel lacks room."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.engine.layout.segment_build import Body
+from tamis.engine.matching.match import NO_ROOM_LISTS, NO_ROOM_OUT
+from tamis.engine.matching.owners import EventScratch
+from tamis.engine.matching.scratch import Needs, needs_of, scratch_for
+from tamis.kernels.fields import packed_fields
+from tamis.kernels.packed import Packed
+
+_ROWS = 1 << 16
+_ENTRIES = 1 << 16
+_LISTS = 256
+_SLOTS = 1024
+_MOST_SLOTS = 1 << 22
+
+
+class HasBody(Protocol):
+    body: Body
+
+
+class BodyScratch:
+    """What a thread needs to match against the body of a segment; it grows when a kernel says what it lacks.
+
+    Between calls of kernels there is nothing in it, so all calls in a thread may share it.
+    """
+
+    def __init__(self, needs: Needs, entries: int = _ENTRIES) -> None:
+        self._needs = needs
+        self.entries = entries
+        self._lists = _LISTS
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self.arrays = scratch_for(self._needs, self.entries, self._lists)
+        self.packed = packed_fields(self.arrays)
+
+    def enlarge(self, lack: int, need: int) -> None:
+        """Make room for what `match_rows` lacked: entries or lists."""
+        if lack == NO_ROOM_LISTS:
+            self._lists = need
+        else:
+            self.entries = need + need // 2
+        self._lay_out()
+
+
+class SegmentScratch:
+    """The buffers of one thread for one segment."""
+
+    def __init__(self, body: Body) -> None:
+        entries = (len(body.entry) + len(body.run_entry)) // 2 + body.pairs.entries
+        self._scratch = BodyScratch(needs_of(body), min(_ENTRIES, entries))
+        self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
+        self._clauses = np.empty(0, np.int32)
+        self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._per_event = 0.0
+        """How many slots an event of the last batch had, or half as many as one of the batch before."""
+
+    @property
+    def packed_scratch(self) -> Packed:
+        return self._scratch.packed
+
+    def enlarge(self, lack: int, need: int) -> None:
+        """Make room for what `match_rows` lacked."""
+        if lack != NO_ROOM_OUT:
+            self._scratch.enlarge(lack, need)
+        elif need > len(self.rows):
+            self.rows = np.empty(need + need // 2, np.uint32)
+
+    def slots_for(self, events: int) -> int:
+        """Room to make for the slots of this many events."""
+        return min(int(1.25 * self._per_event * events) + _SLOTS, _MOST_SLOTS)
+
+    def note(self, slots: int, events: int) -> None:
+        self._per_event = max(slots / max(events, 1), self._per_event / 2)
+
+    def event(self, dimensions: int) -> EventScratch:
+        """Where an event is laid out by dimension."""
+        if len(self._event.value) < dimensions:
+            self._event = EventScratch(*np.zeros((2, dimensions + dimensions // 2), np.int64))
+        return self._event
+
+    def clauses(self, size: int) -> npt.NDArray[np.int32]:
+        if len(self._clauses) < size:
+            self._clauses = np.empty(size, np.int32)
+        return self._clauses
+
+
+class DeltaScratch:
+    """The buffers of one thread for deltas."""
+
+    def __init__(self) -> None:
+        self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._lowest, self._highest = np.zeros((2, 0), np.int64)
+        self._clauses = np.empty(0, np.int32)
+        self._found = np.empty(0, np.uint32)
+
+    def event(self, dimensions: int) -> EventScratch:
+        if len(self._event.value) < dimensions:
+            self._event = EventScratch(*np.zeros((2, dimensions + dimensions // 2), np.int64))
+        return self._event
+
+    def extent(self, dimensions: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The lowest and highest key of the event by dimension: the wrong way round where it has none.
+
+        There is one at least: rows without a dimension look there too.
+        """
+        if len(self._lowest) <= dimensions:
+            room = dimensions + dimensions // 2 + 1
+            self._lowest, self._highest = np.full(room, KEY_MAX), np.full(room, KEY_MIN)
+        return self._lowest, self._highest
+
+    def clauses(self, size: int) -> npt.NDArray[np.int32]:
+        if len(self._clauses) < size:
+            self._clauses = np.empty(size, np.int32)
+        return self._clauses
+
+    def found(self, rows: int) -> npt.NDArray[np.uint32]:
+        """Room for the rows that are found, of this many."""
+        if len(self._found) < rows:
+            self._found = np.empty(max(2 * rows, _ROWS), np.uint32)
+        return self._found
+
+
+class ThreadScratch(threading.local):
+    """The scratch of each thread. A call takes it and gives it back, so a call in between, such as from the finalizer of some
+    object, makes its own."""
+
+    def __init__(self) -> None:
+        self._segments: WeakKeyDictionary[Any, SegmentScratch] = WeakKeyDictionary()
+        self._delta: DeltaScratch | None = None
+
+    def take(self, segment: HasBody) -> SegmentScratch:
+        scratch = self._segments.pop(segment, None)
+        return SegmentScratch(segment.body) if scratch is None else scratch
+
+    def give(self, segment: HasBody, scratch: SegmentScratch) -> None:
+        self._segments[segment] = scratch
+
+    def take_delta(self) -> DeltaScratch:
+        scratch, self._delta = self._delta, None
+        return DeltaScratch() if scratch is None else scratch
+
+    def give_delta(self, scratch: DeltaScratch) -> None:
+        self._delta = scratch
