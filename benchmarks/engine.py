@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from benchmarks import engine_page, prototype
+from benchmarks import engine_page
 from benchmarks.matching import QUICK, Effort, Loaded, compare, measure
 from benchmarks.rules import RULE_COUNT, measure_rules
 from benchmarks.shapes import NARROW, RULES, SHAPES, Variant, config_of
@@ -57,12 +57,6 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     if RULES in options.shapes:
         rules = measure_rules(_QUICK_RULES if options.quick else RULE_COUNT, options.seed, effort)
         _say("\n" + engine_page.rules_table(rules))
-    beside: list[dict[str, Any]] = []
-    if options.against is not None:
-        shapes = [name for name in prototype.SHAPES if name in options.shapes]
-        for figures in prototype.run_against(options.against, max(options.sizes), options.seed, shapes):
-            beside.append(figures)
-            _say(_prototype_line(figures))
     return {
         "benchmark": "engine",
         "machine": machine(),
@@ -73,7 +67,6 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
         "matching": matching,
         "updates": updates,
         "rules": rules,
-        "prototype": beside,
     }
 
 
@@ -116,13 +109,6 @@ def _matching_line(row: dict[str, Any]) -> str:
     )
 
 
-def _prototype_line(row: dict[str, Any]) -> str:
-    return (
-        f"{row['shape']:25} {row['kind']:8} {row['code']:15} engine {row['engine']:8.1f} us, prototype {row['prototype']:8.1f} "
-        f"+ ranking {row['prototype_ranking']:5.2f}, ratio {row['engine'] / row['prototype']:.2f}, {row['matches']:.0f} matches"
-    )
-
-
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     known = [*SHAPES, RULES]
     parser = argparse.ArgumentParser(
@@ -136,12 +122,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--shapes", nargs="+", choices=known, metavar="SHAPE", help=f"(default: all) {', '.join(known)}"
     )
     parser.add_argument("--quick", action="store_true", help="little data and few passes: to see that it runs")
-    parser.add_argument("--against", type=Path, metavar="FOLDER", help="also run the prototype in this folder")
     parser.add_argument("--seed", type=int, default=1, help="seed of the workloads (default: 1)")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args(arguments)
-    if options.against is not None and not (options.against / "begen.py").is_file():
-        parser.error(f"--against: there is no begen.py in {options.against}")
     options.sizes = options.sizes or list(_QUICK_SIZES if options.quick else SIZES)
     options.shapes = options.shapes or (_QUICK_SHAPES if options.quick else known)
     if options.large:

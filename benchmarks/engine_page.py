@@ -32,8 +32,6 @@ def to_tables(results: dict[str, Any]) -> str:
         sections.append(("Changes while matching", updates_table(results["updates"])))
     if results["rules"] is not None:
         sections.append(("Detection rules", rules_table(results["rules"])))
-    if results["prototype"]:
-        sections.append(("Beside the prototype", prototype_table(results["prototype"])))
     return "\n\n".join(f"### {title}\n\n{table}" for title, table in sections if table)
 
 
@@ -215,33 +213,6 @@ def rules_table(rules: dict[str, Any]) -> str:
         f"matches per event: {said}.{missing}"
     )
     return f"{note}\n\n{table(['way', *_KINDS, *(f'{kind} / `match_batch`' for kind in _KINDS)], lines)}"
-
-
-def prototype_table(rows: list[dict[str, Any]]) -> str:
-    """The engine and the prototype, on the prototype's workloads."""
-    lines = [
-        [
-            row["shape"],
-            row["kind"],
-            row["code"],
-            number_text(row["matches"]),
-            number_text(row["engine"]),
-            number_text(row["prototype"]),
-            number_text(row["prototype"] + row["prototype_ranking"]),
-            _times(row["engine"], row["prototype"]),
-            _times(row["engine"], row["prototype"] + row["prototype_ranking"]),
-            f"{row['engine_build_seconds']:.1f} / {row['prototype_build_seconds']:.1f}",
-            f"{row['engine_bytes_each']:.0f} / {row['prototype_bytes_each']:.0f}",
-        ]
-        for row in rows
-    ]
-    heads = ["shape", "events", "its loops", "matches", "engine", "prototype", "with ranking", "engine / prototype"]
-    heads += ["engine / with ranking", "build, s", "bytes per subscription"]
-    note = (
-        "On the prototype's workloads, with checked answers. The prototype matches from ranks, which it finds in a separate "
-        "step. The engine starts from keys and also names owners."
-    )
-    return f"{note}\n\n{table(heads, lines)}"
 
 
 def to_chart(results: dict[str, Any]) -> str:

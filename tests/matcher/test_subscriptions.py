@@ -292,7 +292,7 @@ def test_a_pickle_of_another_version_says_so(monkeypatch: pytest.MonkeyPatch) ->
     matcher = tamis.Matcher()
     matcher.add("x", "a = 1")
     data = pickle.dumps(matcher)
-    monkeypatch.setattr("tamis.matcher.snapshot._VERSION", 7)
+    monkeypatch.setattr("tamis.matcher.snapshot.CONTENT_VERSION", 7)
     with pytest.raises(tamis.SnapshotError, match="a pickled matcher: is a matcher of version 6"):
         pickle.loads(data)
 

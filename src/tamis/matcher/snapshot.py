@@ -35,7 +35,8 @@ from tamis.storage.layout import Json
 from tamis.storage.tables import COLUMN, to_bytes
 
 _CONTENT = "matcher"
-_VERSION = 6
+CONTENT_VERSION = 6
+"""The version of the arrays of a matcher. A test pins their names and types to it."""
 _IN_MEMORY = "a pickled matcher"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -83,7 +84,7 @@ def _laid_out(contents: Contents, schema: Schema | None) -> tuple[Arrays, dict[s
         kinds.append([str(values.kind) for values in table.values])
     meta: dict[str, Json] = {
         "content": _CONTENT,
-        "content_version": _VERSION,
+        "content_version": CONTENT_VERSION,
         "subscriptions": int(np.count_nonzero(contents.alive)),
         "segments": segments,
         "ids": _type_of(contents.ids),
@@ -105,9 +106,9 @@ def open_snapshot(opened: Container) -> Container:
             "does not hold a matcher: name a file that Matcher.save or `tamis build` wrote", path=opened.path
         )
     version = opened.meta.get("content_version")
-    if version != _VERSION:
-        message = f"is a matcher of version {version}, but this Tamis reads version {_VERSION}: "
-        message += "use a newer Tamis" if isinstance(version, int) and version > _VERSION else "build it again"
+    if version != CONTENT_VERSION:
+        message = f"is a matcher of version {version}, but this Tamis reads version {CONTENT_VERSION}: "
+        message += "use a newer Tamis" if isinstance(version, int) and version > CONTENT_VERSION else "build it again"
         raise SnapshotError(message, path=opened.path)
     return opened
 

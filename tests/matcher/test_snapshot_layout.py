@@ -1,0 +1,40 @@
+"""The arrays of a snapshot are those of its version: whoever changes them changes the version."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import tamis
+from tamis.matcher.snapshot import CONTENT_VERSION
+from tamis.storage import container
+
+PINNED = Path(__file__).with_name("snapshot_layout.txt")
+"""The version, then the name of every array and the type of its elements; `*` is the number of a segment."""
+
+HINT = """The arrays of snapshots have changed, so files of before cannot be read any more. Raise CONTENT_VERSION in
+tamis.matcher.snapshot, say so in docs/snapshot-format.md, and write this to tests/matcher/snapshot_layout.txt:
+"""
+
+
+def saved(folder: Path) -> Path:
+    """A matcher with a segment and a delta, ids, weights, expressions of all forms, and a sample of events."""
+    matcher: tamis.Matcher[str] = tamis.Matcher()
+    ids = [f"s{number}" for number in range(4200)]
+    matcher.add_many(ids, [f"price < {number} AND genre = 'g{number % 9}'" for number in range(4200)])
+    matcher.match_batch([{"price": number, "genre": "g1", "tag": ["a", "b"]} for number in range(50)])
+    matcher.optimize()
+    chain = " AND ".join(f"(a{number} = 1 OR b{number} > 2)" for number in range(8))
+    matcher.add("program", chain)
+    matcher.add("text", "title LIKE '%x%' OR tag = 'a' OR title RLIKE 'a+' OR ip_in(host, '10.0.0.0/8')", weight=2.0)
+    path = folder / "layout.tamis"
+    matcher.save(path)
+    return path
+
+
+def test_the_layout_of_a_version(tmp_path: Path) -> None:
+    opened = container.open(saved(tmp_path))
+    arrays = {re.sub(r"^segments/\d+/", "segments/*/", name): opened.array(name).dtype for name in opened.names}
+    lines = [f"version {CONTENT_VERSION}", *sorted(f"{name} {dtype}" for name, dtype in arrays.items())]
+    text = "\n".join(lines) + "\n"
+    assert text == PINNED.read_text(), HINT + text
