@@ -27,7 +27,7 @@ DIMENSIONS = 40
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lay out all long lists in blocks, whatever that saves."""
-    monkeypatch.setattr(guards, "_MOST_COST", 1e9)
+    monkeypatch.setattr(guards, "MOST_WITH_GUARDS", 1e9)
 
 
 def point(dimension: int, key: int) -> Leaf:
@@ -73,7 +73,7 @@ def test_events_pass_over_what_asks_about_other_attributes(most: int, monkeypatc
     extreme: list[Event] = [{}, {0: [(3, 3)]}, {d: [(2, 2)] for d in range(DIMENSIONS)}, {99: [(1, 1)]}]
     check(rows, events + extreme, segment=segment)
     looked = check(rows, events, segment=segment).entries
-    monkeypatch.setattr(guards, "_MOST_COST", 0.0)
+    monkeypatch.setattr(guards, "MOST_WITH_GUARDS", 0.0)
     assert looked < 0.7 * check(rows, events, sample).entries
 
 
@@ -82,7 +82,7 @@ def test_what_is_expected_takes_guards_into_account(most: int, monkeypatch: pyte
     rows, sample = rows_with(wishes(20_000)), offers(1_000, 12, most=most)
     drifts = []
     for most_cost in (0.85, 0.0):
-        monkeypatch.setattr(guards, "_MOST_COST", most_cost)
+        monkeypatch.setattr(guards, "MOST_WITH_GUARDS", most_cost)
         segment = Segment.of(rows, batch_of(sample))
         check(rows, sample[:300], segment=segment)
         assert segment.watch.drift is not None

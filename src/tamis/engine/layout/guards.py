@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, MOST_WITH_GUARDS
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, Plan
 from tamis.engine.layout.predicate_codes import Coded
@@ -39,13 +40,6 @@ _FEWEST = GUARDED - BLOCK + 1
 """Lists of so many entries take so many blocks. Others stay below, even with the padding up to the next block."""
 _UNKNOWN = 0.5
 """Where there is no sample, the dimension that most conjunctions ask about is taken to be in so many events."""
-_LOOK = 0.8
-"""What looking at a guard costs, in entries."""
-_LEAST = 1.0
-"""A guard must save so many entries of its block: a block that is not full takes memory, and its guard is looked at."""
-_MOST_COST = 0.75
-"""Guards must save at least the rest of what looking at all entries of long lists costs. At 0.85, where events have 15 of 20
-attributes, events were 10 % faster or slower."""
 _TRIED = 64
 """About so many lists of spaces, and of dimensions, tell whether they do."""
 _AT_ONCE = 256
@@ -144,7 +138,7 @@ class _Guarded:
                 few = Entries(self.entries.list[some], self.entries.row[some])
                 *_, costs = _in_blocks(few, len(some), self.sizes[tried], self.told)
                 cost += costs * len(long) / len(tried)
-        return float(cost[0] / cost[1]) if cost[0] < _MOST_COST * cost[1] else 1.0
+        return float(cost[0] / cost[1]) if cost[0] < MOST_WITH_GUARDS * cost[1] else 1.0
 
 
 def looked_at(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> npt.NDArray[np.float64]:
@@ -246,12 +240,12 @@ def _part(
     dimensions = _needs(row, at, end, told, scratch)
     looked, left = 0.0, end - at
     while left > 0:
-        best, most, kept = _NONE, _LEAST, 0
+        best, most, kept = _NONE, LEAST_SAVED_BY_GUARD, 0
         for i in range(dimensions):
             d = seen[UP(i)]
             saved = min(count[UP(d)], BLOCK) - BLOCK * presence[UP(d)]
             seen[UP(kept)] = d
-            kept += I64(saved > _LEAST)  # It will not become more.
+            kept += I64(saved > LEAST_SAVED_BY_GUARD)  # It will not become more.
             if saved > most or (best >= 0 and saved == most and count[UP(d)] > count[UP(best)]):
                 best, most = I64(d), saved
         dimensions = kept
@@ -272,7 +266,7 @@ def _part(
         filled = _pad(filled, number, lists, rows)
         for block in range(first // BLOCK, filled // BLOCK):
             guard[UP(block)] = best
-        looked += (filled - first) * (presence[UP(best)] + _LOOK / BLOCK)
+        looked += (filled - first) * (presence[UP(best)] + GUARD / BLOCK)
     for k in range(need_at[UP(end - at)]):
         count[UP(need[UP(k)])] = 0
     for i in range(end - at):
@@ -280,7 +274,7 @@ def _part(
             lists[UP(filled)], rows[UP(filled)] = number, row[UP(at + i)]
             filled += 1
     filled = _pad(filled, number, lists, rows)
-    return filled, looked + left * (1.0 + _LOOK / BLOCK)
+    return filled, looked + left * (1.0 + GUARD / BLOCK)
 
 
 @inlined

@@ -25,7 +25,8 @@ import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
-from tamis.engine.layout.plan import COMPARE, ENTRY, PAIRS, RANKED, RECORD, SOME, SPACE, Plan, hull_of
+from tamis.engine.layout.costs import CAUTION_WITH_PAIRS, COMPARE, ENTRY, MEET_PAIR, RECORD, SPACE, TRY_PAIR
+from tamis.engine.layout.plan import PAIRS, RANKED, SOME, Plan, hull_of
 from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, RAW, SET, SET_SIZE, Coded, fill_mask, has_space
 from tamis.engine.layout.records import order_in_lists
 from tamis.engine.layout.scale import MISSING, Scales, locate
@@ -34,12 +35,6 @@ from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64, U8, U32, U64, UP
 from tamis.kernels.prefetch import prefetch
 
-TRY = 8.0
-"""What trying one pair costs, in nanoseconds, see `plan`: measured with 435 of them, and a million conjunctions."""
-MEET = 25.0
-"""What a pair costs that is there, beyond its entries: they and their records lie somewhere."""
-_CAUTION = 2.0
-"""Pairs have to save so many times what they cost: events that match more than others pay more."""
 _MOST_CELLS = 4
 """Ranges over more spaces are not made pairs of."""
 _WORDS = 4
@@ -145,7 +140,7 @@ def are_worth_trying(plan: Plan, saved: float, coded: Coded, likelihood: Likelih
     """Whether the pairs of a plan, perhaps of some conjunctions only, save more than trying them costs."""
     members = _members(plan, coded, len(likelihood.presence))
     tried = float(likelihood.presence[members].sum()) ** 2 / 2
-    return saved > _CAUTION * TRY * max(tried, 1.0)
+    return saved > CAUTION_WITH_PAIRS * TRY_PAIR * max(tried, 1.0)
 
 
 def _members(plan: Plan, coded: Coded, dimensions: int) -> npt.NDArray[np.bool_]:
@@ -213,7 +208,7 @@ def pay(pairs: Pairs, saved: float, sample: EventBatch | None, scales: Scales) -
     scratch = pair_scratch(int(scales.cell[-1]) if pairs.entries else 0, int(np.diff(sample.start).max()))
     found = np.zeros(pairs.entries, np.uint32)
     tried, met = _met_by_sample(sample, events, scales, pairs, scratch, found)
-    return saved * events > _CAUTION * (TRY * tried + MEET * min(met, tried) + ENTRY * met)
+    return saved * events > CAUTION_WITH_PAIRS * (TRY_PAIR * tried + MEET_PAIR * min(met, tried) + ENTRY * met)
 
 
 @lean_kernel

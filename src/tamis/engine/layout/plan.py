@@ -10,11 +10,10 @@ Every conjunction is entered in the lists of one *access predicate*. How depends
     ALWAYS     no predicate needs a value: the list that every event goes through
     PAIRS      by the values that it and another predicate, then in the place of the filter, name at once: see `pairs`
 
-The cost of an access path for one event, in nanoseconds, as measured on lists and records: with probability p an entry is
-read (ENTRY) and its filter word tested; with the filter's probability too, its record is fetched and checked (RECORD), or keys
-are compared (COMPARE). Entries in many lists cost memory, which is weighed in the same coin (SPACE). A list of a
-dimension costs every event that has it, whatever it holds (LIST, twice that for a sorted one): shared by the few that
-chose it this may be much, so they choose again.
+The cost of an access path for one event, in nanoseconds of `costs`: with probability p an entry is read and its filter word
+tested (ENTRY). With the filter's probability too, its record is fetched and checked (RECORD), or keys are compared (COMPARE).
+Entries in many lists cost memory (SPACE). A list of a dimension costs every event that has it, whatever the list holds (LIST,
+twice that for a sorted one). For the few conjunctions that chose such a list this may be much, so they choose again.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.engine.layout.costs import COMPARE, ENTRY, LIST, RECORD, SPACE
 from tamis.engine.layout.predicate_codes import EDGE, KEYS, POINT, RANGE, RAW, SET, SET_SIZE, Coded
 from tamis.engine.layout.scale import MISSING, Scales
 from tamis.engine.layout.statistics import Likelihood
@@ -34,11 +34,6 @@ from tamis.kernels.numbers import F64, I64, U64
 
 CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS, PAIRS = range(7)
 
-ENTRY = 1.2
-RECORD = 10.0
-COMPARE = 150.0
-SPACE = 0.005
-LIST = 25.0
 MOST_LISTS = 1 << 16
 """A predicate that covers more is not entered in a list of each."""
 RANKED = 65_534

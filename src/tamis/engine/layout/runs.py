@@ -21,21 +21,19 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.engine.layout.costs import ENTRY, RECORD, RUN, SECOND_WORD
 from tamis.engine.layout.forecast import reaches
 from tamis.engine.layout.guards import outlook_of
 from tamis.engine.layout.lists import Entries
-from tamis.engine.layout.plan import ENTRY, RANKED, RECORD, SOME, Plan, deciding, hull_of, is_settled
+from tamis.engine.layout.plan import RANKED, SOME, Plan, deciding, hull_of, is_settled
 from tamis.engine.layout.predicate_codes import Coded
 from tamis.engine.layout.scale import MISSING, Scales
-from tamis.engine.layout.second_filter import SECOND
 from tamis.engine.layout.statistics import Likelihood
 from tamis.kernels.kernel import kernel, lean_kernel
 from tamis.kernels.numbers import I64, U32, U64
 
 LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
 """Classes of runs; bands are parted by width: BAND_RUN + n is of widths from 2**n to 2**(n + 1)."""
-RUN = 60.0
-"""What finding a run and its end costs, in nanoseconds: see `plan`."""
 _SHORTEST = 16
 """Entries, whatever they would save."""
 _NONE = -1
@@ -167,7 +165,7 @@ def _weigh(
         in_run[row] = passing * (ENTRY + RECORD * also * I64(recorded))
         listed[row] = ENTRY + RECORD * passing
         if has_second:
-            listed[row] = ENTRY + SECOND + RECORD * passing * also
+            listed[row] = ENTRY + SECOND_WORD + RECORD * passing * also
 
 
 @kernel

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.engine.layout.costs import RECORD, SECOND_WORD, SPACE
 from tamis.engine.layout.forecast import reaches
-from tamis.engine.layout.plan import PAIRS, RANKED, RECORD, SPACE, Plan, hull_of
+from tamis.engine.layout.plan import PAIRS, RANKED, Plan, hull_of
 from tamis.engine.layout.predicate_codes import Coded
 from tamis.engine.layout.scale import Scales
 from tamis.engine.layout.statistics import Likelihood
 from tamis.kernels.kernel import lean_kernel
 
-SECOND = 0.8
-"""What testing a second word costs, in nanoseconds: see `plan`."""
 _NONE = -1
 
 
@@ -55,5 +54,5 @@ def _choose(start: Any, plan: Any, coded: Any, cell: Any, likelihood: Any, reach
         passing = 1.0
         if filters[row] >= 0:
             passing = hull_of(filters[row], dimension[filters[row]], first, last, cell, cumulative, presence)
-        saved += reach[row] * (passing * (1.0 - least) * RECORD - SECOND)
+        saved += reach[row] * (passing * (1.0 - least) * RECORD - SECOND_WORD)
     return saved
