@@ -11,10 +11,11 @@ import pytest
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.engine.layout.aspects import UNKNOWN
-from tamis.engine.layout.key_numbers import LINE, Roll, line_of, may_be_in, number_on_roll, roll_hash
+from tamis.engine.layout.key_numbers import LINE, Roll, line_of, may_be_in, number_on_roll
 from tamis.engine.layout.segment_build import ALL_ENROLLED, ENROLLED, SHIFT_AT
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
+from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I64
 from tests.engine.naive import rows_with
@@ -37,12 +38,12 @@ def number(roll: Roll, dimension: int, key: int) -> int:
 
 @lean_kernel
 def line(key: int, end: int) -> int:
-    return line_of(roll_hash(key), 0, end)
+    return line_of(spread(key), 0, end)
 
 
 @lean_kernel
 def may_be_known(key: int, end: int, marks: Any) -> bool:
-    return may_be_in(roll_hash(key), marks[line(key, end)])
+    return may_be_in(spread(key), marks[line(key, end)])
 
 
 def in_line(wanted: int, lines: int, count: int) -> list[int]:

@@ -6,7 +6,7 @@ Read `kernel` first: it has the decorators with which functions are compiled.
     parts       how helpers are compiled                     source      what a kernel depends on
     entry       calls of a kernel by its address             notice      the line that says that kernels are compiled
     packed      many arrays as one argument                  fields      named tuples of arrays as one argument
-    numbers     conversions between types of numbers
+    numbers     conversions between types of numbers         hashing     hashes of numbers
     prefetch    hints to the processor                       atomic      writes that other threads see
     sorting     sorting without allocation                   ranges      ranges of consecutive places in arrays
     growing     arrays that grow                             background  threads that end before the interpreter does

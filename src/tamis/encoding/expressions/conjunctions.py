@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.expressions.predicates import GrowingPredicates, Predicates, taken
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
@@ -210,26 +211,18 @@ def equal_conjunctions(table: Any, order: Any, same: Any) -> None:
 def _hash(conjunctions: Any, hashes: Any) -> None:
     predicates = conjunctions.predicates
     for c in range(len(conjunctions.start) - 1):
-        state = np.uint64(0x9E3779B97F4A7C15)
+        state = SEED
         for p in range(conjunctions.start[c], conjunctions.start[c + 1]):
             name = np.uint64(predicates.dimension[p]) * np.uint64(4) + np.uint64(predicates.mode[p])
             if predicates.start[p] == predicates.start[p + 1]:
-                state = _mix(state, name)
+                state = fold(state, name)
             for i in range(predicates.start[p], predicates.start[p + 1]):
                 # Added up first, since a round has to wait for the one before. By odd numbers no bit is lost, neither of the
                 # lowest key nor of the distance to the highest; both keys times odd ones would lose one where they are equal.
                 lowest = np.uint64(predicates.lo[i])
                 ends = lowest * _ODD + (np.uint64(predicates.hi[i]) - lowest) * _OTHER_ODD
-                state = _mix(state, ends + name)
+                state = fold(state, ends + name)
         hashes[c] = state
-
-
-@inlined
-def _mix(state: Any, value: Any) -> Any:
-    """One round of the splitmix64 finaliser."""
-    mixed = (state ^ value) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
 
 
 @kernel

@@ -25,6 +25,7 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.aspects import UNKNOWN
 from tamis.engine.layout.predicate_codes import KEYS, POINT, RAW, Coded
 from tamis.engine.layout.scale import HIGHEST_CODE
+from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined, kernel
 from tamis.kernels.numbers import I64, U8, U64, UP
 from tamis.kernels.packed import aligned_zeros
@@ -97,12 +98,6 @@ def _collect(coded: Any, start: Any, lo: Any, at: Any, named: Any) -> None:
 
 
 @inlined
-def roll_hash(key: int) -> Any:
-    mixed = U64(key) * U64(0x9E3779B97F4A7C15)
-    return (mixed ^ (mixed >> U64(32))) * U64(0xD6E8FEB86659FD93)
-
-
-@inlined
 def line_of(mixed: Any, begin: int, end: int) -> int:
     """The line of a dimension, whose lines are `begin` to `end`, in which a key of this hash lies if that is not full."""
     return begin + I64(((mixed >> U64(32)) * U64(end - begin)) >> U64(32))
@@ -125,7 +120,7 @@ def may_be_in(mixed: Any, marks: Any) -> bool:
 @kernel
 def _fill(keys: Any, begin: int, end: int, marks: Any, table: Any) -> None:
     for key in keys:
-        mixed = roll_hash(key)
+        mixed = spread(key)
         at = line_of(mixed, begin, end) * LINE
         while table[at] != _FREE:
             at += 1
@@ -138,7 +133,7 @@ def _fill(keys: Any, begin: int, end: int, marks: Any, table: Any) -> None:
 @inlined
 def number_on_roll(key: int, begin: int, end: int, marks: Any, table: Any) -> int:
     """The number of a key, UNKNOWN if no predicate names it."""
-    mixed = roll_hash(key)
+    mixed = spread(key)
     line = line_of(mixed, begin, end)
     while key != _FREE:
         word = marks[UP(line)]

@@ -22,6 +22,7 @@ from tamis.engine.layout.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPE
 from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, Coded, fill_mask, has_space
 from tamis.engine.layout.records import order_in_lists
 from tamis.engine.layout.scale import Scales
+from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import inlined, kernel
 from tamis.kernels.numbers import I64, U64
 
@@ -84,19 +85,11 @@ def _numbered(dimension: npt.NDArray[np.int32], key: npt.NDArray[np.int64], dime
     return Points(np.searchsorted(d, np.arange(dimensions + 1)), k, table), numbers
 
 
-@inlined
-def point_hash(dimension: int, key: int) -> Any:
-    mixed = U64(key) ^ (U64(dimension) * U64(0xD6E8FEB86659FD93))
-    # Before, too: the keys of small numbers differ in their high bits only, which a product does not bring down.
-    mixed = (mixed ^ (mixed >> U64(32))) * U64(0x9E3779B97F4A7C15)
-    return mixed ^ (mixed >> U64(32))
-
-
 @kernel
 def _fill_table(dimension: Any, key: Any, table: Any) -> None:
     last = U64(len(table) - 1)
     for number in range(len(key)):
-        at = point_hash(dimension[number], key[number]) & last
+        at = spread_pair(dimension[number], key[number]) & last
         while table[at] != _NONE:
             at = (at + U64(1)) & last
         table[at] = number
@@ -105,7 +98,7 @@ def _fill_table(dimension: Any, key: Any, table: Any) -> None:
 @inlined
 def slot_of(dimension: int, key: int, table: Any) -> int:
     """Where in a table, whose length is a power of two, a point lies, or behind."""
-    return I64(point_hash(dimension, key) & U64(len(table) - 1))
+    return I64(spread_pair(dimension, key) & U64(len(table) - 1))
 
 
 @inlined

@@ -31,6 +31,7 @@ from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, RAW, SET, SET
 from tamis.engine.layout.records import order_in_lists
 from tamis.engine.layout.scale import MISSING, Scales, locate
 from tamis.engine.layout.statistics import Likelihood
+from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64, U8, U32, U64, UP
 from tamis.kernels.prefetch import prefetch
@@ -298,8 +299,7 @@ def _fill_cells(p: int, predicates: Any, coded: Any, scales: Any, mask: Any) -> 
 
 @inlined
 def _mixed(cell: Any) -> Any:
-    mixed = (U64(cell) + U64(1)) * U64(0x9E3779B97F4A7C15)
-    return (mixed ^ (mixed >> U64(32))) * U64(0xD6E8FEB86659FD93)
+    return spread(U64(cell) + U64(1))
 
 
 @lean_kernel

@@ -6,7 +6,7 @@ from typing import Any
 
 from tamis.engine.layout.aspects import NEAR, UNKNOWN, code_of_space, hide, show
 from tamis.engine.layout.guards import BLOCK, GUARDED
-from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_on_roll, roll_hash
+from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_on_roll
 from tamis.engine.layout.lists import slot_of
 from tamis.engine.layout.pairs import PairScratch, note_cell
 from tamis.engine.layout.plan import RANKED
@@ -37,6 +37,7 @@ from tamis.engine.matching.lists_met import (
     space_at,
 )
 from tamis.engine.matching.scratch import LoadedEvent, Met, Values
+from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import F64, I64, UP
 from tamis.kernels.prefetch import prefetch
@@ -193,7 +194,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
         if shifts >= 0:
             key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
             if shifts & ENROLLED:
-                line = line_of(roll_hash(key), roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
+                line = line_of(spread(key), roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
                 prefetch(roll.mark, line)
             if not shifts & ALL_ENROLLED:
                 event.point[UP(i)] = slot_of(dimension, key, points.table)
@@ -203,7 +204,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
         shifts = about[UP(dimension * 8 + SHIFT_AT)]
         if shifts >= 0 and shifts & ENROLLED:
             key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
-            mixed = roll_hash(key)
+            mixed = spread(key)
             line = line_of(mixed, roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
             maybe = may_be_in(mixed, roll.mark[UP(line)])
             if maybe:

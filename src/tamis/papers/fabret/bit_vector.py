@@ -25,6 +25,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.intervals import EVERYTHING
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 
@@ -199,18 +200,10 @@ def bit_of(number: int) -> Any:
 
 
 @inlined
-def _mixed(state: Any, value: Any) -> Any:
-    """One round of the splitmix64 finaliser."""
-    mixed = (state ^ value) * U64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> U64(27))) * U64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> U64(31))
-
-
-@inlined
 def _hash_of(dimension: Any, mode: Any, start: Any, lo: Any, hi: Any, p: int) -> Any:
-    state = _mixed(U64(0x9E3779B97F4A7C15), U64(dimension[p]) * U64(4) + U64(mode[p]))
+    state = fold(SEED, U64(dimension[p]) * U64(4) + U64(mode[p]))
     for i in range(start[p], start[p + 1]):
-        state = _mixed(_mixed(state, U64(lo[i])), U64(hi[i]))
+        state = fold(fold(state, U64(lo[i])), U64(hi[i]))
     return state
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 from tamis.kernels.ranges import grouped
@@ -223,11 +224,10 @@ def _move(
     while _next_common(at, end, owners):
         s = owners[at[0]]
         nu = dependence
-        hashed = U64(0x9E3779B97F4A7C15)
+        hashed = SEED
         for k in range(len(at)):
             nu *= nus[places[at[k]]]
-            hashed = (hashed ^ U64(ids[places[at[k]]])) * U64(0xBF58476D1CE4E5B9)
-            hashed ^= hashed >> U64(29)
+            hashed = fold(hashed, U64(ids[places[at[k]]]))
         at[0] += 1
         new = nu * (sizes[s] - len(at))
         if not new < current[s] * (1 - _CLOSE):

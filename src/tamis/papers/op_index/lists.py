@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 from tamis.papers.op_index.entries import EQ, OPERATORS
@@ -213,20 +214,11 @@ _FEWEST_TO_COUNT = 1 << 10
 
 
 @inlined
-def _mixed(value: int) -> Any:
-    """The finaliser of splitmix64."""
-    mixed = U64(value)
-    mixed = (mixed ^ (mixed >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> U64(27))) * U64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> U64(31))
-
-
-@inlined
 def signature_bit(operator: int, attribute: int, operand: int, bits: int) -> int:
     """h(attribute, operator, operand): of both for `=`, of the attribute alone for the others."""
-    mixed = _mixed(I64(attribute) + 1)
+    mixed = fold(SEED, U64(I64(attribute)))
     if operator == EQ:
-        mixed = _mixed(I64(mixed >> U64(1)) ^ I64(operand))
+        mixed = fold(mixed, U64(I64(operand)))
     bit: int = I64(mixed % U64(bits))
     return bit
 

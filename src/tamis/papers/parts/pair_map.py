@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 
@@ -80,9 +81,7 @@ def _empty(capacity: int) -> PairArrays:
 @inlined
 def mixed_of(first: int, second: int) -> Any:
     """The hash of a pair: 64 bits."""
-    mixed = (U64(I64(first)) * U64(0x9E3779B97F4A7C15)) ^ (U64(I64(second)) + U64(0x7F4A7C159E3779B9))
-    mixed = (mixed ^ (mixed >> U64(29))) * U64(0xBF58476D1CE4E5B9)
-    return mixed ^ (mixed >> U64(32))
+    return spread_pair(I64(first), I64(second))
 
 
 @inlined

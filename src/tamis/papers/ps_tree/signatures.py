@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 from tamis.papers.ps_tree.forest import Log
@@ -113,9 +114,7 @@ class Signatures:
 @inlined
 def hash_of(conjunction: int) -> Any:
     """64 well-mixed bits."""
-    mixed = (U64(conjunction) + U64(1)) * U64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> U64(29))) * U64(0xBF58476D1CE4E5B9)
-    return mixed ^ (mixed >> U64(32))
+    return fold(SEED, U64(I64(conjunction)))
 
 
 @inlined

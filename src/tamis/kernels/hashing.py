@@ -1,0 +1,36 @@
+"""Hashes of numbers, for tables that kernels read. Some tables are saved in snapshots, so the formulas stay as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import U64
+
+SEED = U64(0x9E3779B97F4A7C15)
+"""Where a hash of several numbers begins (see `fold`): the golden ratio's fractional part, as a share of 2**64."""
+_ODD = U64(0xD6E8FEB86659FD93)
+
+
+@inlined
+def spread(value: Any) -> Any:
+    """64 bits of one number. The high bits depend on all bits of the number."""
+    mixed = U64(value) * SEED
+    return (mixed ^ (mixed >> U64(32))) * _ODD
+
+
+@inlined
+def spread_pair(first: Any, second: Any) -> Any:
+    """64 bits of two numbers. The low bits depend on all bits of both."""
+    mixed = U64(second) ^ (U64(first) * _ODD)
+    # Before the product, too: the keys of small numbers differ in their high bits only, which a product does not bring down.
+    mixed = (mixed ^ (mixed >> U64(32))) * SEED
+    return mixed ^ (mixed >> U64(32))
+
+
+@inlined
+def fold(state: Any, value: Any) -> Any:
+    """A hash of several numbers, one after another: one round of the finaliser of splitmix64."""
+    mixed = (state ^ value) * U64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> U64(27))) * U64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> U64(31))
