@@ -20,7 +20,7 @@ from tamis.errors import HistoryError, did_you_mean
 from tamis.language.evaluate import evaluate, evaluate_flat
 from tamis.language.event import FlatEvent, flatten, kind_of_value
 from tamis.language.expression import Expression, Predicate
-from tamis.language.operators import Operator
+from tamis.language.operators import NULL_TESTS
 from tamis.language.values import Kind
 
 if TYPE_CHECKING:
@@ -139,6 +139,6 @@ def _asked_kinds(expression: Expression) -> dict[str, set[Kind]]:
     for node in expression.walk():
         if isinstance(node, Predicate):
             found = kinds.setdefault(node.attribute, set())
-            if node.operator not in (Operator.IS_NULL, Operator.IS_NOT_NULL):
+            if node.operator not in NULL_TESTS:
                 found.update(node.kinds)
     return {name: kinds.get(name, set(Kind)) for name in expression.attributes()}

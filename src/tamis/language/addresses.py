@@ -16,12 +16,13 @@ import re
 from typing import Any, NamedTuple
 
 from tamis.errors import LiteralError, shortened
+from tamis.language.operators import ROWS, Operator
 
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!\Z)|\Z)){4}")
 _PREFIX = re.compile(r"0|[1-9][0-9]{0,2}")
 _MAPPED = 0xFFFF << 32
 """The first address of ``::ffff:0:0/96``, where IPv4 addresses are mapped to."""
-_EXAMPLE = "ip_in(a, '10.0.0.0/8', '2001:db8::/32')"
+_EXAMPLE = ROWS[Operator.IP_IN].example
 
 
 class _Family(NamedTuple):

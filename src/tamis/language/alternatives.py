@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tamis.language.words import CONDITIONS, FUNCTION_NAMES
+
 
 class Alternative(NamedTuple):
     """What is wrong, where ``{}`` is what stands in the text, and what to write instead; "" for what is supported."""
@@ -62,9 +64,7 @@ SYMBOLS: dict[str, Alternative] = {
 """Symbols, by the longest that stands in the text."""
 
 _FUNCTION = "this function is not supported: {}(...)"
-OTHER_FUNCTION = Alternative(
-    _FUNCTION, "the functions are lower, upper, starts_with, ends_with, contains, array_contains and ip_in"
-)
+OTHER_FUNCTION = Alternative(_FUNCTION, f"the functions are {', '.join(FUNCTION_NAMES[:-1])} and {FUNCTION_NAMES[-1]}")
 
 
 def _functions(names: str, hint: str) -> dict[str, Alternative]:
@@ -118,7 +118,7 @@ FUNCTIONS: dict[str, Alternative] = {
         Alternative("{}(...) is not allowed here", "write the literal itself in lower or upper case: lower(a) = 'x'"),
     ),
     **dict.fromkeys(
-        ("starts_with", "ends_with", "contains", "array_contains", "ip_in"),
+        CONDITIONS,
         Alternative("{}(...) is not allowed here", "this function is a complete condition; do not compare it"),
     ),
 }

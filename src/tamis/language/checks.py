@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 import functools
-import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.addresses import check_network
 from tamis.language.like import LikePattern, check_character
 from tamis.language.operators import (
+    CALLED,
     CASED,
-    COMPARISONS,
     LIKES,
-    NULL_TESTS,
-    ORDER_COMPARISONS,
+    ORDERED,
     PATTERNS,
-    RANGES,
-    SETS,
+    ROWS,
     Case,
+    Literals,
     Operator,
 )
 from tamis.language.values import Kind, Scalar, is_well_formed, kinds_of
 
-_ORDERED = ORDER_COMPARISONS | RANGES
+_TAKES = {operator: row.takes for operator, row in ROWS.items()}
 
-
-class _Takes(NamedTuple):
-    """How many literals an operator takes, and in words."""
-
-    low: int
-    high: int
-    words: str
-
-
-_TAKES: dict[Operator, _Takes] = {
-    **dict.fromkeys(COMPARISONS | PATTERNS, _Takes(1, 1, "one literal")),
-    **dict.fromkeys(RANGES, _Takes(2, 2, "two literals")),
-    **dict.fromkeys(SETS | {Operator.IP_IN}, _Takes(1, sys.maxsize, "at least one literal")),
-    **dict.fromkeys(NULL_TESTS, _Takes(0, 0, "no literal")),
-}
+_ARGUMENTS: dict[Literals, Callable[[Scalar], None]] = {Literals.NETWORK: check_network}
+"""What checks one literal of an operator that is a function."""
 
 
 def check_predicate(attribute: str, operator: Operator, values: tuple[Scalar, ...], escape: str | None) -> None:
@@ -51,7 +37,7 @@ def check_predicate(attribute: str, operator: Operator, values: tuple[Scalar, ..
             f"{operator.upper()} takes {takes.words}, not {len(values)} (attribute {shortened(attribute)})"
         )
     kinds = kinds_of(values)
-    if operator in _ORDERED:
+    if operator in ORDERED:
         if Kind.BOOLEAN in kinds:
             raise LiteralError(f"booleans have no order: {attribute} {operator} ... Hint: use = or <>")
         if len(kinds) > 1:
@@ -64,9 +50,14 @@ def check_predicate(attribute: str, operator: Operator, values: tuple[Scalar, ..
             LikePattern.read(pattern, escape)
         else:
             compile_regex(pattern)
-    if operator is Operator.IP_IN:
+    if operator in CALLED:
         for value in values:
-            check_network(value)
+            check_argument(operator, value)
+
+
+def check_argument(operator: Operator, value: Scalar) -> None:
+    """Raise a LiteralError unless an operator that is a function takes the literal."""
+    _ARGUMENTS[ROWS[operator].literals](value)
 
 
 def check_cased(case: Case, attribute: str, operator: Operator, values: tuple[Scalar, ...]) -> None:

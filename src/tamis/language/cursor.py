@@ -7,12 +7,14 @@ from typing import NoReturn, TypeVar
 
 from tamis.errors import ExpressionError
 from tamis.language.dialect import END, Word, parse_error
+from tamis.language.operators import INFIX
+from tamis.language.words import FUNCTION_NAMES
 
 _T = TypeVar("_T")
 
 SUPPORTED = (
-    "use comparisons with literals, IN, BETWEEN, LIKE, ILIKE, RLIKE, IS NULL, IS TRUE, IS DISTINCT FROM, "
-    "lower, upper, starts_with, ends_with, contains, array_contains, ip_in, ANY, ALL and EXISTS, "
+    f"use comparisons with literals, {', '.join(INFIX)}, IS NULL, IS TRUE, IS DISTINCT FROM, "
+    f"{', '.join(FUNCTION_NAMES)}, ANY, ALL and EXISTS, "
     "joined with AND, OR, NOT and parentheses"
 )
 

@@ -7,19 +7,15 @@ The table of events goes by the name ``event`` there and that of earlier events 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tamis.errors import ExpressionError, did_you_mean, shortened
 from tamis.language.expression import Expression, Predicate, Quantified, TruthTest
 from tamis.language.like import LikePattern
-from tamis.language.operators import Operator
+from tamis.language.operators import CALLED, LIKES, POSITIVE, ROWS, Operator
 from tamis.language.printer import TAMIS, Printer
 
 _ESCAPE = "!"
-_LIKES = {
-    Operator.LIKE: "LIKE",
-    Operator.NOT_LIKE: "NOT LIKE",
-    Operator.ILIKE: "LIKE",
-    Operator.NOT_ILIKE: "NOT LIKE",
-}
 
 
 class _EnginePrinter(Printer):
@@ -41,14 +37,14 @@ class _EnginePrinter(Printer):
         return text if "e" in text else text + "e0"
 
     def predicate(self, node: Predicate, name: str) -> str:
-        if node.operator is Operator.IP_IN:
-            raise ExpressionError("SQL engines have no ip_in")
-        if node.operator not in _LIKES:
+        if node.operator in CALLED and node.operator not in self.functions:
+            raise ExpressionError(f"SQL engines have no {node.operator}")
+        if node.operator not in LIKES:
             return super().predicate(node, name)
-        fold = node.operator in (Operator.ILIKE, Operator.NOT_ILIKE)
+        fold = POSITIVE.get(node.operator, node.operator) is Operator.ILIKE
         pattern, escape = self._pattern(LikePattern.read(str(node.values[0]), node.escape, fold))
         subject = f"lower({name})" if fold else name
-        return f"{subject} {_LIKES[node.operator]} {self.string(pattern)}{escape}"
+        return f"{subject} {'NOT LIKE' if node.negative else 'LIKE'} {self.string(pattern)}{escape}"
 
     def _pattern(self, pattern: LikePattern) -> tuple[str, str]:
         """The pattern with our own escape, and the clause that names it if it is needed."""
@@ -64,6 +60,8 @@ class _EnginePrinter(Printer):
 
 
 class _DuckDBPrinter(_EnginePrinter):
+    functions: ClassVar[dict[Operator, str]] = {operator: row.duckdb for operator, row in ROWS.items() if row.duckdb}
+
     def truth(self, node: TruthTest) -> str:
         # DuckDB has no IS UNKNOWN; of a condition, IS NULL is the same.
         return super().truth(node).replace("UNKNOWN", "NULL")
@@ -72,14 +70,9 @@ class _DuckDBPrinter(_EnginePrinter):
         subquery = f"SELECT {self.earlier(node.earlier)} FROM history h"
         return f"{self.name(node.attribute)} {node.operator} {node.quantifier.upper()} ({subquery})"
 
-    def predicate(self, node: Predicate, name: str) -> str:
-        if node.operator in (Operator.RLIKE, Operator.NOT_RLIKE):
-            negation = "NOT " if node.negative else ""
-            return f"{negation}regexp_matches({name}, {self.string(str(node.values[0]))})"
-        return super().predicate(node, name)
-
 
 class _SparkPrinter(_EnginePrinter):
+    functions: ClassVar[dict[Operator, str]] = {operator: row.spark for operator, row in ROWS.items() if row.spark}
     quote = "`"
     # A backslash is the escape of every LIKE that names none.
     wildcards = "%_\\"

@@ -15,7 +15,7 @@ from typing import Any
 from tamis.language.evaluate import Truth, evaluate_flat, flatten_asked
 from tamis.language.event import FlatEvent, Value, kind_of_value
 from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, Quantified, TruthTest
-from tamis.language.operators import NULL_TESTS, Operator, Quantifier
+from tamis.language.operators import NULL_TESTS, SOME_STRINGS, Quantifier
 from tamis.language.printer import TRUTH_WORDS, Printer
 from tamis.language.values import Interval, Kind
 
@@ -158,8 +158,8 @@ def _other_kind(predicate: Predicate, values: tuple[Value, ...]) -> str:
     """Why a predicate on an attribute that is there is UNKNOWN."""
     if predicate.operator in NULL_TESTS:
         return ""
-    if predicate.operator is Operator.IP_IN and any(kind_of_value(value) is Kind.STRING for value in values):
-        return "not an address"
+    if predicate.operator in SOME_STRINGS and any(kind_of_value(value) is Kind.STRING for value in values):
+        return f"not {SOME_STRINGS[predicate.operator]}"
     present = " and ".join(f"a {kind}" for kind in dict.fromkeys(kind_of_value(value) for value in values))
     asked = " and ".join(f"a {kind}" for kind in predicate.kinds)
     return f"{present}, compared with {asked}"

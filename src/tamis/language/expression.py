@@ -23,8 +23,8 @@ from tamis.errors import ExpressionError, NestingError, shortened
 from tamis.language.checks import check_attribute, check_cased, check_predicate
 from tamis.language.operators import (
     COMPARISONS,
+    DISTINCT,
     POSITIVE,
-    SETS,
     Case,
     Operator,
     Quantifier,
@@ -38,9 +38,6 @@ MAX_DEPTH = 100
 
 MAX_TESTS = 8
 """How many tests of truth values may be nested. Each one doubles the size of the normal form."""
-
-
-_DISTINCT = SETS | {Operator.IP_IN}
 
 
 class Condition:
@@ -199,7 +196,7 @@ class Predicate(Expression):
         self.attribute = check_attribute(attribute)
         self.operator = operator if type(operator) is Operator else read_operator(operator)
         literals = tuple([check_literal(value) for value in values])
-        self.values = distinct(literals) if self.operator in _DISTINCT else literals
+        self.values = distinct(literals) if self.operator in DISTINCT else literals
         self.escape = escape
         self.depth = 1
         self.operands = ()

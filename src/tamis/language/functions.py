@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tamis.language.addresses import check_network
+from tamis.language.checks import check_argument
 from tamis.language.dialect import STRING
 from tamis.language.expression import Predicate
 from tamis.language.operands import Subject
-from tamis.language.operators import Case, Operator
+from tamis.language.operators import CALLED, ROWS, Case, Operator
 
 if TYPE_CHECKING:
     from tamis.language.grammar import Reader
@@ -62,17 +62,22 @@ def _like(name: str, around: tuple[str, str]) -> Callable[[Reader], Predicate]:
     return read
 
 
-def _ip_in(reader: Reader) -> Predicate:
-    name, form = "ip_in", "ip_in(a, '10.0.0.0/8', '2001:db8::/32')"
-    subject = _subject(reader, name, form)
-    networks = [reader.literal("the comma")]
-    while reader.take_if(","):
-        networks.append(reader.literal("the comma"))
-    _close(reader, name, form)
-    # Each alone first, so that an error stands where the network is.
-    for network in networks:
-        reader.located(network.start, partial(check_network, network.value))
-    return reader.make(subject, networks[0].start, Operator.IP_IN, tuple(networks))
+def _operator(operator: Operator) -> Callable[[Reader], Predicate]:
+    """What reads an operator that is a function: an attribute, then literals."""
+    form = ROWS[operator].example
+
+    def read(reader: Reader) -> Predicate:
+        subject = _subject(reader, operator, form)
+        literals = [reader.literal("the comma")]
+        while reader.take_if(","):
+            literals.append(reader.literal("the comma"))
+        _close(reader, operator, form)
+        # Each alone first, so that an error stands where the literal is.
+        for literal in literals:
+            reader.located(literal.start, partial(check_argument, operator, literal.value))
+        return reader.make(subject, literals[0].start, operator, tuple(literals))
+
+    return read
 
 
 def _subject(reader: Reader, name: str, form: str) -> Subject:
@@ -93,7 +98,7 @@ _STARTS, _ENDS, _CONTAINS = ("", "%"), ("%", ""), ("%", "%")
 
 FUNCTIONS: dict[str, Callable[[Reader], Predicate]] = {
     "array_contains": _array_contains,
-    "ip_in": _ip_in,
+    **{operator.value: _operator(operator) for operator in CALLED},
     "contains": _like("contains", _CONTAINS),
     **{name: _like(name, _STARTS) for name in ("starts_with", "startswith")},
     **{name: _like(name, _ENDS) for name in ("ends_with", "endswith")},

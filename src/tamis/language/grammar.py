@@ -32,14 +32,11 @@ from tamis.language.expression import (
 from tamis.language.functions import CASES, FUNCTIONS, read_case
 from tamis.language.history_sql import QUANTIFIERS, SYMBOLS, read_exists, read_quantified, unqualified
 from tamis.language.operands import Literal, Name, Operands, Slot, Subject
-from tamis.language.operators import INVERSE, LIKES, MIRRORED, NEGATION, Operator, Quantifier
+from tamis.language.operators import INFIX, INVERSE, LIKES, MIRRORED, NEGATION, SYNONYMS, Operator, Quantifier
 from tamis.language.quoting import quoted
 from tamis.language.values import Scalar
 
-_SUFFIXES: dict[str, Operator] = {
-    operator.name: operator
-    for operator in (Operator.IN, Operator.BETWEEN, Operator.LIKE, Operator.ILIKE, Operator.RLIKE)
-} | {"REGEXP": Operator.RLIKE}
+_SUFFIXES = INFIX | SYNONYMS
 _TRUTHS: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
 _IS = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
 

@@ -46,11 +46,12 @@ from tamis.language.expression import (
 )
 from tamis.language.literals import read_date, read_timestamp
 from tamis.language.operators import (
+    CALLED,
     COMPARISONS,
     LIKES,
+    LISTS,
     NULL_TESTS,
-    RANGES,
-    SETS,
+    SPELLINGS,
     Case,
     Operator,
     Quantifier,
@@ -59,7 +60,8 @@ from tamis.language.operators import (
 from tamis.language.printer import TRUTH_WORDS
 
 EXISTS, NOT_EXISTS, ATTRIBUTE = "exists", "not exists", "attribute"
-LISTS = SETS | RANGES | {Operator.IP_IN}
+_AFTER_NOT = COMPARISONS | CALLED
+"""The operators before which "not" may stand. Other operators have a negation of their own."""
 _TESTS: dict[str, tuple[bool | None, bool]] = {
     f"is {'not ' if negated else ''}{word.lower()}": (truth, negated)
     for truth, word in TRUTH_WORDS.items()
@@ -171,8 +173,8 @@ def _split(form: Any, path: str) -> tuple[_Subject, Operator, bool, list[Any]]:
 
 
 def _comparison(spelled: str) -> Operator | None:
-    operator = Operator.NE if spelled == "!=" else spelled
-    return Operator(operator) if operator in COMPARISONS | {Operator.IP_IN} else None
+    operator = SPELLINGS.get(spelled)
+    return operator if operator in _AFTER_NOT else None
 
 
 def _predicate(subject: _Subject, operator: Operator, rest: list[Any], path: str) -> Predicate:

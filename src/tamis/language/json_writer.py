@@ -7,8 +7,9 @@ from typing import Any
 
 from tamis.errors import ExpressionError
 from tamis.language.expression import CasePredicate, Exists, Expression, Not, Predicate, Quantified, TruthTest
-from tamis.language.json_form import ATTRIBUTE, EXISTS, LISTS, NOT_EXISTS, TEST_KEYS
+from tamis.language.json_form import ATTRIBUTE, EXISTS, NOT_EXISTS, TEST_KEYS
 from tamis.language.normal import CLAUSE_LIMIT, Clause, dnf_size, to_dnf
+from tamis.language.operators import LISTS
 from tamis.language.reading import to_expression
 from tamis.language.values import Scalar
 

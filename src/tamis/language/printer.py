@@ -7,9 +7,9 @@ The printers of DuckDB and Spark are in `engine_sql`.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from tamis.language.operators import RANGES, SETS, Operator
+from tamis.language.operators import CALLED, RANGES, SETS, Operator
 from tamis.language.values import Scalar
 from tamis.language.words import needs_quotes
 
@@ -22,6 +22,9 @@ TRUTH_WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
 
 class Printer:
     """Writes our own dialect. The printers of other dialects override what is written differently there."""
+
+    functions: ClassVar[dict[Operator, str]] = {operator: operator.value for operator in CALLED}
+    """The operators that are written as functions, and the names of these functions."""
 
     def operand(self, node: Expression, binding: int) -> str:
         """An operand of a node that binds so tightly: in parentheses if it binds looser."""
@@ -44,8 +47,9 @@ class Printer:
             return f"{name} {node.operator.upper()} ({', '.join(literals)})"
         if node.operator in RANGES:
             return f"{name} {node.operator.upper()} {literals[0]} AND {literals[1]}"
-        if node.operator is Operator.IP_IN:
-            return f"ip_in({', '.join([name, *literals])})"
+        if node.operator in self.functions:
+            negation = "NOT " if node.negative else ""
+            return f"{negation}{self.functions[node.operator]}({', '.join([name, *literals])})"
         escape = [] if node.escape is None else ["ESCAPE", self.string(node.escape)]
         return " ".join([name, node.operator.upper(), *literals, *escape])
 

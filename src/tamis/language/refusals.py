@@ -16,12 +16,12 @@ from tamis.language.alternatives import (
 from tamis.language.cursor import SUPPORTED
 from tamis.language.dialect import END, NAME, NUMBER, QUOTED, STRING
 from tamis.language.operands import NUMBERS, Operands
+from tamis.language.operators import COMPARISONS
 from tamis.language.words import CONTEXTUAL, KEYWORDS
 
 _QUANTIFIERS = ("ANY", "SOME", "ALL")
 _NAMES = (*CONTEXTUAL, NAME, QUOTED)
 _WORDS = KEYWORDS | {NAME, QUOTED, STRING, NUMBER, "*"}
-_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 _LONGEST_SYMBOL = 3
 
 
@@ -31,7 +31,7 @@ def refuse_operand(reader: Operands) -> NoReturn:
     _refuse_symbol(reader)
     before = reader.words[reader.at - 1].kind if reader.at else ""
     if kind == END:
-        hint = f"write a literal after {before}, such as 5 or 'x'" if before in _OPERATORS else SUPPORTED
+        hint = f"write a literal after {before}, such as 5 or 'x'" if before in COMPARISONS else SUPPORTED
         reader.refuse("an attribute or a literal is missing at the end", hint=hint)
     if kind == ")" and before == "(":
         reader.refuse("there is nothing between these parentheses")
@@ -59,7 +59,7 @@ def refuse_after_predicate(reader: Operands) -> NoReturn:
         number = before.kind == NUMBER and reader.kind_after(1) == NUMBER
         hint = "numbers are written without commas: 1000" if number else SUPPORTED
         reader.refuse("a comma is allowed only inside IN (...) and functions", hint=hint)
-    if kind in _OPERATORS:
+    if kind in COMPARISONS:
         hint = (
             "write the attribute without parentheses: a = 5" if before.kind == ")" else "join predicates with AND or OR"
         )

@@ -22,7 +22,7 @@ from tamis.language.expression import (
     any_of,
 )
 from tamis.language.like import LikePattern, LikeShape
-from tamis.language.operators import POSITIVE, Operator
+from tamis.language.operators import POSITIVE, SOME_STRINGS, Operator
 from tamis.language.quoting import quoted
 from tamis.language.value_set import (
     AFTER,
@@ -106,7 +106,7 @@ def read_scalar_set(literal: Expression) -> ScalarSet | None:
         if len(known) == len(parts):
             return any_state(known)
         # A string is UNKNOWN to no pattern, so all strings satisfy the one or the other.
-        return ANY_STRING if literal.accepted == {True, False} and not _asks_for_addresses(literal.operand) else None
+        return ANY_STRING if literal.accepted == {True, False} and not _may_be_unknown(literal.operand) else None
     assert isinstance(literal, Predicate)
     if literal.operator is Operator.IS_NULL:
         return MISSING
@@ -143,15 +143,15 @@ def _with_truth(predicate: Expression, truth: bool | None) -> ScalarSet | None:
     assert isinstance(predicate, Predicate)
     if truth is not None:
         return read_scalar_set(predicate) if truth else _negation(predicate)
-    if _asks_for_addresses(predicate):
+    if _may_be_unknown(predicate):
         return None
     others = {kind: one for kind, one in EVERYTHING.items() if kind not in predicate.kinds}
     return ScalarSet(True, others)
 
 
-def _asks_for_addresses(predicate: Expression) -> bool:
-    """Whether a predicate is ip_in, for which a string may be UNKNOWN."""
-    return isinstance(predicate, Predicate) and predicate.operator is Operator.IP_IN
+def _may_be_unknown(predicate: Expression) -> bool:
+    """Whether a predicate is UNKNOWN for some strings, as ip_in is for strings that are not addresses."""
+    return isinstance(predicate, Predicate) and predicate.operator in SOME_STRINGS
 
 
 def _negation(predicate: Expression) -> ScalarSet | None:

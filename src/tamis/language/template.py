@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, TruthTest
 from tamis.language.literals import read_date, read_decimal, read_integer, read_timestamp
-from tamis.language.operators import SETS, Operator
+from tamis.language.operators import CHECKED, SETS
 from tamis.language.quoting import quoted
 from tamis.language.values import Scalar, distinct
 
@@ -54,7 +54,6 @@ FORMS: dict[str, Callable[[str], Scalar]] = {
 """How the text of a literal is read, by the form of its slot."""
 
 
-_CHECKED = frozenset({Operator.RLIKE, Operator.NOT_RLIKE, Operator.IP_IN})
 _STRING = re.compile("'[^']*(?:''[^']*)*'")
 
 
@@ -110,7 +109,7 @@ class _SetBlank(_Blank):
 
 
 class _CheckedBlank(_Blank):
-    """A blank of RLIKE, ESCAPE, ip_in, lower or upper.
+    """A blank of lower, upper, ESCAPE, or an operator of `CHECKED`.
 
     The literals can be wrong in ways that the text around them does not show.
     """
@@ -212,7 +211,7 @@ def _blank(use: Use, lists: Collection[int]) -> _Blank | None:
         return None
     if use.around is not None:
         return _AroundBlank(use.predicate, slots[0], use.around)
-    if use.escape is not None or use.predicate.operator in _CHECKED or type(use.predicate) is not Predicate:
+    if use.escape is not None or use.predicate.operator in CHECKED or type(use.predicate) is not Predicate:
         made: type[_Blank] = _CheckedBlank
     elif slots[0] in lists:
         made = _ListBlank

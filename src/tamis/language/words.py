@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-RESERVED = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "IS", "NULL", "TRUE", "FALSE"})
+from tamis.language.operators import CALLED, OPERATOR_WORDS, SYNONYMS, Case
+
+RESERVED = OPERATOR_WORDS | {"AND", "OR", "NOT", "TRUE", "FALSE"}
 """An attribute of such a name is quoted, except after a dot."""
 
 CONTEXTUAL = frozenset(
     {"ANY", "SOME", "ALL", "EXISTS", "SELECT", "FROM", "WHERE", "AS", "ESCAPE", "DATE", "TIMESTAMP", "TIMESTAMPTZ"}
-    | {"UNKNOWN", "DISTINCT", "REGEXP"}
+    | {"UNKNOWN", "DISTINCT"}
+    | SYNONYMS.keys()
 )
 """Keywords only where nothing else can stand: `from = 'x'` and `date > DATE '2026-01-01'` need no quotes."""
 
 KEYWORDS = RESERVED | CONTEXTUAL
+
+CONDITIONS = ("starts_with", "ends_with", "contains", "array_contains", *sorted(CALLED))
+"""The functions that are a complete condition. The first four stand for LIKE and `=`."""
+
+FUNCTION_NAMES = (*Case, *CONDITIONS)
+"""All functions of the language, in the order in which messages list them."""
 
 
 def keyword(word: str) -> str | None:

@@ -50,7 +50,7 @@ from tamis.language.expression import (
 )
 from tamis.language.like import LikePattern, LikeShape
 from tamis.language.normal import to_nnf
-from tamis.language.operators import NULL_TESTS, POSITIVE, Case, Operator
+from tamis.language.operators import LIKES, NULL_TESTS, POSITIVE, Case, Operator
 from tamis.language.values import Scalar, kind_of
 
 MAX_CLAUSES = 64
@@ -174,7 +174,7 @@ class Compiler:
 
     def _predicate(self, predicate: Predicate, negated: bool) -> Expression:
         operator = predicate.operator
-        if operator in (Operator.IS_NULL, Operator.IS_NOT_NULL):
+        if operator in NULL_TESTS:
             dimension = self._dimensions.get(predicate.attribute, Facet.PRESENCE)
             absent = (operator is Operator.IS_NULL) is not negated
             return (
@@ -192,7 +192,7 @@ class Compiler:
     def _positive(self, predicate: Predicate, operator: Operator) -> list[tuple[int, Intervals]]:
         """Dimension and intervals of the positive form."""
         attribute, values = predicate.attribute, predicate.values
-        if operator in (Operator.LIKE, Operator.ILIKE):
+        if operator in LIKES:
             return [self._like(attribute, like_pattern(predicate, operator), case_of(predicate, operator))]
         if operator is Operator.RLIKE:
             return [self._pattern(attribute, Facet.REGEX, str(values[0]))]
@@ -394,7 +394,7 @@ def like_pattern(predicate: Predicate, operator: Operator) -> LikePattern:
 def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar]]]:
     """The dimensions that a predicate asks about, and the constants that it puts on them where keys depend on these."""
     operator = POSITIVE.get(predicate.operator, predicate.operator)
-    if operator in (Operator.LIKE, Operator.ILIKE):
+    if operator in LIKES:
         pattern = like_pattern(predicate, operator)
         facet = like_facet(pattern.shape, case_of(predicate, operator))
         if pattern.shape is LikeShape.EXACT:

@@ -32,7 +32,7 @@ from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
 from tamis.language.expression import And, Expression, Predicate
-from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator
+from tamis.language.operators import COMPARED, POSITIVE, Operator
 from tamis.language.reading import to_expression
 from tamis.language.values import Scalar
 
@@ -50,9 +50,7 @@ _WORDS = 14
 """The row that the words are in, behind those that it works in."""
 _PLAIN = frozenset({int, float})
 _CODES = {
-    each: (OPERATOR_CODE[POSITIVE.get(each, each)] << _OPERATOR) + _NONE * (each in POSITIVE)
-    for each in Operator
-    if each not in PATTERNS | NULL_TESTS | {Operator.IP_IN}
+    each: (OPERATOR_CODE[POSITIVE.get(each, each)] << _OPERATOR) + _NONE * (each in POSITIVE) for each in COMPARED
 }
 """What of a code the operator gives."""
 _COMPARED = operator.attrgetter("attribute", "operator")

@@ -28,7 +28,7 @@ from tamis.kernels.kernel import kernel, lean_kernel
 from tamis.kernels.ranges import grouped, run_indices
 from tamis.kernels.sorting import sort_part
 from tamis.language.expression import Predicate
-from tamis.language.operators import NULL_TESTS, PATTERNS, POSITIVE, Operator
+from tamis.language.operators import COMPARED, ORDERED, POSITIVE, ROWS, Operator
 from tamis.language.values import Kind, is_moment
 
 Bools = npt.NDArray[np.bool_]
@@ -40,7 +40,6 @@ _KINDS = list(Kind)
 _NO_KIND = len(_KINDS)
 _BOOLEAN = _KINDS.index(Kind.BOOLEAN)
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
-_SPECIAL = PATTERNS | NULL_TESTS | {Operator.IP_IN}
 # What is known of a row: it is a conjunction as it stands, it is never true, or the compiler must see it.
 WHOLE, _NEVER, _LEFT = 0, 1, 2
 
@@ -106,8 +105,8 @@ def _labelled_columns(table: PredicateRows) -> Iterator[_Column]:
     """The literals whose keys are labels, by attribute and facet; those of patterns are not compared, and left out."""
     lengths = np.diff(table.value_start)
     attribute = np.repeat(table.attribute, lengths)
-    pattern = np.array([operator in _SPECIAL for operator in OPERATORS], np.bool_)[table.operator]
-    compared = ~np.repeat(pattern, lengths)
+    plain_operator = np.array([operator in COMPARED for operator in OPERATORS], np.bool_)[table.operator]
+    compared = np.repeat(plain_operator, lengths)
     for kind, positions, plain in table.values:
         if kind is Kind.STRING:
             chosen = np.flatnonzero(compared[positions])
@@ -157,13 +156,9 @@ def _takes(operators: Ints, lengths: Ints, kind: Ints) -> Bools:
     low, high = np.ones(len(OPERATORS), np.int64), np.zeros(len(OPERATORS), np.int64)
     ordered = np.zeros(len(OPERATORS), np.bool_)
     for operator, code in OPERATOR_CODE.items():
-        positive = POSITIVE.get(operator, operator)
-        if positive is Operator.IN:
-            high[code] = KEY_MAX
-        elif positive is Operator.BETWEEN:
-            low[code], high[code], ordered[code] = 2, 2, True
-        elif operator not in _SPECIAL:
-            high[code], ordered[code] = 1, positive is not Operator.EQ
+        if operator in COMPARED:
+            low[code], high[code], _ = ROWS[operator].takes
+            ordered[code] = operator in ORDERED
     fits = (lengths >= low[operators]) & (lengths <= high[operators])
     return np.asarray(fits & ~(ordered[operators] & (kind == _BOOLEAN)))
 
@@ -192,7 +187,7 @@ class _Specials:
     """Predicates that are compiled one by one, each distinct one once: patterns, tests for null and ip_in."""
 
     def __init__(self, table: PredicateRows) -> None:
-        special = np.array([operator in _SPECIAL for operator in OPERATORS], np.bool_)
+        special = np.array([operator not in COMPARED for operator in OPERATORS], np.bool_)
         self._at = np.flatnonzero(special[table.operator])
         self._predicates: list[Predicate | None] = []
         for p in self._at.tolist():
