@@ -206,7 +206,7 @@ def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
 def behind(kind: int, whole: int, cut: int, hi: int) -> Any:
     """Where the upper half begins."""
     if kind == _NUMBER and whole:
-        return min(max(_key_of(value_of(kind, cut) + 1.0), cut + 1), hi)  # above 2**53, adding one may not change the value
+        return min(max(_key_of(value_of(kind, cut) + 1.0), cut + 1), hi)  # above 2**53, adding one may change nothing
     return cut + 1
 
 

@@ -53,7 +53,7 @@ def _assign(tables: Any, equalities: Any, sizes: Any, table_of: Any, dependence:
     end = 0
     for s in range(len(sizes)):
         least, equal = np.inf, 0
-        for choosing in (False, True):  # first find the least cost and count the ties, then choose the one whose turn it is
+        for choosing in (False, True):  # first the least cost and its ties, then the one whose turn it is
             found = 0
             turn = s % max(equal, 1) + 1
             places[0], path[0] = start[s] - 1, ROOT

@@ -113,7 +113,7 @@ class StaticClustering(StaticIndex):
         self._space = self._least_space = candidates.space()
         heap = [(-np.inf, -np.inf, node) for node in candidates.nodes()]
         chosen: list[int] = []
-        known: dict[int, tuple[int, float, float]] = {}  # group -> number of tables, benefit and space when it was computed
+        known: dict[int, tuple[int, float, float]] = {}  # group -> number of tables at that time, benefit, space
         while heap and self._space < options.max_bytes:
             node = heapq.heappop(heap)[2]
             step, benefit, space = known.get(node, (-1, 0.0, 0.0))

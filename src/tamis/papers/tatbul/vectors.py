@@ -26,7 +26,7 @@ class Lists(NamedTuple):
 
 def vector(profiles: Array) -> BitMap:
     """The bit vector of profiles, in any order."""
-    # Three times faster than from an array of NumPy, which is read element by element.
+    # Three times faster than from a NumPy array, which is read element by element.
     made = BitMap(array("I", profiles.astype(np.uint32, copy=False).tobytes()))
     if len(profiles) >= _FEWEST_FOR_RUNS:
         made.run_optimize()
