@@ -3,8 +3,8 @@
     (E BETWEEN 3 AND 9 | D = 5)        becomes        (E >= 3 | D = 5) (E <= 9 | D = 5)
 
 A predicate is a conjunction of clauses of entries, see `entries`. So a disjunction of predicates is a disjunction of
-conjunctions, and it is multiplied out: one clause for every choice of a clause from each predicate. A disjunction is left out if it would
-become too large, or if it has IS NULL, which has no entries. Its row must then be verified.
+conjunctions, and it is multiplied out: one clause for every choice of a clause from each predicate. A disjunction is left out
+if it would become too large, or if it has IS NULL, which has no entries. Its row must then be verified.
 """
 
 from __future__ import annotations

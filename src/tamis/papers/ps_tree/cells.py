@@ -84,7 +84,7 @@ class Cells:
         _relocate(self._lists.view(), records)
 
     def _found(self, keys: npt.NDArray[np.int32]) -> Cells64:
-        """The cells of some keys; those that there are not are made."""
+        """The cells of some keys; missing cells are made."""
         self._table.reserve(len(keys))
         words = len(self._table.view().value) * _BITS_PER_SLOT // 64
         if words > len(self._filter):

@@ -35,7 +35,7 @@ from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LE
 
 _NONE = int(Mode.NONE)
 _CHEAP = 1 << 14
-"""Leaves that are worth copying for each event of a batch: even a single event pays for this many."""
+"""Most leaves that are copied at once, even for a single event. More leaves wait for `_LEAVES_PER_EVENT`."""
 _LEAVES_PER_EVENT = 256
 
 
@@ -218,7 +218,7 @@ def _filled(log: Log, filled: int) -> Log:
 def _cut(
     forest: Any, predicates: Any, chosen: Any, done: int, history: Any, elements: Any, log: Any, filled: int
 ) -> tuple[int, int]:
-    """Cut until there is no room for the next predicate; returns which that is, and how many splits there were."""
+    """Cut until there is no room for the next predicate; returns this predicate, and how many splits there were."""
     trees, roots, (firsts, seconds, values, count) = forest
     while done < len(chosen):
         p = chosen[done]

@@ -133,7 +133,7 @@ def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[Any, ...]) -> list[Arr
 
 @lean_kernel
 def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
-    """Let the intervals of each leaf ascend, and with them profiles: go through all intervals in order, leaf by leaf of each."""
+    """Sort the intervals of each leaf, and with them profiles: go through all intervals in order, and through their leaves."""
     for i in range(len(interval)):
         place[interval[i] + 1] += 1
     for i in range(1, len(place)):
@@ -142,7 +142,7 @@ def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
         for i in range(start[leaf], start[leaf + 1]):
             leaf_of[place[interval[i]]] = leaf
             place[interval[i]] += 1
-    # Where the leaves of an interval ended, those of the next began; `start` serves as the place in each leaf, and is put back.
+    # The leaves of an interval begin where those of the last one end. `start` is the place in each leaf until it is restored.
     at = 0
     for i in range(len(place) - 1):
         while at < place[i]:
@@ -230,7 +230,7 @@ def choose_key(
 def _build(
     start: Any, ends: Any, all_by_lo: Any, all_by_hi: Any, smallest: int, first: int, root: Any, room: Any
 ) -> int:
-    """Build the trees of attributes from `first` on; returns the one for which there was no room."""
+    """Build the trees of attributes from `first` on; returns the attribute for which there was no room."""
     lo, hi = ends
     key, left, right, leaf_start, lowest, highest, interval, by_lo, by_hi, waiting, endpoint, tried, used = room
     w_begin, w_node, w_end, w_low, w_high = waiting

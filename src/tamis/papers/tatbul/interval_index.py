@@ -7,8 +7,8 @@ E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (20
     hi        10         14       15       20
     vector    {0}        {0}      {0, 2}   {2}        the profiles that match if the value lies there
 
-The order of nodes implies the tree: its root is the ceil(m / 2)-th of m nodes, and so on in both halves. A search stops at the node
-that contains the value; if there is none, no profile matches.
+The order of nodes implies the tree: its root is the ceil(m / 2)-th of m nodes, and so on in both halves. A search stops at
+the node that contains the value; if there is none, no profile matches.
 
 Invariants: nodes of an attribute are disjoint, ascend and have profiles; a vector has the profiles with an interval around
 its node.
