@@ -13,9 +13,9 @@ from tamis.errors import FileError
 
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Open a file that gets its name when the block ends without an error, and until then has another.
+    """Open a file that has a temporary name until the block ends without an error.
 
-    What is there already is replaced; a pipe or a device is written to as it is.
+    An existing file is replaced. A pipe or a device is written to directly.
 
     Raises
     ------

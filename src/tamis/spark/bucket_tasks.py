@@ -84,10 +84,10 @@ def run_in_buckets(
 
 
 def dealt(frame: DataFrame, buckets: int) -> DataFrame:
-    """Rows with the number of their bucket, all of a bucket in one partition."""
+    """Rows with the number of their bucket; all rows of a bucket are in one partition."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Spark puts a row into the partition that is this very number, so that each task has one bucket; nothing relies on it.
+    # Spark's partition has the same number, so each task has one bucket. Nothing relies on this.
     numbered = frame.withColumn(BUCKET, F.pmod(F.hash(F.col(ID)), F.lit(buckets)))
     return numbered.repartition(buckets, F.col(ID))
 

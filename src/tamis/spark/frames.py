@@ -240,7 +240,7 @@ def can_hand_over(schema: StructType, name: str) -> bool:
 
 
 def _holds_all(kind: DataType) -> bool:
-    """Whether a column that is alone has all attributes of an event: a map, or a list of attributes and values."""
+    """Whether a single column of this type has all attributes of an event: a map, or a list of attributes and values."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(kind, MapType):
@@ -255,7 +255,7 @@ def _arrow_type(schema: StructType, name: str) -> pa.DataType:
     from pyspark.sql.pandas.types import to_arrow_type
 
     kind = schema[name].dataType
-    # Newer versions of Spark want to be told.
+    # Newer versions of Spark need the time zone as an argument.
     zone: Any = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
     try:
         return to_arrow_type(kind, **zone)

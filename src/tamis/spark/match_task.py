@@ -31,10 +31,10 @@ SUBSCRIPTION, MATCHES = "subscription", "matches"
 RANKED_WEIGHT = "__tamis_weight"
 """The name of the weight in `carry`, even if subscriptions have no such column."""
 GROUP = "__tamis_group"
-"""The column that says which group of segments an event is to meet, where there are several."""
+"""The column with an event's group of segments, if there are several groups."""
 
-# Memory stays bounded however many match. So many events are matched at a time; fewer if it is known that they have more pairs
-# than this, which is also how many are named at a time ...
+# Memory stays bounded however many subscriptions match. At most `_EVENTS` events are matched at a time, fewer if they are known
+# to have more than `_PAIRS` pairs. At most `_PAIRS` pairs are named at a time.
 _EVENTS = 1024
 _PAIRS = 1 << 22
 # Most pairs if suddenly every subscription matches: some gigabytes, at 4 to 8 bytes a pair. Less would be slow: a call takes one
@@ -142,7 +142,7 @@ class MatchTask:
         return [(each, events.filter(pa.array(groups == each))) for each in np.unique(groups).tolist()]
 
     def _block_size(self, group: int) -> int:
-        """How many events meet a segment before the next one: a few, unless segments cannot all be open."""
+        """How many events are matched with a segment before the next one: a few, unless segments cannot all be open."""
         if len(self.groups[group]) <= MOST_OPEN:
             return _EVENTS
         # The heaviest matches of each event stay in memory until all segments are done.

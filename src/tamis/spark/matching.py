@@ -270,7 +270,7 @@ def _summed(found: DataFrame, carried: Sequence[str]) -> DataFrame:
 
 
 def _spread(frame: DataFrame, groups: tuple[tuple[Segment, ...], ...]) -> DataFrame:
-    """Each event once for every group, in partitions of which a group has the more, the more subscriptions it has."""
+    """Each event once for every group. Groups with more subscriptions get more partitions."""
     from pyspark.sql import functions as F  # noqa: N812
 
     spark = frame.sparkSession

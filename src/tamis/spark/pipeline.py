@@ -179,11 +179,11 @@ def _reported(spark: SparkSession, folder: Path, raw: RawRows, figures: dict[str
 
 
 def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
-    """How many events each subscription has, those without any included."""
+    """How many events each subscription has, including subscriptions without events."""
     from pyspark.sql import functions as F  # noqa: N812
 
     counted = pairs.groupBy(SUBSCRIPTION).agg(F.count("*").alias(MATCHES))
-    # A column of theirs that is called like one of ours would be in the way.
+    # Drop columns of users that have the names of our columns.
     given = subscriptions_of(spark, folder / "index").drop(SUBSCRIPTION, MATCHES)
     joined = given.withColumnRenamed(ID, SUBSCRIPTION).join(counted, SUBSCRIPTION, "left").fillna(0, [MATCHES])
     others = [name for name in joined.columns if name not in (SUBSCRIPTION, MATCHES)]

@@ -161,9 +161,9 @@ _MAGIC = b"PAR1"
 
 
 def _first_line_of(error: Exception) -> str:
-    """What an error of Spark says, without the stack of Java."""
+    """The message of a Spark error, without the stack trace of Java."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    # Py4J tells first which call it was, then `: class: message`.
+    # The first line of Py4J is the call, the second is `: class: message`.
     second = lines[1] if len(lines) > 1 else ""
     told = second.removeprefix(": ").partition(": ")[2] if second.startswith(": ") else ""
     return shortened(told or lines[0], quoted=False, most=400)
@@ -185,7 +185,7 @@ def _files(place: Path) -> list[Path]:
 
 
 def _has_plain_folders(place: Path, files: list[Path]) -> bool:
-    """Whether files are in folders that are no partitions, called ``NAME=VALUE``: of these Spark would read nothing."""
+    """Whether files are in folders that are not partitions (``NAME=VALUE``): Spark would read nothing from these."""
     folders = {part for file in files if file != place for part in file.relative_to(place).parts[:-1]}
     partitions = {name for name in folders if "=" in name}
     if partitions and folders != partitions:
@@ -303,7 +303,7 @@ def _first_line(file: Path) -> str:
 
 
 def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None) -> RawRows:
-    """Lines as text first: only then are they all there, whatever is wrong with them."""
+    """Read lines as text first: only then no bad line is lost."""
     from pyspark.sql import functions as F  # noqa: N812
 
     names = next(csv.reader([header]))
@@ -341,7 +341,7 @@ def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None)
 
 
 def _types(good: DataFrame, field: dict[str, Column]) -> dict[str, DataType | str]:
-    """The narrowest type of each column that all its values have."""
+    """The narrowest type of each column that fits all its values."""
     from pyspark.sql import functions as F  # noqa: N812
 
     # Casts alone would accept '1d' as a number and '2026' as a time.

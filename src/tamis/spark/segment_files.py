@@ -140,8 +140,8 @@ def _not_seen(path: Path) -> str:
 
 
 def stored(rows: pa.Table) -> pa.Table:
-    """Rows in the form that is stored, independent of the settings of their session: times of validity without a zone are UTC, all
-    other times with a zone are stored in UTC, and strings have one type."""
+    """Rows in the form that is stored, independent of the settings of their session: times of validity without a zone are UTC,
+    all other times with a zone are stored in UTC, and strings have one type."""
     fields = []
     for field in rows.schema:
         kind = _MOMENT if field.name in (VALID_FROM, VALID_UNTIL) else _stored_type(field.type)
@@ -246,7 +246,7 @@ class OpenSegment:
 
     @cached_property
     def validity(self) -> tuple[Rows, Rows]:
-        """From when on and until when each row is valid, in microseconds."""
+        """Beginning and end of each row's validity, in microseconds."""
         bounds = np.iinfo(np.int64)
         return self._moments(VALID_FROM, bounds.min), self._moments(VALID_UNTIL, bounds.max)
 

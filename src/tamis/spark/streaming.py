@@ -237,7 +237,7 @@ class BatchMatcher:
             If that version does not exist any more, and it is not known what was delivered.
         """
         path = Path(self.records, f"{batch:012}.json")
-        versions = folder.versions() or [folder.manifest().version]  # manifest() raises the error if there is no version.
+        versions = folder.versions() or [folder.manifest().version]  # manifest() raises if there is none.
         if path.exists():
             begun = BatchRecord(**json.loads(path.read_text()))
             if begun.version in versions:

@@ -184,7 +184,7 @@ class Bucket:
         self._segments = manifest.buckets[number]
 
     def changed(self, changes: pa.Table, order: str | None, is_stream: bool) -> BucketReport:
-        """Carry out changes."""
+        """Apply changes."""
         rejections = Rejections(changes)
         _reject_unclear(rejections, changes, order, is_stream)
         clear = rejections.left()
