@@ -91,7 +91,7 @@ class ByteStream:
         return self._ahead.removeprefix(b"\xef\xbb\xbf").lstrip()
 
     def ready(self) -> bool:
-        """Whether the next bytes, or the end, are there already; on a live stream one may have to wait for them."""
+        """Whether the next bytes, or the end, can be read without waiting on a live stream."""
         if self._ahead or self._size is not None or (self._source is not None and self._source.pending()):
             return True
         try:

@@ -26,7 +26,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Report:
-    """Grows by a line of the file at a time; `add` says what is new."""
+    """Grows by a line of the file at a time; `add` returns the new findings."""
 
     path: str
     schema: Schema | None = None

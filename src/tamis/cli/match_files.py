@@ -50,7 +50,7 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
     Parameters
     ----------
     format : str, optional
-        One of FORMATS. By default, the ending of the name decides, else JSONL. Text is packed if the name ends in `.gz` or `.zst`.
+        One of FORMATS. By default, the ending of the name decides, else JSONL. Text under a name in `.gz` or `.zst` is packed.
 
     Raises
     ------
