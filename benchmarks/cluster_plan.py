@@ -62,7 +62,7 @@ def measured(engine: dict[str, Any], spark: dict[str, Any]) -> Measured:
 
 
 def busy_seconds(figures: dict[str, float]) -> float:
-    """What an event takes of a core while the other core matches too, which shares its caches and memory."""
+    """Core seconds of an event while the other core, which shares caches and memory, matches too."""
     return 2 * figures["batch_two_threads"] / 1e6
 
 

@@ -73,7 +73,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 def _beside(
     loaded: Loaded, small: Loaded | None, shape: str, variant: Variant, effort: Effort, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """The engine by turns with itself: with few subscriptions, and with few values where the shape has many."""
+    """Compare the engine with itself, in turns: with few subscriptions, and with few values if the shape has many."""
     beside = {} if small is None else {"smallest": compare(loaded, small, effort)}
     if shape in NARROW and variant != NARROW[shape]:
         narrow = Loaded(config_of(NARROW[shape], len(loaded.matcher), options.seed))

@@ -42,7 +42,7 @@ _BUSY = "while True: pass"
 
 
 def measure(script: str, runs: int) -> dict[str, object]:
-    """End a script so many times, each a little later in its work than the one before."""
+    """End a script `runs` times, each time a little later in its work."""
     statuses: collections.Counter[int] = collections.Counter()
     longest = 0.0
     for run in range(runs):

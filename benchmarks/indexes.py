@@ -58,14 +58,14 @@ _GOOD = (
     "pst-bloom",
     "pst-hash",
 )
-"""Measured with at least `_LARGE` subscriptions, if no others are named: those that the papers' orderings are about."""
+"""Indexes measured with at least `_LARGE` subscriptions by default: the papers make claims about their order."""
 _KINDS = ("planted", "other")
 _REPEATS = 8
-"""So many times in a row each event is matched, to see what is left of the time when all that it needs is in the caches."""
+"""Times that each event is matched in a row, to measure the time with all data in the caches."""
 _OBSERVED = 1_000
-"""So many events are shown to an index before it is built."""
+"""Events that an index observes before it is built."""
 _MOST_SECONDS = 900
-"""What takes longer to build and match is ended, and said to be."""
+"""Most seconds for building and matching. A longer run is ended and reported as such."""
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def with_those_before(results: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Results with the figures of an earlier run that were not taken anew, if the machine and all versions are the same.
+    """Results, completed with figures of an earlier run, if the machine and all versions are the same.
 
     Every index is measured in a process of its own, beside a scan, so that one can be measured without the others.
     """

@@ -30,11 +30,11 @@ from tamis.papers.scan import Scan
 from tamis.workload import AlertsConfig, AnyConfig, Workload, generate
 
 MOST_SCANNED = 2_000_000
-"""With more subscriptions there is no scan beside: it would need as much memory again."""
+"""Most subscriptions for which a scan is measured too: it needs as much memory again."""
 
 _MOST_MATCHES, _MOST_EVENTS = 1_000_000, 100
-"""A batch for the measurements with threads gives about so many matches at most, and has so many times the events of others: a
-few milliseconds would go with beginning and ending."""
+"""Limits of a batch for the measurements with threads: most matches, about, and most times the events of other batches. A shorter
+batch would spend its few milliseconds on starting and ending."""
 
 
 class Effort(NamedTuple):
@@ -47,10 +47,10 @@ class Effort(NamedTuple):
     """Seconds that the passes of one figure may take."""
     update_seconds: float = 8.0
     update_rounds: int = 4
-    """Changes are measured so often, and the round is reported in which there were most."""
+    """Rounds in which changes are measured; the round with the most changes is reported."""
     rule_events: int = 1_000
     builds: int = 3
-    """A segment is built at most so often, see `_BUILD_BUDGET`."""
+    """Most times that a segment is built, see `_BUILD_BUDGET`."""
 
 
 QUICK = Effort(
@@ -81,8 +81,8 @@ class Loaded:
 
     @contextmanager
     def learning_nothing(self) -> Iterator[None]:
-        """Keep the engine from planning anew in the background, as it does when events differ from those before: that takes the
-        processor which a second thread is measured on."""
+        """Keep the engine from planning again in the background, as it does when events change: that would take the processor on
+        which a second thread is measured."""
         sample = self.store.sample
         due, sample.next = sample.next, sys.maxsize
         try:
@@ -141,8 +141,8 @@ def measure(loaded: Loaded, effort: Effort) -> dict[str, Any]:
 
 
 def compare(loaded: Loaded, other: Loaded, effort: Effort) -> dict[str, dict[str, float]]:
-    """Microseconds of the engine per event in each of two matchers, by turns, for each kind of events: what lies minutes apart
-    says little on a machine that is not always as fast."""
+    """Microseconds of the engine per event in each of two matchers, in turns, for each kind of events. Measurements minutes apart
+    are hard to compare on a machine whose speed varies."""
     figures = {}
     for kind in _kinds(loaded.workload):
         batches = [(each, each.encoded(events_of(each.workload, kind, effort.events))) for each in (loaded, other)]
@@ -180,7 +180,7 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
         "reads": (many, reads.by_one_thread),
         "reads_two_threads": (many, reads.by_two_threads),
     }
-    # The quickest of a few passes with two threads is no measure yet: both must be left alone by others on the machine.
+    # A few passes are not enough with two threads: other processes on the machine must leave both alone.
     with loaded.learning_nothing():
         best = best_of_each({name: work for name, (_, work) in works.items()}, 4 * effort.passes, effort.budget)
     return {

@@ -1,7 +1,7 @@
-"""What the machine's memory allows: reading words at random, by one thread and by two at once.
+"""The speed of the machine's memory: random reads of words by one thread, and by two at once.
 
-Matching many subscriptions is waiting for memory, and cores that share it wait for each other: where two threads that only read
-are less than twice as fast as one, matching cannot be either.
+Matching many subscriptions mostly waits for memory, and cores that share it wait for each other. If two threads that only read
+are less than twice as fast as one, two threads that match cannot be twice as fast either.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _RULES_PER_QUERY = 100
 
 
 def measure_rules(rules: int, seed: int, effort: Effort) -> dict[str, Any]:
-    """All figures about some detection rules. Whoever is asked must give the engine's answers."""
+    """All figures about some detection rules. All systems must give the engine's answers."""
     config = preset("detection", subscriptions=rules, seed=seed)
     loaded = Loaded(config)
     texts = loaded.workload.subscriptions().column("expression").to_pylist()

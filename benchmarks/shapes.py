@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tamis.workload import AnyConfig, preset
 
 PLANTED_MATCHES = 1_000
-"""How many subscriptions every planted event is planted for, whatever their number."""
+"""Subscriptions that every planted event satisfies, at every size."""
 
 _ALERTS_PER_SYMBOL = 1_000
 
@@ -58,7 +58,7 @@ NARROW: dict[str, Variant] = {
 
 
 def config_of(variant: Variant, subscriptions: int, seed: int) -> AnyConfig:
-    """The workload of a variant with so many subscriptions."""
+    """The config of a variant with `subscriptions` subscriptions."""
     if variant.preset == "alerts":
         scaled: dict[str, Any] = {"symbols": max(1, subscriptions // _ALERTS_PER_SYMBOL)}
     else:

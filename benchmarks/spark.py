@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 SHAPE = "dense"
 _SLOW_EVENTS = {"nested loop": 40, "explode and count": 100, "Python": 4_000, "DuckDB": 1_000}
-"""So many events are given to plans that would take hours, and a quarter of them: a line through both gives the time for all."""
+"""Events for plans that would take hours. They also get a quarter of these: a line through both times gives the time for all."""
 _ROUNDS = 3
 _MEMORY_PAUSE = 0.25
 
 
 class Bench:
-    """One workload in files, as everybody gets it."""
+    """One workload in files, the same for all plans."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Bench:
 
 
 class Plan(NamedTuple):
-    """A way to match: the seconds that preparing it took, and what matches so many events and says how many matches there are."""
+    """A way to match: the seconds of its preparation, and a function that matches some events and returns the matches' number."""
 
     prepare_seconds: float
     match: Callable[[int], int]
@@ -103,9 +103,9 @@ def measure_plans(bench: Bench) -> list[dict[str, Any]]:
 
 
 def _measured(bench: Bench, plan: Plan, events: int) -> dict[str, Any]:
-    """The figures of a plan. If it is not given all events, what any number of them takes is told apart from what each takes."""
+    """The figures of a plan. If it does not get all events, its fixed time is separated from the time per event."""
     few = max(1, events // 4)
-    plan.match(few)  # so that nothing is done for the first time
+    plan.match(few)  # warm up
     matches, seconds = _timed(lambda: plan.match(events))
     each, fixed = 0.0, seconds
     if events < bench.events:
@@ -173,7 +173,7 @@ def nested_loop(bench: Bench) -> Plan:
 
 
 def explode_and_count(bench: Bench) -> Plan:
-    """A row per predicate and a row per value, joined by attribute and range; those pairs that have all predicates."""
+    """Join a row per predicate with a row per value, by attribute and range; keep the pairs that have all predicates."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if not Path(bench.path("ranges")).exists():
@@ -328,7 +328,7 @@ def _write_ranges(bench: Bench) -> None:
 
 
 def measure_growth(spark: SparkSession, folder: Path, size: int, events: int) -> dict[str, Any]:
-    """Build an index of so many subscriptions, and match events with it; seconds and the memory of the largest process."""
+    """Build an index of `size` subscriptions, and match events with it; seconds and the memory of the largest process."""
     bench = Bench(spark, folder, size, events)
     with Memory() as building:
         report, build_seconds = _timed(lambda: tamis_spark.build(bench.frame("subscriptions"), bench.path("index")))
@@ -350,7 +350,7 @@ def measure_growth(spark: SparkSession, folder: Path, size: int, events: int) ->
 
 
 class Memory:
-    """The most memory that this process or one that it started has of its own, while the block runs."""
+    """The peak of private memory of this process or one of its children, while the block runs."""
 
     def __init__(self) -> None:
         self.most = 0
@@ -387,7 +387,7 @@ def _family(process: int) -> list[int]:
 
 
 def _own_bytes(process: int) -> int:
-    """What a process has in memory that is not a mapped file, which all of them share."""
+    """The memory of a process without mapped files, which all processes share."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

@@ -29,8 +29,8 @@ def best_of(work: Callable[[], Any], passes: int, budget: float = 1.0) -> float:
 def best_of_each(works: dict[str, Callable[[], Any]], passes: int, budget: float = 1.0) -> dict[str, float]:
     """The shortest of some passes of each of several works, after one that does not count.
 
-    They take turns, so that all meet the machine in the same states; none begins a new pass when it has spent its budget of
-    seconds, but each has one.
+    They take turns, so that all meet the machine in the same states. A work begins no new pass after its budget of seconds is
+    spent, but each has at least one.
     """
     left = {name: budget - seconds_of(work) for name, work in works.items()}
     best = dict.fromkeys(works, math.inf)
@@ -44,7 +44,7 @@ def best_of_each(works: dict[str, Callable[[], Any]], passes: int, budget: float
 
 
 def machine() -> dict[str, Any]:
-    """What times depend on."""
+    """Facts about the machine that times depend on."""
     return {
         "processor": platform.machine(),
         "model": get_host_cpu_name(),

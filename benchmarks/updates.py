@@ -1,15 +1,15 @@
 """Subscriptions that come and go while events are matched, one by one, against all that are there.
 
-Expressions were prepared before. Every change adds one of them or removes the subscription that has been there longest, so that
-in time all are new, and parts of every size are merged. In one thread, changes and matches take turns; in two, a writer changes
-as fast as it can beside a thread that matches.
+Expressions are prepared before. Every change adds one of them or removes the oldest subscription. So in time all subscriptions
+are new, and segments of every size are merged. With one thread, changes and matches take turns. With two, a writer changes as
+fast as it can beside a thread that matches.
 
-A match that follows another finds everything in the processor's caches; one that comes after a while, whatever was done
-meanwhile, takes half as long again. So the quiet state is measured both ways: one match after another, and at the pace that
-matches have between changes, if there are as many of these as there should be.
+A match that follows another finds everything in the processor's caches. A match after a pause, whatever was done meanwhile, takes
+half as long again. So the quiet state is measured both ways: one match after another, and at the pace that matches have between
+changes at the wanted rate.
 
-A machine that is shared is slow for a while and fast for a while. So there are several rounds, each with its own quiet state; the
-one with most changes is reported whole, and of the others how many changes they had.
+A shared machine is sometimes slow and sometimes fast. So there are several rounds, each with its own quiet state. The round with
+the most changes is reported in full; of the others, only the number of changes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PREPARED = 20_000
 _EVENTS_PER_ROUND = 25_000
 _CHANGES_PER_MATCH = 20
 _WANTED = 50_000
-"""So many changes per second should be possible: it is the pace of the quiet state."""
+"""Changes per second that should be possible. It sets the pace of the quiet state."""
 
 Events = Iterator[dict[str, Any]]
 
@@ -44,7 +44,7 @@ def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[st
     table = generate(fresh).subscriptions().slice(0, _PREPARED)
     rows = read_predicates(table.column("predicates"))
     coming = itertools.cycle([tamis.prepare(rows.expression(row)) for row in range(len(table))])
-    # So many that nearly all are new: with a few again and again, plans would be made for just those.
+    # Enough events that nearly all are new: if a few were repeated, plans would be made for just these.
     events = itertools.cycle(list(as_dicts(loaded.workload.other_events(_EVENTS_PER_ROUND * effort.update_rounds))))
     changes = _Changes(loaded.matcher, coming)
     changes.make(_CHANGES_PER_MATCH)  # so that nothing is compiled while it is measured
@@ -94,7 +94,7 @@ class _Changes:
         self._ids = itertools.count(1 + max(self._there))
 
     def make(self, count: int) -> None:
-        """So many changes, half of them adds; they come first, and then the oldest go."""
+        """Make `count` changes: the first half adds, the second half removes the oldest."""
         for _ in range(count // 2):
             identifier = next(self._ids)
             self.matcher.add(identifier, next(self._coming))

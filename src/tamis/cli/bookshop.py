@@ -1,6 +1,6 @@
-"""The world of the demo: a second-hand bookshop, readers with standing wishes, books that come in.
+"""The data of the demo: a second-hand bookshop, readers with standing wishes, books that come in.
 
-All of it is drawn from a seed: the same seed gives the same wishes and the same books.
+Everything is drawn from a seed: the same seed gives the same wishes and the same books.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ TAGS = ("illustrated", "annotated", "first edition", "maps", "dust jacket", "lar
 
 Values: TypeAlias = npt.NDArray[Any]
 Conditions: TypeAlias = list[tuple[str, str, Values]]
-"""Attribute, operator and literals (a row per wish) of wishes that are written alike."""
+"""Attribute, operator and literals (one per wish) of wishes with the same form."""
 
 
 class Work(NamedTuple):
@@ -78,7 +78,7 @@ class Work(NamedTuple):
 
 
 def works() -> list[Work]:
-    """All titles that there are."""
+    """All titles."""
     found = []
     for line in _WORKS.splitlines():
         author, titles, genre = line.split(": ")
@@ -166,7 +166,7 @@ class Bookshop:
 
 
 def _limit(draw: random.Random) -> float:
-    """What a reader would pay: mostly less than the shop asks."""
+    """The highest price that a reader would pay: mostly less than the shop asks."""
     return round(draw.lognormvariate(2.0, 0.45), 1)
 
 

@@ -68,7 +68,7 @@ def build(
             load(SubscriptionFile(subscriptions, format), matcher, diagnostics)
             parts = matcher.stats()["index_stats"]
             if len(parts["segments"]) > 1 or parts["delta_rows"]:
-                matcher.optimize()  # Subscriptions came in blocks: what is matched often is better in one piece.
+                matcher.optimize()  # Subscriptions came in blocks; one piece is matched faster.
             matcher.save(index)
         except FileError as error:
             diagnostics.say(str(error))

@@ -1,6 +1,6 @@
 """The bytes of a file or of stdin, in blocks. Content that is packed with gzip or zstd is unpacked.
 
-The first bytes decide, not the name: a stream on stdin has none.
+The first bytes decide, not the name: a stream on stdin has no name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tamis.errors import FileError
 STDIN = "-"
 
 PACKED_ENDS = (".gz", ".zst")
-"""Ends of the names of packed files, which stand behind the end that tells the format."""
+"""Endings of packed files. They follow the ending that gives the format."""
 
 _BLOCK = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -41,7 +41,7 @@ class _Source(Protocol):
         ...
 
     def pending(self) -> bool:
-        """Whether the next bytes may be in memory already."""
+        """Whether the next bytes may already be in memory."""
         ...
 
 
@@ -91,12 +91,12 @@ class ByteStream:
         return self._ahead.removeprefix(b"\xef\xbb\xbf").lstrip()
 
     def ready(self) -> bool:
-        """Whether the next bytes, or the end, are there already; on a live stream one may have to wait for them."""
+        """Whether the next bytes, or the end, can be read without waiting on a live stream."""
         if self._ahead or self._size is not None or (self._source is not None and self._source.pending()):
             return True
         try:
             return bool(select.select([self._raw], [], [], 0)[0])
-        except (OSError, ValueError):  # no file of the system, as in tests
+        except (OSError, ValueError):  # not a file of the system, as in tests
             return True
 
     def share(self) -> float | None:
@@ -129,7 +129,7 @@ class ByteStream:
 
 
 class _Raw:
-    """The bytes as they are, from some that were read already on."""
+    """The bytes as they are, beginning with those that were read already."""
 
     closed = False
 
@@ -147,7 +147,7 @@ class _Raw:
         return bool(self._start)
 
     def read(self, size: int) -> bytes:
-        """The same for Arrow, which names a number of bytes; fewer come only at the end."""
+        """The same for Arrow, which asks for a number of bytes. It gets fewer only at the end."""
         parts = [self._start[:size]]
         self._start = self._start[size:]
         missing = size - len(parts[0])
@@ -156,13 +156,13 @@ class _Raw:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Arrow closes what it read from; the file is closed by its stream."""
+        """Do nothing: Arrow calls this, but the stream closes the file."""
 
 
 class _Gzip:
-    """Unpacks gzip block by block. Several packed files one after another are one.
+    """Unpacks gzip block by block. Concatenated packed files are read as one.
 
-    Python's own reader fetches ahead, so a line of a live stream could stay in it until the next one comes.
+    Python's own reader reads ahead, so a line of a live stream could stay in its buffer until the next line comes.
     """
 
     def __init__(self, raw: _Raw) -> None:
@@ -195,7 +195,7 @@ class _Gzip:
 
 
 class _Zstd:
-    """Unpacks zstd. Blocks wait until they are full, also on a live stream: Arrow reads so."""
+    """Unpacks zstd. Blocks wait until they are full, even on a live stream, because Arrow reads full blocks."""
 
     def __init__(self, raw: _Raw) -> None:
         import pyarrow as pa
@@ -206,11 +206,11 @@ class _Zstd:
         return cast(bytes, self._stream.read(_BLOCK))
 
     def pending(self) -> bool:
-        return True  # Arrow does not tell.
+        return True  # Arrow does not say.
 
 
 def without_packed_end(path: str) -> str:
-    """The name in lower case without `.gz` or `.zst`, so that its end tells the format."""
+    """The name in lower case without `.gz` or `.zst`, so that its ending gives the format."""
     name = path.lower()
     for end in PACKED_ENDS:
         name = name.removesuffix(end)

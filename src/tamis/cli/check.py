@@ -1,4 +1,4 @@
-"""``tamis check``: is a file of subscriptions right, and what is in it."""
+"""``tamis check``: finds errors in files of subscriptions, and summarises their contents."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check(
 
 
 def _check(path: str, format: str | None, schema: Schema | None, *, quiet: bool, silent: bool) -> Report:
-    """Go through a file, showing what is found unless silent."""
+    """Go through a file, and show findings unless silent."""
     diagnostics = Diagnostics(quiet=quiet, progress=not is_terminal(sys.stdout))
     report = Report(path, schema)
     findings: list[tuple[str, Finding]]
@@ -76,7 +76,7 @@ def _check(path: str, format: str | None, schema: Schema | None, *, quiet: bool,
             diagnostics.progress(f"{report.subscriptions:,} checked", file.share())
         if not report.subscriptions and not report.errors:
             raise FileError("the file has no subscriptions", path=file.name)
-    except FileError as error:  # about the file as a whole; others are still looked at
+    except FileError as error:  # about the whole file; other files are still checked
         report.errors.append(Finding(error.line, message_of(error)))
         _show(report.path, [] if silent else [("error", report.errors[-1])])
     diagnostics.clear()

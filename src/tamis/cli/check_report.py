@@ -1,4 +1,4 @@
-"""What there is to say about a file of subscriptions: errors, warnings, repetitions, and what it is made of."""
+"""The report about a file of subscriptions: errors, warnings, repetitions, and a summary of the contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """A line and what is to be said about it; without a line, it is about the whole file."""
+    """A line and a message about it; without a line, the message is about the whole file."""
 
     line: int | None
     message: str
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Report:
-    """Grows by a line of the file at a time; `add` says what is new."""
+    """Grows by a line of the file at a time; `add` returns the new findings."""
 
     path: str
     schema: Schema | None = None
@@ -38,11 +38,11 @@ class Report:
 
     def __post_init__(self) -> None:
         self._ids = SeenIds()
-        # By digest: a million expressions would not fit beside each other.
+        # Keyed by digest: a million expressions would take too much memory.
         self._lines: dict[bytes, int | list[int]] = {}
 
     def add(self, item: Read) -> list[tuple[str, Finding]]:
-        """Take in what a line gives; what is found, each as an "error" or a "warning"."""
+        """Take in a line; returns the findings, each as an "error" or a "warning"."""
         errors, warnings = self._findings(item)
         self.errors += errors
         self.warnings += warnings
@@ -50,7 +50,7 @@ class Report:
 
     @property
     def repeated(self) -> list[list[int]]:
-        """The lines whose subscriptions have one and the same expression."""
+        """Groups of lines whose subscriptions have the same expression."""
         return [lines for lines in self._lines.values() if isinstance(lines, list)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Report:
 
 
 def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
-    """What is odd about an expression that is right, where attributes without a declaration have one value."""
+    """Warnings about a correct expression. Attributes without a declaration are assumed to have one value."""
     from tamis.language.simplify import Finding as Kind
     from tamis.language.simplify import simplify
 
@@ -123,7 +123,7 @@ def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
 
 
 def _canonical(expression: Expression) -> str:
-    """A text that is the same for operands in another order, or said twice."""
+    """A text that stays the same if operands are reordered or repeated."""
     from tamis.language.expression import And, Not, Or, TruthTest
     from tamis.language.printer import Printer
 

@@ -1,4 +1,4 @@
-"""What is wrong with text that is not CSV."""
+"""Messages about text that is not CSV."""
 
 from __future__ import annotations
 

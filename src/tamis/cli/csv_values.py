@@ -1,8 +1,8 @@
-"""What a field of a CSV file says as a value of an event.
+"""Fields of CSV files as values of events.
 
-CSV has no kinds. So a field that reads as a number, a boolean or a timestamp has two values, that one and its text, and a
-predicate sees the one that it compares with: `zip = '12345'` the text, `zip > 10000` the number. A declared schema decides
-instead, where there is one. An empty field is a missing value.
+CSV has no kinds. So a field that reads as a number, a boolean or a timestamp has two values: this value and its text. A
+predicate sees the value of its own kind: `zip = '12345'` the text, `zip > 10000` the number. If there is a declared schema, the
+schema decides instead. An empty field is a missing value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
     from tamis.language.values import Kind
 
-# A zero in front is part of a name made of digits, as in a postcode.
+# Digits with a leading zero are a name, such as a postcode.
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_INTEGER = len("-9223372036854775808")
@@ -27,13 +27,13 @@ _LETTERS_OF_BOOLEANS = frozenset("tTfF")
 _STARTS_OF_NUMBERS = frozenset("0123456789+-. ")
 
 Read = Callable[[str], Any]
-"""Gives the value of a field."""
+"""Text of a field -> its value."""
 
 
 def reader_of(name: str, schema: Schema | None, kinds: Collection[Kind] | None = None) -> Read:
-    """What reads the fields of a column: as the schema declares, or as anything that they may be.
+    """A reader for the fields of a column: as the schema declares, or as every kind that fits.
 
-    `kinds` are those that predicates compare the column with, if that is known: one reading is enough for one of them. The
+    `kinds` are the kinds that predicates compare the column with, if known: for a single kind, one reading is enough. The
     reader raises a LineError for a field that is not of the declared kind.
     """
     if schema is not None and name in schema:
@@ -44,7 +44,7 @@ def reader_of(name: str, schema: Schema | None, kinds: Collection[Kind] | None =
 
 
 def readings(text: str) -> Any:
-    """The values of a field: its text, and what else that may be; None if it is empty.
+    """The values of a field: its text, and the value of another kind that the text may mean; None if it is empty.
 
     >>> readings("12"), readings("012"), readings("")
     ([12, '12'], '012', None)
@@ -94,7 +94,7 @@ def _timestamp(text: str) -> Any:
 
 
 def _reader_of_kind(kind: Kind | None) -> Read:
-    """What reads a field as a value of one kind, or gives None; any text is a string."""
+    """A reader of fields as values of one kind; it returns None if a field does not fit. Any text is a string."""
     readers: dict[str | None, Read] = {"number": _number, "boolean": _boolean, "timestamp": _timestamp}
     return readers.get(kind, str)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 _BATCH = 100
-# The story is to end within a minute on a slow machine too.
+# The demo should end within a minute, even on a slow machine.
 _PATIENCE_SECONDS = 12.0
 
 _READER = "camille"
@@ -68,7 +68,7 @@ def demo(wishes: int, books: int, seed: int) -> None:
 
 
 def _prepare() -> None:
-    """Use every kernel once, so that compiling them is not taken for work."""
+    """Use every kernel once, so that timings do not include compiling."""
     from tamis.cli.bookshop import Bookshop
     from tamis.matcher.matcher import Matcher
 
@@ -76,7 +76,7 @@ def _prepare() -> None:
     click.echo(page.faint("  Compiling kernels; later runs only load them ... "), nl=False)
     started = time.perf_counter()
     shop, matcher = Bookshop(0), Matcher()
-    matcher.add_table(shop.wishes(4_200))  # as many as make a segment
+    matcher.add_table(shop.wishes(4_200))  # enough to make a segment
     matcher.add_many(*shop.written_wishes(5))
     matcher.add(_READER, _WISH.format(25))
     matcher.match_batch([_WANTED, *shop.books(20)])

@@ -1,4 +1,4 @@
-"""How the demo writes its story: headings, wishes and books, in colour where there is a terminal."""
+"""The output of the demo: headings, wishes and books, in colour on a terminal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def book(event: dict[str, Any]) -> None:
 
 
 def wanted_by(readers: list[Id], known: str) -> str:
-    """Some of the readers in words, the one that we know before others."""
+    """Some of the readers as text, the known reader first."""
     if not readers:
         return "  Nobody is waiting for it."
     first = [known] if known in readers else []

@@ -1,4 +1,4 @@
-"""What goes to stderr while a command works: messages, bad lines, progress. Results go to stdout or to a file."""
+"""Output to stderr while a command works: messages, bad lines, progress. Results go to stdout or to a file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tamis.errors import FileError
 OnError = Literal["stop", "skip"]
 
 BAD_LINES_SHOWN = 20
-"""How many skipped lines are shown; the rest is counted."""
+"""Most skipped lines that are shown; the rest is counted."""
 
 CLEAR = "\r\x1b[K"
-"""Goes back to the beginning of the line on a terminal and empties it."""
+"""Control characters that go back to the beginning of a terminal's line and clear it."""
 
 _REDRAW_SECONDS = 0.1
 _BAR = 24
 
 
 class Diagnostics:
-    """Speaks to the person at the terminal, and keeps count of bad lines.
+    """Prints messages for the user, and counts bad lines.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Diagnostics:
     progress : bool
         Whether to draw progress; it is drawn only where stderr is a terminal.
     errors : ErrorFile, optional
-        Where all bad lines are written.
+        The file for all bad lines.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class Diagnostics:
             self.say(f"... further bad lines are {where}")
 
     def summary(self, message: str) -> None:
-        """Say what was done, unless quiet."""
+        """Print what was done, unless quiet."""
         self.clear()
         if not self._quiet:
             self.say(message)
 
     def progress(self, doing: str, share: float | None) -> None:
-        """Draw how far the work is: a bar if the whole is known, what is being done in any case."""
+        """Draw the progress: always the current step, and a bar if the total is known."""
         if not self._draws or time.monotonic() < self._drawn_at + _REDRAW_SECONDS:
             return
         self._drawn_at = time.monotonic()
@@ -91,19 +91,19 @@ class Diagnostics:
         self._bar_is_there = True
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the progress bar."""
         if self._bar_is_there:
             click.echo(CLEAR, nl=False, err=True)
             self._bar_is_there = False
 
     def say(self, message: str) -> None:
-        """Say something in any case."""
+        """Print a message, even if quiet."""
         self.clear()
         click.echo(message, err=True)
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether someone looks at a stream; Python has None for one that is closed."""
+    """Whether a stream is a terminal. Python has None for a closed stream."""
     return stream is not None and stream.isatty()
 
 

@@ -12,7 +12,7 @@ from tamis.errors import FileError
 
 
 class ErrorFile:
-    """Takes bad lines one by one; each is in the file when `write` returns, so that one can follow it."""
+    """Takes bad lines one by one. Each is in the file when `write` returns, so the file can be followed live."""
 
     def __init__(self, path: str, stream: TextIO) -> None:
         self.path = path
@@ -24,7 +24,7 @@ class ErrorFile:
         Raises
         ------
         FileError
-            When the disk is full, say.
+            If writing fails, for example because the disk is full.
         """
         record = {"file": error.path, "line": error.line, "message": message_of(error)}
         try:

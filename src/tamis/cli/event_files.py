@@ -1,7 +1,7 @@
 """Files of events, in batches: JSONL, CSV, or Parquet (see `Matcher.match_batch`).
 
-An event is known by its *label*: its number, counted from 0 over all files, or the value of a field. Blank lines have no
-number; a line that cannot be read has one, so numbers do not depend on what becomes of bad lines.
+The *label* of an event is its number, counted from 0 over all files, or the value of a field. Blank lines have no number. A line
+that cannot be read has a number, so the numbers are the same whether bad lines are skipped or not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some consecutive events of a file: mappings or a table, their labels and lines; what was wrong with other lines."""
+    """Some consecutive events of a file: mappings or a table, their labels and lines, and errors of other lines."""
 
     file: str
     events: list[dict[str, Any]] | pa.Table
@@ -49,7 +49,7 @@ class Batch:
 
 
 def format_of(path: str) -> str:
-    """The format that the end of a name tells; JSONL for other names and for stdin."""
+    """The format that the ending of a name gives; JSONL for other names and for stdin."""
     name = without_packed_end(path)
     return next((format for end, format in _ENDS.items() if name.endswith(end)), "jsonl")
 
@@ -60,7 +60,7 @@ def expanded(paths: Sequence[str]) -> list[str]:
     Raises
     ------
     FileError
-        When there is no such file, or none fits a pattern, or one cannot be opened.
+        If a file does not exist or cannot be opened, or if no file fits a pattern.
     """
     found: list[str] = []
     for path in paths or [STDIN]:
@@ -90,12 +90,12 @@ class EventFile:
     path : str
         The file; ``-`` is stdin.
     format : str, optional
-        One of FORMATS. If it is not given, the end of the name tells.
+        One of FORMATS. By default, the ending of the name decides.
     label : str, optional
         The field whose value is the label of an event, a string or an integer.
     schema : Schema, optional
-        Strings of JSONL under attributes that it declares as timestamps are read as such: JSON has none. It also tells the
-        kinds of the columns of CSV.
+        Declared kinds. JSON has no timestamps, so strings of JSONL are read as timestamps if their attribute is declared so. The
+        schema also gives the kinds of CSV columns.
     first : int
         The number of the first event.
     kind : type, optional
@@ -150,7 +150,7 @@ class EventFile:
 
     @property
     def label_type(self) -> pa.DataType:
-        """The type of the labels, as far as it is known: those of text files are strings until one is read."""
+        """The type of the labels, if known. For text files it is string until the first label is read."""
         import pyarrow as pa
 
         return pa.string() if self._label is not None and self.kind is not int else pa.int64()
@@ -228,16 +228,16 @@ class EventFiles:
 
     @property
     def several(self) -> bool:
-        """Whether there are several files, so that a line alone does not tell where an event is."""
+        """Whether there are several files, so that a line number alone does not locate an event."""
         return len(self._paths) > 1
 
     @property
     def label_type(self) -> pa.DataType:
-        """The type of the labels, as far as it is known."""
+        """The type of the labels, if known."""
         return self._file.label_type
 
     def share(self) -> float | None:
-        """How much of all files is read, from 0 to 1, as if all were of one size; None if that is unknown."""
+        """How much of all files is read, from 0 to 1, as if all had the same size; None if unknown."""
         share = self._file.share()
         return None if share is None else (self._done + share) / len(self._paths)
 

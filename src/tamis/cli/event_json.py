@@ -1,4 +1,4 @@
-"""What JSON does not say about an event: which strings are timestamps, and which field is its name."""
+"""Facts about an event that JSON lacks: which strings are timestamps, and which field is its label."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TimestampReader:
         Raises
         ------
         JsonError
-            For a string that is not one.
+            For a string that is not a timestamp.
         """
         try:
             return self._object(event, "") if self._names else event
@@ -62,7 +62,7 @@ def _timestamp(value: Any, name: str) -> Any:
 def read_label(event: dict[str, Any], path: str, kind: type | None, *, texts: bool = False) -> str | int:
     """The value of a field, which may lie in nested objects (``order.id``): a string or an integer, all of one type.
 
-    `texts`: a field with several readings, as CSV has, is its text, which is the last of them.
+    `texts`: a field with several readings, as in CSV, counts as its text, the last reading.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The labels of events in Parquet: the column that `--event-id` names, which may lie in structs.
 
-A row whose label is null or beyond 64 bits is a bad row, as a line without the field is in JSONL; a column that is not
-there, or of another type, is an error of the file.
+A row whose label is null or beyond 64 bits is a bad row, like a line of JSONL without the field. A missing column, or a column of
+another type, is an error of the whole file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Labels(NamedTuple):
-    """The labels of the rows that have one, which rows these are, and what is wrong with the others, by row."""
+    """The labels of rows, the numbers of these rows, and the problems of rows without a label, by row."""
 
     values: pa.Array
     rows: Sequence[int]
@@ -25,12 +25,12 @@ class Labels(NamedTuple):
 
 
 class LabelColumn:
-    """The column under a name: the one that is called so, or the field ``order.id`` of a struct ``order``.
+    """The column under a name: the column with this name, or the field ``id`` of a struct ``order`` for ``order.id``.
 
     Raises
     ------
     FileError
-        When there is no such column, or it holds neither strings nor integers, or not what the labels of files before were
+        If there is no such column, if it holds neither strings nor integers, or if earlier files had labels of another type
         (`kind`).
     """
 

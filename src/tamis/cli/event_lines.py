@@ -1,6 +1,6 @@
 """Events of text files one by one: JSON lines, a JSON array, or CSV.
 
-A blank line is no event. A line that cannot be read is an event with a problem, and keeps its place among the others.
+A blank line is not an event. A line that cannot be read is an event with a problem, and keeps its place among the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.language.values import Kind
 
 LONGEST_FIELD = 1 << 26
-"""Bytes of the longest field of a CSV file: a quote that is never closed must not fill the memory."""
+"""Most bytes of a field in a CSV file: a quote that is never closed must not fill the memory."""
 
 
 class EventLine(NamedTuple):
@@ -46,7 +46,7 @@ class EventLine(NamedTuple):
 
 
 class JsonEvents:
-    """Events of a file with an object per line, or of one that begins with ``[`` and is an array of objects."""
+    """Events of a file with an object per line, or of a file with an array of objects, which begins with ``[``."""
 
     header: bytes | None = None
 
@@ -87,7 +87,7 @@ class JsonEvents:
 
 
 def _hint(text: str) -> str:
-    """What may be meant by a line that is not JSON."""
+    """A hint about a line that is not JSON."""
     if text.lstrip().startswith("{") and text.count("{") > text.count("}"):
         return ". Hint: write each object on one line, for example with `jq -c .`"
     if "," in text and not text.lstrip().startswith(("{", '"', "[")):
@@ -103,7 +103,7 @@ class CsvEvents:
     Parameters
     ----------
     asked : mapping, optional
-        The columns that are read, and the kinds that each is compared with; by default all columns, as any kind.
+        The columns to read, and the kinds that each is compared with. By default, all columns, as any kind.
     """
 
     def __init__(

@@ -89,12 +89,12 @@ def explain(
 
 
 def coloured(tree: str) -> str:
-    """A drawn explanation with its truths in colour; click takes the colour out where nobody sees it."""
+    """A drawn explanation with its truths in colour; click removes the colour if the output is not a terminal."""
     return _HEADLINE.sub(lambda found: found[1] + click.style(found[2], fg=_COLOURS[found[2]]), tree)
 
 
 def _of_file(file: SubscriptionFile, identifier: str) -> Expression:
-    """The expression of a subscription. Other lines may be as they are."""
+    """The expression of a subscription. Other lines may be wrong."""
     unread = 0
     for item in file:
         if isinstance(item, FileError):
@@ -124,7 +124,7 @@ def _read_event(word: str, schema: Schema | None) -> dict[str, Any]:
 
 
 def _hint(word: str, problem: str) -> str:
-    """What may be meant by a word that is not an event."""
+    """A hint about a word that is not an event."""
     if os.path.isfile(word):
         return f". Hint: @{word} reads the file"
     return ". Hint: EVENT is one object; `sed -n 17p` picks one line of a file" if "extra data" in problem else ""

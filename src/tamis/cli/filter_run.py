@@ -14,7 +14,7 @@ from tamis.errors import EventError, FileError, TableError
 from tamis.language.schema import Schema
 
 _WRITTEN_TOGETHER = 1_000
-"""Lines that are written at a time, unless a live stream has none to read."""
+"""Lines written at a time. A live stream writes earlier if no more lines can be read now."""
 
 
 class FilterRun:
@@ -23,9 +23,9 @@ class FilterRun:
     Parameters
     ----------
     write : callable, optional
-        Takes what is printed; by default nothing is.
+        Receives the output. By default, nothing is printed.
     invert : bool
-        Whether events are selected that do not match.
+        Whether to select the events that do not match.
     schema : Schema, optional
         As of `EventFile`.
     """
@@ -55,7 +55,7 @@ class FilterRun:
         Raises
         ------
         FileError
-            For the first bad line, if the diagnostics stop at it; what was selected before it is printed.
+            For the first bad line, if the diagnostics stop at it. Events selected before it are printed.
         """
         formats = [format or format_of(path) for path in paths]
         if "csv" in formats and len(set(formats)) > 1 and self._write is not None:

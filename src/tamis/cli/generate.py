@@ -12,7 +12,7 @@ import click
 from tamis.cli.diagnostics import counted
 from tamis.errors import WorkloadError
 
-# Written out here, as the library would take long to load for --help.
+# Repeated here, because loading the library for --help would take long.
 _PRESETS = (
     "be-tree", "ps-tree-dense", "ps-tree-sparse", "op-index", "dense", "sparse", "zipf", "range", "ads", "wide-dense",
     "wide-range", "wide-12", "wide-12-range", "alerts", "detection",
@@ -103,7 +103,7 @@ def generate(folder: str, name: str, wide: bool, quiet: bool, **parameters: Any)
 
 
 def _check_effect(name: str, given: Mapping[str, Any]) -> None:
-    """Refuse what was asked for and would have no effect."""
+    """Refuse options that would have no effect."""
     from tamis.workload import PRESETS, WorkloadConfig
     from tamis.workload.config import BE_GEN_ONLY
 
@@ -122,7 +122,7 @@ def _check_effect(name: str, given: Mapping[str, Any]) -> None:
 
 
 def _with_options(message: str, parameters: Iterable[str]) -> str:
-    """A message of the library with options where it names parameters: alone in front, or with an underscore."""
+    """A library message with options in place of parameters: a parameter stands alone in front, or has an underscore."""
     for name in parameters:
         place = rf"\b{name}\b" if "_" in name else rf"^{name}\b|(?<=\(){name}(?=\))"
         message = re.sub(place, f"--{name.replace('_', '-')}", message)

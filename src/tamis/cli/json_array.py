@@ -1,4 +1,4 @@
-"""The elements of a JSON array, one after another, without the whole array in memory. It may stand in any number of lines."""
+"""The elements of a JSON array, one after another, without the whole array in memory. It may have any number of lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CUT_OFF = "the JSON array is cut off: its ] is missing"
 
 
 class Element(NamedTuple):
-    """The text of an element, or what is wrong, and the number of the line that it begins in."""
+    """The text of an element, or its problem, and the number of its first line."""
 
     line: int
     data: bytes
@@ -105,7 +105,7 @@ class JsonArray:
             yield Element(line, b"", "a comma in the JSON array has no value before or after it")
 
     def _after(self) -> Iterator[Element]:
-        """What is wrong when more than blanks follow the array."""
+        """The problem if more than blanks follow the array."""
         rest = self._buffer[self._start :]
         while not rest.strip():
             self._line += rest.count(b"\n")

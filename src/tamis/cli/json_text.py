@@ -1,4 +1,4 @@
-"""JSON as we read it: Python's reader, but a key given twice is an error, and every error is one short sentence."""
+"""Strict JSON: Python's reader, but a key given twice is an error, and every error is one short sentence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _read(text: str) -> Any:
 
 
 def _integer(digits: str) -> int:
-    """An integer; of one that Python does not read, a power of two near it, which is beyond 64 bits as well."""
+    """An integer. If it has too many digits for Python, a power of two near it, which is beyond 64 bits too."""
     try:
         return int(digits)
     except ValueError:
@@ -50,7 +50,7 @@ def _integer(digits: str) -> int:
 
 
 def read_object(text: str, what: str, *, per_line: bool = False) -> dict[str, Any]:
-    """The object of a JSON text that stands for `what` ("an event"); with `per_line`, others stand in other lines."""
+    """The object of a JSON text, which is `what` ("an event") in messages; with `per_line`, each line has an object."""
     value = read_json(text)
     if not isinstance(value, dict):
         hint = ". Hint: one object per line, without a list around them" if per_line and isinstance(value, list) else ""

@@ -14,13 +14,13 @@ from tamis.cli.byte_stream import ByteStream
 from tamis.errors import FileError
 
 BOM = b"\xef\xbb\xbf"
-"""The mark that some editors on Windows begin a file with."""
+"""The byte order mark that some editors on Windows write at the beginning of a file."""
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 class LineError(ValueError):
-    """A line cannot be used. Its text names no place; the caller knows file and line."""
+    """A line cannot be used. The message has no place; the caller knows file and line."""
 
 
 class Line(NamedTuple):
@@ -49,7 +49,7 @@ class Lines:
 
     def raw(self) -> Iterator[bytes]:
         """The lines as they are in the file, without the line feed and without a mark at the beginning of the file."""
-        begun: list[bytes] = []  # a line whose end has not come yet: joined once, or long lines would cost their square
+        begun: list[bytes] = []  # parts of an unfinished line, joined once: repeated joining would be quadratic
         first = True
         try:
             while block := self._stream.block():
@@ -71,7 +71,7 @@ class Lines:
             self._stream.close()
 
     def ready(self) -> bool:
-        """Whether the next line, or the end, is there already; on a live stream one may have to wait for it."""
+        """Whether the next line, or the end, can be read without waiting on a live stream."""
         return self._left > 0 or self._stream.ready()
 
     def share(self) -> float | None:

@@ -37,7 +37,7 @@ def load(file: SubscriptionFile, matcher: Matcher, diagnostics: Diagnostics) -> 
 
 
 def _added(file: SubscriptionFile, matcher: Matcher) -> Iterator[list[FileError]]:
-    """Add some at a time; what was wrong with some of them."""
+    """Add subscriptions in blocks; yields the errors of each block."""
     tables = file.tables()
     if tables is not None:
         loader = TableLoader(file, matcher)
@@ -60,7 +60,7 @@ def _added(file: SubscriptionFile, matcher: Matcher) -> Iterator[list[FileError]
 
 
 def _add(file: SubscriptionFile, matcher: Matcher, subscriptions: list[Subscription]) -> list[FileError]:
-    """Add those that are right; what is wrong with the others."""
+    """Add the correct subscriptions; returns the errors of the others."""
     ids = [each.id for each in subscriptions]
     sources = [each.source for each in subscriptions]
     weights = [each.weight for each in subscriptions]

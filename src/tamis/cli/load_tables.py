@@ -1,4 +1,4 @@
-"""From tables of subscriptions into a matcher: the rows that are right."""
+"""Adds the correct rows of tables of subscriptions to a matcher."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 class TableLoader:
-    """Adds tables of one file. The rule about ids is that of `SeenIds`, but of ids that are in the matcher no row is kept."""
+    """Adds tables of one file. The rule about ids is that of `SeenIds`, but the rows of ids in the matcher are not noted."""
 
     def __init__(self, file: SubscriptionFile, matcher: Matcher) -> None:
         self._file = file
         self._matcher = matcher
         self._refused: dict[Any, int] = {}
-        """The ids of rows with a wrong expression, which own them all the same, and the lines of these rows."""
+        """Ids of rows with a wrong expression -> the lines of these rows. Such a row still owns its id."""
 
     def add(self, first: int, table: pa.Table) -> list[FileError]:
-        """Add the rows that are right, the first of which has the number `first`; what is wrong with the others."""
+        """Add the correct rows; returns the errors of the others. The first row of the table has the number `first`."""
         import pyarrow as pa
 
         ids = table["id"].to_pylist()
         problems = self._problems(ids)
         rows = [row for row in range(len(ids)) if row not in problems]
         if problems:
-            table = table.take(pa.array(rows, pa.int64()))  # typed, as there may be none
+            table = table.take(pa.array(rows, pa.int64()))  # typed, because the list may be empty
         lines = [first + row for row in rows]
         errors = [self._file.error(first + row, problem) for row, problem in problems.items()]
         rejected = self._matcher.add_table(table, on_error="collect")
         return [*errors, *self._errors(rejected, [ids[row] for row in rows], lines)]
 
     def _problems(self, ids: list[Any]) -> dict[int, str]:
-        """What is wrong with ids that a matcher would take, by row."""
+        """Problems of ids that a matcher would accept, by row."""
         if "" not in ids and self._refused.keys().isdisjoint(ids):
             return {}
         found = {row: EMPTY for row, identifier in enumerate(ids) if identifier == ""}
@@ -48,7 +48,7 @@ class TableLoader:
         return found | {row: also_of(identifier, self._refused[identifier]) for row, identifier in refused.items()}
 
     def _errors(self, rejected: list[Rejected], ids: list[Any], lines: list[int]) -> list[FileError]:
-        """What is wrong with rows that the matcher rejected."""
+        """The errors of rows that the matcher rejected."""
         if not rejected:
             return []
         owners: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""The group of commands, and what becomes of errors: a message and an exit status, never a traceback."""
+"""The group of commands. Errors become a message and an exit status, never a traceback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tamis.errors import FileError, TamisError
 
 
 class Commands(click.Group):
-    """A group that turns what is raised into messages for people."""
+    """A group that turns exceptions into messages for users."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -60,14 +60,14 @@ def _say(message: str) -> None:
 
 
 def _clear_line() -> None:
-    """Take away a progress bar that may be there."""
+    """Remove a progress bar, if there is one."""
     if is_terminal(sys.stderr):
         click.echo(CLEAR, nl=False, err=True)
 
 
 def _drop_output() -> None:
-    """Send what is still buffered for stdout nowhere, or Python complains about it when it ends."""
-    # Suppressed: stdout is closed, or no file at all.
+    """Discard buffered output for stdout. Otherwise Python would complain about it at exit."""
+    # Suppressed: stdout is closed, or not a file.
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

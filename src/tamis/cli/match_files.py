@@ -36,11 +36,11 @@ class MatchWriter(ABC):
 
     @abstractmethod
     def write(self, matches: pa.Table) -> None:
-        """Write some matches; text is with whoever reads the stream when this returns."""
+        """Write some matches. Text is flushed to the reader of the stream when this returns."""
 
     @abstractmethod
     def finish(self, schema: pa.Schema) -> None:
-        """Complete the file; the schema is for its columns, should there have been no matches."""
+        """Complete the file. The schema gives its columns if there were no matches."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
     Parameters
     ----------
     format : str, optional
-        One of FORMATS. If it is not given: by the end of the name, else JSONL. Text under a name in `.gz` or `.zst` is packed.
+        One of FORMATS. By default, the ending of the name decides, else JSONL. Text under a name in `.gz` or `.zst` is packed.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _packing(path: str, stream: BinaryIO) -> BinaryIO:
         import pyarrow as pa
 
         return cast(BinaryIO, pa.CompressedOutputStream(stream, "zstd"))
-    # No name and no time in it: the same matches give the same bytes.
+    # Without name and time, so that the same matches give the same bytes.
     return cast(BinaryIO, gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0))
 
 
@@ -118,7 +118,7 @@ class _CsvWriter(MatchWriter):
 
 
 class _ParquetWriter(MatchWriter):
-    """Gathers small tables: each that is written is a row group, and many small ones make a file slow."""
+    """Collects small tables: each written table is a row group, and many small row groups make a file slow."""
 
     def __init__(self, stream: BinaryIO) -> None:
         super().__init__(stream)
@@ -152,7 +152,7 @@ _WRITERS: dict[str, type[MatchWriter]] = {"jsonl": _JsonWriter, "csv": _CsvWrite
 
 
 def _write_lines(stream: BinaryIO, matches: pa.Table, around: list[str], quote: Callable[[str], str]) -> None:
-    """Write a line per row: its values as text, and what stands before, between and after them."""
+    """Write a line per row: its values as text, with the strings `around` before, between and after them."""
     import pyarrow.compute as pc
 
     for start in range(0, matches.num_rows, _ROWS_AT_ONCE):

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Pace:
-    """How many events are matched at once: few enough that progress is seen and that their matches fit in memory."""
+    """The number of events matched at once: few enough to show progress and to keep their matches in memory."""
 
     def __init__(self) -> None:
         self.events = 128
 
     def learn(self, seconds: float, matches: int) -> None:
-        """Go faster or slower, after what the last events took."""
+        """Adapt the number to the time and the matches of the last events."""
         if seconds > 0.6 or matches > 2_000_000:
             self.events = max(1, self.events // 2)
         elif seconds < 0.2 and matches < 500_000:
@@ -80,7 +80,7 @@ class MatchRun:
         writer.finish(self._schema())
 
     def summary(self) -> str:
-        """What was done up to now, in a line."""
+        """A line about the work so far."""
         seconds = 0.0 if self._started is None else time.perf_counter() - self._started
         done = (
             f"{counted(self._events, 'event')} against {counted(len(self._matcher), 'subscription')}: "
@@ -93,11 +93,11 @@ class MatchRun:
         return done
 
     def stopped(self) -> str:
-        """What was done when the work stops at an error."""
+        """A line about the work done before an error stopped it."""
         return "stopped before the first event" if self._started is None else f"stopped after {self.summary()}"
 
     def hint(self) -> str | None:
-        """What may have gone wrong unnoticed."""
+        """A hint about a likely mistake, or None."""
         mismatched = self._matcher.stats()["mismatched"]
         if not mismatched:
             return None
@@ -116,7 +116,7 @@ class MatchRun:
         return pa.schema([pa.field("event", self._files.label_type), *file, pa.field("line", pa.int64()), second])
 
     def _write(self, writer: MatchWriter, batch: Batch, read_before: float, read: float) -> list[FileError]:
-        """Match a batch and write it; the errors of events that are wrong, only the first if bad lines stop the work.
+        """Match a batch and write it; returns the errors of wrong events, only the first if bad lines stop the work.
 
         `read_before` and `read` are the shares of the file that were read before the batch and with it.
         """
@@ -140,7 +140,7 @@ class MatchRun:
         return errors
 
     def _matched(self, batch: Batch) -> Iterator[pa.Table | FileError]:
-        """The matches of a batch: one that is refused is halved until a single event is."""
+        """The matches of a batch. A refused batch is halved until the wrong event is alone."""
         try:
             matches = self._matches_of(batch)
         except EventError as error:

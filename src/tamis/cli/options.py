@@ -46,7 +46,7 @@ def schema_option(command: F) -> F:
 
 
 def on_error_option(command: F) -> F:
-    """``--on-error``, what happens at a bad line."""
+    """``--on-error``, the action at a bad line."""
     return click.option(
         "--on-error",
         type=click.Choice(["stop", "skip"]),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS = 1 << 16
-"""How many rows are in memory at a time, if nothing else is said."""
+"""Rows in memory at a time, by default."""
 
 
 class ParquetRows:
@@ -37,7 +37,7 @@ class ParquetRows:
         import pyarrow.parquet as pq
 
         try:
-            open(path, "rb").close()  # pyarrow words these errors badly
+            open(path, "rb").close()  # pyarrow's own messages for these errors are unclear
         except (OSError, ValueError) as error:
             raise cannot_open(path, error) from None
         try:
@@ -57,7 +57,7 @@ class ParquetRows:
         while True:
             try:
                 table = pa.Table.from_batches([next(batches)])
-                table.validate(full=True)  # strings that are no UTF-8, for one, are found nowhere else
+                table.validate(full=True)  # finds, for example, strings that are not UTF-8
             except StopIteration:
                 return
             except (pa.ArrowException, OSError) as error:

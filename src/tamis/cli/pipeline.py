@@ -114,7 +114,7 @@ def pipeline(
         spark = start_session(master, settings)
     except ImportError as error:
         raise click.ClickException(f"Spark is not installed ({error.name}). Hint: pip install 'tamis[spark]'") from None
-    spark.sparkContext.setLogLevel("FATAL")  # An error is printed once, below, without the stack of Java.
+    spark.sparkContext.setLogLevel("FATAL")  # An error is printed once, below, without a Java stack trace.
     try:
         summary = run_pipeline(
             spark,

@@ -33,7 +33,7 @@ def plan(index: str, id: str, as_json: bool) -> None:
 
 
 def _plan(matcher: Any, word: str) -> Any:
-    """The plan of the subscription that a word names: by itself, or by its number where ids are numbers."""
+    """The plan of the subscription whose id is a word, or the number that the word means if ids are numbers."""
     try:
         return matcher.plan(word)
     except IdTypeError:

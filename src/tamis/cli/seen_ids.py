@@ -1,4 +1,4 @@
-"""The ids of a file so far, to find those that are there twice or of another type."""
+"""The ids of a file so far, to find repeated ids and ids of another type."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ EMPTY = "the id is empty"
 
 
 class SeenIds:
-    """Ids by the line that they first stood in, which owns them even if its expression is wrong.
+    """Id -> its first line. This line owns the id even if its expression is wrong.
 
-    All are of the type of the first.
+    All ids have the type of the first.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class SeenIds:
         return len(self._lines)
 
     def problem(self, subscription: Subscription) -> str | None:
-        """Note an id; what is wrong with it, if anything."""
+        """Note an id; returns its problem, or None."""
         identifier = subscription.id
         if identifier == "":
             return EMPTY
@@ -39,5 +39,5 @@ class SeenIds:
 
 
 def also_of(identifier: Id, line: int) -> str:
-    """What is wrong with an id that is there already."""
+    """The problem of an id that exists already."""
     return f"the id {identifier!r} is already used in line {line}"

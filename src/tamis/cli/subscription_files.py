@@ -3,9 +3,9 @@
 jsonl     {"id": "ann", "expression": "price < 5"}  or  {"id": "ann", "predicates": [["price", "<", 5]]}
 csv       a header with the columns id and expression
 parquet   the columns id and expression (text), or id and predicates (see `Matcher.add_table`)
-text      an expression per line, whose number is the id
+text      an expression per line; the line number is the id
 
-A weight may come with it, under that name, but not in text.
+All formats but text may also have a weight, under the name `weight`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ FORMATS = (*_LINE_READERS, "parquet")
 
 
 class SubscriptionFile:
-    """A file of subscriptions, read once. What cannot be read comes as a FileError in its place.
+    """A file of subscriptions, read once. A line that cannot be read becomes a FileError in its place.
 
     Parameters
     ----------
     path : str
         The file; ``-`` is stdin.
     format : str, optional
-        One of FORMATS. If it is not given: by the end of the name, text for other names, JSONL for stdin.
+        One of FORMATS. By default, the ending of the name decides: text for other names, JSONL for stdin.
     """
 
     def __init__(self, path: str, format: str | None = None) -> None:
@@ -59,7 +59,7 @@ class SubscriptionFile:
         return _LINE_READERS[self.format](self._content)
 
     def tables(self) -> Iterator[tuple[int, pa.Table]] | None:
-        """Instead of single subscriptions, tables with the number of their first row; None if they are not in tables."""
+        """Tables of subscriptions, each with the number of its first row; None if the format has no tables."""
         return subscription_tables(self._content) if isinstance(self._content, ParquetRows) else None
 
     def share(self) -> float | None:

@@ -28,10 +28,9 @@ _LONGEST_FIELD = 1 << 30
 
 
 class Subscription(NamedTuple):
-    """What a line says: an id, and what stands for the expression.
+    """The contents of a line: an id, and the source of the expression.
 
-    That is text, the JSON form, the expression itself, or the error if there is none of them: the line has its id all the
-    same.
+    The source is text, the JSON form, the expression itself, or an error if it has none of these: the line still has its id.
     """
 
     line: int
@@ -41,7 +40,7 @@ class Subscription(NamedTuple):
 
 
 Read = Subscription | FileError
-"""What a line of a file gives: a subscription, or what is wrong with it."""
+"""The result of reading a line: a subscription, or an error."""
 
 
 def read_json_lines(lines: Lines) -> Iterator[Read]:
@@ -53,7 +52,7 @@ def read_json_lines(lines: Lines) -> Iterator[Read]:
 
 
 def read_expressions(lines: Lines) -> Iterator[Read]:
-    """An expression per line, whose number is the id; empty lines and those with only a ``--`` comment are skipped."""
+    """An expression per line; the line number is the id. Empty lines and lines with only a ``--`` comment are skipped."""
     for line in lines:
         text = line.text.strip()
         if text and not text.startswith("--"):
@@ -66,7 +65,7 @@ def read_csv(lines: Lines) -> Iterator[Read]:
     Raises
     ------
     FileError
-        When the header has not these columns.
+        If the header lacks these columns.
     """
     # Python's limit of 128 kB would refuse long expressions.
     csv.field_size_limit(_LONGEST_FIELD)
@@ -100,12 +99,12 @@ def expression_of(subscription: Subscription) -> Expression:
 
 
 def wrong_expression(error: ExpressionError) -> str:
-    """The text of an error for someone who sees file and line before it."""
+    """The text of an error that is shown behind file and line."""
     if isinstance(error, HistoryError):
         return "compares with earlier events; `tamis match` keeps none. Hint: tamis explain --history"
     error.subscription = None
     one_line = isinstance(error, ParseError) and "\n" not in error.text
-    # A second number of a line would only confuse.
+    # A second line number would be confusing.
     return str(error).replace("(line 1, column ", "(column ", 1) if one_line else str(error)
 
 
@@ -181,7 +180,7 @@ def _of_record(lines: Lines, line: int, header: list[str], record: list[str]) ->
 
 
 def _weight(text: str) -> float:
-    """The weight that a text says; none says 0.
+    """The weight in a text; 0 if the text is empty.
 
     Raises
     ------

@@ -19,7 +19,7 @@ def subscription_tables(rows: ParquetRows) -> Iterator[tuple[int, pa.Table]]:
     Raises
     ------
     FileError
-        When the file is damaged, or has not the right columns.
+        If the file is damaged, or lacks the right columns.
     """
     from tamis.matcher.matcher import Matcher
 
@@ -33,7 +33,7 @@ def subscription_tables(rows: ParquetRows) -> Iterator[tuple[int, pa.Table]]:
 
 
 def read_rows(rows: ParquetRows) -> Iterator[Read]:
-    """The rows one by one, for those who look at each."""
+    """The rows one by one."""
     from tamis.matcher.ids import plain_id
 
     for first, table in subscription_tables(rows):
@@ -52,7 +52,7 @@ def read_rows(rows: ParquetRows) -> Iterator[Read]:
 
 
 def _source(table: pa.Table) -> Callable[[int], Any]:
-    """What gives the expression of a row."""
+    """A function from a row number to the expression of the row."""
     from tamis.encoding.expressions.predicate_rows import WrongRowsError
     from tamis.encoding.expressions.predicate_table import read_predicates
 

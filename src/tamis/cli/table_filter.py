@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps without a zone are UT
 
 
 class Decided(NamedTuple):
-    """A row, whether it matches, and if it is wrong, why."""
+    """A row, whether it matches, and the problem if the row is wrong."""
 
     row: int
     matches: bool
@@ -31,12 +31,12 @@ class Decided(NamedTuple):
 
 
 def decided(table: pa.Table, event_filter: EventFilter, first: int = 0) -> Iterator[Decided]:
-    """What becomes of each row. A table with a wrong row is halved until that row is alone.
+    """The decision for each row. A table with a wrong row is halved until this row is alone.
 
     Raises
     ------
     TableError
-        When the table is not one of events.
+        If the table does not hold events.
     """
     try:
         answers = [event_filter.matches_flat(event) for event in _flat_events(table, event_filter)]
@@ -77,7 +77,7 @@ def _flat_events(table: pa.Table, event_filter: EventFilter) -> list[FlatEvent]:
 
 
 def _text(value: Any) -> Any:
-    """A value that JSON has no form for: moments as ISO 8601, bytes as base64, others as Python writes them."""
+    """A value that JSON cannot represent: times as ISO 8601, bytes as base64, others as Python writes them."""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -86,7 +86,7 @@ def _text(value: Any) -> Any:
 
 
 def _without_nan(value: Any) -> Any:
-    """NaN and infinity as null, which JSON has instead."""
+    """The value with null in place of NaN and infinity, which JSON lacks."""
     if isinstance(value, dict):
         return {key: _without_nan(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -14,7 +14,7 @@ from tamis.cli.diagnostics import Diagnostics, counted
 from tamis.errors import OptionError, TamisError
 
 _POLL = 0.1
-"""Seconds between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 
 
 @click.command()
@@ -53,7 +53,7 @@ def warmup(processes: int | None, with_indexes: bool, quiet: bool) -> None:
 
 
 def _run_all(names: list[str], processes: int, diagnostics: Diagnostics) -> None:
-    """Do all exercises, some at a time. None outlives this process."""
+    """Run all exercises, some at a time. No child process outlives this process."""
     waiting, running, done = list(names), dict[str, "subprocess.Popen[Any]"](), 0
     try:
         while waiting or running:

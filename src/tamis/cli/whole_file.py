@@ -13,9 +13,9 @@ from tamis.errors import FileError
 
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Open a file that gets its name when the block ends without an error, and until then has another.
+    """Open a file that has a temporary name until the block ends without an error.
 
-    What is there already is replaced; a pipe or a device is written to as it is.
+    An existing file is replaced. A pipe or a device is written to directly.
 
     Raises
     ------
@@ -39,13 +39,13 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
 
 
 def _names(path: str) -> tuple[Path, Path]:
-    """The name that the file is to have, and the one that it has while it is written."""
+    """The final name of the file, and its temporary name."""
     if not path:
         raise FileError("cannot be written: the name of the file is empty", path="''")
     if "\0" in path:
         raise FileError("cannot be written: a null character in the name", path=path)
     try:
-        # A link stays a link: what it points to is replaced.
+        # A link stays a link: its target is replaced.
         final = Path(os.path.realpath(path))
         if final.is_dir() or not final.name:
             raise FileError("cannot be written: it is a folder", path=path)

@@ -1,12 +1,12 @@
 """The indexes of the papers: one interface, one folder or module per algorithm, found by name.
 
-    interface   what an index is                          read this first
-    options     what can be set on an index               registry    the indexes by name
-    scan        every conjunction, one by one: the simplest index, and a model for others
+    interface   the interface of an index                 read this first
+    options     the options of an index                   registry    the indexes by name
+    scan        tests every conjunction: the simplest index, and a model for others
     be_tree/    counting/    fabret/    gryphon    k_index/    op_index/    ps_tree/    tatbul/
-    parts/      what several indexes use
+    parts/      code that several indexes share
     owners      which subscriptions own which conjunctions
     clause_table  the table of indexes that take conjunctions of disjunctions
 
-Indexes of different papers know nothing of each other.
+An index never imports an index of another paper.
 """

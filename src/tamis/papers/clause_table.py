@@ -3,9 +3,8 @@
     (a = 1 OR b = 2) AND c = 3           clause     0: a = 1 | b = 2    1: c = 3    2: d = 4
     c = 3 AND d = 4                      row        0: 0 1              1: 1 2
 
-Both levels are tables of conjunctions: to find the equal one it does not matter whether predicates are joined by AND or by
-OR, nor whether what is joined are predicates or numbers of clauses. A clause is never empty; a row without clauses is true of
-every event.
+Both levels are tables of conjunctions. The search for an equal row is the same for AND and for OR, for predicates and for
+numbers of clauses. A clause is never empty. A row without clauses is true of every event.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ class FactorRows(NamedTuple):
 
     @classmethod
     def of_conjunctions(cls, table: Conjunctions) -> FactorRows:
-        """Conjunctions, each of whose predicates is a clause."""
+        """Rows from conjunctions: every predicate becomes a clause."""
         return cls(table.start, Conjunctions(np.arange(len(table.predicates.dimension) + 1), table.predicates))
 
     def flat(self) -> Conjunctions:
-        """All predicates of each row, whatever their clause."""
+        """All predicates of each row, without their division into clauses."""
         return Conjunctions(self.clauses.start[self.start], self.clauses.predicates)
 
 
@@ -78,7 +77,7 @@ class ClauseTable(ConjunctionTable):
         return table, table.intern_factors(rows)
 
     def taken(self, rows: npt.NDArray[Any]) -> FactorRows:
-        """Some rows, in the order of their choice."""
+        """Some rows, in the order of `rows`."""
         chosen = conjunctions_taken(self.view(), rows)
         return FactorRows(chosen.start, conjunctions_taken(self.clauses.view(), chosen.predicates.dimension))
 
@@ -88,6 +87,6 @@ def _starts(counts: list[int]) -> npt.NDArray[np.int64]:
 
 
 def _numbers(clauses: npt.NDArray[np.int32]) -> Predicates:
-    """Numbers of clauses in the form of predicates, which have them for dimensions and say nothing of values."""
+    """Numbers of clauses in the form of predicates: the number is the dimension, and there are no intervals."""
     nothing = np.empty(0, np.int64)
     return Predicates(clauses, np.zeros(len(clauses), np.uint8), np.zeros(len(clauses) + 1, np.int64), nothing, nothing)

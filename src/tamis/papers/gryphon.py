@@ -1,35 +1,35 @@
-"""`gryphon`: a static matching tree, one attribute to test per level, an edge per test and one for those that do not care.
+"""`gryphon`: a static matching tree: one attribute per level, one edge per test, one edge for conjunctions without a test.
 
 M. Aguilera, R. Strom, D. Sturman, M. Astley, T. Chandra: Matching Events in a Content-based Subscription System. PODC 1999, the
 matching algorithm of the Gryphon system, as BE-Tree (sections 2 and 7.2), Fabret et al. (related work) and Tatbul (section 2)
 describe it; the paper itself was not at hand.
 
-A conjunction is its tests in one order of attributes. A node tests one attribute: its edges are the tests on it that conjunctions
-have, with the same tests before; the edge `*` leads to those that do not test it. An event follows the edges whose tests are
-true and `*`. Every conjunction is in one leaf, at the end of its only path.
+A conjunction is a sequence of tests, in one order of attributes. A node tests one attribute. Its edges are the tests on this
+attribute by conjunctions with the same earlier tests. The edge `*` leads to conjunctions that do not test the attribute. An event
+follows `*` and the edges whose tests are true. Every conjunction is in one leaf, at the end of its only path.
 
     a=1 b<5 | a=1 | b<5 c=2         a? --a=1--> b? --b<5--> [0]
                                      |           *--------> [1]
                                      *---------> b? --b<5--> c? --c=2--> [2]
 
-    node          0     1     2     3     4     5     6          a node that has `*` is followed by where that leads
+    node          0     1     2     3     4     5     6          the node behind `*` follows its parent
     attribute     a     b     b     LEAF  LEAF  c     LEAF
     star          1     0     1     0     0     0     0
-    edges         0     1     2     3     4     5     6     7    those of n are edges[n] to edges[n + 1]
-    test          a=1   b<5   b<5   1     0     c=2   2          of an edge; of a leaf, the first of its rows
-    child         2     5     4     2     1     6     3          of an edge; of a leaf, where its rows end
+    edges         0     1     2     3     4     5     6     7    node n has edges[n] to edges[n + 1]
+    test          a=1   b<5   b<5   1     0     c=2   2          of an edge; for a leaf, the first of its rows
+    child         2     5     4     2     1     6     3          of an edge; for a leaf, the end of its rows
 
-Invariants: tests along a path are ascending, and those of a node; a conjunction with all its tests, and nothing else, is on
-the path to its leaf; a node is the child of one edge, or follows one that has `*`, never both.
+Invariants: tests ascend along a path and within a node; the path to the leaf of a conjunction has exactly its tests; a node is
+the child of one edge, or follows a node that has `*`, never both.
 
 Departures from the paper:
 
-- The order of attributes is ours: those that most conjunctions test come first, or last, by option.
-- A node that would only have `*` is left out, otherwise every path had a level for each of thousands of attributes.
-- `equality_only` is the specialised version: tests are equalities, found by binary search. What else a conjunction says is
-  verified at its leaf. The general version takes every predicate for a test and tries the edges of a node one by one.
-- Several tests of a conjunction on one attribute are as many levels.
-- Optimisations that our sources mention but do not describe are not there.
+- The order of attributes is ours. Attributes that most conjunctions test come first, or last, by option.
+- A node with `*` alone is left out. Otherwise every path would have a level for each of thousands of attributes.
+- `equality_only` is the specialised version: tests are equalities, found by binary search. The other predicates of a conjunction
+  are verified at its leaf. In the general version every predicate is a test, and a node tries its edges one by one.
+- Each test of a conjunction has its own level, even if several are on one attribute.
+- Optimisations that our sources mention but do not describe are not implemented.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 
 @dataclass(frozen=True, slots=True)
 class GryphonOptions(Options):
-    """Which version, and the order of the levels."""
+    """The version of the algorithm, and the order of the levels."""
 
     equality_only: bool = option(False)
     order: str = option("frequent", choices=("frequent", "rare", "number"))
@@ -123,7 +123,7 @@ class Gryphon(StaticIndex):
         )
 
     def _paths(self, rows: Numbers) -> Paths:
-        """The tests of each row, which are numbered in the order of levels; sets `_tests`, what they are."""
+        """The tests of each row, numbered in the order of levels; sets `_tests`, the predicates of these numbers."""
         start, predicates = self.table.view()
         counts = np.diff(start)[rows]
         chosen = run_indices(start[rows], counts)
@@ -183,7 +183,7 @@ class Gryphon(StaticIndex):
         }
 
     def paths(self) -> dict[int, list[int]]:
-        """The tests on the way to the leaf of each row, checked to be ascending: for tests."""
+        """The tests on the way to the leaf of each row, checked to be ascending. For unit tests."""
         tree, found = self._tree, dict[int, list[int]]()
         pending: list[tuple[int, list[int]]] = [(0, [])] if len(tree.attribute) else []
         visited = 0
@@ -216,9 +216,9 @@ class Gryphon(StaticIndex):
 
 
 def _in_order(paths: Paths) -> npt.NDArray[np.int64]:
-    """The order of rows by their tests, one that ends behind those that go on.
+    """The order of rows by their tests; a row comes after the longer rows that begin with all its tests.
 
-    By the last test first, and stably: only rows that are as long take part.
+    A stable sort by the last test first: each pass sorts only the rows that are long enough.
     """
     lengths = np.diff(paths.start)
     by_length = np.argsort(lengths, kind="stable")
@@ -237,9 +237,9 @@ def _reordered(paths: Paths, order: npt.NDArray[np.int64]) -> Paths:
 
 @lean_kernel
 def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
-    """Write the tree over rows in order; how many nodes and edges it has.
+    """Write the tree over ordered rows; returns how many nodes and edges it has.
 
-    On the stack are runs of rows that have the same tests up to a depth, and the edge that leads to them.
+    The stack holds runs of rows with the same tests up to a depth, and the edge that leads to each run.
     """
     start, test = paths
     attribute, star, edges, tests, child, _ = tree
@@ -275,7 +275,7 @@ def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
                     used += 1
                 star[nodes] = row < end
             nodes += 1
-        # The first edge is to be grown first: nodes that are walked to soon lie near.
+        # Grow the first edge first: nodes that are visited soon lie near.
         low, high = pushed, height - 1
         while low < high:
             for column in (begins, ends, depths, parents):
@@ -287,7 +287,7 @@ def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
 
 @inlined
 def _equal_edge(begin: int, end: int, tests: Any, operands: Any, key: int) -> int:
-    """The edge of the test for a key, of edges whose operands ascend; `end` if there is none."""
+    """The edge whose test is for a key, among edges with ascending operands; `end` if there is none."""
     last = end
     while begin < last:
         middle = (begin + last) >> 1
@@ -374,7 +374,7 @@ def _report(
     out: Any,
     filled: int,
 ) -> tuple[int, int]:
-    """Write the rows of a leaf, or of them those that are true; how much is filled, if it fits, and how much was tested."""
+    """Write the rows of a leaf, or only the true ones; returns how much of `out` is filled, and how many tests were made."""
     tested = 0
     for i in range(begin, end):
         if evaluate:
@@ -405,7 +405,7 @@ def _push_true(
     stack: Any,
     height: int,
 ) -> tuple[int, int]:
-    """Push where those edges of a node lead that are true of the event; how high the stack is then, and how many were tested."""
+    """Push the children behind the true edges of a node; returns the height of the stack, and how many edges were tested."""
     _, mode, start, lows, highs = distinct
     tested = 0
     for edge in range(begin, end):
@@ -413,7 +413,7 @@ def _push_true(
         at, after = start[UP(t)], start[UP(t + 1)]
         tested += 1
         if values[UP(d)] == 0 and mode[UP(t)] != _ABSENT:
-            break  # Nor is any behind it true.
+            break  # No later edge is true either.
         if plain and mode[UP(t)] == _SOME and after - at == 1:
             true = lows[UP(at)] <= key[UP(d)] <= highs[UP(at)]
         else:

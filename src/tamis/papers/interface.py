@@ -1,7 +1,7 @@
-"""What an index is: something that finds, for a batch of events, the conjunctions that are true of them.
+"""The interface of an index: it finds the conjunctions that are true of each event in a batch.
 
-An index sees dimensions and keys. It reads the conjunction table, is told which rows to insert and delete, and answers with
-pairs of numbers; strings, types and the users' ids are none of its business.
+An index sees dimensions and keys. It reads the conjunction table, inserts and deletes rows by number, and answers with pairs of
+numbers. It knows nothing about strings, types and the users' ids.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tamis.papers.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an index can do. Anything else is a CapabilityError.
+    """What an index can do. It raises a CapabilityError for anything else.
 
     Attributes
     ----------
     dynamic : bool
-        Insert and delete work in place. Otherwise the index builds itself again before the next match.
+        Whether insert and delete work in place. Otherwise the index builds itself again before the next match.
     several_values : bool
-        An event may have several values of one attribute.
+        Whether an event may have several values of one attribute.
     interval_values : bool
-        An event's value may be an interval.
+        Whether an event's value may be an interval.
     every_predicate : bool
-        Any predicate may be inserted. Otherwise `Index.refuse` tells which predicates may not.
+        Whether any predicate may be inserted. Otherwise `Index.refuse` rejects the predicates that may not.
     """
 
     dynamic: bool = True
@@ -57,16 +57,16 @@ class Capabilities:
 
 
 class Counters(NamedTuple):
-    """How much work a match was.
+    """The work of a match.
 
     Attributes
     ----------
     candidates : int
-        Conjunctions looked at.
+        Conjunctions visited.
     predicates : int
         Predicates evaluated.
     nodes : int
-        Nodes, lists, tables or whatever the index has of them that were visited.
+        Nodes, lists or tables visited, whichever the index has.
     """
 
     candidates: int
@@ -85,7 +85,7 @@ class Matches(NamedTuple):
 Numbers = npt.NDArray[np.int32]
 """Numbers of conjunctions."""
 KindOf = Callable[[int], KeyKind]
-"""What the keys of a dimension are."""
+"""Dimension -> the kind of its keys."""
 
 
 def all_integers(dimension: int) -> KeyKind:
@@ -94,18 +94,18 @@ def all_integers(dimension: int) -> KeyKind:
 
 
 NameOf = Callable[[int], str]
-"""What a dimension is called in messages."""
+"""Dimension -> its name in messages."""
 
 
 def numbered(dimension: int) -> str:
-    """The name of a dimension of which only the number is known."""
+    """A name for a dimension when only its number is known."""
     return f"dimension {dimension}"
 
 
 class Index(ABC):
     """Finds the conjunctions of a table that are true of events.
 
-    An index is not changed while it is read: the caller sees to that, and to it that only one thread matches at a time.
+    The caller must not change an index while it is read, and must match with one thread at a time.
     """
 
     name: ClassVar[str]
@@ -113,14 +113,14 @@ class Index(ABC):
     paper: ClassVar[str] = ""
     """Where it is described: authors, title, year and sections."""
     capabilities: Capabilities = Capabilities()
-    """What it can do; options may take away from what its class says."""
+    """The capabilities of the class; options may remove some from an object."""
     options_type: ClassVar[type[Options]] = Options
     table_type: ClassVar[type[ConjunctionTable]] = ConjunctionTable
     """The table that it reads: a `ClauseTable` if it takes conjunctions of disjunctions."""
 
     @classmethod
     def variant(cls, options: Options) -> type[Index]:
-        """The class of an index with these options: one that has several kinds tells them apart here."""
+        """The class of an index with these options. An index with several classes chooses one here."""
         return cls
 
     def __init__(
@@ -151,7 +151,7 @@ class Index(ABC):
         """All pairs of an event and a conjunction that is true of it. Dimension numbers are below `dimensions`."""
 
     def observe(self, batch: EventBatch, dimensions: int) -> None:  # noqa: B027 - nor anything to learn
-        """Learn from events how frequent values are. What that changes takes effect at the latest with the next `insert`."""
+        """Learn from events how frequent values are. Changes take effect with the next `insert` at the latest."""
 
     @abstractmethod
     def stats(self) -> dict[str, Any]:
@@ -159,4 +159,4 @@ class Index(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise an AssertionError if an invariant of the index does not hold. It may take long: it is for tests."""
+        """Raise an AssertionError if an invariant of the index does not hold. For tests: it may be slow."""

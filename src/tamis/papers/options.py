@@ -1,4 +1,4 @@
-"""What can be set on an index. Every index declares its own as a dataclass; the defaults are its paper's."""
+"""Options of indexes. Every index declares its options as a dataclass; the defaults are those of its paper."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from tamis.errors import OptionError, did_you_mean, shortened
 
 MOST = 2**31 - 1
-"""What numbers are bounded by, unless an option says otherwise."""
+"""Upper bound of numbers, unless an option sets another."""
 WIDEST = 2**53
-"""The bounds of domains: up to here every whole number is a double."""
+"""Bound of domains, in both directions: up to here every whole number is a double."""
 
 T = TypeVar("T")
 OptionsT = TypeVar("OptionsT", bound="Options")
@@ -26,9 +26,9 @@ def option(
     nothing: bool = False,
     pair: bool = False,
 ) -> T:
-    """An option with a default of its type; `least` and `most` bound the numbers that it may be, `nothing` allows None.
+    """An option with a default of its type; `least` and `most` bound its numbers, `nothing` allows None.
 
-    With `pair` it is two whole numbers, of which the second is not below the first.
+    With `pair` the option is two whole numbers, the lower one first.
     """
     metadata = {"least": least, "most": most, "choices": choices, "nothing": nothing, "pair": pair}
     made: T = field(default=default, metadata=metadata)
@@ -37,7 +37,7 @@ def option(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of an index that has none; the others extend it."""
+    """The options of an index without options, and the base class of all others."""
 
     @classmethod
     def read(cls: type[OptionsT], given: Mapping[str, Any], name: str) -> OptionsT:
@@ -67,7 +67,7 @@ class Options:
         return made
 
     def problem(self) -> str:
-        """What is wrong with several options together; nothing if they are right."""
+        """The problem with a combination of options; an empty string if there is none."""
         return ""
 
 
@@ -80,7 +80,7 @@ def _wrong(
     nothing: bool,
     pair: bool,
 ) -> str:
-    """What a value ought to be that is wrong; nothing if it is right."""
+    """What a wrong value should have been; an empty string for a valid value."""
     or_nothing = " or None" if nothing else ""
     if nothing and value is None:
         return ""

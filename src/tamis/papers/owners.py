@@ -9,7 +9,7 @@ be owned by many subscriptions, form a doubly linked list:
                                            next     -    0    -      of the same conjunction
     head[7] = 1, head[9] = 2               previous 1    -    -
 
-A slot may own no edge: an expression that is never true.
+A slot without edges is an expression that is never true.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import kernel
 
 NO_PROGRAM = ACCEPT
-"""The program of a slot whose clauses say all: it accepts at once."""
+"""The program of a slot whose clauses need no further check: it accepts at once."""
 _NONE = -1
 
 
@@ -58,7 +58,7 @@ class Owners:
         self._owners = GrowingArray(np.int32)
 
     def __len__(self) -> int:
-        """The number of slots ever given."""
+        """The number of slots ever used."""
         return len(self._first_edge)
 
     @property
@@ -99,12 +99,12 @@ class Owners:
     def of_matches(
         self, events: npt.NDArray[np.int64], conjunctions: npt.NDArray[np.int32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Pairs of event and slot for pairs of event and conjunction, each once; grouped by event as those are."""
+        """Pairs of event and slot for pairs of event and conjunction, each once, grouped by event like the input."""
         edges = self.view()
         room = int(edges.owners[conjunctions].sum(dtype=np.int64))
         found, slots = np.empty(room, np.int64), np.empty(room, np.int32)
         if _owners_of(edges, events, conjunctions, found, slots):
-            # Clauses of one subscription meet here: it is named once per event.
+            # Several clauses of a subscription may match: name it once per event.
             pairs = np.unique(found * len(self) + slots)
             return pairs // len(self), (pairs % len(self)).astype(np.int32)
         return found, slots

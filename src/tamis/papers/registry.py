@@ -9,7 +9,7 @@ from tamis.papers.interface import Capabilities, Index
 
 AUTO = "auto"
 ENGINE = "engine"
-"""Our own engine, which is no index of this package: it owns its subscriptions, versions and files."""
+"""Our own engine. It is not an index of this package: it owns its subscriptions, versions and files."""
 
 _ENGINE_SUMMARY = "segments with access paths chosen by cost; the default"
 
@@ -32,7 +32,7 @@ _INDEXES: dict[str, str | type[Index]] = {
     "segment-tree": "tatbul.segment_tree:SegmentTree",
     "interval-tree": "tatbul.interval_tree:IntervalTree",
 }
-"""Name -> the class, or its module and name: what nobody asks for is not imported."""
+"""Name -> the class, or its module and name: an index is imported only when it is used."""
 
 
 def find_index(name: str) -> type[Index] | None:
@@ -41,7 +41,7 @@ def find_index(name: str) -> type[Index] | None:
     Raises
     ------
     UnknownIndexError
-        With the names that there are.
+        If no index has this name; the message lists all names.
     """
     if name in (AUTO, ENGINE):
         return None
@@ -64,7 +64,7 @@ def all_indexes() -> dict[str, type[Index]]:
 
 
 def summary_of(name: str) -> str:
-    """What an index is, in a line."""
+    """A description of an index in one line."""
     index = find_index(name)
     return _ENGINE_SUMMARY if index is None else index.summary
 

@@ -1,9 +1,9 @@
-"""`scan`: every conjunction is looked at for every event, up to the first predicate that fails.
+"""`scan`: tests every conjunction against every event, up to the first predicate that fails.
 
-It is the baseline of all five papers (SCAN) and the yardstick of the other indexes. What makes it a fair one is the order: the
-predicates of a conjunction are tested with the most selective first, and the bounds of that one lie in columns of their own,
-which are read from front to back; only survivors are looked up in the table. What is selective, events of the past say that
-`observe` has seen before the conjunction was inserted, without any, operators and how wide they are (see `history`).
+It is the baseline of all five papers (SCAN) and the yardstick of the other indexes. Its order makes it a fair one: the most
+selective predicate of a conjunction is tested first. The bounds of this predicate lie in columns of their own, which are read
+from front to back; only survivors are looked up in the table. Selectivity comes from the events that `observe` saw before the
+conjunction was inserted. Without events, it comes from operators and the width of their value sets (see `parts.past_events`).
 
     conjunction   0     1       2      3
     dimension     7     DEAD    12     ANY       of the most selective predicate; ANY: nothing to test first
@@ -13,10 +13,10 @@ which are read from front to back; only survivors are looked up in the table. Wh
     order         1 0 2    4 3    5    7 6 8     the predicates of the table, within each conjunction the most selective first
 
 Departures from the papers
-- BE-Tree, section 7.2, says of its SCAN only that it goes through all subscriptions. That columns are read, and that the most
-  selective predicate comes first, is ours.
+- BE-Tree, section 7.2, says of its SCAN only that it goes through all subscriptions. The columns, and the order with the most
+  selective predicate first, are ours.
 
-Invariants: a row is DEAD unless it was inserted and not deleted; the order of a row that is not has each of its predicates.
+Invariants: a row is DEAD unless it was inserted and not deleted; the order of any other row has each of its predicates.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Scan(Index):
 
 @lean_kernel
 def _choose_first(table: Any, conjunctions: Any, order: Any, firsts: Any) -> None:
-    """Note of each conjunction the first predicate, in order of selectivity, that says which values there may be."""
+    """Note the most selective predicate of each conjunction that limits the values to a set."""
     dimension, lo, hi = firsts
     predicates = table.predicates
     for c in conjunctions:
@@ -139,7 +139,7 @@ def _choose_first(table: Any, conjunctions: Any, order: Any, firsts: Any) -> Non
 def _scan(
     firsts: Any, order: Any, table: Any, batch: Any, dimensions: int, place: Any, out: Any
 ) -> tuple[int, int, int]:
-    """Scan from a place, an event and a conjunction, until the room in the output is used up; returns where it stopped."""
+    """Scan from an event and a conjunction on, until the output is full; returns where the scan stopped."""
     dimension, lo, hi = firsts
     event, c = place
     events, found, evaluated = out
@@ -148,7 +148,7 @@ def _scan(
     v_start, v_dimension, v_lo, v_hi = batch
     tested = 0
     first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-    # The lowest and highest key of the event in each dimension; the other way round where it has none.
+    # The lowest and highest key of the event in each dimension; lowest > highest if the event has no value there.
     lowest, highest = np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN)
     filled = 0
     while event < len(v_start) - 1:

@@ -1,4 +1,4 @@
-"""What events look like: how often attributes are there, and how their values are spread. An aggregation in Spark."""
+"""Statistics of events: how often attributes occur, and how their values are distributed. An aggregation in Spark."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, ev
 
 @dataclass(frozen=True)
 class ValuesTask:
-    """Hands over every value of every event: as text, and as a number if it has an order that numbers have.
+    """Returns every value of every event: as text, and as a number if numbers can represent its order.
 
-    A row without an attribute counts the events.
+    Rows without an attribute count the events.
     """
 
     attributes: tuple[str, ...]
@@ -114,7 +114,7 @@ class ValuesTask:
             seen: dict[tuple[str, Kind], npt.NDArray[np.bool_]] = {}
             for column in checked_columns(events, EVERYTHING, None):
                 if not isinstance(column, Column):
-                    continue  # A value outside the language is no value of its attribute.
+                    continue  # A value outside the language does not count.
                 there = seen.setdefault((column.attribute, column.kind), np.zeros(len(events), np.bool_))
                 first = ~there[column.rows]
                 first &= np.append(True, column.rows[1:] != column.rows[:-1])

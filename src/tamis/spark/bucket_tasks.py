@@ -1,4 +1,4 @@
-"""Work that is dealt to buckets: a task makes the segments of a bucket and reports, the driver puts the reports together."""
+"""Work that is divided into buckets: a task makes the segments of a bucket and reports, the driver combines the reports."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BucketReport:
-    """What became of a bucket.
+    """The result of a task for one bucket.
 
     Attributes
     ----------
     segments : tuple of Segment
-        Those that the bucket has from now on.
+        All segments of the bucket from now on.
     rejected : int
-        Rows that were not taken in.
+        Number of rejected rows.
     rejected_name : str or None
-        The file that they are in.
+        The file with the rejected rows.
     added, replaced, removed : int
-        Subscriptions that are new, that have changed, that are gone.
+        Numbers of subscriptions that are new, that have changed, and that are gone.
     """
 
     bucket: int
@@ -44,7 +44,7 @@ class BucketReport:
     removed: int = 0
 
     def to_batch(self) -> pa.RecordBatch:
-        """The report as a task hands it over."""
+        """The report in the form that a task returns."""
         return pa.RecordBatch.from_pydict({"report": [json.dumps(asdict(self))]})
 
     @staticmethod
@@ -54,7 +54,7 @@ class BucketReport:
 
 
 class JobReport(NamedTuple):
-    """What became of all buckets; `added` and so on are sums."""
+    """The result for all buckets; `added` and the other counts are sums."""
 
     buckets: tuple[tuple[Segment, ...], ...]
     rejected_names: tuple[str, ...]
@@ -67,7 +67,7 @@ class JobReport(NamedTuple):
 def run_in_buckets(
     frame: DataFrame, task: Callable[[Batches], Batches], buckets: Sequence[tuple[Segment, ...]]
 ) -> JobReport:
-    """Deal rows to buckets and have executors carry out a task there; a bucket without rows stays as it is."""
+    """Divide rows into buckets, and let executors run a task on each. A bucket without rows stays as it is."""
     reports = [
         BucketReport.from_json(row.report)
         for row in map_in_arrow(dealt(frame, len(buckets)), task, "report string").collect()
@@ -84,10 +84,10 @@ def run_in_buckets(
 
 
 def dealt(frame: DataFrame, buckets: int) -> DataFrame:
-    """Rows with the number of their bucket, all of a bucket in one partition."""
+    """Rows with the number of their bucket; all rows of a bucket are in one partition."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Spark puts a row into the partition that is this very number, so that each task has one bucket; nothing relies on it.
+    # Spark's partition has the same number, so each task has one bucket. Nothing relies on this.
     numbered = frame.withColumn(BUCKET, F.pmod(F.hash(F.col(ID)), F.lit(buckets)))
     return numbered.repartition(buckets, F.col(ID))
 

@@ -1,4 +1,4 @@
-"""Building an index: subscriptions are dealt to buckets by their ids, and a task makes a segment of each bucket."""
+"""Building an index: ids divide subscriptions into buckets, and a task makes a segment of each bucket."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def build(
         attributes = None if attributes is None else listed(attributes, "attributes")
     declared = None if schema is None else Schema.of(schema).to_dict()
     folder = IndexFolder(path)
-    # Read now: what another publishes meanwhile was not reckoned with, and is not to be undone.
+    # Read the manifest now. If another process publishes meanwhile, this build must fail, not undo that version.
     before = folder.manifest() if folder.versions() else None
     spark = subscriptions.sparkSession
     sampled = None if events is None else _sampled(events, attributes, event_id, declared, seed)
@@ -142,7 +142,7 @@ def _sampled(
     schema: dict[str, Any] | None,
     seed: int,
 ) -> pa.Table:
-    """Some events, drawn at random from all."""
+    """A random sample of the events."""
     from pyspark.sql import functions as F  # noqa: N812
 
     chosen = [name for name in event_attributes(events, event_id, attributes) if can_hand_over(events.schema, name)]
@@ -162,7 +162,7 @@ def _shards(frame: DataFrame, shards: int | str) -> int:
 
 @dataclass(frozen=True)
 class BuildTask:
-    """Makes a segment of each bucket that it is given the rows of."""
+    """Makes a segment of each bucket whose rows it gets."""
 
     path: str
     form: str
@@ -174,7 +174,7 @@ class BuildTask:
         for bucket, rows in by_bucket(batches):
             rejections = Rejections(rows)
             rejections.reject_wrong_ids()
-            rows = rejections.left().sort_by(ID)  # Of subscriptions that weigh the same, the lower id comes first.
+            rows = rejections.left().sort_by(ID)  # For equal weights, the lower id comes first.
             written = write_segment(folder, rows, self.form, self.schema, read_sample(folder, self.sample))
             rejections.add(rows, written.refused)
             segment = written.segment

@@ -1,4 +1,4 @@
-"""What is in an index, and what is not: its subscriptions as a DataFrame again, and what was rejected."""
+"""The contents of an index: its subscriptions as a DataFrame, and the rejected rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int |
 
 @dataclass(frozen=True)
 class ContentsTask:
-    """Reads the segments whose numbers it is given."""
+    """Reads the segments with the numbers that it gets."""
 
     path: str
     segments: tuple[Segment, ...]

@@ -1,4 +1,4 @@
-"""Events that are wrong: a timestamp of the year 20000, an attribute given twice, a value that the schema does not allow."""
+"""Wrong events, such as a timestamp of the year 20000, an attribute given twice, or a value that the schema does not allow."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def wrong_events(
 
 
 def wrong_among(events: DataFrame, folder: IndexFolder, manifest: Manifest, options: MatchOptions) -> DataFrame:
-    """`wrong_events` for one version of an index; of `options` only those count that concern events.
+    """`wrong_events` for one version of an index; only the `options` about events count.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def wrong_result(events: DataFrame, options: MatchOptions) -> StructType:
     Raises
     ------
     FrameError
-        When two of them would have one name.
+        If two columns would have the same name.
     """
     from pyspark.sql.types import StringType, StructField, StructType
 

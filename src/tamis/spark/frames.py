@@ -1,4 +1,4 @@
-"""What DataFrames of subscriptions and events must look like."""
+"""Checks and casts the columns of DataFrames of subscriptions and events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXPRESSION, PREDICATES = "expression", "predicates"
 FORMS = (EXPRESSION, PREDICATES)
-"""The column that a subscription is in: SQL text, or a list of predicates."""
+"""Names of the column with the subscription: SQL text, or a list of predicates."""
 BUCKET = "__tamis_bucket"
 CHANGE = "change"
 ADDED, REMOVED = "added", "removed"
@@ -31,9 +31,9 @@ REASON = "reason"
 """The column of rejected rows that says what is wrong."""
 
 MEANT = (ID, *FORMS, WEIGHT, VALID_FROM, VALID_UNTIL)
-"""Columns that are not carried along."""
+"""Columns of subscriptions that are never carried: each has a meaning."""
 _OURS = {CHANGE: "changes have a column of this name", REASON: "rejected rows get a column of this name"}
-"""Names that no column may have which is carried along, and why."""
+"""Names that a carried column must not have -> the reason."""
 
 
 class SubscriptionFrame(NamedTuple):
@@ -46,9 +46,9 @@ class SubscriptionFrame(NamedTuple):
 
 
 def subscription_frame(frame: DataFrame, also: Sequence[str] = ()) -> SubscriptionFrame:
-    """Check the columns of subscriptions, and cast those that mean something.
+    """Check the columns of subscriptions, and cast the columns with a meaning.
 
-    `also` are columns that come with them and are not carried along.
+    `also` are further columns that are not carried.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def subscription_frame(frame: DataFrame, also: Sequence[str] = ()) -> Subscripti
 
 
 def _widened(schema: StructType, name: str) -> Column:
-    """A column whose numbers have one type, whatever width they came in, so that changes fit to what was built."""
+    """A column with its numbers in one wide type, so that later changes fit the index that was built."""
     given = schema[name].dataType.simpleString()
     wide = re.sub(r"\b(tinyint|smallint|int)\b", "bigint", re.sub(r"\bfloat\b", "double", given))
     return _column(name) if wide == given else _column(name).cast(wide).alias(name)
@@ -95,7 +95,7 @@ def _number(schema: StructType, name: str) -> Column:
 
 
 def _moment(schema: StructType, name: str) -> Column:
-    """A column of times as it is: Spark would take dates and times without a zone for those of the session, and they are UTC."""
+    """A column of times, unchanged. Spark would read dates and times without a zone in the session's zone, but they are UTC."""
     given = schema[name].dataType.simpleString()
     if not given.startswith(("timestamp", "date")):
         raise FrameError(f"the column {name!r} must be a timestamp, not {given}")
@@ -103,14 +103,14 @@ def _moment(schema: StructType, name: str) -> Column:
 
 
 def _column(name: str) -> Column:
-    """A column by its name, whatever characters that has."""
+    """A column by its name, which may have any characters."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
     return F.col(quoted(name))
 
 
 def quoted(name: str) -> str:
-    """A name as Spark takes it, where a dot would mean a field."""
+    """A name quoted for Spark: without quotes, a dot would mean a field."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -124,7 +124,7 @@ def _id_type(kind: DataType) -> str:
 
 
 def check_unique(frame: DataFrame) -> None:
-    """Raise a FrameError if two columns have one name, or names that Spark does not tell apart."""
+    """Raise a FrameError if two columns have the same name, or names that are the same to Spark."""
     clash = clashing(frame, frame.schema.names)
     if clash is not None and clash[0] == clash[1]:
         raise FrameError(f"two columns are called {clash[0]!r}. Hint: rename or drop one")
@@ -150,7 +150,7 @@ def clashing(frame: DataFrame, names: Iterable[str]) -> tuple[str, str] | None:
 def event_attributes(
     frame: DataFrame, event_id: str | None, attributes: Iterable[str] | None, aside: Iterable[str] = ()
 ) -> list[str]:
-    """The columns of events that are attributes: those that are named, or all; of one that holds all attributes, it alone.
+    """The columns of events that are attributes: the named ones, the one column that holds all attributes, or all columns.
 
     Parameters
     ----------
@@ -159,12 +159,12 @@ def event_attributes(
         The column with the ids; None: a column `id`, if there is one.
     attributes : list of str or None
     aside : list of str
-        Columns that are there for something else, and may stand beside one that holds all attributes.
+        Columns with another purpose. They may stand beside a column that holds all attributes.
 
     Raises
     ------
     FrameError
-        When a column is not there.
+        If a column does not exist.
     """
     schema = frame.schema
     check_unique(frame)
@@ -194,12 +194,12 @@ def _all_attributes(schema: StructType, event_id: str | None, aside: set[str]) -
 
 
 def asked_columns(schema: StructType, attributes: Sequence[str], asked: Asked) -> tuple[str, ...]:
-    """Those of the columns of events that somebody asks about: the others are not even read.
+    """The columns of events that some subscription asks about. The other columns are not even read.
 
     Raises
     ------
     FrameError
-        When Spark cannot hand over one of them.
+        If Spark cannot convert one of these columns to Arrow.
     """
     if len(attributes) == 1 and _holds_all(schema[attributes[0]].dataType):
         _arrow_type(schema, attributes[0])
@@ -208,14 +208,14 @@ def asked_columns(schema: StructType, attributes: Sequence[str], asked: Asked) -
     kinds = [_arrow_type(schema, name) for name in columns]
     wanted = [name for name, kind in zip(columns, kinds, strict=True) if is_wanted(name, kind, asked)]
     if len(wanted) == 1 and _holds_all(schema[wanted[0]].dataType):
-        # Alone it would hold all attributes. Another column says that it does not.
+        # A single column would count as the column of all attributes. A second column prevents that.
         beside = [name for name in attributes if name not in wanted and can_hand_over(schema, name)]
         wanted += beside[:1]
     return tuple(wanted)
 
 
 def check_values(schema: StructType, columns: Sequence[str], asked: Asked) -> None:
-    """Say now that all values of a column will be wrong.
+    """Fail early if all values of a column will be wrong.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def check_values(schema: StructType, columns: Sequence[str], asked: Asked) -> No
 
 
 def can_hand_over(schema: StructType, name: str) -> bool:
-    """Whether Spark can hand over a column as Arrow."""
+    """Whether Spark can convert a column to Arrow."""
     try:
         _arrow_type(schema, name)
     except FrameError:
@@ -240,7 +240,7 @@ def can_hand_over(schema: StructType, name: str) -> bool:
 
 
 def _holds_all(kind: DataType) -> bool:
-    """Whether a column that is alone has all attributes of an event: a map, or a list of attributes and values."""
+    """Whether a single column of this type has all attributes of an event: a map, or a list of attributes and values."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(kind, MapType):
@@ -255,7 +255,7 @@ def _arrow_type(schema: StructType, name: str) -> pa.DataType:
     from pyspark.sql.pandas.types import to_arrow_type
 
     kind = schema[name].dataType
-    # Newer versions of Spark want to be told.
+    # Newer versions of Spark need the time zone as an argument.
     zone: Any = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
     try:
         return to_arrow_type(kind, **zone)
@@ -264,14 +264,14 @@ def _arrow_type(schema: StructType, name: str) -> pa.DataType:
 
 
 def id_type_of(name: str) -> DataType:
-    """The type of ids that a manifest names."""
+    """The type of ids that is named in a manifest."""
     from pyspark.sql.types import LongType, StringType
 
     return StringType() if name == "string" else LongType()
 
 
 def type_of(text: str) -> DataType:
-    """A type of Spark that a manifest has as JSON."""
+    """A Spark type from its JSON in a manifest."""
     from pyspark.sql.types import StructType
 
     field = {"name": "it", "type": json.loads(text), "nullable": True, "metadata": {}}
@@ -283,7 +283,7 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class Named:
-    """A task that gets columns under the names that they should have."""
+    """Wraps a task and gives columns back their original names."""
 
     task: Callable[[Batches], Batches]
     names: tuple[str, ...]
@@ -293,7 +293,7 @@ class Named:
 
 
 def map_in_arrow(frame: DataFrame, task: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-    """`DataFrame.mapInArrow`, which by itself fails for columns with a dot in their names."""
+    """`DataFrame.mapInArrow` that also works for columns with a dot in their names."""
     from pyspark.sql import functions as F  # noqa: N812
 
     names = tuple(frame.columns)

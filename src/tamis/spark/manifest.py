@@ -1,16 +1,16 @@
-"""The folder of an index: immutable files, and for every version a manifest that names those that belong to it.
+"""The folder of an index: immutable files, and for every version a manifest that lists its files.
 
     INDEX/versions/000000000003.json    the manifest of version 3; the highest number is the current version
     INDEX/segments/<name>.tamis         some subscriptions: what `Matcher.save` writes, their rows as ids
     INDEX/segments/<name>.arrow         row by row their ids, weights, times of validity and carried columns
-    INDEX/segments/<name>.parquet       the rows as they were given, to merge segments from
+    INDEX/segments/<name>.parquet       the rows as they were given; segments are merged from them
     INDEX/removed/<name>.arrow          the rows of a segment that a version leaves out
-    INDEX/samples/<name>.arrow          some events, that subscriptions are planned with
-    INDEX/rejected/<name>.parquet       rows that could not be taken in, with the reasons
+    INDEX/samples/<name>.arrow          a sample of events, with which subscriptions are planned
+    INDEX/rejected/<name>.parquet       rejected rows, with the reasons
 
-A version appears when its manifest does, in one step, after everything that it names is safe on disk; two that publish at the
-same time cannot both have the next number. A reader that holds a manifest therefore has a whole index, whatever is
-published meanwhile. Subscriptions are dealt to *buckets* by a hash of the id; a bucket is a list of segments.
+A version appears together with its manifest, in one step, after all its files are safe on disk. Of two processes that publish at
+the same time, only one gets the next number. So a reader with a manifest has a complete index, whatever is published meanwhile. A
+hash of the id divides subscriptions into *buckets*; a bucket is a list of segments.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Segment:
     Attributes
     ----------
     name : str
-        Of its files, without their endings.
+        The name of its files, without their endings.
     rows : int
-        Subscriptions in it, those that were removed included.
+        Number of subscriptions in it, including removed ones.
     removed : int
-        How many of them this version leaves out.
+        Number of subscriptions that this version leaves out.
     removed_name : str or None
-        The file that says which.
+        The file that lists them.
     bytes : int
-        Of what is mapped to match.
+        Size of the files that are mapped for matching.
     """
 
     name: str
@@ -84,17 +84,17 @@ class Manifest:
     form_type : str
         Its type, as Spark writes it.
     columns : dict
-        The columns that are carried along: name -> type as Spark writes it.
+        The carried columns: name -> type as Spark writes it.
     schema : dict or None
-        What `tamis.Schema.to_dict` says of the declared schema.
+        The declared schema, as `tamis.Schema.to_dict` returns it.
     sample : str or None
-        The file with some events.
+        The file with the sample of events.
     buckets : tuple of tuple of Segment
-        By the hash of the id; within a bucket the newest last.
+        The segments of each bucket, the newest last. The hash of an id gives its bucket.
     applied : dict
-        Stream of changes -> the last of its batches that is in this version.
+        Stream of changes -> its last batch that is in this version.
     rejected : tuple of str
-        The files with what was rejected when this version was made.
+        The files with the rows that were rejected when this version was made.
     """
 
     version: int
@@ -111,7 +111,7 @@ class Manifest:
 
     @property
     def segments(self) -> list[Segment]:
-        """All segments that have something in them."""
+        """All segments that are not empty."""
         return [segment for bucket in self.buckets for segment in bucket if segment.living]
 
     @property
@@ -135,7 +135,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, path: str) -> Manifest:
-        """Read a manifest; `path` is where it came from.
+        """Read a manifest; `path` is its file, for messages.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class Manifest:
 
 
 def _problem(manifest: Manifest) -> str | None:
-    """What is wrong with what a manifest says; None if nothing is."""
+    """What is wrong with the contents of a manifest; None if nothing is."""
     for each in (manifest, *(segment for bucket in manifest.buckets for segment in bucket)):
         for name, kinds in _KINDS[type(each)].items():
             value = getattr(each, name)
@@ -193,7 +193,7 @@ _KINDS: dict[type, dict[str, Any]] = {
 
 
 class IndexFolder:
-    """The files of an index, below one folder that everybody who reads or writes it can see."""
+    """The files of an index, in a folder that all readers and writers can see."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = local_path(path)
@@ -202,7 +202,7 @@ class IndexFolder:
         return self.path / name
 
     def versions(self) -> list[int]:
-        """The numbers of all versions that are there, in order."""
+        """The numbers of all existing versions, in order."""
         try:
             names = os.listdir(self.path / _VERSIONS)
         except FileNotFoundError:
@@ -217,7 +217,7 @@ class IndexFolder:
         Raises
         ------
         IndexFolderError
-            When there is no index, or no such version (any more), or it is damaged.
+            If there is no index, if the version does not exist (any more), or if it is damaged.
         """
         there = self.versions()
         if not there:
@@ -252,14 +252,14 @@ class IndexFolder:
             raise IndexFolderError(f"the index {self.path} cannot be written: {error.strerror}") from None
 
     def publish(self, manifest: Manifest) -> Manifest:
-        """Make a manifest the current version, if its number is the next; all that it names has to be on disk.
+        """Make a manifest the current version, if its number is the next. All its files must be on disk.
 
         Raises
         ------
         ConflictError
-            When another has published that number.
+            If another process has published this number.
         """
-        # Those of the version before are safe while that is the current one, and may be thousands.
+        # Skip the files of the version before: they are safe while that version is current, and may be thousands.
         before = manifest.version - 1
         known = self.manifest(before).files if before in self.versions() else set()
         gone = [name for name in sorted(manifest.files - known) if not (self.path / name).exists()]
@@ -275,7 +275,7 @@ class IndexFolder:
             stream.flush()
             os.fsync(stream.fileno())
         try:
-            os.link(part, target)  # Fails if it is there, where a rename would replace it.
+            os.link(part, target)  # Fails if the target exists; a rename would replace it.
         except FileExistsError:
             raise ConflictError(self.path, manifest.version) from None
         except OSError as error:
@@ -289,16 +289,16 @@ class IndexFolder:
         return manifest
 
     def forget(self, version: int) -> None:
-        """Delete a version's manifest; its files are deleted apart."""
+        """Delete a version's manifest, but not its files."""
         self._manifest_path(version).unlink(missing_ok=True)
 
     def files(self, before: datetime) -> list[str]:
-        """All files besides manifests that have not changed since, below the folder: younger ones may be those of a task that
-        has not reported yet."""
+        """All files in the folder, without manifests, that have not changed since `before`. Younger files may belong to a task
+        that has not reported yet."""
         found = []
         for name in (SEGMENTS, REMOVED, SAMPLES, REJECTED, _VERSIONS):
             for entry in os.scandir(self.path / name):
-                with suppress(FileNotFoundError):  # Another may rename or delete it meanwhile.
+                with suppress(FileNotFoundError):  # Another process may rename or delete it meanwhile.
                     if not entry.name.endswith(".json") and entry.stat().st_mtime < before.timestamp():
                         found.append(f"{name}/{entry.name}")
         return found
@@ -335,15 +335,15 @@ def local_path(path: str | os.PathLike[str]) -> Path:
 
 
 def address(path: str | os.PathLike[str]) -> str:
-    """A local path as Spark writes to it, whatever file system it takes for its own."""
+    """A local path as an address for Spark to write to, whatever its default file system is."""
     return f"file://{os.path.abspath(path)}"
 
 
 def pattern(path: str | os.PathLike[str]) -> str:
-    """A local path as Spark reads from it: characters that it would take for those of a pattern are escaped."""
+    """A local path for Spark to read from, with the special characters of patterns escaped."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", address(path))
 
 
 def without_rows(segment: Segment, removed_name: str, removed: int) -> Segment:
-    """A segment of which more rows are left out."""
+    """The segment with more rows left out."""
     return replace(segment, removed_name=removed_name, removed=removed)

@@ -1,7 +1,7 @@
-"""What executors do with events: match them against mapped segments, and name the matches.
+"""The tasks of executors: match events against mapped segments, and name the matches.
 
-Here is nothing of Spark: a task is an object that travels to the executors and turns an iterator of record batches into
-another, as `DataFrame.mapInArrow` wants it.
+This module does not use Spark. A task is an object that is sent to the executors. It turns an iterator of record batches into
+another one, for `DataFrame.mapInArrow`.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, op
 SUBSCRIPTION, MATCHES = "subscription", "matches"
 """Columns of results."""
 RANKED_WEIGHT = "__tamis_weight"
-"""In `carry`: the weight, whether subscriptions have such a column or not."""
+"""The name of the weight in `carry`, even if subscriptions have no such column."""
 GROUP = "__tamis_group"
-"""The column that says which group of segments an event is to meet, where there are several."""
+"""The column with an event's group of segments, if there are several groups."""
 
-# Memory stays bounded however many match. So many events are matched at a time; fewer if it is known that they have more pairs
-# than this, which is also how many are named at a time ...
+# Memory stays bounded however many subscriptions match. At most `_EVENTS` events are matched at a time, fewer if they are known
+# to have more than `_PAIRS` pairs. At most `_PAIRS` pairs are named at a time.
 _EVENTS = 1024
 _PAIRS = 1 << 22
-# ... and always so few that there is room, some gigabytes, if suddenly every subscription matches, at 4 to 8 bytes a pair. Less
-# would be slow: a call takes one to two milliseconds besides the matching (measured with a list, and with 100 columns).
+# Most pairs if suddenly every subscription matches: some gigabytes, at 4 to 8 bytes a pair. Less would be slow: a call takes one
+# to two milliseconds besides the matching (measured with a list, and with 100 columns).
 _MOST_PAIRS = 1 << 29
 _ROWS = 1 << 18
-"""So many rows are handed over at a time."""
+"""Rows returned at a time."""
 _BLOCK = 1 << 16
-"""So many events meet one segment after another where these cannot all be open; to open one takes as long as matching some
-thousands."""
+"""Events that are matched with a segment before the next one, if not all segments can be open. Opening a segment takes as long as
+matching some thousands of events."""
 
 _HINT = (
     "Hint: skip_wrong=True leaves out wrong events, and wrong_events lists them; for a stream, wrong=FOLDER does both"
@@ -61,38 +61,38 @@ class Found(NamedTuple):
     row: Rows
 
     def where(self, holds: npt.NDArray[np.bool_]) -> Found:
-        """Some of them."""
+        """The matches for which `holds` is true."""
         return self._replace(event=self.event[holds], row=self.row[holds])
 
 
 @dataclass(frozen=True)
 class MatchTask:
-    """Matches events; hands over their ids, those of the subscriptions, and other columns of both.
+    """Matches events; returns the ids of events and subscriptions, and other columns of both.
 
     Attributes
     ----------
     path : str
         The folder of the index.
     groups : tuple of tuple of Segment
-        Each event meets all segments of its group, which `GROUP` names if there are several.
+        Each event is matched with all segments of its group. The column `GROUP` names the group if there are several.
     event_id : str
         The column of events with their ids.
     attributes : tuple of str
         The columns of events that are matched.
     keep, carry : tuple of str
-        Columns of events and of subscriptions to hand over.
+        Columns of events and of subscriptions to return.
     k : int or None
-        Only so many subscriptions of each event.
+        Most subscriptions returned for each event.
     time : str or None
-        The column of events with the moment that subscriptions must be valid at.
+        The column of events with the time at which subscriptions must be valid.
     moment : int
-        That moment in microseconds, if no column has it.
+        This time in microseconds, if no column has it.
     schema : dict or None
-        What is declared of attributes.
+        The declared schema of attributes.
     skip_wrong : bool
-        Whether events that are wrong are left out; otherwise they are an error.
+        Whether wrong events are left out; otherwise they are an error.
     asked : frozenset of str
-        The attributes that subscriptions of any group ask about: an event is wrong for all groups or for none.
+        The attributes that subscriptions of any group ask about, so that an event is wrong for all groups or for none.
     """
 
     path: str
@@ -115,7 +115,7 @@ class MatchTask:
             yield from self._named(events, found)
 
     def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Found]]:
-        """All matches: those of some events with some rows of one segment at a time."""
+        """All matches, in parts: some events with some rows of one segment at a time."""
         parts = PartSizes(learns=self.k is None)
         for block, segments in self._blocks(batches):
             events = right_rows(block, self._wrong(block)) if self.skip_wrong else block
@@ -124,7 +124,7 @@ class MatchTask:
                 yield events, each
 
     def _blocks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
-        """Some events at a time, and the segments that they are to meet."""
+        """Blocks of events, each with the segments to match."""
         waiting: dict[int, list[pa.Table]] = defaultdict(list)
         for batch in batches:
             for group, events in self._by_group(pa.Table.from_batches([batch])):
@@ -142,10 +142,10 @@ class MatchTask:
         return [(each, events.filter(pa.array(groups == each))) for each in np.unique(groups).tolist()]
 
     def _block_size(self, group: int) -> int:
-        """How many events meet a segment before the next one: a few, unless segments cannot all be open."""
+        """How many events are matched with a segment before the next one: a few, unless segments cannot all be open."""
         if len(self.groups[group]) <= MOST_OPEN:
             return _EVENTS
-        # The heaviest of each event are kept until all segments were met.
+        # The heaviest matches of each event stay in memory until all segments are done.
         return _BLOCK if self.k is None else min(_BLOCK, max(_EVENTS, _PAIRS // self.k))
 
     def _cut(self, tables: list[pa.Table], group: int) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
@@ -159,7 +159,7 @@ class MatchTask:
         for segment in segments:
             opened = open_segment(folder, segment)
             lives = opened.living(folder, segment)
-            # What is not valid, or gone, must not take the place of what is.
+            # A subscription that is not valid, or removed, must not take the place of a valid one.
             limit = self.k if lives is None and not opened.expires else None
             start = 0
             while start < len(events):
@@ -214,9 +214,9 @@ class MatchTask:
 class PartSizes:
     """How many events are matched with a segment at a time, so that their matches do not take too much memory.
 
-    Of a small segment all that there are. Of a larger one, few at first, then more as long as few subscriptions match; never so
-    many that it would take too much if suddenly all matched. Where only the heaviest matches are handed over, how many there
-    were is not known, and nothing is learned.
+    For a small segment, all events. For a larger one, few events at first, then more while few subscriptions match; never so many
+    that memory would not suffice if all subscriptions matched. If only the heaviest matches are returned, the number of matches
+    is not known, and nothing is learned.
     """
 
     def __init__(self, *, learns: bool) -> None:
@@ -230,14 +230,14 @@ class PartSizes:
         return self._sizes[segment.name]
 
     def note(self, segment: Segment, events: int, pairs: int) -> None:
-        """Learn that some events had so many matches."""
+        """Learn that `events` events had `pairs` matches."""
         if self._learns:
             most = min(_EVENTS, _MOST_PAIRS // segment.living, 2 * self._sizes[segment.name])
             self._sizes[segment.name] = max(1, min(most, _PAIRS * events // max(pairs, 1)))
 
 
 class CountTask(MatchTask):
-    """Matches events; hands over how many each subscription has, of those that this task saw."""
+    """Matches events; returns how many events of this task each subscription matches."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         segments = {segment.name: segment for group in self.groups for segment in group}
@@ -256,7 +256,7 @@ class CountTask(MatchTask):
 
 @dataclass(frozen=True)
 class WrongTask:
-    """Hands over the ids of events that are wrong, the reasons, and columns to keep."""
+    """Returns the ids of wrong events, the reasons, and columns to keep."""
 
     event_id: str
     attributes: tuple[str, ...]
@@ -285,11 +285,11 @@ def _wrong_among(
 
 
 _NEVER = np.iinfo(np.int64).min
-"""The time of an event that has none: only subscriptions without any bound are valid then."""
+"""The time of an event without a time: only subscriptions without bounds are valid then."""
 
 
 def _valid(found: Found, times: Rows) -> Found:
-    """Those matches whose subscription is valid when the event happens: from its beginning on, up to its end."""
+    """The matches whose subscription is valid at the time of the event: from its beginning on, before its end."""
     begins, ends = (bound[found.row] for bound in found.segment.validity)
     time = times[found.event]
     bounds = np.iinfo(np.int64)
@@ -298,7 +298,7 @@ def _valid(found: Found, times: Rows) -> Found:
 
 
 def _heaviest_of(found: Iterable[Found], k: int) -> list[Found]:
-    """The `k` heaviest matches of each event, of which never many more are in memory."""
+    """The `k` heaviest matches of each event. Never many more are in memory."""
     kept: list[Found] = []
     fresh = 0
     for each in found:
@@ -310,7 +310,7 @@ def _heaviest_of(found: Iterable[Found], k: int) -> list[Found]:
 
 
 def heaviest(found: list[Found], k: int) -> list[Found]:
-    """The `k` matches of each event that weigh most; of equal ones those with the lower ids."""
+    """The `k` matches of each event with the largest weights; for equal weights, those with the lower ids."""
     place = np.repeat(np.arange(len(found)), [len(each.event) for each in found])
     if not len(place):
         return []

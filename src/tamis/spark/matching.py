@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _EVENT = "__tamis_event"
-"""Tells events apart whose ids may be the same."""
+"""A number that distinguishes events with the same id."""
 _KEY = "__tamis_key"
 FOLDER = "spark.tamis.folder"
-"""The setting of a session that says where indexes of subscriptions are built that are matched for once."""
+"""The setting of a session with the folder for indexes that `match` builds for one call."""
 _TIMES = ("timestamp", "timestamp_ntz", "date")
-"""Types that say when something happened; without a time zone it is UTC, and a date is its midnight."""
+"""Types of times. A time without a zone is UTC, and a date is its midnight."""
 
 
 def match(
@@ -122,7 +122,7 @@ def match(
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """How events are matched, as `match` and `match_stream` are told."""
+    """The options of `match` and `match_stream`."""
 
     event_id: str
     attributes: tuple[str, ...] | None
@@ -147,7 +147,7 @@ class MatchOptions:
         counts: bool = False,
         skip_wrong: bool = False,
     ) -> MatchOptions:
-        """The options, if they go together.
+        """The options, if they are compatible with each other.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class MatchOptions:
 
 
 def moment_now() -> int:
-    """In microseconds since 1970."""
+    """The current time in microseconds since 1970."""
     return int(datetime.now(UTC).timestamp() * 1_000_000)
 
 
@@ -228,7 +228,7 @@ def matched(
 def needed_attributes(
     events: DataFrame, manifest: Manifest, options: MatchOptions, names: frozenset[str]
 ) -> tuple[str, ...]:
-    """The columns of events that must be looked at, where subscriptions ask about these attributes.
+    """The columns of events that must be read if subscriptions ask about these attributes.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def needed_attributes(
 def _result(
     events: DataFrame, manifest: Manifest, options: MatchOptions, keep: Iterable[str], carry: Iterable[str]
 ) -> StructType:
-    """The columns that tasks hand over."""
+    """The columns that tasks return."""
     from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
     fields: list[tuple[str, DataType]] = [(SUBSCRIPTION, id_type_of(manifest.id_type))]
@@ -270,7 +270,7 @@ def _summed(found: DataFrame, carried: Sequence[str]) -> DataFrame:
 
 
 def _spread(frame: DataFrame, groups: tuple[tuple[Segment, ...], ...]) -> DataFrame:
-    """Each event once for every group, in partitions of which a group has the more, the more subscriptions it has."""
+    """Each event once for every group. Groups with more subscriptions get more partitions."""
     from pyspark.sql import functions as F  # noqa: N812
 
     spark = frame.sparkSession
@@ -282,13 +282,13 @@ def _spread(frame: DataFrame, groups: tuple[tuple[Segment, ...], ...]) -> DataFr
     numbered = frame.withColumn(_EVENT, F.monotonically_increasing_id())
     copies = numbered.withColumn(GROUP, F.explode(F.array(*(F.lit(group) for group in range(len(groups))))))
     of_group = F.element_at(F.array(*(F.array(*map(F.lit, own)) for own in keys_of)), F.col(GROUP) + 1)
-    # As a long, like the numbers of `_keys_by_partition`: Spark's hash of an int is another.
+    # A long, like the numbers of `_keys_by_partition`: Spark hashes an int differently.
     key = F.element_at(of_group, (F.col(_EVENT) % F.size(of_group)).cast("int") + 1).cast("bigint")
     return copies.withColumn(_KEY, key).repartition(sum(parts), F.col(_KEY)).drop(_KEY)
 
 
 def _keys_by_partition(spark: SparkSession, partitions: int) -> list[int]:
-    """For each partition a number that Spark's hash sends there, so that every task gets its share and none gets two."""
+    """For each partition, a number that Spark's hash sends there, so that every task gets exactly one share."""
     from pyspark.sql import functions as F  # noqa: N812
 
     found: dict[int, int] = {}
@@ -302,7 +302,7 @@ def _keys_by_partition(spark: SparkSession, partitions: int) -> list[int]:
 
 
 def _heaviest(found: DataFrame, k: int) -> DataFrame:
-    """Of the heaviest of each group, the heaviest of all."""
+    """The heaviest of all matches, from the heaviest of each group."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -313,7 +313,7 @@ def _heaviest(found: DataFrame, k: int) -> DataFrame:
 
 def built_once(subscriptions: DataFrame) -> str:
     """The folder of an index of subscriptions, which lives as long as this process."""
-    # Where executors are on other machines, this has to be a folder that they see too.
+    # If executors are on other machines, they must see this folder too.
     setting = subscriptions.sparkSession.conf.get(FOLDER, None)
     try:
         folder = tempfile.mkdtemp(prefix="tamis-", dir=None if setting is None else local_path(setting))
@@ -337,7 +337,7 @@ def _half_of_memory() -> int:
 
 
 def checked_attributes(events: DataFrame, carried: Collection[str], options: MatchOptions) -> tuple[str, ...]:
-    """The columns of events that are matched, if all that options ask for is there; subscriptions have the columns `carried`.
+    """The columns of events to match. Checks that all columns in `options` exist; subscriptions have the columns `carried`.
 
     Raises
     ------
@@ -363,7 +363,7 @@ def checked_attributes(events: DataFrame, carried: Collection[str], options: Mat
 
 
 def grouped(segments: Sequence[Segment], memory: int) -> tuple[tuple[Segment, ...], ...]:
-    """Segments in groups of at most so many bytes, if they have them; the largest first into the fullest that has room."""
+    """Segments in groups of at most `memory` bytes: each, the largest first, goes into the fullest group with room."""
     groups: list[list[Segment]] = []
     sizes: list[int] = []
     for segment in sorted(segments, key=lambda segment: (-segment.bytes, segment.name)):

@@ -1,4 +1,4 @@
-"""The whole way at once: raw files in, an index, matches, counts, statistics and a page about them out."""
+"""The whole pipeline: from raw files to an index, matches, counts, statistics and a page about them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OURS = (
 _SHOWN = 20
 
 UNUSED = ("rejected subscriptions", "bad lines of subscriptions", "bad lines of events", "wrong events")
-"""Figures of a run that count what could not be used."""
+"""Figures of a run that count unusable input."""
 
 
 def run_pipeline(
@@ -104,7 +104,7 @@ def run_pipeline(
     chosen = checked_attributes(raw.rows, carried, options)
     of_wrong = replace(options, attributes=chosen, keep=(), carry=())
     wrong_result(raw.rows, of_wrong)
-    _empty(folder, earlier)  # Not before: whoever names a wrong file or column keeps the results.
+    _empty(folder, earlier)  # Not earlier: a wrong file or column must not delete the old results.
     with failures_of_spark("has failed", folder):
         index = folder / "index"
         bad_subscriptions = _written_if_any(spark, given.bad, folder / "bad_subscriptions")
@@ -148,12 +148,12 @@ def check_inputs(
     *,
     overwrite: bool = False,
 ) -> list[Path]:
-    """Raise what is wrong with the paths that `run_pipeline` takes, as far as that is seen without Spark.
+    """Check the paths of `run_pipeline`, as far as possible without Spark.
 
     Returns
     -------
     list of Path
-        What an earlier run has written to `output`.
+        The files and folders that an earlier run has written to `output`.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def check_inputs(
 
 
 def _reported(spark: SparkSession, folder: Path, raw: RawRows, figures: dict[str, Any], begun: float) -> Summary:
-    """Count matches, and write what the run was."""
+    """Count matches, and write the summary of the run."""
     pairs = spark.read.parquet(pattern(folder / "matches"))
     _counts(spark, folder, pairs).write.parquet(address(folder / "counts"))
     counted = {"events": raw.rows.count(), "matches": pairs.count()}
@@ -179,11 +179,11 @@ def _reported(spark: SparkSession, folder: Path, raw: RawRows, figures: dict[str
 
 
 def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
-    """How many events each subscription has, those without any included."""
+    """How many events each subscription has, including subscriptions without events."""
     from pyspark.sql import functions as F  # noqa: N812
 
     counted = pairs.groupBy(SUBSCRIPTION).agg(F.count("*").alias(MATCHES))
-    # A column of theirs that is called like one of ours would be in the way.
+    # Drop columns of users that have the names of our columns.
     given = subscriptions_of(spark, folder / "index").drop(SUBSCRIPTION, MATCHES)
     joined = given.withColumnRenamed(ID, SUBSCRIPTION).join(counted, SUBSCRIPTION, "left").fillna(0, [MATCHES])
     others = [name for name in joined.columns if name not in (SUBSCRIPTION, MATCHES)]
@@ -191,7 +191,7 @@ def _counts(spark: SparkSession, folder: Path, pairs: DataFrame) -> DataFrame:
 
 
 def _written_if_any(spark: SparkSession, rows: DataFrame | None, place: Path) -> int:
-    """Write what could not be used, if there is any; how many rows."""
+    """Write unusable rows, if there are any; returns how many."""
     if rows is None or rows.isEmpty():
         return 0
     rows.write.parquet(address(place))
@@ -199,7 +199,7 @@ def _written_if_any(spark: SparkSession, rows: DataFrame | None, place: Path) ->
 
 
 def _notes(raw: RawRows) -> list[str]:
-    """What is worth a look: a column that should perhaps be numbers."""
+    """Hints for the user: columns that should perhaps be numbers."""
     mixed = mixed_columns(raw.rows) if raw.guessed else {}
     return [
         f"Of {count:,} values of {name!r}, only {like:,} are numbers, so all of them are read as text. No number equals a text. "
@@ -233,7 +233,7 @@ def _summary(spark: SparkSession, folder: Path, given: dict[str, Any], notes: li
 
 
 def _sizes(by_digits: dict[int, int]) -> list[tuple[str, int]]:
-    """How many subscriptions have matches of some number of digits, 0 digits being no match; without gaps."""
+    """Ranges of match counts, by number of digits, with their number of subscriptions; 0 digits is no match. No gaps."""
     return [
         (_range(digits) if digits else "none", by_digits.get(digits, 0))
         for digits in range(min(by_digits, default=0), max(by_digits, default=-1) + 1)
@@ -246,7 +246,7 @@ def _range(digits: int) -> str:
 
 
 def _earlier(folder: Path, overwrite: bool) -> list[Path]:
-    """What an earlier run has written, if it may be overwritten."""
+    """The output of an earlier run, if it may be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise FileError("is a file, but the results need a folder", path=str(folder))
     there = [folder / name for name in _OURS if (folder / name).exists()]

@@ -1,12 +1,12 @@
-"""Raw files as DataFrames, and beside them the lines that cannot be read, with the file and the reason: none is lost.
+"""Raw files as DataFrames. Lines that cannot be read are returned too, with the file and the reason: no line is lost.
 
 Parquet     as it is
-JSON        a line each; a line that is no JSON object is bad
-CSV         a line each, below a first line of names that all files share; a line with too few or too many fields, or with a
-            quote that is not closed, is bad. A column gets the type that all its good lines have
+JSON        one object per line; any other line is bad
+CSV         one row per line, below a first line of names that all files share; a line with too few or too many fields, or
+            with a quote that is not closed, is bad. A column gets the type that all its good lines have
 
-Where a schema is given, a line with a value of another type is bad too. Spark by itself would fail with a stack trace, or have
-one bad line turn a column of numbers into text, or set what it cannot read to null.
+If a schema is given, a line with a value of another type is bad too. Spark by itself would fail with a stack trace, turn a column
+of numbers into text because of one bad line, or set unreadable values to null.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ FILE, LINE = "file", "line"
 
 _ENDINGS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
 _FIELDS, _BROKEN, _OF_FILE = "__tamis_fields", "__tamis_broken", "__tamis_of_file"
-# A zero in front tells that it is a name made of digits.
+# Digits with a leading zero are a name, not a number.
 _WHOLE = r"^\s*[+-]?(0|[1-9]\d*)\s*$"
 _NUMBER = r"^\s*[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$"
 _DATE = r"^\d{4}-\d{2}-\d{2}"
 
 
 class RawRows(NamedTuple):
-    """What is in raw files.
+    """The contents of raw files.
 
     Attributes
     ----------
     rows : DataFrame
-        What can be read.
+        The readable rows.
     bad : DataFrame or None
         The other lines: `file`, `line` and `reason`; None if there are none.
     guessed : bool
-        Whether types of columns were found out from text.
+        Whether types of columns were guessed from text.
     """
 
     rows: DataFrame
@@ -68,9 +68,9 @@ def read_raw(
     spark : SparkSession
     path : path
     form : str, optional
-        One of `FORMATS`, if names of files do not tell.
+        One of `FORMATS`. By default, the names of files decide.
     schema : str, optional
-        Columns and types as Spark writes them: ``id long, price double``. They are found out by default.
+        Columns and types as Spark writes them: ``id long, price double``. By default, they are guessed.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def read_raw(
 
 
 def check_raw(path: str | os.PathLike[str], form: str | None = None) -> tuple[Path, str, list[Path]]:
-    """A file or a folder as a path, its format and its files, if it can be read as far as that is seen without Spark.
+    """Check a file or a folder, as far as possible without Spark; returns its path, its format and its files.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _check_opened(files: list[Path]) -> None:
 
 @contextmanager
 def failures_of_spark(what: str, place: Path) -> Iterator[None]:
-    """Say what fails in Spark, and with which file or folder, without the stack of Java."""
+    """Report failures of Spark with the file or folder, without the stack trace of Java."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -148,7 +148,7 @@ def _local_place(path: str | os.PathLike[str]) -> Path:
 
 
 def _check_parquet(files: list[Path]) -> None:
-    """Spark would log a stack of Java for each file that is none."""
+    """Check that files are Parquet. Spark would log a Java stack trace for each file that is not."""
     for file in files:
         with open(file, "rb") as stream:
             starts = stream.read(len(_MAGIC)) == _MAGIC
@@ -161,9 +161,9 @@ _MAGIC = b"PAR1"
 
 
 def _first_line_of(error: Exception) -> str:
-    """What an error of Spark says, without the stack of Java."""
+    """The message of a Spark error, without the stack trace of Java."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    # Py4J tells first which call it was, then `: class: message`.
+    # The first line of Py4J is the call, the second is `: class: message`.
     second = lines[1] if len(lines) > 1 else ""
     told = second.removeprefix(": ").partition(": ")[2] if second.startswith(": ") else ""
     return shortened(told or lines[0], quoted=False, most=400)
@@ -177,7 +177,7 @@ _HINTS = {
 
 
 def _files(place: Path) -> list[Path]:
-    """The files that Spark reads: not those that are hidden."""
+    """The files that Spark reads: all but hidden ones."""
     if place.is_file():
         return [place]
     found = [file for file in sorted(place.rglob("*")) if file.is_file()]
@@ -185,7 +185,7 @@ def _files(place: Path) -> list[Path]:
 
 
 def _has_plain_folders(place: Path, files: list[Path]) -> bool:
-    """Whether files are in folders that are no partitions, called ``NAME=VALUE``: of these Spark would read nothing."""
+    """Whether files are in folders that are not partitions (``NAME=VALUE``): Spark would read nothing from these."""
     folders = {part for file in files if file != place for part in file.relative_to(place).parts[:-1]}
     partitions = {name for name in folders if "=" in name}
     if partitions and folders != partitions:
@@ -240,7 +240,7 @@ def _json(reader: DataFrameReader, place: Path, declared: StructType | None) -> 
         raise FileError(f"none of its lines is JSON. Hint: {_HINTS['json']}", path=str(place))
     if _BROKEN not in read.columns:
         return RawRows(read, None, guessed=declared is None)
-    # Spark does not tell bad lines from others if nothing else is asked for, unless they are kept.
+    # Without the cache, Spark cannot select bad lines alone.
     read = read.select("*", F.col("_metadata.file_path").alias(FILE + _BROKEN)).cache()
     wanted = "it is not a JSON object" if declared is None else f"it is not a JSON object of {declared.toDDL()}"
     bad = read.where(f"{_BROKEN} IS NOT NULL").select(
@@ -250,7 +250,7 @@ def _json(reader: DataFrameReader, place: Path, declared: StructType | None) -> 
 
 
 def _check_predicates(reader: DataFrameReader, read: DataFrame, place: Path) -> None:
-    """Spark makes strings of all values that predicates compare with, if some are: then no number would match."""
+    """Check the types of values in predicates. If some are strings, Spark makes all of them strings: no number would match."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if PREDICATES not in read.columns or "values:array<string>" not in read.schema[PREDICATES].dataType.simpleString():
@@ -303,7 +303,7 @@ def _first_line(file: Path) -> str:
 
 
 def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None) -> RawRows:
-    """Lines as text first: only then are they all there, whatever is wrong with them."""
+    """Read lines as text first: only then no bad line is lost."""
     from pyspark.sql import functions as F  # noqa: N812
 
     names = next(csv.reader([header]))
@@ -312,7 +312,7 @@ def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None)
             f"its columns are {', '.join(names)}, but the schema has {', '.join(declared.names)}", path=str(place)
         )
     partitions = [F.struct(*map(quoted, text.columns[1:])).alias(_OF_FILE)] if len(text.columns) > 1 else []
-    # Where files were put together, there are several such lines.
+    # Concatenated files have several header lines.
     lines = text.where((F.ltrim("value") != "") & (F.regexp_replace("value", "^\ufeff", "") != header))
     strings = ", ".join(f"{quoted(name)} string" for name in [*names, _BROKEN])
     parsed = F.from_csv("value", strings, {"columnNameOfCorruptRecord": _BROKEN, "escape": '"'})
@@ -341,10 +341,10 @@ def _csv(text: DataFrame, place: Path, header: str, declared: StructType | None)
 
 
 def _types(good: DataFrame, field: dict[str, Column]) -> dict[str, DataType | str]:
-    """The narrowest type of each column that all its values have."""
+    """The narrowest type of each column that fits all its values."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Casts alone would take '1d' for a number and '2026' for a moment.
+    # Casts alone would accept '1d' as a number and '2026' as a time.
     shapes = {"bigint": _WHOLE, "double": _NUMBER, "boolean": r"(?i)^(true|false)$", "date": f"{_DATE}$"}
     shapes["timestamp"] = _DATE
     counts = [
@@ -361,7 +361,7 @@ def _types(good: DataFrame, field: dict[str, Column]) -> dict[str, DataType | st
 
 
 def mixed_columns(rows: DataFrame) -> dict[str, tuple[int, int]]:
-    """Columns of text of which most values, not all, are written like numbers: how many of how many."""
+    """Text columns in which most values, but not all, look like numbers: how many values do, and how many there are."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql.types import StringType
 

@@ -1,6 +1,6 @@
-"""Rows that could not be taken in: found with the reasons by the tasks that build and change an index, and read again.
+"""Rejected rows: tasks that build and change an index write them with the reasons, and here they are read again.
 
-They are read by a task of ours: paths may have characters that Spark takes for patterns, or for those of an address.
+A task of ours reads them, not Spark: paths may have characters that Spark would interpret as patterns or addresses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def rejected_frame(spark: SparkSession, folder: IndexFolder, schema: StructType, names: Sequence[str]) -> DataFrame:
-    """Rows that tasks wrote as rejected; `schema` is that of what they were given."""
+    """Rows that tasks have rejected; `schema` is the schema of their input."""
     from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
     fields = [
@@ -41,7 +41,7 @@ def rejected_frame(spark: SparkSession, folder: IndexFolder, schema: StructType,
 
 
 def rejected_schema(folder: IndexFolder, names: Sequence[str]) -> StructType:
-    """What rejected rows of these files were given as, the reason left out."""
+    """The schema of the rejected rows in these files, without the reason."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     schema = pq.read_schema(_path(folder, names[0]))
@@ -54,7 +54,7 @@ def _path(folder: IndexFolder, name: str) -> str:
 
 @dataclass(frozen=True)
 class RejectedTask:
-    """Reads the files whose numbers it is given."""
+    """Reads the files with the numbers that it gets."""
 
     path: str
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ class RejectedTask:
 
 
 class Rejections:
-    """The rows of a bucket that are not taken in, with the reasons."""
+    """The rejected rows of a bucket, with the reasons."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
@@ -78,12 +78,12 @@ class Rejections:
         return len(self._wrong) + sum(len(part) for part in self._parts)
 
     def reject(self, rows: Iterable[int], reason: str) -> None:
-        """Reject some of the rows that were given, unless they are rejected already."""
+        """Reject some rows, unless they are rejected already."""
         for row in rows:
             self._wrong.setdefault(row, reason)
 
     def reject_wrong_ids(self) -> None:
-        """Reject rows without an id, and all that share one: which of them was meant, nobody can tell."""
+        """Reject rows without an id, and all rows that share an id: it is not clear which one is meant."""
         ids = combined(self._rows[ID])
         self.reject(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)).tolist(), "id is null")
         places = pc.rank(ids, tiebreaker="min").to_numpy()
@@ -105,7 +105,7 @@ class Rejections:
             self._parts.append(_with_reasons(rows, dict(refused)))
 
     def write(self, folder: IndexFolder) -> str | None:
-        """Write what was rejected, if anything; the name of the file."""
+        """Write the rejected rows, if there are any; returns the name of the file."""
         parts = [_with_reasons(self._rows, self._wrong), *self._parts] if self._wrong else self._parts
         if not parts:
             return None

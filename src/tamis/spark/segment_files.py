@@ -1,8 +1,8 @@
-"""A segment on disk: written by the task that builds it, mapped into memory by those that match.
+"""A segment on disk: the task that builds it writes it, and tasks that match map it into memory.
 
-The rows of a segment are numbered as its files have them, and these numbers are the ids of its matcher; what users call their
-subscriptions is one of the columns beside it. So matches are numbers until the last moment, and any column of a subscription
-is had by taking rows of a mapped file.
+The rows of a segment are numbered in the order of its files, and these numbers are the ids of its matcher. The users' ids are one
+of the columns beside it. So matches stay numbers until the end, and any column of a subscription comes from rows of a mapped
+file.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from tamis.storage import container
 from tamis.storage.replacing import replacing
 
 ID, WEIGHT, VALID_FROM, VALID_UNTIL = "id", "weight", "valid_from", "valid_until"
-"""Columns of subscriptions that mean something, besides the form."""
+"""Columns of subscriptions with a meaning, besides the form."""
 
 MOST_OPEN = 1024
-"""So many segments stay mapped in a process; the least recently used one goes first. A process may have 65,530 mappings, and a
-segment needs a few; it is the objects around them that take memory."""
+"""Most segments mapped in a process; the least recently used one is dropped first. A process may have 65,530 mappings, and a
+segment needs a few; the objects around them take most of the memory."""
 
 Rows = npt.NDArray[np.int64]
 
 
 class Written(NamedTuple):
-    """What became of some rows."""
+    """The result of writing some rows."""
 
     segment: Segment | None
-    """None: none of them was right."""
+    """The new segment; None if all rows were refused."""
     refused: list[tuple[int, str]]
-    """Rows that are not in it, and why."""
+    """Rows that are not in the segment, with the reasons."""
 
 
 def write_segment(
     folder: IndexFolder, rows: pa.Table, form: str, schema: dict[str, Any] | None, sample: pa.Table | None
 ) -> Written:
-    """Write a segment of rows whose ids are right and all different; `form` is the column with the subscriptions."""
+    """Write a segment of rows with valid, distinct ids; `form` is the column with the subscriptions."""
     matcher = Matcher(schema=schema)
     if sample is not None:
         matcher.observe(sample)
@@ -63,7 +63,7 @@ def write_segment(
         return Written(None, refused)
     parts = matcher.stats()["index_stats"]
     if len(parts["segments"]) > 1 or parts["delta_rows"]:
-        matcher.optimize()  # One piece is matched faster than several.
+        matcher.optimize()  # Matching one piece is faster than matching several.
     name = new_name()
     matcher.save(folder / f"{SEGMENTS}/{name}.tamis")
     if refused:
@@ -76,12 +76,12 @@ def write_segment(
 
 
 def refused_rows(rows: pa.Table, form: str, schema: dict[str, Any] | None) -> list[tuple[int, str]]:
-    """Rows that no segment would take, and why; ids play no part."""
+    """Rows that no segment would accept, with the reasons. Ids are not checked."""
     return _added(Matcher(schema=schema), rows, form)
 
 
 def _added(matcher: Matcher, rows: pa.Table, form: str) -> list[tuple[int, str]]:
-    """Add rows by their numbers; those that are refused, and why."""
+    """Add rows under their numbers; returns the refused rows, with the reasons."""
     given = {ID: pa.array(np.arange(len(rows))), form: rows[form]}
     if WEIGHT in rows.column_names:
         given[WEIGHT] = rows[WEIGHT]
@@ -93,7 +93,7 @@ def _added(matcher: Matcher, rows: pa.Table, form: str) -> list[tuple[int, str]]
 
 
 def _reason(error: TamisError) -> str:
-    """What is wrong with a row, for someone who sees its id beside it."""
+    """What is wrong with a row, without its id, which stands beside the reason."""
     if isinstance(error, TableError):
         return error.reason
     if isinstance(error, ExpressionError):
@@ -102,7 +102,7 @@ def _reason(error: TamisError) -> str:
 
 
 def _without_ids(rows: pa.Table, numbers: list[int]) -> pa.Table:
-    """Rows of which some have no id: they are there so that the others keep their numbers, and nobody sees them."""
+    """The rows without the ids of some of them. These rows stay, unseen, so that the others keep their numbers."""
     there = np.ones(len(rows), np.bool_)
     there[numbers] = False
     ids = pc.if_else(pa.array(there), combined(rows[ID]), pa.scalar(None, rows.schema.field(ID).type))
@@ -121,7 +121,7 @@ def map_arrow(path: Path) -> pa.Table:
     Raises
     ------
     IndexFolderError
-        When it is not there, or damaged.
+        If the file does not exist, or is damaged.
     """
     try:
         with pa.memory_map(str(path)) as source:
@@ -140,8 +140,8 @@ def _not_seen(path: Path) -> str:
 
 
 def stored(rows: pa.Table) -> pa.Table:
-    """Rows as they are stored, whatever the session was set to that they come from: times of validity are UTC unless they have a
-    zone, all others with a zone are stored in UTC, and strings have one type."""
+    """Rows in the form that is stored, independent of the settings of their session: times of validity without a zone are UTC,
+    all other times with a zone are stored in UTC, and strings have one type."""
     fields = []
     for field in rows.schema:
         kind = _MOMENT if field.name in (VALID_FROM, VALID_UNTIL) else _stored_type(field.type)
@@ -169,7 +169,7 @@ def _stored_type(kind: pa.DataType) -> pa.DataType:
 
 
 def write_removed(folder: IndexFolder, rows: Rows) -> str:
-    """Write which rows of a segment a version leaves out; the name of the file."""
+    """Write which rows of a segment a version leaves out; returns the name of the file."""
     name = new_name()
     write_arrow(folder / f"{REMOVED}/{name}.arrow", pa.table({"row": pa.array(rows)}))
     return name
@@ -189,7 +189,7 @@ def read_sample(folder: IndexFolder, name: str | None) -> pa.Table | None:
 
 
 def living_rows(folder: IndexFolder, segment: Segment) -> pa.Table:
-    """The rows of a segment as they were given, without those that were refused or removed."""
+    """The rows of a segment as they were given, without refused and removed rows."""
     rows = pq.read_table(folder / f"{SEGMENTS}/{segment.name}.parquet", memory_map=True, partitioning=None)
     return _living(rows, folder, segment)
 
@@ -212,14 +212,14 @@ def asked_attributes(folder: IndexFolder, segments: Iterable[Segment]) -> frozen
 
 @functools.lru_cache(maxsize=1 << 16)
 def _asked_in(path: Path) -> frozenset[str]:
-    """The same of one segment, whose files never change."""
+    """The attributes of one segment. Cached: its files never change."""
     if not path.exists():
         raise IndexFolderError(_not_seen(path))
     return frozenset(open_snapshot(container.open(path)).table("dimensions")["attribute"].to_pylist())
 
 
 class OpenSegment:
-    """A segment that is mapped into memory, with all of its rows, whichever of them a version leaves out."""
+    """A segment that is mapped into memory, with all its rows, including rows that a version leaves out."""
 
     def __init__(self, folder: IndexFolder, name: str) -> None:
         path = folder / f"{SEGMENTS}/{name}"
@@ -229,7 +229,7 @@ class OpenSegment:
         self._lives: tuple[str | None, npt.NDArray[np.bool_] | None] = (None, None)
 
     def living(self, folder: IndexFolder, segment: Segment) -> npt.NDArray[np.bool_] | None:
-        """Which rows a version has; None: all of them. Only what was last asked for is kept: versions follow each other."""
+        """Which rows a version has; None: all. Only the last answer is cached, since versions follow each other."""
         removed_name, lives = self._lives
         if removed_name != segment.removed_name:
             lives = None
@@ -241,12 +241,12 @@ class OpenSegment:
 
     @property
     def expires(self) -> bool:
-        """Whether some of its subscriptions are valid for some time only."""
+        """Whether some of its subscriptions have a limited time of validity."""
         return VALID_FROM in self.columns.column_names or VALID_UNTIL in self.columns.column_names
 
     @cached_property
     def validity(self) -> tuple[Rows, Rows]:
-        """From when on and until when each row is valid, in microseconds."""
+        """Beginning and end of each row's validity, in microseconds."""
         bounds = np.iinfo(np.int64)
         return self._moments(VALID_FROM, bounds.min), self._moments(VALID_UNTIL, bounds.max)
 
@@ -269,7 +269,7 @@ class OpenSegment:
 
 
 def moments_of(column: pa.Array, missing: int) -> Rows:
-    """Timestamps, or dates, as microseconds; another number where there is none."""
+    """Timestamps or dates as microseconds; `missing` for null."""
     zone = column.type.tz if pa.types.is_timestamp(column.type) else None
     moments = column.cast(pa.timestamp("us", zone)).cast(pa.int64())
     rows: Rows = moments.fill_null(missing).to_numpy()
@@ -277,7 +277,7 @@ def moments_of(column: pa.Array, missing: int) -> Rows:
 
 
 _open: OrderedDict[tuple[Path, str], OpenSegment] = OrderedDict()
-"""What this process has mapped. Spark uses a worker process for many tasks."""
+"""The segments that this process has mapped. Spark uses a worker process for many tasks."""
 
 
 def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
@@ -286,7 +286,7 @@ def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
     Raises
     ------
     IndexFolderError
-        When its files are not there.
+        If its files do not exist.
     """
     key = (folder.path, segment.name)
     opened = _open.get(key)
@@ -304,7 +304,7 @@ def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
 
 @functools.cache
 def _warm_up() -> None:
-    """Have the kernels compiled by one process of a host; the others wait, and load what it has cached."""
+    """Compile the kernels in one process of a host; the other processes wait, then load them from its cache."""
     path = Path(tempfile.gettempdir(), f"tamis-{os.getuid()}.lock")
     with open(path, "a") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

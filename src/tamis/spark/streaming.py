@@ -1,8 +1,8 @@
 """Matching a stream: every micro-batch is matched with one version of the index, and delivered once.
 
-before a batch      which version, at which moment: written beside the checkpoint, then carried out
-a batch again       after a failure Spark hands the same events over again: the same version, the same moment
-delivery            a folder per batch, that appears in one step when it is complete; one that is there is not written again
+before a batch      its version and its time are written beside the checkpoint, then it is matched
+a batch again       after a failure Spark repeats a batch with the same events: same version, same time
+delivery            a folder per batch that appears in one step when it is complete; an existing folder is not written again
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def match_stream(
         raise FrameError("events are not a stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, skip_wrong=wrong is not None)
-    # What is wrong with columns and options is said now.
+    # Fail now, not in the first batch, if columns or options are wrong.
     manifest = folder.manifest()
     needed_attributes(events, manifest, options, asked_attributes(folder, manifest.segments))
     if wrong is not None:
@@ -148,7 +148,7 @@ def _started(
     trigger: dict[str, Any] | None,
     name: str | None,
 ) -> StreamingQuery:
-    """Start a query that carries something out with every micro-batch."""
+    """Start a query that calls a function with every micro-batch."""
     if trigger is not None and not isinstance(trigger, dict):
         raise OptionError(f"`trigger` must be a dict such as {{'availableNow': True}}, not {shortened(trigger)}")
     writer = stream.writeStream.foreachBatch(carry_out).option("checkpointLocation", address(local_path(checkpoint)))
@@ -170,7 +170,7 @@ def _local_folder(path: str | os.PathLike[str], what: str) -> Path:
 
 
 def _check_apart(places: dict[str, Path | None]) -> None:
-    """Raise an OptionError if one of these folders is within another, which would be read with it."""
+    """Raise an OptionError if one of these folders is within another: readers of the outer one would read both."""
     there = [(name, place) for name, place in places.items() if place is not None]
     for name, place in there:
         for other, around in there:
@@ -179,7 +179,7 @@ def _check_apart(places: dict[str, Path | None]) -> None:
 
 
 def _check_batch_column(option: str, events: DataFrame, written: list[str]) -> None:
-    """Raise an OptionError if a column that is written to a folder of batches is called like that of their numbers."""
+    """Raise an OptionError if a written column has the name of the column of batch numbers."""
     clash = clashing(events, [_BATCH, *written])
     if clash is not None and _BATCH in clash:
         raise OptionError(
@@ -198,7 +198,7 @@ def batch_records(checkpoint: str | os.PathLike[str]) -> list[BatchRecord]:
 
 
 def _query_id(checkpoint: Path) -> str:
-    """What tells the query of a checkpoint from all others: numbers of batches mean something only together with it."""
+    """The unique id of a checkpoint's query: a number of a batch has a meaning only together with it."""
     path = checkpoint / _QUERY
     if not path.exists():
         checkpoint.mkdir(parents=True, exist_ok=True)
@@ -209,7 +209,7 @@ def _query_id(checkpoint: Path) -> str:
 
 @dataclass(frozen=True)
 class BatchMatcher:
-    """Matches micro-batches. It travels to where Spark calls it, which is another process in Spark Connect."""
+    """Matches micro-batches. Spark sends it to the process that calls it, which is another one in Spark Connect."""
 
     path: str
     records: str
@@ -219,25 +219,25 @@ class BatchMatcher:
 
     def __call__(self, events: DataFrame, batch: int) -> None:
         if isinstance(self.deliver, ParquetFolders) and self.deliver.has(batch):
-            return  # It was delivered, and Spark was stopped before it had noted that.
+            return  # It was delivered, but Spark was stopped before it noted that.
         folder = IndexFolder(self.path)
         record = self._recorded(folder, batch)
         manifest = folder.manifest(record.version)
-        # Before the matches are there, so that no batch is delivered of which this is not known.
+        # Write wrong events before the matches, so that every delivered batch has them.
         if self.wrong is not None and not self.wrong.has(batch):
             self.wrong(wrong_among(events, folder, manifest, self.options), batch)
         self.deliver(matched(events, folder, manifest, self.options, record.moment), batch)
 
     def _recorded(self, folder: IndexFolder, batch: int) -> BatchRecord:
-        """What this batch is matched with: as when it began, if it has begun before.
+        """The version and time of this batch. A batch that began before keeps those of its first start.
 
         Raises
         ------
         IndexFolderError
-            When that version is not there any more, and nobody can tell what was delivered.
+            If that version does not exist any more, and it is not known what was delivered.
         """
         path = Path(self.records, f"{batch:012}.json")
-        versions = folder.versions() or [folder.manifest().version]  # The latter says that there is none.
+        versions = folder.versions() or [folder.manifest().version]  # manifest() raises if there is none.
         if path.exists():
             begun = BatchRecord(**json.loads(path.read_text()))
             if begun.version in versions:
@@ -262,7 +262,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class BatchUpdater:
-    """Carries out micro-batches of changes."""
+    """Applies micro-batches of changes."""
 
     path: str
     source: str
@@ -275,23 +275,23 @@ class BatchUpdater:
             try:
                 update(self.path, changes, order=self.order, source=self.source, batch=batch)
                 return
-            except ConflictError:  # Another has published meanwhile: once more, from what that has left.
+            except ConflictError:  # Another process has published meanwhile: try again with its version.
                 if not tries_left:
                     raise
 
 
 @dataclass(frozen=True)
 class ParquetFolders:
-    """Writes each batch to a folder of its own, which is there as a whole or not at all.
+    """Writes each batch to its own folder, which exists completely or not at all.
 
     Raises
     ------
     OptionError
-        When the folder has the batches of another query.
+        If the folder has the batches of another query.
     """
 
     option: str
-    """What it was named by."""
+    """The option that names this folder, for messages."""
     path: str
     query: str
 
@@ -324,5 +324,5 @@ class ParquetFolders:
             )
 
 
-# Spark does not read files whose names begin so.
+# Spark does not read files whose names begin with an underscore.
 _QUERY_MARK = "_tamis_query"

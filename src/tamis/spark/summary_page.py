@@ -1,4 +1,4 @@
-"""What a pipeline did, as a page: figures, the subscriptions with the most matches, and the attributes of the events."""
+"""The page about a pipeline's run: figures, the subscriptions with the most matches, and the attributes of the events."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Summary(NamedTuple):
     figures : dict
         Names and numbers.
     most : list
-        The subscriptions with the most matches, and how many.
+        The subscriptions with the most matches, and their numbers of matches.
     sizes : list
-        How many subscriptions have matches of some number of digits.
+        Ranges of match counts, by number of digits, with their number of subscriptions.
     attributes : list
         The rows of `statistics`.
     notes : list of str
-        What is worth a look.
+        Hints for the user.
     """
 
     figures: dict[str, Any]
@@ -65,7 +65,7 @@ class Summary(NamedTuple):
 
 
 def summary_page(summary: Summary) -> str:
-    """The page as HTML that needs nothing else."""
+    """The page as HTML without external files."""
     figures = "".join(
         f"<div><b>{_number(value)}</b><span>{escape(name)}</span></div>" for name, value in summary.figures.items()
     )
@@ -128,7 +128,7 @@ _BINS, _STEP = 24, 6
 
 
 def _histogram(quantiles: list[float] | None, kind: str) -> str:
-    """How values are spread from the lowest to the highest: between two quantiles lie equally many."""
+    """The distribution of values from the lowest to the highest: equally many lie between any two quantiles."""
     quantiles = [bound for bound in quantiles or () if math.isfinite(bound)]
     if not quantiles or not quantiles[0] < quantiles[-1]:
         return ""
@@ -153,7 +153,7 @@ def _histogram(quantiles: list[float] | None, kind: str) -> str:
 
 
 def _end(value: float, kind: str) -> str:
-    """Where a histogram begins or ends; of moments the day."""
+    """The label at an end of a histogram; for times, the day."""
     if kind == "timestamp":
         return str(np.datetime64(int(value), "us").astype("datetime64[D]"))
     return _number(value)

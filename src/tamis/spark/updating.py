@@ -1,8 +1,8 @@
-"""Changing an index: only the buckets that changes fall into get new files, and most of them small ones.
+"""Changing an index: only buckets with changes get new files, and most of these files are small.
 
-A task has the changes of one bucket. It writes what is added as a small segment, and for older segments the rows that are gone.
-Segments that are not much larger than what is added are merged with it, and those of which much is gone are written anew: a
-bucket keeps few segments, each some times larger than the next, and a subscription is rewritten as often as there are sizes.
+A task has the changes of one bucket. It writes additions as a small segment, and the rows that older segments have lost. Segments
+that are not much larger than the additions are merged with them, and segments that have lost many rows are written again. So a
+bucket keeps few segments, each some times larger than the next, and a subscription is rewritten once for each size.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TIER = 2
-"""A segment is merged with what is added and with smaller ones if it is at most so many times as large."""
+"""Most times that a segment may be larger than the additions and smaller segments to be merged with them."""
 _MOST_GONE = 0.2
-"""A segment of which more is gone is written anew."""
+"""Share of removed rows above which a segment is written again."""
 
 
 class UpdateReport(NamedTuple):
@@ -147,7 +147,7 @@ def _changes_frame(changes: DataFrame, manifest: Manifest, order: str | None) ->
             known = ", ".join(manifest.columns) or "none"
             raise FrameError(f"the index carries no column {name!r}; it carries: {known}. Hint: drop it")
         stored = type_of(manifest.columns[name])
-        if kind.simpleString() != stored.simpleString():  # whether nulls may be in it is no difference
+        if kind.simpleString() != stored.simpleString():  # whether it may have nulls does not matter
             raise FrameError(f"the column {name!r} of the index is {stored.simpleString()}, not {kind.simpleString()}")
     missing = [name for name in manifest.columns if name not in types]
     nothing = [F.lit(None).cast(type_of(manifest.columns[name])).alias(name) for name in missing]
@@ -161,7 +161,7 @@ def _apart(manifest: Manifest, order: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class UpdateTask:
-    """Carries out the changes of each bucket that it is given."""
+    """Applies the changes of each bucket that it gets."""
 
     path: str
     manifest: Manifest
@@ -175,7 +175,7 @@ class UpdateTask:
 
 
 class Bucket:
-    """The segments of a bucket, and what becomes of them."""
+    """The segments of a bucket, and the operations that change them."""
 
     def __init__(self, folder: IndexFolder, manifest: Manifest, number: int) -> None:
         self._folder = folder
@@ -184,14 +184,14 @@ class Bucket:
         self._segments = manifest.buckets[number]
 
     def changed(self, changes: pa.Table, order: str | None, is_stream: bool) -> BucketReport:
-        """Carry out changes."""
+        """Apply changes."""
         rejections = Rejections(changes)
         _reject_unclear(rejections, changes, order, is_stream)
         clear = rejections.left()
         came = combined(clear[ID]).slice(0, 0)
         if order is not None:
-            # The outcome is that of one change after another: where batches of a stream begin makes no difference. So the last
-            # one that is right counts, and who came and went was there.
+            # The result is the same as applying one change after another, however a stream is divided into batches. So the last
+            # correct change counts. An id that was added and then removed counts as having been there.
             clear = self._right_of_several(clear, rejections)
             came = combined(clear.filter(pc.equal(clear[CHANGE], ADDED))[ID])
             clear = _last_changes(clear, order)
@@ -206,7 +206,7 @@ class Bucket:
         known = pa.concat_arrays([came, *(ids for _, ids in there)])
         unknown = np.flatnonzero(~_is_in(removed[ID], known)).tolist()
         rejections.add(removed, [(row, "no subscription has this id") for row in unknown])
-        # Whoever comes anew is not removed as well, and whose new form is wrong keeps the old one.
+        # An id that is added again is not removed. An id whose new form is wrong keeps the old form.
         removed = removed.filter(pa.array(~_is_in(removed[ID], combined(clear.filter(is_added)[ID]))))
         found = [rows[_is_in(ids, combined(added[ID]))] for rows, ids in there]
         gone = [rows[_is_in(ids, combined(removed[ID]))] for rows, ids in there]
@@ -260,7 +260,7 @@ class Bucket:
         return without_rows(segment, write_removed(self._folder, gone), len(gone))
 
     def _merged(self, segments: list[Segment], fresh: Segment | None) -> list[Segment]:
-        """The segments of the bucket, those that are worth it written anew as one."""
+        """The segments of the bucket, after merging those that are worth it into one."""
         total = 0 if fresh is None else fresh.rows
         chosen = [] if fresh is None else [fresh]
         kept = []
@@ -276,7 +276,7 @@ class Bucket:
         if not living:
             return kept
         rows = pa.concat_tables(living, promote_options="default").sort_by(ID)
-        if WEIGHT in rows.column_names:  # which some of them may not have had
+        if WEIGHT in rows.column_names:  # some of the segments may have no weights
             place = rows.column_names.index(WEIGHT)
             rows = rows.set_column(place, WEIGHT, rows[WEIGHT].fill_null(0.0))
         merged, refused = self._written(rows)
@@ -301,8 +301,8 @@ def _last_changes(changes: pa.Table, order: str) -> pa.Table:
 
 
 def _reject_unclear(rejections: Rejections, changes: pa.Table, order: str | None, is_stream: bool) -> None:
-    """Reject what names no change, no id or no place in the order, and changes of one id of which nobody can tell which is meant:
-    additions, and where changes come one after another, additions and removals."""
+    """Reject rows without a change, an id or a place in the order. Also reject several changes of one id if it is not clear which
+    one is meant: additions, and in a stream, additions and removals."""
     added: dict[Any, list[int]] = {}
     removed: dict[Any, list[int]] = {}
     places = itertools.repeat(0, len(changes)) if order is None else changes[order].to_pylist()
@@ -337,7 +337,7 @@ def collect_garbage(path: str | os.PathLike[str], retain: timedelta = timedelta(
     if not isinstance(retain, timedelta):
         raise OptionError(f"`retain` must be a timedelta, such as timedelta(days=1), not {shortened(retain)}")
     folder = IndexFolder(path)
-    folder.manifest()  # There is one, or this says so.
+    folder.manifest()  # Raises an error if there is no index.
     before = datetime.now(UTC) - retain
     manifests = [folder.manifest(version) for version in folder.versions()]
     old = [manifest for manifest, next_one in itertools.pairwise(manifests) if next_one.published_at < before]

@@ -1,4 +1,4 @@
-"""Workloads as Spark jobs: the same subscriptions and events that `tamis.workload` makes, block by block on executors."""
+"""Workloads as Spark jobs: executors make the same subscriptions and events as `tamis.workload`, block by block."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _blocks(
 
 @dataclass(frozen=True)
 class _Task:
-    """Makes the blocks whose numbers it is given."""
+    """Makes the blocks with the numbers that it gets."""
 
     make: Callable[[int], pa.RecordBatch]
 

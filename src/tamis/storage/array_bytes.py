@@ -13,7 +13,7 @@ from tamis.storage.checksum import Checksum
 from tamis.storage.layout import DTYPES, Entry, padded
 
 PIECE_BYTES = 2**20
-"""How much is summed and written at a time: so little that it stays in the processor's cache between the two."""
+"""Bytes summed and written at a time: few enough to stay in the processor's cache between the two steps."""
 
 
 def write_array(stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str) -> Entry:
@@ -40,7 +40,7 @@ def _stored_dtype(name: str, array: npt.NDArray[Any], path: str) -> np.dtype[Any
 
 
 def _pieces(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[npt.NDArray[np.uint8]]:
-    """The bytes of an array in C order, some at a time; only what does not lie so in memory is copied."""
+    """The bytes of an array in C order, piece by piece. Only arrays in another order are copied."""
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
     step = PIECE_BYTES // dtype.itemsize
     for first in range(0, array.size, step):

@@ -42,7 +42,7 @@ from tamis.storage.tables import from_bytes
 def write(
     path: str | os.PathLike[str], arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Json] | None = None
 ) -> None:
-    """Write arrays to a file, which replaces what is there when all of it is safe on disk.
+    """Write arrays to a file. The new file replaces an old one when all of it is safe on disk.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def open(path: str | os.PathLike[str], mmap: bool = True) -> Container:
 class Container:
     """A file of arrays, open for reading.
 
-    The arrays keep the file's bytes alive, so closing, or letting the container go, takes none of them away. Any number of
-    threads may read; a check that two of them need at once is made twice.
+    The arrays keep the file's bytes alive, so they stay valid after the container is closed or dropped. Any number of threads may
+    read; if two of them need a check at the same time, it is made twice.
     """
 
     def __init__(self, path: str, data: npt.NDArray[np.uint8], directory: Directory) -> None:
@@ -150,7 +150,7 @@ class Container:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What was given to `write`, as JSON gives it back."""
+        """The `meta` that was given to `write`, after a round trip through JSON."""
         return self._directory.meta
 
     @property
@@ -188,7 +188,7 @@ class Container:
             ) from None
 
     def verify(self) -> None:
-        """Check all arrays now, those that have been checked before too.
+        """Check all arrays now, including arrays that were checked before.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class Container:
             self._check(data, entry)
 
     def close(self) -> None:
-        """Give no more arrays. The file is let go of when the last array is."""
+        """Refuse further arrays. The file is closed when the last array is freed."""
         self._data = None
 
     def __enter__(self) -> Container:

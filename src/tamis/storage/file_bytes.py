@@ -47,7 +47,7 @@ def memory_bytes(given: bytes, name: str) -> tuple[Header, npt.NDArray[np.uint8]
 
 
 def _check_regular(path: str) -> None:
-    """Refuse what is no file: to open a pipe would wait for whoever writes to it."""
+    """Refuse anything but a regular file: opening a pipe would wait for its writer."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def _loaded(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint
 
 
 def _aligned(size: int) -> memoryview:
-    """Room for so many bytes, which begins as a mapped file does."""
+    """Room for `size` bytes, aligned like a mapped file."""
     room = np.empty(size + ALIGNMENT, np.uint8)
     start = -room.ctypes.data % ALIGNMENT
     return room[start : start + size].data

@@ -6,7 +6,7 @@
 
 All numbers are little-endian. Everything starts at a multiple of 64 bytes and is padded to the next with zeros, which its
 checksum covers too: no byte of the file is outside a checksum, and arrays follow one another without gaps, so that the
-directory need not say where they start. `docs/snapshot-format.md` tells the same to those who write a reader of their own.
+directory need not say where they start. `docs/snapshot-format.md` describes the format for authors of other readers.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def read_directory(data: npt.NDArray[np.uint8], header: Header, path: str) -> Di
     Raises
     ------
     SnapshotError
-        When it is damaged, or says what cannot be.
+        If it is damaged, or contradicts itself or the file.
     """
     section = data[header.start :]
     if checksum(section) != header.checksum:

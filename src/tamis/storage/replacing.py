@@ -1,10 +1,10 @@
-"""Writing a file so that it takes the place of another whole or not at all, whatever happens meanwhile.
+"""Replaces a file by a new one, completely or not at all, whatever happens meanwhile.
 
     .alerts.snapshot.5f0c2a91.part      written, flushed to disk, then renamed:
     alerts.snapshot                     the old bytes until then, the new ones after
 
 The part is removed when writing fails. A process that is killed leaves it behind; the next one that writes the same file
-removes it. It tells such a part from that of a living writer by the lock that the latter holds.
+removes it. A living writer holds a lock on its part, so its part is not removed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _new_part(target: Path) -> BinaryIO:
                 fcntl.flock(stream, fcntl.LOCK_EX)
         with suppress(OSError):
             shutil.copymode(target, part)
-        # Another writer may have taken it for left behind before it was locked.
+        # Another writer may have removed the part as a leftover before it was locked.
         if part.exists():
             return stream
         stream.close()
@@ -115,7 +115,7 @@ def _remove_unless_held(part: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make the new name outlive a power cut. Windows and some network file systems cannot be asked to."""
+    """Make the new name survive a power cut. Windows and some network file systems do not support this."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Workloads to try and measure matching with: after the generators of the papers, price alerts, and detection rules.
+"""Workloads for trying and measuring matching: the generators of the papers, price alerts, and detection rules.
 
     styles       the config of each style                    parameters          what all configs share
     config       WorkloadConfig: the papers' styles          presets             the papers' defaults and our own shapes

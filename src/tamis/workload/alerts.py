@@ -1,13 +1,13 @@
 """Price alerts: ``symbol = s AND price > p``, ``< p`` or ``BETWEEN p AND q``, some with ``AND volume >= v``; quotes as events.
 
-A symbol has a base price, log-normal over the symbols. Alerts wait for prices further off, quotes stay close to it:
+A symbol has a base price, log-normal over the symbols. Quotes stay close to the base price, alerts wait for prices further off:
 
     price < p          ....:::|||:::....                                     where the p of alerts lie
     quotes                                      .:|:.
     price > p                                               ....:::|||:::....
                           base / distance        base         base * distance
 
-so that it is the overlap of the two, and with it `distance`, that says how many alerts a quote satisfies.
+So the overlap of the two, which depends on `distance`, decides how many alerts a quote satisfies.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _NAMES = ["symbol", "price", "volume"]
 _SYMBOL, _PRICE, _VOLUME = range(3)
 
 _POPULARITY_SHIFT = 8
-"""The first symbols differ little in popularity: with alpha 2.2, 14 % of all alerts are on the first, 11 % on the second."""
+"""Shift of the popularity law, so that the first symbols differ little: with alpha 2.2, 14 % of all alerts are on the first
+symbol, 11 % on the second."""
 
 _ALERT_SPREAD, _QUOTE_SPREAD = 0.25, 0.05
 """Standard deviations of the logarithms of prices: alerts around their distance from the base price, quotes around it."""
@@ -122,7 +123,7 @@ class AlertDraws(Draws):
         moved = np.where(rising, config.distance, 1 / config.distance)
         low = self._base_price[symbol] * moved * np.exp(rng.normal(0, _ALERT_SPREAD, count))
         high = low * (1 + np.exp(rng.uniform(*_LOG_BAND_WIDTHS, count)))
-        # Drawn for all alerts, so that they are otherwise the same whatever the share is.
+        # Drawn for all alerts, so that the share changes nothing else.
         volume = np.where(
             rng.random(count) < config.volume_share, rng.integers(0, _MAX_VOLUME, count, endpoint=True), np.nan
         )
@@ -148,7 +149,7 @@ def _predicates(
     operators[:, _SYMBOL] = CODE[Operator.EQ]
     operators[:, _PRICE] = np.where(band, CODE[Operator.BETWEEN], bound)
     operators[:, _VOLUME] = CODE[Operator.GE]
-    # As if each alert had all predicates and all literals; what is not used is then left out.
+    # First give each alert all predicates and all literals, then leave out the unused ones.
     predicate = (columns < _VOLUME) | more[:, None]
     literals = np.column_stack([symbol, low, high, volume])
     counts = np.where((columns == _PRICE) & band[:, None], 2, 1)[predicate]

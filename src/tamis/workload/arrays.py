@@ -1,4 +1,4 @@
-"""The flat arrays that a workload consists of before it becomes Arrow, and that benchmarks take as they are.
+"""The flat arrays of a workload. They become Arrow; benchmarks also use them directly.
 
     ptr           0        2     3            subscription i has the predicates ptr[i] to ptr[i + 1]
     attribute     4   0    7                  predicate j is about attribute[j] ...

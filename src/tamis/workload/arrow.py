@@ -115,7 +115,7 @@ class ArrowForm:
         present = ~absent
         kept = np.zeros(np.count_nonzero(present), np.uint8) if prefix is None else prefix[present]
         ends, text = self._domain.spell(values[present], kept)
-        # An absent string is an empty stretch: it ends where the last present one did.
+        # An absent string is empty: it ends where the last present string ended.
         places = ends[np.concatenate([[0], np.cumsum(present)])].astype(np.int32)
         validity = pa.py_buffer(np.packbits(present, bitorder="little"))
         return pa.StringArray.from_buffers(len(values), pa.py_buffer(places), pa.py_buffer(text), validity)

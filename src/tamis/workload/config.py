@@ -15,10 +15,10 @@ OperatorClass = Literal["min", "low", "med", "high"]
 Numbers = Literal["integer", "float"]
 
 BE_GEN_ONLY = ("match_probability", "operator_class", "range_share")
-"""Parameters that play no part in style op-index."""
+"""Parameters without effect in style op-index."""
 
 _ROUNDING = 1e-9
-"""How far the shares of the base events may be from 1 in sum: 3 * 0.3333333333 is meant to be 1."""
+"""Most that the sum of the base events' shares may differ from 1: 3 * 0.3333333333 should count as 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ class WorkloadConfig(Config):
 
     @property
     def divides_evenly(self) -> bool:
-        """Whether every subscription is derived from one of the base events, so that none is left over."""
+        """Whether every subscription is derived from one of the base events, without a rest."""
         return abs(round(1 / self.match_probability) * self.match_probability - 1) < _ROUNDING
 
     @property

@@ -1,4 +1,4 @@
-"""What the numbers of a workload stand for: names of attributes, and values as integers, floats or strings."""
+"""The meaning of a workload's numbers: names of attributes, and values as integers, floats or strings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Domain:
         return values
 
     def spell(self, values: Integers | Floats, prefix: npt.NDArray[np.uint8]) -> tuple[Integers, npt.NDArray[np.uint8]]:
-        """The strings of values, as offsets and bytes; where `prefix` is set, a LIKE pattern of so many digits."""
+        """The strings of values, as offsets and bytes; where `prefix` is set, a LIKE pattern with this number of digits."""
         first = len(self._word)
         columns = first + self.digits + 1  # word, digits, %
         text = np.full((len(values), columns), _PERCENT, np.uint8)

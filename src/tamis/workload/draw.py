@@ -1,7 +1,7 @@
 """Drawing subscriptions and events, as arrays of numbers, block by block.
 
-Block b of a stream has a seed made of the config's seed, the stream and b, so a block is the same whichever others are made,
-in whatever order and on whatever machine: many workers can make one workload, each from the config alone.
+The seed of block b of a stream is made of the config's seed, the stream and b. So a block does not depend on other blocks, their
+order or the machine: many workers can make one workload, each from the config alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EVENT_BLOCK = 1_000
 
 
 class Stream(IntEnum):
-    """What random numbers are drawn for, so that one does not change with the other."""
+    """Streams of random numbers, one for each purpose, so that they do not influence each other."""
 
     EVENTS = 0
     SUBSCRIPTIONS = 1
@@ -52,7 +52,7 @@ class Draws(ABC):
         """One block of the subscriptions."""
         first = block * SUBSCRIPTION_BLOCK
         whole = self._subscription_block(self._rng(Stream.SUBSCRIPTIONS, block), first)
-        # Cut off only now, so that a smaller workload is the beginning of a larger one.
+        # Cut the block only now, so that a smaller workload is the beginning of a larger one.
         return first_subscriptions(whole, min(SUBSCRIPTION_BLOCK, self._subscriptions - first))
 
     @abstractmethod

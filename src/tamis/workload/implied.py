@@ -38,7 +38,7 @@ IMPLIED: dict[OperatorClass, tuple[Operator, ...]] = {
     "med": (Operator.IN, *_RANGES),
     "high": (Operator.IN, *_RANGES, Operator.NE, Operator.NOT_IN),
 }
-"""Operator class (BE-Tree, Table 2a) -> what an equality may be turned into."""
+"""Operator class (BE-Tree, Table 2a) -> the operators that may replace an equality."""
 
 MAX_SET = 6
 """The most values in IN and NOT IN (BE-Tree 7.1)."""

@@ -44,8 +44,8 @@ class PaperDraws(Draws):
     def base_of(self, subscriptions: Integers) -> Integers:
         """The number of the base event that each of some subscriptions is derived from.
 
-        The base events take turns. Where their number times the match probability is less than 1, each gets its share
-        of the multiples of the golden ratio, modulo 1, which fill it evenly; the rest is for the event after the last.
+        The base events take turns. If their number times the match probability is less than 1, the multiples of the golden
+        ratio, modulo 1, choose the base event: they fill each share evenly. The rest goes to the event after the last.
         """
         if self._config.divides_evenly:
             return subscriptions % self._config.base_events

@@ -1,4 +1,4 @@
-"""What the configs of all styles share: the parameters that every workload has, checks of all of them, and JSON."""
+"""The common part of all configs: the parameters that every workload has, checks of all parameters, and JSON."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Config:
 
     @classmethod
     def known(cls, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The parameters themselves, once each is known to be one of this class."""
+        """The same parameters, after checking that this class has each of them."""
         names = [field.name for field in fields(cls)]
         for name in parameters:
             if name not in names:

@@ -1,8 +1,8 @@
 """Named workloads: the default columns of the papers, and the shapes that our own benchmarks use.
 
-Where a paper's table marks its defaults in bold, the bold is lost in the text that we have; what the prose repeats is the
-paper's, the rest ours: for PS-Tree alpha, cardinality, sizes, match probability and equality ratio, for OpIndex
-the middle of each row.
+The tables of the papers mark defaults in bold, but our text has lost the bold. Defaults that the prose repeats are the paper's.
+The rest are ours: for PS-Tree alpha, cardinality, sizes, match probability and equality ratio, for OpIndex the middle of each
+row.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Workload(ABC):
         return self._event_batches(self._event_count(count), wide, other=False)
 
     def other_events(self, count: int | None = None, *, wide: bool = False) -> pa.Table:
-        """Events that are drawn as the others are, but from which no subscription is derived, nor the other way round."""
+        """Events that are drawn like the others, but independent of the subscriptions: neither is derived from the other."""
         import pyarrow as pa
 
         return pa.Table.from_batches(self.other_event_blocks(count, wide=wide), self.event_schema(wide=wide))
@@ -115,7 +115,7 @@ class Workload(ABC):
         """The events, or the other events, of some numbers."""
 
     def _event_batches(self, count: int, wide: bool, other: bool) -> Iterator[pa.RecordBatch]:
-        self.event_schema(wide=wide)  # refuses too many columns now, not when the first block is asked for
+        self.event_schema(wide=wide)  # refuses too many columns now, not with the first block
         blocks = range(-(-count // EVENT_BLOCK))
         return (self.event_block(block, count, wide=wide, other=other) for block in blocks)
 

@@ -25,7 +25,7 @@ CONFIG = "config.json"
 _FILES = (SUBSCRIPTIONS, EVENTS, OTHER_EVENTS, CONFIG)
 
 _GROUP_BLOCKS = 10
-"""How many blocks make one row group of a file: 100,000 subscriptions, 10,000 events."""
+"""Blocks in a row group of a file: 100,000 subscriptions, 10,000 events."""
 
 
 def write(config: AnyConfig, folder: str | os.PathLike[str], *, wide: bool = False) -> tuple[Path, ...]:
@@ -79,7 +79,7 @@ def read_config(folder: str | os.PathLike[str]) -> AnyConfig:
 
 
 def _prepare(folder: str | os.PathLike[str]) -> Path:
-    """Make the folder, and refuse one with files that no workload was written to: people use these names."""
+    """Make the folder. Refuse a folder whose files of these names are not a workload's: the names are common."""
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def _write_files(workload: Workload, folder: Path, wide: bool) -> None:
 
 
 def _write_batches(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-    """A row group for every few batches, of which no more are in memory at a time."""
+    """Write a row group for every few batches. Only these batches are in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -11,10 +11,10 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _CELLS = 1 << 21
-"""How many places of a table of arrivals are worked on at a time, which bounds the memory."""
+"""Most cells of a table of arrivals in work at a time. This bounds the memory."""
 
 _REPEATS = 0.5
-"""How often the most popular number of the tail may be expected in a row, see `draw_distinct`."""
+"""Most expected occurrences of the tail's most popular number in a row, see `draw_distinct`."""
 
 
 class Popularity:
@@ -42,9 +42,9 @@ class Popularity:
         """Rows of `size` distinct numbers, drawn one after the other without replacement, in the order of drawing.
 
         Each number is given a Poisson process with its weight as rate; the numbers in the order of their first
-        arrivals are such a draw, exactly. The popular numbers (the head) get their first arrivals directly. The tail,
-        which may have a million numbers, is one process of its total weight, whose arrivals pick their number and of which
-        repeats are dropped; it runs on, row by row, until nothing later can be among the first `size`.
+        arrivals are such a draw, exactly. The popular numbers (the head) get their first arrivals directly. The tail, which
+        may have a million numbers, is one process with its total weight: each arrival picks a number, and repeats are
+        dropped. It runs on, row by row, until no later arrival can be among the first `size`.
         """
         head = self._head(size)
         drawn = np.empty((rows, size), np.int64)

@@ -1,17 +1,17 @@
-"""Domains: what constants of each dimension the tree has seen, where to cut between them, and how selective predicates are.
+"""Domains: which constants of each dimension the tree has seen, where to cut them, and how selective predicates are.
 
     dimension   0     1         2
-    kind        INT   NUMBER    UNKNOWN      what its keys are: see `KeyKind`
+    kind        INT   NUMBER    UNKNOWN      the kind of its keys: see `KeyKind`
     lo, hi      1 8   0.5 99    MAX MIN      from the lowest to the highest key that predicates name, open ends apart
     whole       yes   no        yes          all of them are whole numbers, or next to one, as the ends of `<` and `>` are
 
-Constants outside of its domain are sorted into the outermost buckets, as if they were its ends. Once an eighth of those that a
-dimension has named are such strays, the domain is made to reach twice as far as they do: whoever was sorted into the old one has
-to be sorted anew, so that it must not happen often.
+A constant outside the domain is a *stray*: it is sorted into an outermost bucket, as if it were the end of the domain. When more
+than an eighth of the constants of a dimension are strays, the domain becomes twice as wide as all its constants. All expressions
+in the old domain must then be sorted again, so growing must be rare.
 
-The paper's domains are discrete and finite, so that a bucket is cut in the middle of its values. Keys of numbers are the codes
-of doubles, of which half lie between -1 and 1: the middle must be that of the values, not of their codes, unless these are
-very far apart.
+The paper's domains are discrete and finite: a bucket is cut in the middle of its values. Keys of numbers are the codes of
+doubles, and half of all codes lie between -1 and 1. So we take the middle of the values, not of their codes, unless the values
+are very far apart.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _FARTHEST = 2.0**62
 _WIDEST = 2.0**53
 _FARTHEST_OCTAVES = 128 << 52
-"""Ends that are further apart are cut in the middle of their codes, which is that of their exponents: halving values would take a
-thousand steps from the largest numbers down to those that people use. Of whole numbers it takes 53."""
+"""Distance of codes above which a bucket is cut in the middle of its codes, that is, of its exponents. Halving values would take
+a thousand steps from the largest numbers down to those in common use. For whole numbers it takes 53."""
 CELLS = 16
-"""Of the histogram that `loss="histogram"` estimates by."""
+"""Cells of the histogram with which `loss="histogram"` estimates."""
 
 
 class DomainArrays(NamedTuple):
-    """Domains as kernels read them. `seen_*` is what they would be if they took in all `strays` of the constants `named`."""
+    """Domains as kernels read them. `named` counts constants, `strays` those outside; `seen_*` would include the strays."""
 
     kind: npt.NDArray[np.int64]
     lo: npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ class DomainArrays(NamedTuple):
 
 _NOTHING_SEEN = (_UNKNOWN, KEY_MAX, KEY_MIN, 1, KEY_MAX, KEY_MIN, 1, 0, 0)
 _FEWEST_STRAYS = 8
-"""One of so many constants."""
+"""A domain grows when more than one in this many constants is a stray."""
 
 
 class Domains:
@@ -81,7 +81,7 @@ class Domains:
         return DomainArrays(*(column.view() for column in self._columns))
 
     def learn(self, table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
-        """Take in the constants of some rows; returns the dimensions whose domain is another now."""
+        """Take in the constants of some rows; returns the dimensions whose domain has changed."""
         dimensions = _dimensions(table, rows)
         missing = int(dimensions.max(initial=-1)) + 1 - len(self)
         if missing > 0:
@@ -99,7 +99,7 @@ class Domains:
         return dimensions[np.any([old != new for old, new in zip(before, after, strict=True)], axis=0)]
 
     def _give(self, dimensions: npt.NDArray[np.int32], domains: DomainArrays) -> None:
-        """Set what the options say of domains; names have none that could be said beforehand."""
+        """Set the domains that the options give. Dimensions of names get none: their labels are not known beforehand."""
         for ends, given in zip((domains.lo, domains.hi), self._given, strict=True):
             if given is not None:
                 ends[dimensions[domains.kind[dimensions] == _NUMBER]] = double_code(float(given))
@@ -136,7 +136,7 @@ def _see(table: Any, rows: Any, domains: Any) -> None:
 
 @lean_kernel
 def _learn(dimensions: Any, domains: Any) -> None:
-    """Let domains take in what was seen: exactly what the first rows have; later, if there are many strays, twice that."""
+    """Widen domains. The first rows set a domain exactly; later, many strays make it twice as wide as needed."""
     kind, lo, hi, whole, seen_lo, seen_hi, seen_whole, named, strays = domains
     for d in dimensions:
         if _FEWEST_STRAYS * strays[d] <= named[d]:
@@ -164,7 +164,7 @@ def _beyond(kind: int, lo: int, hi: int, direction: int) -> Any:
 
 @inlined
 def value_of(kind: int, key: int) -> Any:
-    """The number that a key stands for, as far as numbers go."""
+    """The number that a key stands for, as a double."""
     if kind == _NUMBER:
         return I64(key if key >= 0 else key ^ _SIGN).view(np.float64)
     return F64(key)
@@ -195,7 +195,7 @@ def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
         return between
     low, high = value_of(kind, lo), value_of(kind, hi)
     cut = low / 2 + high / 2
-    # The key of 0 is 0, and those next to it are the ends of `> 0` and `< 0`.
+    # The key of 0 is 0. The two keys next to it are the ends of `> 0` and `< 0`.
     far = not whole and (lo > 1 or hi < -1) and hi - lo > _FARTHEST_OCTAVES
     if high - low > _WIDEST or far:
         cut = value_of(kind, between)
@@ -206,13 +206,13 @@ def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
 def behind(kind: int, whole: int, cut: int, hi: int) -> Any:
     """Where the upper half begins."""
     if kind == _NUMBER and whole:
-        return min(max(_key_of(value_of(kind, cut) + 1.0), cut + 1), hi)  # above 2**53, one more may be the same
+        return min(max(_key_of(value_of(kind, cut) + 1.0), cut + 1), hi)  # above 2**53, adding one may change nothing
     return cut + 1
 
 
 @inlined
 def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
-    """What part of the domain from lo to hi the interval from low to high has, about."""
+    """About which share of the domain from lo to hi lies in the interval from low to high."""
     unit = F64(1.0) if kind == _INTEGER or (kind == _NUMBER and whole) else F64(0.0)
     all_of_it = _width(kind, lo, hi) + unit
     part = _width(kind, max(lo, low), min(hi, high)) + unit
@@ -223,7 +223,7 @@ def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
 
 @inlined
 def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
-    """What part of the cells of a histogram over the domain an interval falls in."""
+    """The share of a histogram's cells over the domain that an interval touches."""
     if hi <= lo:
         return F64(1.0)
     first = np.floor(share(kind, 0, lo, hi, lo, max(lo, low)) * CELLS)
@@ -233,7 +233,7 @@ def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
 
 @lean_kernel
 def order_predicates(table: Any, rows: Any, domains: Any, shares: Any, order: Any, sizes: Any) -> None:
-    """The predicates of each row, the most selective first: those that want a value in a set, then NONE, then ABSENT."""
+    """Order the predicates of each row, the most selective first: SOME (a value in a set), then NONE, then ABSENT."""
     kind, lo, hi, whole = domains[:4]
     predicates = table.predicates
     end = 0

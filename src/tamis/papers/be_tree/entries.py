@@ -1,4 +1,4 @@
-"""Entries of l-nodes: the intervals of expressions (Table 1), the tests of entries, and what they gain by being where they are.
+"""Entries of l-nodes: the intervals of expressions (Table 1), the tests of entries, and the gain of their place in the tree.
 
 An expression has, on each attribute, the interval from the lowest to the highest value of its predicate; all values for `!=` and
 NOT IN, as in the paper. Attributes that must be absent are not used.
@@ -64,7 +64,7 @@ def predicate_on(words: Any, at: int, size: int, attribute: int) -> Any:
 
 @inlined
 def mark_path(cold: Any, pnode: Any, x: int, path: Any) -> Any:
-    """Note for every attribute that was used on the way to a node the bucket there; returns how many there are."""
+    """Note the bucket of every attribute that was used on the way to a node; returns how many there are."""
     used = I64(0)
     while cold[x, OWNER] > 0:
         p = cold[x, OWNER]
@@ -110,7 +110,7 @@ def settle(
     path: Any,
     x: int,
 ) -> None:
-    """Give the last entries of an l-node, which stay there, their tests, and count what they gain."""
+    """Write the tests of the last entries of an l-node, which stay there, and count their gain."""
     begin, count = hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
     if cold[x, ROOM] > 0 and count <= 1 << cold[x, ROOM] >> 2:
         set_room(hot, cold, data, state, x, room_for(count) if count > 0 else -1)
@@ -154,6 +154,6 @@ def count_gain(cold: Any, pnode: Any, x: int, equal: int, covers: int) -> None:
 
 @inlined
 def unsettle(cold: Any, pnode: Any, x: int) -> None:
-    """Take all entries of an l-node, some of which may leave it, out of the count."""
+    """Take all entries of an l-node out of the count of the gain: some of them may leave it."""
     count_gain(cold, pnode, x, -cold[x, OWN_SUBSUMED], -cold[x, OWN_COVERED])
     cold[x, SETTLED] = 0

@@ -1,7 +1,7 @@
 """Insertion: InsertBETree, InsertCDir, SpacePartitioning and SpaceClustering (algorithms 3 to 6).
 
-What the paper does by recursion, a stack of tasks does here, so that a kernel may stop where room is lacking and go on later: a
-task is a node whose l-node may be too full, with whether it is to be clustered first.
+The paper uses recursion. Here a stack of tasks lets a kernel stop when room is lacking and go on later. A task is a node whose
+l-node may be too full, and a flag: cluster it first or not.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ from tamis.papers.parts.pair_map import FREE, slot_of
 
 
 class Scratch(NamedTuple):
-    """Of every dimension; between kernels it is as it was made, `wanted_lo`, `wanted_hi` and `slot` apart."""
+    """Arrays by dimension. Kernels leave them in their initial state, except `wanted_lo`, `wanted_hi` and `slot`."""
 
     score: npt.NDArray[np.float64]
-    """Of an attribute of an l-node that is partitioned."""
+    """The score of an attribute in the l-node that is partitioned."""
     path: npt.NDArray[np.int64]
     """The bucket on the path to a node, 0 where its attribute is not used there."""
     wanted: npt.NDArray[np.int64]
@@ -75,13 +75,13 @@ class Scratch(NamedTuple):
     wanted_lo: npt.NDArray[np.int64]
     wanted_hi: npt.NDArray[np.int64]
     number: npt.NDArray[np.int64]
-    """How many expressions of an l-node have it."""
+    """How many expressions of an l-node have the attribute."""
     seen: npt.NDArray[np.int64]
     slot: npt.NDArray[np.int64]
 
 
 def scratch_of(dimensions: int) -> Scratch:
-    """Scratch for so many dimensions."""
+    """Scratch for `dimensions` dimensions."""
     columns = [np.zeros(dimensions, np.int64) for _ in Scratch._fields[1:]]
     return Scratch(np.zeros(dimensions, np.float64), *columns)
 
@@ -93,7 +93,7 @@ def scratch_of(dimensions: int) -> Scratch:
 def insert_rows(
     tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, home: Any, rows: Any, done: int
 ) -> int:
-    """Insert rows from one on. Returns the first that is not in, for want of room or since it is a stranger to its bucket."""
+    """Insert rows from one on. Returns the first row not inserted: room was lacking, or it is a stranger to its bucket."""
     hot, cold, pnode, data, state, tasks, due, limits, rates = tree
     firsts, seconds, values, taken = pairs
     rec_at, rec_size, words = records
@@ -113,7 +113,7 @@ def insert_rows(
             d = pnode[p, ATTR]
             wanted[d] = 0
             x, missing = _insert_cdir(hot, pnode[p, TOP], wanted_lo[d], wanted_hi[d])
-            # A bucket that is not split, but partitioned, has expressions of one and the same interval.
+            # In a bucket that is partitioned but not split, all expressions have the same interval.
             same = hot[x, T_LO] == wanted_lo[d] and hot[x, T_HI] == wanted_hi[d]
             if hot[x, PDIR] > 0 and hot[x, SPLIT] == UNSPLIT and cold[x, B_LO] < cold[x, B_HI] and not same:
                 state[STRANGER] = x
@@ -151,7 +151,7 @@ def fill_root(tree: Any, home: Any, rows: Any) -> None:
 
 @inlined
 def want(words: Any, at: int, size: int, wanted: Any, wanted_lo: Any, wanted_hi: Any) -> None:
-    """Lay out the intervals of a record by dimension; the first predicate counts where there are several."""
+    """Lay out the intervals of a record by dimension. Of several predicates on a dimension, the first counts."""
     for _ in range(size):
         head = words[at]
         d = head >> 32
@@ -208,7 +208,7 @@ def _best_partition(
 
 @inlined
 def _insert_cdir(hot: Any, x: int, lo: int, hi: int) -> tuple[Any, Any]:
-    """InsertCDir: the smallest bucket that encloses an interval; 1 or 2 if it is a half of that without a node."""
+    """InsertCDir: the smallest bucket that encloses an interval, and 1 or 2 if a half of it without a node does, else 0."""
     while hot[x, SPLIT] != UNSPLIT:
         upper = lo > hot[x, SPLIT]
         if not upper and hi > hot[x, SPLIT]:
@@ -265,7 +265,7 @@ def _pass_down(
 
 @kernel
 def work_off(tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, home: Any) -> bool:
-    """Do what tasks there are; False where there is not enough room."""
+    """Do all tasks; False if there is not enough room."""
     hot, cold, pnode, data, state, tasks, _, limits, rates = tree
     rec_at, rec_size, words = records
     while state[TASKS] > 0:
@@ -308,13 +308,13 @@ def _is_atomic(hot: Any, cold: Any, pnode: Any, data: Any, rec_at: Any, rec_size
             low, high = lo, hi
         elif lo != low or hi != high:
             return False
-    hot[x, T_LO], hot[x, T_HI] = low, high  # by which strangers are known
+    hot[x, T_LO], hot[x, T_HI] = low, high  # expressions with another interval are strangers
     return True
 
 
 @kernel
 def _split(tree: Any, pairs: Any, records: Any, domains: Any, home: Any, x: int) -> bool:
-    """SpaceClustering, lines 7 to 16: cut a bucket in halves, move what they enclose, and leave the rest to be partitioned."""
+    """SpaceClustering, lines 7 to 16: cut a bucket in halves, move the expressions that they enclose, partition the rest."""
     hot, cold, pnode, data, state, tasks, _, limits, _ = tree
     rec_at, rec_size, words = records
     begin, count = hot[x, LEAF] >> 32, hot[x, LEAF] & HALF

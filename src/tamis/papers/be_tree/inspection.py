@@ -40,7 +40,7 @@ def halves_of(tree: Tree, x: int) -> list[int]:
 
 
 def draw(nodes: Nodes) -> str:
-    """A line for every l-node and p-node, those below further to the right; conjunctions and p-nodes in ascending order."""
+    """A line for every l-node and p-node, lower ones further to the right; conjunctions and p-nodes in ascending order."""
     return "\n".join(_lines(nodes.view(), 0, "root", ""))
 
 
@@ -58,7 +58,7 @@ def _bucket_lines(tree: Tree, x: int, indent: str) -> Iterator[str]:
 
 
 class _Sums(NamedTuple):
-    """What a node and all below it hold."""
+    """Sums over a node and all nodes below it."""
 
     conjunctions: list[int]
     subsumed: int
@@ -159,7 +159,7 @@ class _Checker:
         return sums._replace(p_nodes=sums.p_nodes + 1)
 
     def bucket(self, x: int, path: dict[int, int], above: int) -> _Sums:
-        """Check a bucket: who is in it, and whether it may be partitioned."""
+        """Check a bucket: which expressions are in it, and whether it may be partitioned."""
         hot, cold = self._tree.hot[x].tolist(), self._tree.cold[x].tolist()
         d = int(self._tree.pnode[cold[n.OWNER], n.ATTR])
         assert cold[n.ABOVE] == above
@@ -196,7 +196,7 @@ class _Checker:
             self._used.append((int(self._tree.hot[x, n.LEAF]) >> 32, 1 << room))
 
     def chunks(self) -> None:
-        """Those of l-nodes and the free ones lie one behind another."""
+        """Check that the chunks of l-nodes and the free chunks together fill `data` without gaps."""
         chunks = list(self._used)
         for room in range(32):
             begin = int(self._tree.state[n.HEADS + room])

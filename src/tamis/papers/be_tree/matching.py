@@ -1,10 +1,10 @@
 """Matching: MatchBETree and SearchCDir (algorithms 1 and 2), first for all nodes that an event reaches, then for their l-nodes.
 
-An event's values may be several, or intervals: a bucket is entered if some value meets its boundary. Of a plain event one value
-leads down one path of a c-directory.
+An event may have several values or intervals on an attribute: it enters a bucket if some value meets the boundary. The one value
+of a plain event leads down one path of a c-directory.
 
-The recursion of the paper is three passes here: nodes, entries of their l-nodes, records of those that pass their test. What one
-pass reads next does not depend on what it has read, so that the processor waits for many places of memory at once.
+The recursion of the paper becomes three passes: nodes, entries of their l-nodes, records of the entries that pass their test. The
+reads of a pass do not depend on each other, so the processor overlaps them.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from tamis.papers.parts.pair_map import slot_of
 from tamis.papers.parts.records import EventScratch, event_scratch, failing, load_event, unload_event
 
 _BLOCK = 128
-"""So many records are verified together: what they take of the cache is not much."""
+"""Records verified at a time: few enough to stay in the cache."""
 
 
 class MatchScratch(NamedTuple):
-    """What matching one event after another needs."""
+    """Scratch that events reuse, one after another."""
 
     event: EventScratch
     reached: npt.NDArray[np.int32]
     """The nodes that the event reaches and that have entries or p-nodes."""
     buckets: npt.NDArray[np.int32]
     passed: npt.NDArray[np.int64]
-    """Entries of a block that passed their tests: where their records are, what they are, and whose."""
+    """Entries of a block that passed their tests: place and size of the record, conjunction, node."""
 
 
 def match_scratch(dimensions: int, nodes: int) -> MatchScratch:
-    """Scratch for events of so many dimensions and a tree of so many nodes."""
+    """Scratch for `dimensions` dimensions and a tree of `nodes` nodes."""
     reached, buckets = np.empty((2, nodes + 1), np.int32)
     return MatchScratch(event_scratch(dimensions), reached, buckets, np.empty((_BLOCK, 4), np.int64))
 
@@ -61,7 +61,7 @@ def match_scratch(dimensions: int, nodes: int) -> MatchScratch:
 def match_events(
     tree: Any, pairs: Any, records: Any, batch: Any, scratch: Any, event: int, counts: Any, out: Any, work: Any
 ) -> int:
-    """Match events from one on, as `collecting` wants it."""
+    """Match events from one on: a kernel for `collecting`."""
     v_start, v_dimension, v_lo, v_hi = batch
     key, first, count = scratch.event
     written = 0
@@ -86,7 +86,7 @@ def match_events(
 
 @lean_kernel
 def _search(tree: Any, pairs: Any, batch: Any, scratch: Any, begin: int, end: int, plain: bool) -> tuple[Any, Any]:
-    """MatchBETree without its first line: find all nodes that the event reaches; how many of use there are, and in all."""
+    """MatchBETree without its first line: find the nodes that the event reaches; how many are useful, and how many in all."""
     hot, cold, pnode, _, state, _, due, limits, rates = tree
     firsts, seconds, values, _ = pairs
     _, v_dimension, v_lo, v_hi = batch
@@ -103,7 +103,7 @@ def _search(tree: Any, pairs: Any, batch: Any, scratch: Any, begin: int, end: in
     while at < reached:
         x = nodes[at]
         at += 1
-        # The p-directory, by the shorter way: along its p-nodes, or along the event's attributes.
+        # Search the p-directory the shorter way: along its p-nodes, or along the event's attributes.
         directory, v = hot[UP(x), PDIR], begin
         p, listed = directory & HALF, directory >> 32 <= attributes
         while p > 0 and (listed or v < end):
@@ -158,7 +158,7 @@ def _search(tree: Any, pairs: Any, batch: Any, scratch: Any, begin: int, end: in
 def _check_subs(
     tree: Any, records: Any, batch: Any, scratch: Any, reached: int, plain: bool, out: Any, written: int
 ) -> tuple[Any, Any, Any]:
-    """CheckSub of all nodes that were reached: how many match, were candidates, and predicates were evaluated."""
+    """CheckSub of all nodes that were reached; returns the numbers of matches, candidates and evaluated predicates."""
     hot, data = tree.hot, tree.data
     _, _, v_lo, v_hi = batch
     key, first, count = scratch.event
@@ -196,7 +196,7 @@ def _check_subs(
 def _verify(
     hot: Any, records: Any, batch: Any, scratch: Any, filled: int, plain: bool, out: Any, written: int
 ) -> tuple[Any, Any]:
-    """Verify a block of candidates by their records: how many match, and how many predicates were evaluated."""
+    """Verify a block of candidates by their records; returns the numbers of matches and of evaluated predicates."""
     rec_at, rec_size, words = records
     _, _, v_lo, v_hi = batch
     key, first, count = scratch.event
@@ -205,10 +205,10 @@ def _verify(
         c = passed[UP(i), 2]
         passed[UP(i), 0], passed[UP(i), 1] = rec_at[UP(c)], rec_size[UP(c)]
     matched, tests, touched = I64(0), I64(0), I64(0)
-    for i in range(filled):  # lets their first words come in together
+    for i in range(filled):  # loads the first words of all records together
         if passed[UP(i), 1] > 0:
             touched |= words[UP(passed[UP(i), 0])]
-    if touched == -1:  # never: but what is read must be for something
+    if touched == -1:  # never true: the compiler must not drop the reads
         return matched, tests
     for i in range(filled):
         size = passed[UP(i), 1]

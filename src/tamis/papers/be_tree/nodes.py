@@ -1,18 +1,19 @@
-"""The nodes of a BE-Tree in flat arrays, with what kernels need to make, free, link and rank them.
+"""The nodes of a BE-Tree in flat arrays, and functions that make, free, link and rank them.
 
-A bucket of a c-directory has exactly one c-node, and that has exactly one l-node: the three are one row here, a *node*.
+A bucket of a c-directory has exactly one c-node, and a c-node has exactly one l-node: the three are one row here, a *node*.
 
-    hot    T_LO T_HI SPLIT KIDS PDIR LEAF LEFT LOST      what matching reads, 64 bytes
-    cold   B_LO B_HI ABOVE OWNER ROOM CAP BELOW ...      what only changes read
+    hot    T_LO T_HI SPLIT KIDS PDIR LEAF LEFT LOST      read by matching, 64 bytes
+    cold   B_LO B_HI ABOVE OWNER ROOM CAP BELOW ...      read by changes only
     pnode  ATTR TOP CNODE NEXT BEFORE WHOLE              a p-node: its attribute and the top bucket of its c-directory
     data   | c 7  lo hi | c' 12 lo hi | . | . |          the entries of l-nodes, in chunks of 2, 4, 8, ... entries
 
-Node 0 is the root, which is never below another, so 0 also stands for no node; p-node 0 is not used. KIDS is the lower half's
-node in its upper 32 bits and the upper half's in its lower ones; PDIR the number of p-nodes and the first, LEAF where entries
-begin and how many there are. The p-directory is a list of p-nodes from PDIR on, and a hash table from (node, attribute).
+Node 0 is the root. The root is never below another node, so 0 also stands for no node; p-node 0 is not used. KIDS has the node of
+the lower half in its upper 32 bits and the node of the upper half in its lower 32. PDIR has the number of p-nodes and the first
+one, LEAF the place and the number of entries. The p-directory is a list of p-nodes from PDIR on, and a hash table from (node,
+attribute).
 
-An entry is a conjunction, with the bounds of one predicate that is tested before its record is looked up: of the most selective
-one that the path to the node says nothing of. An l-node of five is two cache lines so, its five records would be ten or more.
+An entry is a conjunction with the bounds of one predicate, which is tested before the record is looked up: the most selective
+predicate about which the path to the node says nothing. Five entries of an l-node take two cache lines, five records ten or more.
 
 Freed nodes and p-nodes are linked by ABOVE and NEXT, freed chunks of one size by the first word of each.
 """
@@ -29,11 +30,11 @@ from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
 
-# What matching reads of a node.
+# Columns of `hot`.
 T_LO, T_HI, SPLIT, KIDS, PDIR, LEAF, LEFT, LOST = range(8)
-"""T_LO, T_HI: between them are all intervals of what is below, on the attribute of the bucket. SPLIT: the highest key of the
-lower half, KEY_MAX while the bucket is not split. LEFT: operations to the end of the window, LOST: evaluations in vain in it."""
-# The rest of it.
+"""T_LO, T_HI: bounds of all intervals below, on the attribute of the bucket. SPLIT: the highest key of the lower half, KEY_MAX
+while the bucket is not split. LEFT: operations to the end of the window. LOST: evaluations in vain in the window."""
+# Columns of `cold`.
 (
     B_LO,  # the bucket; the outermost ones of a c-directory are open to their side
     B_HI,
@@ -42,14 +43,14 @@ lower half, KEY_MAX while the bucket is not split. LEFT: operations to the end o
     ROOM,  # its entries have a chunk of 1 << ROOM, or none if -1
     CAP,  # the capacity of its l-node
     BELOW,  # the expressions in it and all nodes below it
-    SUBSUMED,  # their predicates that are equal to a bucket on the path
-    COVERED,  # and those that are only enclosed by one
-    OWN_SUBSUMED,  # the same of its own l-node
+    SUBSUMED,  # predicates of these expressions that are equal to a bucket on the path
+    COVERED,  # predicates of these expressions that a bucket on the path only encloses
+    OWN_SUBSUMED,  # SUBSUMED of its own l-node alone
     OWN_COVERED,
     LOSS,  # of its last window, per event, in units of 1 / LOSS_UNIT
-    LOSS_BELOW,  # and of all nodes below it together
+    LOSS_BELOW,  # the sum of LOSS over all nodes below it
     OPENED,  # how many operations its window has
-    CHANGES,  # how many of those that are over were insertions and deletions
+    CHANGES,  # insertions and deletions among the operations of the window so far
     SETTLED,  # how many of its entries have their test and are counted in the gain
     DUE,  # it is to be recycled
     COLD,
@@ -78,7 +79,7 @@ _STATE = HEADS + 40
 MAX_CAP, MIN_SIZE, LEAST_WINDOW, HISTOGRAM, RECYCLING = range(5)
 BETA, GAMMA, ALPHA_S, ALPHA_C, THETA, RANK_WINDOW = range(6)
 
-# What is to be done with a node whose l-node may be too full: see `insertion`.
+# Tasks for a node whose l-node may be too full: see `insertion`.
 PARTITION, CLUSTER = 0, 1
 
 HALF = 0xFFFFFFFF
@@ -90,7 +91,7 @@ _LEAST_ROOM = 1
 
 
 class Tree(NamedTuple):
-    """The tree as kernels take it; `due` are nodes to be recycled, `tasks` what is still to be split."""
+    """The tree as kernels take it; `due` are nodes to be recycled, `tasks` are nodes to be split or partitioned."""
 
     hot: npt.NDArray[np.int64]
     cold: npt.NDArray[np.int64]
@@ -104,7 +105,7 @@ class Tree(NamedTuple):
 
 
 class Nodes:
-    """The arrays of a tree. Kernels stop where there is no room, and `reserve` makes some."""
+    """The arrays of a tree. Kernels stop when room is lacking, and `reserve` makes room."""
 
     def __init__(self, limits: npt.NDArray[np.int64], rates: npt.NDArray[np.float64]) -> None:
         self._arrays = Tree(
@@ -133,7 +134,7 @@ class Nodes:
         return self.pairs.view()
 
     def reserve(self) -> None:
-        """Make room for what a kernel asked for by NEED, and for more of everything that is nearly used up."""
+        """Make the room that a kernel asked for by NEED, and enlarge every array that is nearly full."""
         arrays, state = self._arrays, self._arrays.state
         need = int(state[NEED])
         nodes = _grown(len(arrays.hot), int(state[NODES]), 8)
@@ -153,7 +154,7 @@ class Nodes:
 
 
 def _grown(length: int, used: int, spare: int) -> int:
-    """A length with some room behind what is used."""
+    """A length with spare room behind the used part."""
     return length if used + max(spare, length // 8) < length else 2 * length
 
 
@@ -170,7 +171,7 @@ def _longer(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
 
 @inlined
 def has_room(hot: Any, pnode: Any, data: Any, state: Any, tasks: Any, values: Any, pairs: Any, entries: int) -> Any:
-    """Whether a step may be taken that makes at most two nodes, one p-node and lists of so many entries."""
+    """Whether there is room for a step that makes at most two nodes, one p-node and lists of `entries` entries."""
     state[NEED] = entries
     return (
         state[NODES] + 2 <= len(hot)
@@ -183,7 +184,7 @@ def has_room(hot: Any, pnode: Any, data: Any, state: Any, tasks: Any, values: An
 
 @inlined
 def room_for(count: int) -> int:
-    """The logarithm of the size of the chunk that so many entries need."""
+    """The binary logarithm of the size of the chunk that `count` entries need."""
     room = _LEAST_ROOM
     while 1 << room < count:
         room += 1
@@ -217,7 +218,7 @@ def give_chunk(data: Any, state: Any, begin: int, room: int) -> None:
 
 @inlined
 def set_room(hot: Any, cold: Any, data: Any, state: Any, x: int, room: int) -> None:
-    """Give an l-node a chunk of another size, which its entries move to; none for -1."""
+    """Move the entries of an l-node to a chunk of another size; -1: free the chunk."""
     old, leaf = cold[x, ROOM], hot[x, LEAF]
     begin, count = leaf >> 32, leaf & HALF
     to = I64(0)
@@ -234,7 +235,7 @@ def set_room(hot: Any, cold: Any, data: Any, state: Any, x: int, room: int) -> N
 
 @inlined
 def append(hot: Any, cold: Any, data: Any, state: Any, home: Any, x: int, c: int) -> None:
-    """Append a conjunction to an l-node, without its test; there is room for a chunk of twice the size."""
+    """Append a conjunction to an l-node, without its test. There must be room for a chunk of twice the size."""
     count = hot[x, LEAF] & HALF
     if cold[x, ROOM] < 0 or count == 1 << cold[x, ROOM]:
         set_room(hot, cold, data, state, x, room_for(count + 1))
@@ -275,7 +276,7 @@ def _make_root(tree: Any) -> None:
 
 @inlined
 def free_node(hot: Any, cold: Any, data: Any, state: Any, x: int) -> None:
-    """Forget a node; who points to it is for the caller to see."""
+    """Free a node. The caller removes all references to it."""
     if cold[x, ROOM] >= 0:
         give_chunk(data, state, hot[x, LEAF] >> 32, cold[x, ROOM])
     cold[x, ABOVE], cold[x, ROOM], cold[x, DUE], cold[x, OWNER] = state[NODE_FREE], -1, 0, -1
@@ -286,7 +287,7 @@ def free_node(hot: Any, cold: Any, data: Any, state: Any, x: int) -> None:
 
 @inlined
 def parent_of(cold: Any, pnode: Any, x: int) -> Any:
-    """The node above: the bucket that it is a half of, or the c-node that the p-node belongs to; -1 for the root."""
+    """The node above: the bucket that it is a half of, or the c-node of its p-node; -1 for the root."""
     if cold[x, ABOVE] >= 0:
         return cold[x, ABOVE]
     return pnode[cold[x, OWNER], CNODE] if cold[x, OWNER] > 0 else I64(-1)
@@ -308,7 +309,7 @@ def set_half(hot: Any, x: int, upper: bool, child: int) -> None:
 def new_pnode(
     hot: Any, pnode: Any, state: Any, firsts: Any, seconds: Any, values: Any, pairs: Any, x: int, attribute: int
 ) -> Any:
-    """Add a p-node to the p-directory of a c-node (CreatePDir); its top bucket is for the caller to make."""
+    """Add a p-node to the p-directory of a c-node (CreatePDir). The caller makes its top bucket."""
     p = state[P_FREE]
     if p > 0:
         state[P_FREE] = pnode[p, NEXT]
@@ -356,7 +357,7 @@ def widen(hot: Any, x: int, lo: int, hi: int) -> None:
 
 @inlined
 def rank_of(cold: Any, rates: Any, x: int) -> Any:
-    """Rank(n): the gain of all l-nodes below less the loss of all nodes below. A p-node has that of its top bucket."""
+    """Rank(n): the gain of all l-nodes below less the loss of all nodes below. A p-node has the rank of its top bucket."""
     gain = rates[ALPHA_S] * cold[x, SUBSUMED] + rates[ALPHA_C] * cold[x, COVERED]
     return rates[BETA] * gain - rates[GAMMA] * (F64(cold[x, LOSS_BELOW]) / LOSS_UNIT)
 
@@ -371,7 +372,7 @@ def open_window(hot: Any, cold: Any, limits: Any, rates: Any, x: int) -> None:
 
 @inlined
 def close_window(hot: Any, cold: Any, pnode: Any, state: Any, due: Any, limits: Any, rates: Any, x: int) -> None:
-    """End a window: the loss of the node is what its events lost on average; if the rank is too low, it is to be recycled."""
+    """End a window: set the loss of the node to the mean loss of its events, and mark it for recycling if its rank is low."""
     events = cold[x, OPENED] - cold[x, CHANGES] - hot[x, LEFT]
     if events > 0:
         change = hot[x, LOST] * LOSS_UNIT // events - cold[x, LOSS]

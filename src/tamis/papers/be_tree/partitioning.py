@@ -1,8 +1,8 @@
 """SpacePartitioning (algorithm 5): p-nodes for the best attributes of an l-node that is too full.
 
-Each expression is looked at once, and not once for each p-node: attributes have lists of the entries that have them, and a heap
-by score, which only falls while others take entries away. A root with a million expressions over thousands of attributes is
-partitioned in one go so.
+Each expression is visited once, not once for each p-node. Every attribute has a list of its entries, and a heap orders attributes
+by score. A score only falls, when another attribute takes entries away. So one call partitions a root with a million expressions
+over thousands of attributes.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from tamis.papers.be_tree.nodes import (
 )
 
 _MOVED = HALF
-"""Where its test would be, in an entry that has been moved to a p-node."""
+"""Marks an entry that has moved to a p-node; it stands in place of the entry's test."""
 
 
 @kernel
 def space_partitioning(tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, home: Any, x: int) -> bool:
-    """While the l-node of a c-node is too full: a p-node for the best attribute, to which all move that have it.
+    """While the l-node of a c-node is too full: make a p-node for the best attribute, and move all its entries there.
 
-    False where there is not enough room, with part of the work done.
+    False if there is not enough room; part of the work is then done.
     """
     hot, cold, pnode, data, state, tasks, _, limits, _ = tree
     number, score = scratch.number, scratch.score
@@ -106,7 +106,7 @@ def space_partitioning(tree: Any, pairs: Any, records: Any, domains: Any, scratc
 
 @inlined
 def update_capacity(cold: Any, limits: Any, x: int, count: int, partitioned: bool) -> None:
-    """UpdateClusterCapacity; where no attribute was left, the capacity is extended until all fits."""
+    """UpdateClusterCapacity. If no attribute was left, the capacity grows until all entries fit."""
     while cold[x, CAP] < count:
         cold[x, CAP] += limits[MAX_CAP]
     if partitioned:
@@ -115,7 +115,7 @@ def update_capacity(cold: Any, limits: Any, x: int, count: int, partitioned: boo
 
 @inlined
 def _worth(domains: Any, limits: Any, rates: Any, words: Any, at: int, d: int) -> Any:
-    """What one expression adds to the score of an attribute: one to the gain, its part of a histogram to the loss."""
+    """What one expression adds to the score of an attribute: one to the gain, its share of a histogram to the loss."""
     if not limits[HISTOGRAM]:
         return rates[BETA]
     lo, hi = interval_at(words, at)
@@ -147,7 +147,7 @@ def _count_attributes(entries: Any, records: Any, domains: Any, scratch: Any, tr
 
 @kernel
 def _list_entries(entries: Any, records: Any, scratch: Any, limits: Any, list_end: Any, lists: Any) -> None:
-    """Write the entries that have each attribute, of those that enough have, to their lists."""
+    """Write the list of entries of each attribute that enough entries have."""
     path, number, seen, slot = scratch.path, scratch.number, scratch.seen, scratch.slot
     rec_at, rec_size, words = records
     for i in range(len(entries)):
@@ -167,7 +167,7 @@ def _list_entries(entries: Any, records: Any, scratch: Any, limits: Any, list_en
 def _partition_by(
     tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, home: Any, x: int, d: int, entries: Any
 ) -> None:
-    """Make a p-node for an attribute, and move the entries that have it, and were not moved before, to its top bucket."""
+    """Make a p-node for an attribute, and move all entries with it that have not moved yet to its top bucket."""
     hot, cold, pnode, data, state, tasks, _, limits, rates = tree
     firsts, seconds, values, taken = pairs
     rec_at, rec_size, words = records

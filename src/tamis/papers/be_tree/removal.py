@@ -1,11 +1,11 @@
 """Deletion, merging and the removal of whole nodes, whose expressions are then inserted again.
 
-The paper omits deletion: "conceptually similar to matching". Here a conjunction's node and place are noted, so that nothing is
-searched for. An l-node underflows if it has fewer than min_size expressions:
+The paper omits deletion: "conceptually similar to matching". Here the node and place of each conjunction are noted,
+so deleting needs no search. An l-node underflows if it has fewer than min_size expressions:
 
 - a leaf bucket is merged with its parent, together with the other half, if the parent is open (merge rule) and all of it fits;
-- what is left in a top bucket is inserted again, and its p-node vanishes;
-- a node with nothing in it and nothing below vanishes, and so on upward.
+- the expressions left in a top bucket are inserted again, and its p-node is removed;
+- an empty node with nothing below it is removed, then the nodes above if they are empty too.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from tamis.papers.be_tree.nodes import (
 AWAY = -1
 """The home of a conjunction that is not in the tree."""
 WAITING = -2
-"""And of one that was taken out of it to be inserted again."""
+"""The home of a conjunction that was taken out of the tree to be inserted again."""
 
 
 @lean_kernel
 def delete_rows(tree: Any, pairs: Any, records: Any, path: Any, home: Any, pending: Any, rows: Any, done: int) -> int:
-    """Delete rows from one on; returns the first that is still there, since too many others wait to be inserted again."""
+    """Delete rows from one on. Returns the first row still there: it stops when too many rows wait to be inserted again."""
     hot, cold, pnode, data, state, _, due, limits, rates = tree
     rec_at, rec_size, words = records
     for r in range(done, len(rows)):
@@ -143,7 +143,7 @@ def _can_merge(hot: Any, cold: Any, data: Any, state: Any, limits: Any, x: int) 
 
 @inlined
 def _take_out(hot: Any, cold: Any, pnode: Any, data: Any, state: Any, home: Any, pending: Any, x: int) -> None:
-    """Take all entries out of an l-node, to be inserted again; there is room for them."""
+    """Move all entries of an l-node to `pending`, to be inserted again. There must be room for them."""
     unsettle(cold, pnode, x)
     begin, count = hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
     for i in range(begin, begin + count):
@@ -159,7 +159,7 @@ def _take_out(hot: Any, cold: Any, pnode: Any, data: Any, state: Any, home: Any,
 def _vanish(
     hot: Any, cold: Any, pnode: Any, data: Any, state: Any, firsts: Any, seconds: Any, values: Any, taken: Any, x: int
 ) -> Any:
-    """Remove a node with nothing in it and nothing below it, and its p-node with a top bucket; returns the node above."""
+    """Remove an empty node with nothing below it, and with a top bucket also its p-node; returns the node above."""
     above, p = parent_of(cold, pnode, x), cold[x, OWNER]
     add_up(cold, pnode, x, LOSS_BELOW, -cold[x, LOSS])
     if cold[x, ABOVE] >= 0:
@@ -172,13 +172,13 @@ def _vanish(
 
 @kernel
 def uproot(tree: Any, pairs: Any, records: Any, path: Any, home: Any, pending: Any, x: int) -> None:
-    """Remove a node and all below it; their expressions, for which there is room, wait to be inserted again."""
+    """Remove a node and all below it. Their expressions go to `pending`, which must have room, to be inserted again."""
     hot, cold, pnode, data, state, _, _, _, _ = tree
     firsts, seconds, values, taken = pairs
     nodes = np.empty(state[NODES], np.int64)
     nodes[0] = x
     reached, count = 0, 1
-    while reached < count:  # all nodes below, those above others first
+    while reached < count:  # all nodes below, parents before children
         y = nodes[reached]
         reached += 1
         for child in (hot[y, KIDS] >> 32, hot[y, KIDS] & HALF):

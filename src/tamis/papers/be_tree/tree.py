@@ -1,4 +1,4 @@
-"""The BE-Tree as an index: what kernels stop for, is done here."""
+"""The BE-Tree as an index. It runs the kernels, and makes room or rebuilds nodes when a kernel stops."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tamis.papers.parts.records import RecordArrays, Records
 
 _FEWEST_PENDING = 64
 _MERGED = 64
-"""Entries for which there is room before a deletion, so that l-nodes can be merged."""
+"""Room, in entries, that is made before a deletion so that l-nodes can be merged."""
 
 
 _LARGEST_NODE = 1 << 20
@@ -54,23 +54,23 @@ class BETreeOptions(Options):
     Attributes
     ----------
     max_cap : int
-        An l-node with more expressions is partitioned or clustered.
+        Capacity of an l-node. An l-node with more expressions is partitioned or clustered.
     min_size : int
-        An attribute gets a p-node if so many expressions have it; with fewer, an l-node underflows.
+        Least number of expressions for a p-node of their attribute. An l-node with fewer expressions underflows.
     loss : str
-        How an attribute's loss is estimated: "optimistic" is none at all, "histogram" the mean size of a histogram's cells.
+        Estimate of an attribute's loss: "optimistic" is none at all, "histogram" the mean size of a histogram's cells.
     batch : bool
-        What is inserted into an empty tree is partitioned together (BE-B), not one by one.
+        Whether the first insertion into an empty tree partitions all rows together (BE-B), not one by one.
     recycling : bool
-        Nodes whose rank falls below theta are taken out and inserted again.
+        Whether nodes whose rank falls below theta are taken out and inserted again.
     rank_window : float
-        A node is judged after so many operations, as a part of the expressions below it.
+        Operations before a node is judged, as a fraction of the expressions below it.
     least_window : int
-        And after no fewer than these.
+        Least number of operations before a node is judged.
     theta, beta, gamma, alpha_s, alpha_c : float
         The least rank, and the weights of gain, loss, subsumed and covered predicates.
     domain_lo, domain_hi : int, optional
-        The lowest and highest value of every attribute that has numbers; what predicates name, otherwise.
+        The lowest and highest value of every attribute with numbers. By default, those that predicates name.
     """
 
     max_cap: int = option(5, least=1, most=_LARGEST_NODE)
@@ -97,7 +97,7 @@ class BETreeOptions(Options):
 class BETree(Index):
     """A tree over attributes and intervals of their values.
 
-    Invariant: between operations there are no tasks and nothing is pending; `_home` has the node and the place of every
+    Invariant: between operations there are no tasks and nothing is pending. `_home` has the node and the place of every
     conjunction in the tree.
     """
 
@@ -187,7 +187,7 @@ class BETree(Index):
                 done = insert_rows(*self._arrays(), *more, rows, done)
                 stranger = int(nodes.view().state[STRANGER])
                 if stranger > 0:
-                    # It goes first, or the others would come to be partitioned again without it.
+                    # The stranger goes first. Otherwise the bucket would be partitioned again without it.
                     self._uproot(stranger)
                     left += [rows[done + 1 :], self._taken()]
                     rows, done = rows[done : done + 1], 0
@@ -195,7 +195,7 @@ class BETree(Index):
                     nodes.reserve()
 
     def _uproot(self, node: int) -> None:
-        """Take out a node and all below it; what it held is pending."""
+        """Take out a node and all below it; their conjunctions are then pending."""
         tree = self._nodes.view()
         needed = int(tree.state[PENDING] + tree.cold[node, BELOW]) + _FEWEST_PENDING
         if needed > len(self._pending):
@@ -205,7 +205,7 @@ class BETree(Index):
         uproot(*self._arrays(), self._scratch.path, self._homes(), self._pending, node)
 
     def _taken(self) -> Numbers:
-        """What is pending and has not been deleted since."""
+        """The pending conjunctions that have not been deleted since."""
         state = self._nodes.view().state
         rows: Numbers = self._pending[: state[PENDING]]
         rows = rows[self._homes()[rows, 0] == WAITING]
@@ -217,11 +217,11 @@ class BETree(Index):
         """Take out the p-nodes of some dimensions, whose domains have changed."""
         pnode = self._nodes.view().pnode
         for p in np.flatnonzero((pnode[:, TOP] > 0) & np.isin(pnode[:, ATTR], dimensions)).tolist():
-            if pnode[p, TOP] > 0:  # it may have been below another
+            if pnode[p, TOP] > 0:  # it may be gone already, below another p-node
                 self._uproot(int(pnode[p, TOP]))
 
     def _recycle(self) -> None:
-        """Take out the nodes whose windows ended with too low a rank, and insert what they held again."""
+        """Take out the nodes whose windows ended with too low a rank, and insert their conjunctions again."""
         tree = self._nodes.view()
         due = tree.due[: tree.state[DUES]].tolist()
         tree.state[DUES] = 0

@@ -1,4 +1,4 @@
-"""The two phases of `counting` on one event: find the satisfied predicates, and count hits of those that have them."""
+"""The two phases of `counting` on one event: find the satisfied predicates, and count the hits of their conjunctions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tamis.kernels.numbers import I64, UP
 from tamis.papers.parts.collecting import is_true, note_event
 from tamis.papers.parts.pair_map import FREE, slot_of
 
-# Kinds of predicates: those before PRESENT have a bound, and an order for each dimension.
+# Kinds of predicates. The kinds before PRESENT have a bound, and an order for each dimension.
 EQUAL, AT_LEAST, AT_MOST, PRESENT, ABSENT = range(5)
 KINDS, ORDERED = 5, 3
 ALWAYS = -1
-"""Stands for dimension and kind of the list of those that need nothing."""
+"""Stands for the dimension and kind of the list of conjunctions that need no hit."""
 _KILLED = -(2**30)
-"""A hit counter that can never have enough."""
+"""Value of a hit counter that can never reach its need."""
 
 
 @inlined
 def _hit(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
-    """One more hit for all that have a predicate, which is noted while there is room; returns how many were visited."""
+    """Add a hit to all conjunctions with a predicate, and note it while there is room; returns the number noted."""
     for i in range(begin[UP(number)], begin[UP(number)] + size[UP(number)]):
         hits[UP(data[UP(i)])] += 1
     visited[UP(min(count, len(visited) - 1))] = number
@@ -38,7 +38,7 @@ def _kill(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any
 
 @inlined
 def _first_not_below(data: Any, bound: Any, low: int, high: int, key: int) -> int:
-    """Of an order from `low` to `high`, the first place whose bound is not below a key."""
+    """The first place of an order, from `low` to `high`, whose bound is not below a key."""
     while low < high:
         middle = (low + high) // 2
         if bound[data[middle]] < key:
@@ -75,7 +75,7 @@ def match_by_hits(
                     if filled < len(out):
                         out[filled] = data[i]
                     filled += 1
-        # Those with hits are found by looking at all counters, or once more at the lists if they are shorter.
+        # Find counters with hits: go through all counters, or through the visited lists again if these are shorter.
         sweep = nodes > len(visited) or 2 * total > len(need)
         for i in range(1 if sweep else nodes):
             at = 0 if sweep else begin[visited[i]]
@@ -109,13 +109,13 @@ def _satisfied(
     pairs: Any, begin: Any, size: Any, data: Any, orders: Any, bound: Any, hits: Any, visited: Any,
     v: int, end: int, batch: Any, count: Any,
 ) -> tuple[int, int, bool]:  # fmt: skip
-    """Find the satisfied predicates of an event, and count their hits: how many, of how many evaluated; whether it is plain."""
+    """Find the satisfied predicates of an event and count hits. How many, how many were evaluated, whether it is plain."""
     firsts, seconds, values, _pairs = pairs
     o_begin, o_size, _room, order, _end = orders
     _start, v_dimension, v_lo, v_hi = batch
     nodes, predicates, plain = 0, 0, True
     at = v
-    while at < end:  # attributes that must not be there: before any hit is counted
+    while at < end:  # attributes that must be absent: before any hit is counted
         number = values[slot_of(firsts, seconds, values, I64(v_dimension[at]) * KINDS + ABSENT, 0)]
         if number != FREE:
             nodes = _kill(number, begin, size, data, hits, visited, nodes)

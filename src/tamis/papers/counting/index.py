@@ -3,8 +3,8 @@
 The counting algorithm of the related work in F. Fabret, H. A. Jacobsen, F. Llirbat, J. Pereira, K. Ross, D. Shasha, Filtering
 Algorithms and Implementation for Very Fast Publish/Subscribe Systems (SIGMOD 2001), and of SIFT (T. Yan, H. Garcia-Molina
 1994) as E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 2, describes it.
-Two phases: the *predicate index* finds the satisfied predicates, the *association* from predicates to subscriptions
-says whose hit counters go up.
+Two phases: the *predicate index* finds the satisfied predicates; the *association* leads from each predicate to the
+subscriptions whose hit counters go up.
 
     predicate index     hash  (7, =, 10) -> 0     orders   (7, <=)  2 1      numbers of predicates, ascending by bound:
                               (7, <=, 5) -> 2              (7, >=)  3        all from the first bound that is not below
@@ -12,18 +12,18 @@ says whose hit counters go up.
     association         lists    0: c1 c4 | 1: c2 | 2: c1 c3 | 3: c2
     subscriptions       need     c1: 2   c2: 2   c3: 1   c4: 1                hits that make a match; DEAD: not here
 
-A predicate here is a comparison with one bound. An interval is two of them; of k disjoint intervals, k + 1 ends are on
-the right side of a value that lies in one of them and k of one that does not, so that is what is needed. Ends that are
-open are never missed and not entered. The values of IN are k predicates of which a value satisfies one. NONE is the
-complement: `<> 5` is `<= 4` or `>= 6`. A dimension that must be there at all is a predicate, too; one that must not be
-there kills the counter. Conjunctions that need nothing are in the list ALWAYS.
+A predicate here is a comparison with one bound. An interval is two such predicates. A value in one of k disjoint intervals
+satisfies k + 1 of their ends, and any other value satisfies k, so k + 1 hits are needed. Open ends always hold and are not
+entered. The values of IN are k predicates, and a value satisfies at most one. NONE is the complement: `<> 5` is `<= 4` or
+`>= 6`. Presence of a dimension is a predicate too. A dimension that must be absent kills the counter if the event has it.
+Conjunctions that need nothing are in the list ALWAYS.
 
-Invariants: a conjunction is in one list for each of its predicates; orders ascend; every list but ALWAYS has somebody in it, its
+Invariants: a conjunction is in one list for each of its predicates; orders ascend; every list but ALWAYS has an element, its
 predicate is in the hash table and, if it has a bound, in its order; between events all hit counters are 0.
 
-Departures from the paper: it says nothing of negation, missing attributes, several values or intervals. Of an event that has
-several values of an attribute or an interval, the hits are counted on its lowest and highest key, which are necessary,
-and conjunctions with enough are evaluated.
+Departures from the paper: the paper does not mention negation, missing attributes, several values or intervals. If an event has
+several values of an attribute, or an interval, hits are counted for its lowest and highest key. These hits are necessary but not
+sufficient, so conjunctions with enough hits are evaluated.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ from tamis.papers.parts.slabs import Slabs
 _DEAD = -1
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
 _CHUNK = 1 << 14
-"""So many conjunctions are entered at once: the hash table has room for all their predicates then, of which most are known."""
+"""Conjunctions entered at once. The hash table reserves room for all their predicates, though most are already known."""
 _MOST_VALUES = 1_000_000
-"""SIFT's methods have a list for each value of each attribute; more would take minutes, and gigabytes."""
+"""Most values of a domain for SIFT's methods. They have a list for each value; more would take minutes and gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountingOptions(Options):
     method: str = option("counting", choices=("counting", "key", "tree"))
-    """How: by counters, or by SIFT's key or tree method."""
+    """The method: counters, or SIFT's key or tree method."""
     lowest: int = option(0)
-    """For the SIFT methods: values below this lowest whole number of the domain count as it."""
+    """Lowest whole number of the domain for the SIFT methods. Lower values count as this number."""
     highest: int = option(999)
-    """For the SIFT methods: values above this highest whole number of the domain count as it."""
+    """Highest whole number of the domain for the SIFT methods. Higher values count as this number."""
 
     def problem(self) -> str:
         if self.lowest > self.highest:
@@ -186,7 +186,7 @@ class Counting(Index):
     def _predicates(
         self, conjunctions: Numbers, need: npt.NDArray[np.int32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Numbers]:
-        """Group and bound of all predicates of some conjunctions, and whose each is. Notes how many hits they need."""
+        """Group, bound and conjunction of each predicate of some conjunctions. Notes how many hits each conjunction needs."""
         table = self.table.view()
         count = _most_predicates(table, conjunctions)
         groups, bounds, owners = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
@@ -199,7 +199,7 @@ class Counting(Index):
         if self._sift is not None:
             return self._sift.match(batch, dimensions)
         scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-        # A predicate is visited once by an event, unless that has several intervals.
+        # An event visits a predicate once, unless the event has several intervals.
         visited = np.empty(len(self._group) + 1, np.int32)
         counters = self._need.view(), self._hits, visited
         index = self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view()
@@ -271,7 +271,7 @@ def _shortened(array: GrowingArray, length: int) -> GrowingArray:
 
 @lean_kernel
 def _most_predicates(table: Any, conjunctions: Any) -> int:
-    """No fewer than the predicates with one bound that some conjunctions have."""
+    """An upper bound on the number of one-bound predicates of some conjunctions."""
     count = 0
     for c in conjunctions:
         first, last = table.start[c], table.start[c + 1]
@@ -307,7 +307,7 @@ def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, o
                         at += 1
                 needed += (at - before_p) - (last - first) + 1
             elif mode[p] == _NONE:
-                intervals = 1  # of the complement: one more than gaps between it, without those that are empty
+                intervals = 1  # of the complement: one more than there are gaps, less the empty ones
                 for i in range(first, last):
                     if lo[i] == KEY_MIN or hi[i] == KEY_MAX:
                         intervals -= 1
@@ -340,7 +340,7 @@ def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, o
 
 @lean_kernel
 def _number(pairs: Any, groups: Any, bounds: Any, free: Any, old: int, numbers: Any, fresh: Any) -> int:
-    """The number of each predicate, the last free one or the next for a new one; `fresh` receives where those are."""
+    """The number of each predicate. A new one gets the last free number or the next; `fresh` receives the places of new ones."""
     firsts, seconds, values, count = pairs
     added = 0
     for i in range(len(groups)):
@@ -372,7 +372,7 @@ def _vacate(pairs: Any, groups: Any, bounds: Any) -> None:
 
 @lean_kernel
 def _sort(orders: Any, bound: Any, changed: Any, sorted_before: Any) -> None:
-    """Let orders ascend again, of which the first `sorted_before` numbers do."""
+    """Sort orders whose first `sorted_before` numbers already ascend."""
     begin, size, _, data, _ = orders
     for i in range(len(changed)):
         first, last = begin[changed[i]], begin[changed[i]] + size[changed[i]]
@@ -392,7 +392,7 @@ def _sort(orders: Any, bound: Any, changed: Any, sorted_before: Any) -> None:
 
 @lean_kernel
 def _drop_dead(lists: Any, numbers: Any, need: Any) -> None:
-    """Take the dead out of some lists."""
+    """Remove dead conjunctions from some lists."""
     begin, size, _, data, _ = lists
     for number in numbers:
         kept = begin[number]
@@ -405,7 +405,7 @@ def _drop_dead(lists: Any, numbers: Any, need: Any) -> None:
 
 @lean_kernel
 def _drop_empty(orders: Any, changed: Any, sizes: Any) -> None:
-    """Take predicates that nobody has out of some orders."""
+    """Remove predicates that no conjunction has from some orders."""
     begin, size, _, data, _ = orders
     for order in changed:
         kept = begin[order]

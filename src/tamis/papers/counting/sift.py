@@ -2,13 +2,13 @@
 
 T. Yan, H. Garcia-Molina, Index Structures for Selective Dissemination of Information under the Boolean Model (1994), as
 E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 2, describes it. There a
-document is a set of words and a profile is the words that all must occur; here a word is a *term* (attribute, value), and
-a predicate that many values satisfy is as many terms of which one must occur: ranges are enumerated value by value.
+document is a set of words, and a profile is a set of words that must all occur. Here a word is a *term* (attribute, value). A
+predicate is one term for each value that satisfies it, and one of these terms must occur: ranges are enumerated by value.
 
     c1: 7 IN (10, 11)      c4: 7 = 10 AND 9 = 3      c5: 7 = 10 AND 9 = 4
 
-    key     terms   (7, 10) -> 0    lists   0: c1           a profile is in the lists of one of its predicates, the one
-                    (7, 11) -> 1            1: c1           whose terms are the rarest; the others are checked on a hit
+    key     terms   (7, 10) -> 0    lists   0: c1           a profile is in the lists of its predicate with the rarest
+                    (7, 11) -> 1            1: c1           terms; its other predicates are checked on a hit
                     (9, 3)  -> 2            2: c4
                     (9, 4)  -> 3            3: c5
 
@@ -16,17 +16,17 @@ a predicate that many values satisfy is as many terms of which one must occur: r
                                     -(9, 4)-> n4 {c5}       shortest identifying prefix: common prefixes are tested once
                  -(7, 11)-> n2 {c1}
 
-The *domain* are the whole numbers from `lowest` to `highest`. The value of a term is the whole part of a number, moved into
-the domain; of a string it is the string. So an event that has other numbers is answered, too: terms say which profiles may
-match, and those are evaluated.
+The *domain* is the whole numbers from `lowest` to `highest`. The value of a term is the whole part of a number, clamped to the
+domain; for a string it is the string. So events with other numbers are answered too: terms find the profiles that may match,
+and these are evaluated.
 
 Invariants: a profile is in all lists of one of its predicates, or ends at one node of the trie for each combination of values on
-the way there; one without any terms is in `always`.
+the way there. A profile without terms is in `always`.
 
-Departures and readings: both are built anew after a change. The predicates of a profile are ordered by their numbers of
-terms, which are the same for all of its kind, then by attribute; SIFT's order is not in our text. A profile that would
-have more than 128 nodes at some depth of the trie stays above, though others may stay there, too. IS NULL, and NOT of
-something about strings, are no terms and are checked on a hit.
+Departures and readings: both structures are built again after a change. The predicates of a profile are ordered by their number
+of terms, then by attribute; our text does not give SIFT's order. A profile that would have more than 128 nodes at some depth of
+the trie stays above that depth, even if it shares its node. IS NULL, and NOT of a condition on strings, have no terms and are
+checked on a hit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Array = npt.NDArray[Any]
 
 
 class SiftIndex(StaticIndex):
-    """What both methods share: terms, and evaluating those that may match."""
+    """The common part of both methods: terms, and the evaluation of profiles that may match."""
 
     name = "counting"
     summary = "SIFT"
@@ -106,13 +106,13 @@ class SiftIndex(StaticIndex):
                 )
 
     def _values(self, keys: Array, dimension: Array) -> Array:
-        """The values of terms: the whole part, moved into the domain; the key itself of a name."""
+        """The values of terms: the whole part, clamped to the domain; for a name, the key itself."""
         names, numbers = self._kinds(int(dimension.max(initial=-1)) + 1)
         whole = np.clip(whole_part(keys, numbers[dimension]), *self._domain).astype(np.int64)
         return np.where(names[dimension], keys, whole)
 
     def _kinds(self, dimensions: int) -> tuple[Array, Array]:
-        """Which dimensions have names for keys, and which codes of doubles; known for the lowest numbers, and remembered."""
+        """Which dimensions have names as keys, and which have codes of doubles. Known dimensions are remembered."""
         if dimensions > len(self._names):
             kinds = [self.kind_of(dimension) for dimension in range(len(self._names), dimensions)]
             self._names = np.append(self._names, [kind is KeyKind.NAME for kind in kinds]).astype(np.bool_)

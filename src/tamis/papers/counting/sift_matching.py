@@ -1,4 +1,4 @@
-"""Matching by the lists and the trie of SIFT's methods: find who may match, and evaluate them."""
+"""Matching by the lists and the trie of SIFT's methods: find the profiles that may match, and evaluate them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _evaluate(
     filled: int,
     work: Any,
 ) -> int:
-    """Evaluate those that may match an event, and forget them and the event; how much is filled then, -1 if there is no room."""
+    """Evaluate the profiles that may match an event, then clear the scratch. How much is filled, -1 if there is no room."""
     v_start, v_dimension, v_lo, v_hi = batch
     first, count = scratch
     before, evaluated = filled, 0

@@ -1,4 +1,4 @@
-"""Terms of profiles: what they are, numbers for them, and how they lead to lists and to the trie of SIFT's methods."""
+"""Terms of profiles: their values and numbers, and how they lead to the lists and the trie of SIFT's methods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOME = int(Mode.SOME)
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _MOST_PATHS = 128
 _CHUNK = 1 << 18
-"""So many terms are entered at once: room in a hash table is reserved for all of them, though most are known."""
+"""Terms entered at once. The hash table reserves room for all of them, though most are already known."""
 
 
 class Terms(NamedTuple):
@@ -29,7 +29,7 @@ class Terms(NamedTuple):
     start: Array
     dimension: Array
     values: Array
-    """How many there are."""
+    """How many values each predicate has."""
     ranges: Array
     lo: Array
     hi: Array
@@ -38,14 +38,14 @@ class Terms(NamedTuple):
 def whole_part(keys: Array, is_number: Array) -> npt.NDArray[np.float64]:
     """The whole part of the values of keys that are numbers."""
     doubles = np.where(keys >= 0, keys, keys ^ _SIGN).view(np.float64)
-    # The lowest and highest keys are no doubles.
+    # The lowest and highest keys are not codes of doubles.
     doubles = np.where(np.isnan(doubles), np.where(keys < 0, -np.inf, np.inf), doubles)
     return np.floor(np.where(is_number, doubles, keys.astype(np.float64)))
 
 
 @lean_kernel
 def write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of: Any) -> None:
-    """The key intervals that the chosen predicates allow: of NONE, the complement, of which parts may be empty."""
+    """Write the key intervals that the chosen predicates allow. For NONE it is the complement, with parts that may be empty."""
     for i in range(len(chosen)):
         first, last = predicates.start[chosen[i]], predicates.start[chosen[i] + 1]
         at = ranges[i]
@@ -54,7 +54,7 @@ def write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of
                 lo[at], hi[at] = predicates.lo[interval], predicates.hi[interval]
                 at += 1
         else:
-            # Where nothing is left at an end, the neighbouring key stands for it: one term too many does no harm.
+            # If nothing is left at an end, the neighbouring key stands for it: an extra term does no harm.
             begin = KEY_MIN
             for interval in range(first, last):
                 lo[at], hi[at] = begin, max(predicates.lo[interval], KEY_MIN + 1) - 1
@@ -67,7 +67,7 @@ def write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of
 
 @lean_kernel
 def part_ranges(ranges: Any, lo: Any, hi: Any, values: Any) -> None:
-    """Let the ranges of a predicate have no value in common, and count their values."""
+    """Make the ranges of each predicate disjoint, and count their values."""
     for p in range(len(values)):
         for i in range(ranges[p], ranges[p + 1]):
             if i > ranges[p] and lo[i] <= hi[i - 1]:
@@ -77,7 +77,7 @@ def part_ranges(ranges: Any, lo: Any, hi: Any, values: Any) -> None:
 
 
 def chunks(counts: Array) -> list[tuple[int, int]]:
-    """Stretches of elements that count for about `_CHUNK` altogether, one element at least."""
+    """Runs of elements whose counts add up to about `_CHUNK`, with at least one element each."""
     before = np.append(0, np.cumsum(counts))
     inner = np.searchsorted(before[:-1], np.arange(_CHUNK, int(before[-1]), _CHUNK))
     return list(pairwise(np.unique([0, *inner, len(counts)]).tolist()))
@@ -111,7 +111,7 @@ def _count_terms(terms: Any, first: int, last: int, pairs: Any, frequency: Any) 
 
 @lean_kernel
 def rarest(terms: Any, pairs: Any, frequency: Any, keys: Any) -> None:
-    """Of each profile, the predicate whose terms occur least often altogether; -1 if it has none."""
+    """Find the predicate of each profile whose terms occur least often together; -1 if it has no terms."""
     start, dimension, _, ranges, lo, hi = terms
     firsts, seconds, values, _count = pairs
     for i in range(len(keys)):
@@ -153,7 +153,7 @@ def stays(terms: Terms, level: int, node: Array, profile: Array, paths: Array, n
 
 @lean_kernel
 def grow(terms: Any, level: int, pairs: Any, edges: Any, node: Any, profile: Any, nodes: int, child: Any) -> int:
-    """Move profiles down by one predicate, to a child for each of its values; returns how many nodes there are then."""
+    """Move profiles down by one predicate, to a child for each of its values; returns the new number of nodes."""
     start, dimension, _, ranges, lo, hi = terms
     firsts, seconds, values, _count = pairs
     e_firsts, e_seconds, e_values, e_count = edges

@@ -8,8 +8,8 @@
     map         (parent, predicate) -> access
     single      id of an equality -> access
 
-Equalities are in the order of their dimensions. An access predicate of several is found step by step, so that a look-up costs as
-much as its schema has attributes. Access predicate 0 has no equality: it is satisfied by every event.
+Equalities are in the order of their dimensions. An access predicate of several equalities is found one equality at a time, so a
+look-up takes as many steps as its schema has attributes. Access predicate 0 has no equality: every event satisfies it.
 
 Invariant: an access predicate has clusters, or is the parent of others, or is 0.
 """
@@ -34,7 +34,7 @@ _FILLS = (NO_ACCESS, -1, NO_TABLE, NO_CLUSTER, 0, 0)
 
 
 class AccessArrays(NamedTuple):
-    """Access predicates as kernels take them; `counts` is how many were ever made, and how many of them are free."""
+    """Access predicates as kernels take them; `counts` has how many were ever made, and how many of these are free."""
 
     map: PairArrays
     parent: npt.NDArray[np.int32]
@@ -71,14 +71,14 @@ class AccessPredicates:
         return AccessArrays(self._map.view(), *columns, self._single, self._free, self._counts)
 
     def cover(self, ids: int) -> None:
-        """Let ids of predicates be below this."""
+        """Make room for ids of predicates below `ids`."""
         if ids > len(self._single):
             self._single = np.append(self._single, np.full(ids - len(self._single), NO_ACCESS, np.int32))
 
     def find_or_make(
         self, ids: npt.NDArray[np.int32], sizes: npt.NDArray[np.int32], tables: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int32]:
-        """The access predicates of so many equalities each, given one after another, in tables."""
+        """Find or make access predicates in tables: the i-th has the next `sizes[i]` of `ids` as equalities."""
         accesses = np.empty(len(sizes), np.int32)
         starts = np.append(0, np.cumsum(sizes, dtype=np.int64))
         done = 0
@@ -104,7 +104,7 @@ class AccessPredicates:
 
 @lean_kernel
 def _find_or_make(arrays: Any, ids: Any, starts: Any, tables: Any, accesses: Any, done: int) -> int:
-    """Go on with the first that is not done; returns the one for which there is no room."""
+    """Go on from access predicate `done`; returns the first one for which there is no room."""
     firsts, seconds, values, pairs = arrays.map
     _, parent, predicate, table, head, children, population, single, free, counts = arrays
     for i in range(done, len(accesses)):
@@ -149,7 +149,7 @@ def drop_if_idle(
     counts: Any,
     access: int,
 ) -> None:
-    """Forget an access predicate that has neither clusters nor children, and then perhaps its parents."""
+    """Free an access predicate that has neither clusters nor children, then its parents if the same is true of them."""
     while access != ALWAYS and head[access] == NO_CLUSTER and children[access] == 0:
         above = parent[access]
         pair_map.vacate(

@@ -12,11 +12,11 @@ from tamis.papers.fabret.access import NO_TABLE
 from tamis.papers.fabret.schemas import DEEPEST, ROOT, Equalities, SchemaArrays, advance
 
 _CLOSE = 1e-9
-"""Costs that differ by less are equal."""
+"""Costs that differ by less count as equal."""
 
 
 class Assignment(NamedTuple):
-    """The access predicates of some subscriptions: equalities one after another, how many, the tables, and what each costs."""
+    """The access predicates of some subscriptions: their equalities in a row, how many each has, its table and its cost."""
 
     equalities: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int32]
@@ -31,9 +31,9 @@ def assign(
     table_of: npt.NDArray[np.int32],
     dependence: npt.NDArray[np.float64],
 ) -> Assignment:
-    """The access predicate of least cost of each subscription; of equal ones, subscriptions take turns.
+    """The access predicate of least cost of each subscription; subscriptions take turns among equal ones.
 
-    The cost is nu times the size that is given less the equalities of the access predicate; just nu where sizes are 0.
+    The cost is nu times (given size less the number of equalities of the access predicate); just nu where sizes are 0.
     Schemas that have no table have a `dependence` of NaN.
     """
     most = int(tables.depth[: tables.nodes[0]].max())
@@ -53,7 +53,7 @@ def _assign(tables: Any, equalities: Any, sizes: Any, table_of: Any, dependence:
     end = 0
     for s in range(len(sizes)):
         least, equal = np.inf, 0
-        for choosing in (False, True):  # first the least cost and how many have it, then the one whose turn it is
+        for choosing in (False, True):  # first the least cost and its ties, then the one whose turn it is
             found = 0
             turn = s % max(equal, 1) + 1
             places[0], path[0] = start[s] - 1, ROOT

@@ -4,11 +4,11 @@
     exemplar     12   FREE 40       7  | 9       FREE            a predicate of the table that is equal to it
     references   3    0    1        1  | 8       0               how many conjunctions in the index have it
     bits         ....................  | ..........  | ....      one word for 64 ids
-    rest         what `bits` is between events: 1 for IS NULL, which is true of what an event does not have
+    rest         `bits` between events: 1 for IS NULL, which is true of dimensions that an event does not have
     fill         0                     | 0b1...      | 0         blocks: the ids in use
 
 A *block* is a word for the predicates of one dimension that are true of most values, or of all: <>, NOT IN, IS NOT NULL. An
-event that has the dimension sets all bits of its blocks, 64 at a time, and then clears those that do not hold.
+event that has the dimension sets all bits of its blocks, 64 at a time, and then clears the bits of predicates that do not hold.
 The blocks of dimension d are ``block[d]``, ``following[block[d]]``, and so on.
 
 Invariants: an id in use is found by its hash, and two of them are never equal; `bits` equals `rest` between events; an id with
@@ -38,7 +38,7 @@ _LOWEST_WORDS = 2
 _LOWEST_SLOTS = 16
 
 WORDS, FREE_IDS, FREE_WORDS, LIVE = range(4)
-"""What `totals` counts: words ever used, ids and words on the stacks of free ones, ids with references."""
+"""Places in `totals`: words ever used, free ids, free words, ids with references."""
 
 
 class BitArrays(NamedTuple):
@@ -90,14 +90,14 @@ class BitVector:
 
     @property
     def capacity(self) -> int:
-        """Ids are below it."""
+        """A number above all ids."""
         return len(self._arrays.exemplar)
 
     def view(self) -> BitArrays:
         return self._arrays
 
     def cover(self, dimensions: int) -> None:
-        """Make room for predicates on so many dimensions."""
+        """Make room for predicates on `dimensions` dimensions."""
         block, absent = self._arrays.block, self._arrays.absent
         if dimensions > len(block):
             room = max(dimensions, 2 * len(block))
@@ -108,7 +108,7 @@ class BitVector:
     def intern(
         self, table: Conjunctions, numbers: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The id of each predicate of the table, now with one more reference; and the ids that are new."""
+        """Add a reference to each predicate of the table; returns their ids, and the ids that are new."""
         ids, fresh = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
         progress = np.zeros(2, np.int64)
         while not _intern(self._arrays, table.predicates, numbers, ids, fresh, progress):
@@ -116,13 +116,13 @@ class BitVector:
         return ids, fresh[: progress[1]]
 
     def find(self, table: Conjunctions, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """The id of each predicate of the table, all of which are known."""
+        """The id of each predicate of the table; all must be known."""
         ids = np.empty(len(numbers), np.int32)
         _find(self._arrays, table.predicates, numbers, ids)
         return ids
 
     def release(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Take one reference from each; returns the ids that have none left, which are not free yet."""
+        """Take one reference from each id; returns the ids without references, which are not free yet."""
         died = np.empty(len(ids), np.int32)
         return died[: _release(self._arrays, ids, died)]
 
@@ -236,7 +236,7 @@ def _slot_of(slots: Any, hashes: Any, exemplar: Any, predicates: Any, p: int, ha
 
 @inlined
 def _take_word(totals: Any, free_words: Any) -> int:
-    """A word that nobody has; there is one."""
+    """Take an unused word; there must be one."""
     if totals[FREE_WORDS] > 0:
         totals[FREE_WORDS] -= 1
         word: int = free_words[totals[FREE_WORDS]]
@@ -248,7 +248,7 @@ def _take_word(totals: Any, free_words: Any) -> int:
 
 @inlined
 def _in_block(block: Any, fill: Any, d: int) -> Any:
-    """An id of the first block of a dimension that nobody has; the block is not full."""
+    """An unused id in the first block of a dimension; the block must not be full."""
     word = block[d]
     number = 0
     while (fill[word] >> U64(number)) & U64(1) != U64(0):

@@ -6,9 +6,9 @@
     following   the next cluster of the same access predicate; they differ in their number of columns
     cluster_of, position_of      where each conjunction is
 
-A column holds ids of predicates, those of the access predicate left out: equalities first, which fail most often, then IN, then
-ranges, then what is true of most values. A full cluster moves to the end of `data`, with half as much room again. A
-subscription is deleted by putting the last of its cluster in its place.
+A column holds ids of predicates, without those of the access predicate: equalities first, which fail most often, then IN, then
+ranges, then predicates that are true of most values. A full cluster moves to the end of `data`, with half as much room again.
+Deleting a subscription puts the last one of its cluster in its place.
 
 Invariant: a conjunction in the index is in one cluster, and `cluster_of` and `position_of` say where; no cluster is empty.
 """
@@ -39,11 +39,11 @@ _RANKS = 4
 LINE = 16
 """Entries of a cache line: the loops over a cluster are unrolled by it."""
 _AHEAD = 4 * LINE
-"""How far ahead columns are prefetched."""
+"""Distance, in entries, at which columns are prefetched."""
 
 
 class ClusterArrays(NamedTuple):
-    """Clusters as kernels take them; `counts`: clusters ever made, free ones, entries of `data` that nobody uses."""
+    """Clusters as kernels take them; `counts`: clusters ever made, free clusters, unused entries of `data`."""
 
     begin: npt.NDArray[np.int64]
     room: npt.NDArray[np.int32]
@@ -92,7 +92,7 @@ class Clusters:
         chosen: npt.NDArray[np.int32],
         ids: npt.NDArray[np.int32],
     ) -> None:
-        """Put conjunctions with these ids of predicates, given one after another, where the chosen access predicates say."""
+        """Put conjunctions into the clusters of the chosen access predicates; `ids` are their predicates in a row."""
         missing = len(table.start) - 1 - len(self._cluster_of)
         if missing > 0:
             self._cluster_of.grow(missing, fill=NO_CLUSTER)
@@ -167,7 +167,7 @@ class Clusters:
 
 @inlined
 def _rank(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> int:
-    """When a predicate is tested: those that fail most often first."""
+    """The position of a predicate in the order of tests: predicates that fail often come first."""
     if mode[p] != _SOME:
         return 3
     if is_equality(mode, start, lo, hi, p):
@@ -177,7 +177,7 @@ def _rank(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> int:
 
 @lean_kernel
 def _assign(accesses: Any, clusters: Any, starts: Any, conjunctions: Any, chosen: Any, done: int) -> int:
-    """Find or make the cluster of each; `need` counts who comes. Returns the first for which there is no room."""
+    """Find or make the cluster of each conjunction, and count arrivals in `need`. Returns the first without room."""
     _, room, size, columns, following, access_of, need, free, counts, _, cluster_of, _ = clusters
     parent, head, population = accesses.parent, accesses.head, accesses.population
     for i in range(done, len(conjunctions)):
@@ -215,7 +215,7 @@ def _new_room(size: int, need: int) -> int:
 
 @lean_kernel
 def _count_room(clusters: Any, conjunctions: Any) -> int:
-    """How many entries the clusters of these conjunctions want that do not fit where they are; their need is negated."""
+    """The entries that these conjunctions' clusters need at a new place if they must move; negates the need of each."""
     total = 0
     for c in conjunctions:
         cluster = clusters.cluster_of[c]
@@ -228,7 +228,7 @@ def _count_room(clusters: Any, conjunctions: Any) -> int:
 
 @lean_kernel
 def _move_to_room(clusters: Any, conjunctions: Any, end: int) -> None:
-    """Move clusters that want room to the end."""
+    """Move clusters that need more room to the end."""
     begin, room, size, columns, _, _, need, _, counts, data, cluster_of, _ = clusters
     for c in conjunctions:
         cluster = cluster_of[c]
@@ -309,7 +309,7 @@ def _take_out(accesses: Any, clusters: Any, conjunctions: Any) -> None:
 
 @lean_kernel
 def _compact(head: Any, clusters: Any, kept: Any) -> None:
-    """Write clusters one behind another, those of an access predicate together, without spare room."""
+    """Write clusters one behind another without spare room; clusters of one access predicate lie together."""
     begin, room, size, columns, following, _, _, _, _, data, _, _ = clusters
     end = 0
     for access in range(len(head)):
@@ -378,7 +378,7 @@ def _method(test: Any) -> Any:
         whole = size - size % LINE
         tested = 0
         for block in range(0, whole, LINE):
-            if ahead:  # of the first columns only: later ones are seldom read
+            if ahead:  # the first columns only: later ones are seldom read
                 prefetch(data, begin + block + _AHEAD)
                 prefetch(data, begin + room + block + _AHEAD)
             for i in range(block, block + LINE):

@@ -1,7 +1,7 @@
 """`dynamic-clustering`: multi-attribute hash tables that come and go with the subscriptions (Fabret et al., section 4).
 
-Events are matched as in `static-clustering`. But no clustering is computed for all subscriptions: each new one is put where
-its benefit is best among the tables that there are, and the tables are changed where three metrics say so.
+Events are matched as in `static-clustering`. But no clustering is computed for all subscriptions together. Each new subscription
+goes to the existing table with the best benefit, and three metrics decide when tables change.
 
     BM(c)     = |c| * nu(p)          benefit margin of a cluster: the checks that a better access predicate could save
     B(H)      = subscriptions in H   absolute benefit of a table
@@ -16,22 +16,22 @@ its benefit is best among the tables that there are, and the tables are changed 
                      |
                      v   clusters that are still too large
     phase 2   their subscriptions add to the power of all potential tables;
-              as long as one has at least min_power: create the strongest, move who gains
+              while one has at least min_power: create the strongest, move those that gain
 
 Powers add up over insertions: a cluster that cannot be repaired now helps a table to be created later.
 
-Invariants: powers are the sums of those who wait (see `power`); `in_table` counts the subscriptions of each table; a table has a
-schema of its own, of two attributes at least.
+Invariants: powers are sums over the waiting subscriptions (see `power`); `in_table` counts the subscriptions of each table; a
+table has a schema of its own, of two attributes at least.
 
 Departures from the paper
 - The approximations of the metrics are the paper's; the values of its thresholds are lost, the defaults are ours.
-- A cluster that was redistributed once is not gone through again while it grows: who has come since is in the best place.
-- A potential table to which fewer than `min_benefit` subscriptions would move is not created, and not before its power
-  has doubled: the power, which leaves out the nu of the new access predicates, has promised too much.
-- Groups have at most `max_schema` attributes, and a subscription has at most 8,192 of them (`considered` in `schemas`).
-- Events change the clustering with the next insertion or deletion, when all clusters are looked at, and powers are summed up
-  anew. Where no events are known, a power goes by the nu that subscriptions suggested when each of them began to wait.
-- Phase 2 goes through all subscriptions that wait, not through those of the last clusters alone.
+- A redistributed cluster is not redistributed again while it grows: subscriptions that came later are in the best place.
+- A potential table to which fewer than `min_benefit` subscriptions would move is not created. It is tried again when its power
+  has doubled: the power leaves out the nu of the new access predicates, so it promised too much.
+- Groups have at most `max_schema` attributes, and a subscription has at most 8,192 groups (`considered` in `schemas`).
+- Events change the clustering at the next insertion or deletion: all clusters are visited, and powers are summed up again.
+  While no events are known, a power uses the nu estimated from subscriptions at the time when each began to wait.
+- Phase 2 goes through all waiting subscriptions, not only through those of the last clusters.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from tamis.papers.interface import Index, Matches, Numbers
 from tamis.papers.options import Options, option
 
 _BETTER = 1 - 1e-9
-"""Who moves must gain more than rounding."""
+"""Factor by which a cost must fall before a subscription moves: the gain must exceed rounding errors."""
 Clusters = npt.NDArray[np.int64]
 
 
@@ -90,7 +90,7 @@ class DynamicClustering(Index):
         self._count = 0
         self._totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._tables = Schemas()
-        # Of each schema of `_tables`: its number and dependence, NaN where it has no table.
+        # For each schema of `_tables`: its table and its dependence, NaN if it has no table.
         self._table_of: npt.NDArray[np.int32] = np.full(1, NO_TABLE, np.int32)
         self._dependence: npt.NDArray[np.float64] = np.full(1, np.nan)
         self._in_table: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -135,7 +135,7 @@ class DynamicClustering(Index):
         return equalities_of(self.table.view(), conjunctions, ids, references, self._totals, self._statistics.view())
 
     def _best(self, equalities: Equalities) -> Assignment:
-        """For each subscription the access predicate of best benefit 1 - nu(p) among the tables."""
+        """The access predicate of best benefit 1 - nu(p) among the tables, for each subscription."""
         just_nu = np.zeros(len(equalities.start) - 1, np.int64)
         return assign(self._tables.view(), equalities, just_nu, self._table_of, self._dependence)
 
@@ -173,7 +173,7 @@ class DynamicClustering(Index):
             learnt = False
 
     def _redistribute_where_due(self, clusters: Clusters) -> tuple[Clusters, Clusters]:
-        """Phase 1; returns the clusters that stay excessive, and those that were known to be so."""
+        """Phase 1; returns the clusters that stay excessive, and the clusters that were known to be excessive."""
         self._cover_clusters()
         excessive = self._excessive(clusters)
         known = excessive[self._tried[excessive]]
@@ -188,7 +188,7 @@ class DynamicClustering(Index):
             self._tried = np.append(self._tried, np.zeros(missing, np.bool_))
 
     def _wait(self, conjunctions: Numbers) -> bool:
-        """Let conjunctions add to the power of potential tables; whether one did not before."""
+        """Let conjunctions add to the power of potential tables; returns whether any of them is new there."""
         waiting = conjunctions[self._potential.waiting.view()[conjunctions] == 0]
         if len(waiting):
             equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
@@ -196,7 +196,7 @@ class DynamicClustering(Index):
         return len(waiting) > 0
 
     def _stop_waiting(self, conjunctions: Numbers) -> None:
-        """Take back what those of them that wait add to powers."""
+        """Subtract from powers what the waiting ones among these conjunctions added."""
         waiting = conjunctions[self._potential.waiting.view()[conjunctions] > 0]
         if len(waiting):
             equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
@@ -210,7 +210,7 @@ class DynamicClustering(Index):
         """The clusters whose benefit margin |c| * nu(p) is excessive."""
         view = self._core.clusters.view()
         margins = view.size[clusters] * self._nus_of_accesses(view.access[clusters])
-        # Who has no equality has no better place.
+        # Subscriptions without an equality have no better place.
         excessive: Clusters = clusters[(margins > self.options.max_margin) & (view.access[clusters] != ALWAYS)]
         return excessive
 
@@ -232,7 +232,7 @@ class DynamicClustering(Index):
         return np.unique(np.concatenate(received))
 
     def _redistribute(self, clusters: Clusters) -> Clusters:
-        """Move subscriptions of clusters to better tables, and of receivers that become excessive; returns who is so still."""
+        """Move subscriptions of clusters, and of receivers that become excessive, to better tables; returns excessive ones."""
         seen = clusters
         while len(clusters):
             rows = self._core.clusters.members(clusters)
@@ -244,7 +244,7 @@ class DynamicClustering(Index):
         return self._excessive(seen[self._core.clusters.view().size[seen] > 0])
 
     def _create_tables(self) -> Clusters:
-        """Phase 2: create the strongest potential table, as long as one has sufficient power; returns clusters of new ones."""
+        """Phase 2: create the strongest potential table while one has sufficient power; returns the clusters of new tables."""
         received = [np.zeros(0, np.int64)]
         while (group := self._potential.strongest(self.options.min_power)) >= 0:
             schema = self._potential.groups.schema(group)
@@ -296,11 +296,11 @@ class DynamicClustering(Index):
             self._of_table[table] = dependence
 
     def _learn(self) -> None:
-        """Let what events say count from now on."""
+        """Use the statistics of the latest events from now on."""
         for table, schema in enumerate(self._core.schemas):
             if schema:
                 self._set_table(schema, table, self._statistics.dependence(schema))
-        # Whose cluster is excessive still enters again, with the nu of now.
+        # Subscriptions whose cluster is still excessive enter again, with the current nu.
         self._stop_waiting(np.flatnonzero(self._potential.waiting.view()).astype(np.int32))
         self._tried[:] = False
         self._potential.forget_refusals()

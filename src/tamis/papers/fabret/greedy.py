@@ -1,13 +1,13 @@
-"""What the greedy algorithm of static clustering knows of subscriptions and of the groups of attributes that may get a table.
+"""The data of static clustering's greedy algorithm: subscriptions, and groups of attributes that may get a table.
 
     subscription   0      1      2
     current        0.02   0.01   0.3      nu * check of its access predicate so far
-    width          1      2      1        how many equalities that has
-    entry          -1     7      -1       which access predicate of several equalities it is
-    population     of each of these
+    width          1      2      1        equalities of this access predicate
+    entry          -1     7      -1       number of this access predicate; -1 if it has one equality
+    population     subscriptions of each entry
 
-A group can save no more than what its subscriptions cost so far. So a group for which that is less than its table costs is never
-chosen, nor is one that has more attributes besides: these are not looked at (`find_groups`).
+A group can save at most the current cost of its subscriptions. If its table costs more, the group is never chosen, and neither is
+any larger group that contains it: `find_groups` skips all of them.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from tamis.papers.fabret.statistics import EventStatistics
 from tamis.papers.fabret.two_phase import Schema
 
 ENTRY_BYTES = 112
-"""An access predicate in its table, and a cluster of it."""
+"""Bytes of an access predicate in its table and of one of its clusters."""
 COLUMN_BYTES = 4
-"""Ks: one predicate of one subscription, or its id."""
+"""Ks: bytes of one predicate of a subscription, or of its id."""
 _CLOSE = 1e-9
-"""Costs that differ by less are equal."""
+"""Costs that differ by less count as equal."""
 
 
 class _Distinct:
-    """A hash table to tell distinct access predicates; what has not the number of the present use is not there."""
+    """A hash table of distinct access predicates. Entries with the number of an earlier use count as empty."""
 
     def __init__(self, most: int) -> None:
         capacity = 4
@@ -80,15 +80,15 @@ class Candidates:
         return [(d,) for d in self._attributes.tolist()]
 
     def cost(self) -> float:
-        """What it costs to check subscriptions, for an event."""
+        """The cost of checking subscriptions for one event."""
         return float(self._current.sum())
 
     def space(self) -> float:
-        """The space of clusters behind single attributes, whose tables are there anyway."""
+        """The space of clusters behind single attributes; their tables exist anyway."""
         return float(COLUMN_BYTES * (self._sizes - self._width + 1).sum())
 
     def find_groups(self, most: int, cost_of_table: Callable[[Schema], float]) -> None:
-        """Find the groups of at most so many attributes that may be worth what their table costs."""
+        """Find the groups of at most `most` attributes that may save more than their table costs."""
         for schema in self.single_attributes():
             self.groups.add(schema)
         self._alive = np.ones(len(self.groups), np.bool_)
@@ -113,7 +113,7 @@ class Candidates:
         return np.flatnonzero(self._alive & (self.groups.view().depth[: len(self.groups)] > 1)).tolist()
 
     def evaluate(self, node: int) -> tuple[float, float]:
-        """What a table for a group would save in checking, and how many bytes more there would be but for the empty table."""
+        """The checking cost that a table for a group would save, and the bytes it would add, without the empty table."""
         return self._moved(node, False)
 
     def add(self, node: int) -> None:
@@ -145,7 +145,7 @@ class Candidates:
 
 @lean_kernel
 def _begin(equalities: Any, sizes: Any, current: Any, width: Any) -> None:
-    """Let the access predicate of each subscription be one equality."""
+    """Set the access predicate of each subscription to one equality."""
     for s in range(len(sizes)):
         for e in range(equalities.start[s], equalities.start[s + 1]):
             width[s] = 1
@@ -156,7 +156,7 @@ def _begin(equalities: Any, sizes: Any, current: Any, width: Any) -> None:
 def _extend(
     groups: Any, equalities: Any, current: Any, alive: Any, level: int, counting: int, bound: Any, done: int
 ) -> int:
-    """Add the groups of one more attribute, and sum up what their subscriptions cost; the subscription there is no room for."""
+    """Add groups of one more attribute, and sum the costs of their subscriptions; returns the first without room."""
     firsts, seconds, values, pairs = groups.map
     _, parent, of_node, depths, nodes = groups
     start, _, dimension, _ = equalities
@@ -210,9 +210,9 @@ def _move(
     first: int,
     for_good: bool,
 ) -> tuple[float, int, int, int]:
-    """What changes if a schema has a table: cost saved, more entries, entries made, fewer columns. If for good, it is done.
+    """The effect of a table for a schema: cost saved, more entries, entries made, fewer columns. Applied if for good.
 
-    The postings are where the subscriptions of each attribute begin and end, who they are, and where their equalities are.
+    The postings of an attribute are the range of its subscriptions, their numbers, and the places of their equalities.
     """
     _, ids, _, nus = equalities
     at, end, owners, places = postings

@@ -4,10 +4,10 @@
    them, or, by a look-up in each multi-attribute hash table, a conjunction of them.
 2. Test the subscriptions of these clusters, bit by bit.
 
-Bits are put to rest after an event by touching the words that it changed, not the whole vector.
+After an event, only the words that it changed are reset, not the whole vector.
 
-An event's value may be an interval, which no hash table takes: then each predicate on its dimension is evaluated, and
-so are the access predicates of the tables that have the dimension, or one in which the event has several values.
+An event's value may be an interval, which no hash table can look up. Then each predicate on its dimension is evaluated. If a
+table has such a dimension, or one with several values in the event, all its access predicates are evaluated.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from tamis.papers.parts import pair_map
 from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES
 
 _ODD = -2
-"""In place of the one equality of a dimension: the event has several values there, or an interval."""
+"""Stands for the equality of a dimension where the event has several values or an interval."""
 _INTERVAL = -3
 
 SATISFIED, LOOKUPS, LISTS, CLUSTERS = range(4)
-"""What is counted: hits of predicates and look-ups in tables in phase 1, access predicates and clusters in phase 2."""
+"""Places of counters: hits of predicates and look-ups in tables in phase 1, access predicates and clusters in phase 2."""
 PHASES = 4
 
 
 class Scratch(NamedTuple):
-    """What a kernel notes of one event."""
+    """Notes of a kernel about one event."""
 
     first: npt.NDArray[np.int64]
     present: npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ class Scratch(NamedTuple):
 
 
 def scratch_of(dimensions: int, words: int, values: int, accesses: int, tables: int) -> Scratch:
-    """Scratch for events of so many dimensions and values, and an index of so many parts."""
+    """Scratch for events with these numbers of dimensions and values, and an index with these numbers of parts."""
     return Scratch(
         np.zeros(dimensions, np.int64),
         np.zeros(dimensions, np.int64),
@@ -94,7 +94,7 @@ def _stab(
     touched: Any,
     count: int,
 ) -> tuple[int, int]:
-    """Hit the ranges of a tree that contain a key; returns how many words were touched, and how many were hit."""
+    """Hit the ranges of a tree that contain a key; returns how many words were touched, and how many ranges were hit."""
     hits = 0
     while node != NO_NODE:
         if key < center[node]:
@@ -316,7 +316,7 @@ def match(
     out: Any,
     work: Any,
 ) -> int:
-    """The event matching algorithm from an event on, for `collect`."""
+    """The event matching algorithm for events from one on: a kernel for `collect`."""
     exemplar, _, references, _, bits, rest, _, _, block, _, _, _, totals = predicate_index.bits
     a_firsts, a_seconds, a_values, _ = accesses.map
     _, parent, access_predicate, table, head, _, _, single, _, access_counts = accesses

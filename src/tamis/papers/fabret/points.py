@@ -1,4 +1,4 @@
-"""The part of the predicate index for single keys: a hash table from a key of a dimension to what names it.
+"""The part of the predicate index for single keys: a hash table from a key of a dimension to the predicates that name it.
 
     map         (dimension, key) -> point
     equality    the id of the predicate `=` of each point, or NOBODY
@@ -30,7 +30,7 @@ _LOWEST = 16
 
 
 class PointArrays(NamedTuple):
-    """The points as kernels take them; `counts` is how many points were ever made, and how many of them are free."""
+    """The points as kernels take them; `counts` has how many points were ever made, and how many of these are free."""
 
     map: PairArrays
     equality: npt.NDArray[np.int32]
@@ -61,7 +61,7 @@ class Points:
         return PointArrays(self._map.view(), self._equality, self._lists.view(), self._free, self._counts)
 
     def named(self, dimension: int, key: int) -> tuple[int, set[int]]:
-        """The equality of a point, and the literals of the others."""
+        """The equality of a point, and the literals of its other predicates."""
         point = self._map.get(dimension, key)
         return (NOBODY, set()) if point < 0 else (int(self._equality[point]), set(self._lists.values(point).tolist()))
 
@@ -82,13 +82,13 @@ class Points:
         self._lists.extend(points[: progress[1]], literals[: progress[1]])
 
     def leave(self, table: Conjunctions, exemplar: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> None:
-        """Drop the points of predicates that nobody has any more."""
+        """Drop the points of predicates that no conjunction has any more."""
         _leave(table.predicates, exemplar, ids, self.view())
 
 
 @lean_kernel
 def _enter(predicates: Any, exemplar: Any, ids: Any, arrays: Any, points: Any, literals: Any, progress: Any) -> bool:
-    """Go on where `progress` says; False if there is no room. What goes to lists is written to `points` and `literals`."""
+    """Go on where `progress` says; False if there is no room. Elements of lists go to `points` and `literals`."""
     dimension, mode, start, lo, hi = predicates
     firsts, seconds, values, pairs = arrays.map
     equality, free, counts = arrays.equality, arrays.free, arrays.counts

@@ -1,15 +1,15 @@
-"""Potential hash tables, and the power of each: how many checks it would save, summed up over subscriptions that wait for it.
+"""Potential hash tables and their power: the checks that a table would save, summed over the subscriptions that wait.
 
     groups      schemas that may get a table
     power       of each group, the sum of nu(p) of the subscriptions that wait and have its attributes
     waiting     of each conjunction, the nu(p) that it was entered with; 0 if it does not wait
 
-A subscription enters when its cluster has an excessive benefit margin that no existing table can lower, and leaves when it moves
-or is deleted, and all do when events have changed nu. So a power is the paper's: the sum over the clusters of the repair list of
-nu(p) times the number of subscriptions that have the attributes.
+A subscription enters when its cluster has an excessive benefit margin that no existing table can lower. It leaves when it moves
+or is deleted. All subscriptions leave when events have changed nu. So a power is the paper's: the sum over the clusters of the
+repair list of nu(p) times the number of subscriptions that have the attributes.
 
-Invariant: the power of a group is the sum over the conjunctions that wait, but for those whose access predicate has all
-attributes of the group.
+Invariant: the power of a group is the sum over the waiting conjunctions, except those whose access predicate has all attributes
+of the group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tamis.papers.fabret.two_phase import Schema, TwoPhase
 from tamis.papers.interface import Numbers
 
 _NOTHING = 1e-6
-"""Powers below this are what rounding has left."""
+"""Powers below this are rounding errors."""
 
 
 class PotentialTables:
@@ -36,7 +36,7 @@ class PotentialTables:
         self.groups = Schemas()
         self.power: npt.NDArray[np.float64] = np.zeros(len(self.groups.view().parent))
         self.refused = np.zeros_like(self.power)
-        """The power with which a group was found to be of no use; infinite where it has a table."""
+        """The power of a group when it was found useless; infinite if the group has a table."""
         self.waiting = GrowingArray(np.float64)
 
     @property
@@ -44,19 +44,19 @@ class PotentialTables:
         return self.groups.nbytes + self.power.nbytes + self.refused.nbytes + self.waiting.nbytes
 
     def cover(self, conjunctions: int) -> None:
-        """Let numbers of conjunctions be below this."""
+        """Make room for `conjunctions` conjunctions."""
         if conjunctions > len(self.waiting):
             self.waiting.grow(conjunctions - len(self.waiting), fill=0.0)
 
     def enter(
         self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, nus: npt.NDArray[np.float64], most: int
     ) -> None:
-        """Let conjunctions wait that do not yet."""
+        """Let conjunctions wait, unless they already do."""
         self._add(core, conjunctions, equalities, nus, most)
         self.waiting.view()[conjunctions] = nus
 
     def leave(self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, most: int) -> None:
-        """Let conjunctions wait no longer, before they leave their clusters."""
+        """Stop the waiting of conjunctions. Call this before they leave their clusters."""
         self._add(core, conjunctions, equalities, -self.waiting.view()[conjunctions], most)
         self.waiting.view()[conjunctions] = 0.0
 
@@ -87,14 +87,14 @@ class PotentialTables:
             self.groups.reserve(max(len(self.groups), _subsets(attributes, most)))
 
     def strongest(self, least: float) -> int:
-        """The group of the greatest power, of at least so much; -1 if there is none."""
+        """The group of the greatest power; -1 if no power is at least `least`."""
         used = len(self.groups)
         power = np.where(self.power[:used] >= 2 * self.refused[:used], self.power[:used], 0.0)
         best = int(np.argmax(power))
         return best if power[best] >= max(least, _NOTHING) else -1
 
     def allow(self, schema: Schema) -> None:
-        """Let a schema get a table that it has lost, once its power suffices."""
+        """Let a schema that has lost its table get one again when its power suffices."""
         group = self.add(schema)
         self.refused[group] = 0.0
 
@@ -110,11 +110,11 @@ class PotentialTables:
             self.power, self.refused = np.append(self.power, missing), np.append(self.refused, missing)
 
     def forget_refusals(self) -> None:
-        """Let groups be tried again that were of no use."""
+        """Let groups that were found useless be tried again."""
         self.refused[np.isfinite(self.refused)] = 0.0
 
     def check(self, core: TwoPhase, live: Numbers, equalities: Equalities, most: int) -> None:
-        """Raise an AssertionError unless powers are what those who wait add up to."""
+        """Raise an AssertionError unless each power is the sum over the waiting conjunctions."""
         waiting = self.waiting.view()
         assert set(np.flatnonzero(waiting).tolist()) <= set(live.tolist())
         fresh = PotentialTables()
@@ -186,7 +186,7 @@ def _add_power(
     power: Any,
     done: int,
 ) -> int:
-    """Add an amount for each subscription to all groups of its attributes; the first for whose groups there is no room."""
+    """Add the amount of each subscription to all groups of its attributes; returns the first without room."""
     firsts, seconds, values, pairs = groups.map
     _, parent, of_node, depths, nodes = groups
     start, _, dimension, _ = equalities

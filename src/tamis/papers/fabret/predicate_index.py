@@ -1,4 +1,4 @@
-"""The predicate index: every distinct predicate has a bit, and is found by what it says of the event's values.
+"""The predicate index: every distinct predicate has a bit, and is found by the keys or the intervals that it names.
 
     bits      the predicate bit vector                                   `bit_vector`
     points    predicates by the keys that they name: = IN <> NOT IN      `points`
@@ -65,7 +65,7 @@ class PredicateIndex:
         return self.bits.find(table, numbers_of(table, conjunctions))
 
     def release(self, table: Conjunctions, ids: Ids) -> None:
-        """Some conjunctions that had these predicates are gone."""
+        """Release the predicates of conjunctions that are gone."""
         died = self.bits.release(ids)
         self.points.leave(table, self.bits.view().exemplar, died)
         self.bits.set_free(table, self.ranges.leave(table, self.bits.view(), died))

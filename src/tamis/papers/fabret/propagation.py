@@ -1,6 +1,6 @@
 """`propagation`: subscriptions in clusters behind their most selective equality (Fabret et al., SIGMOD 2001, section 2).
 
-An event is matched in two phases. The first finds the predicates that are satisfied, each distinct one once, and sets
+An event is matched in two phases. The first finds the satisfied predicates, each distinct one once, and sets
 their bits. The second looks only at subscriptions whose access predicate is satisfied, and tests the bits of their other
 predicates, column by column.
 
@@ -13,12 +13,12 @@ predicates, column by column.
     cluster of 1 column          cluster of 2 columns
     column     b < 9             c = 2   c = 2
                                  b < 9   d > 1
-    line       s1                s4      s9          of these three subscriptions four bits at most are read
+    line       s1                s4      s9          for these three subscriptions at most four bits are read
 
 The arrays are drawn in `bit_vector`, `points`, `ranges`, `access` and `clusters`.
 
-The access predicate is the equality of the smallest probability, by the events that were observed; where there are none, the
-one that the fewest subscriptions share. Subscriptions without an equality are behind access predicate 0, which every event
+The access predicate is the equality that is least probable in the observed events. Without observed events, it is the equality
+that the fewest subscriptions share. Subscriptions without an equality are behind access predicate 0, which every event
 satisfies.
 
 Invariants: a subscription is in one cluster, of one of its own equalities if it has any; see also the parts.

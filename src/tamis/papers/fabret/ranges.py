@@ -4,14 +4,14 @@
     root          the node where the tree of a dimension begins
     node          center | begin, end | left, right
     low, high     ends of the intervals of node after node: the lower ascending, the upper ascending
-    of_low ...    whose they are, as literals (see `points`)
+    of_low ...    their predicates, as literals (see `points`)
 
-A node has the intervals that contain its center; those below are in its left child, those above in its right. A key below the
-center hits the intervals of the node from the front of `low` as far as they begin below it, so what is hit is read
-in one go. Both halves of a search tree for < and for > are this with one end open.
+A node has the intervals that contain its center. Lower intervals are in its left child, higher ones in its right child. A key
+below the center hits the first intervals of `low`, up to the last that begins at or below the key, so they are read in sequence.
+The search trees for < and for > are the same structure with one end open.
 
-New predicates are looked at one by one until there are as many as about twice the root of the others; then the dimension's tree
-is built anew. Predicates that have gone stay in it, retired, until half of it are such.
+New predicates are tested one by one until there are about twice the square root of the others; then the tree of the dimension is
+built again. Predicates that have gone stay in the tree, retired, until they make up half of it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Ranges:
         return TreeArrays(self._members.view(), self._built, self._root, *(array.view() for array in self._trees))
 
     def cover(self, dimensions: int) -> None:
-        """Make room for so many dimensions."""
+        """Make room for `dimensions` dimensions."""
         missing = dimensions - len(self._built)
         if missing > 0:
             missing = max(missing, len(self._built))
@@ -89,14 +89,14 @@ class Ranges:
             self._entries, self._root = np.append(self._entries, zeros), np.append(self._root, zeros + NO_NODE)
 
     def enter(self, table: Conjunctions, bits: BitArrays, ids: Ids) -> Ids:
-        """Take in the ranges of new predicates; returns ids of others that may be used again."""
+        """Take in the ranges of new predicates; returns ids of retired predicates that may be used again."""
         ranged = ids[with_ranges(table, bits.exemplar, ids)]
         dimensions = table.predicates.dimension[bits.exemplar[ranged]]
         self._members.extend(dimensions.astype(np.int64), ranged)
         return self._plant_where_due(table, bits, np.unique(dimensions))
 
     def leave(self, table: Conjunctions, bits: BitArrays, ids: Ids) -> Ids:
-        """Drop the ranges of predicates that have died; returns the ids that may be used again."""
+        """Drop the ranges of predicates that are gone; returns the ids that may be used again."""
         ranged = with_ranges(table, bits.exemplar, ids)
         dimensions = table.predicates.dimension[bits.exemplar[ids[ranged]]]
         np.add.at(self._dead, dimensions, 1)
@@ -104,7 +104,7 @@ class Ranges:
         return np.concatenate([ids[~ranged], freed])
 
     def _plant_where_due(self, table: Conjunctions, bits: BitArrays, dimensions: Ids) -> Ids:
-        """Build trees anew that have become too old; returns the ids of retired predicates that no tree has any more."""
+        """Build outdated trees again; returns the ids of retired predicates that no tree has any more."""
         if len(dimensions) == 0:
             return np.zeros(0, np.int32)
         sizes = self._members.view().size[dimensions]
@@ -112,7 +112,7 @@ class Ranges:
         late = (fresh > _FEWEST + 2 * np.sqrt(sizes)) | (self._dead[dimensions] > _FEWEST + sizes // 2)
         due = dimensions[late]
         left_behind = len(self._low) - int(self._entries.sum()) + int(self._entries[due].sum())
-        if len(due) and 2 * left_behind > len(self._low):  # most of what is there would be waste
+        if len(due) and 2 * left_behind > len(self._low):  # more than half of the arrays would be unused
             due = np.flatnonzero(self._members.view().size).astype(np.int32)
             self._clear()
         return self._plant(table, bits, due) if len(due) else np.zeros(0, np.int32)
@@ -203,7 +203,7 @@ def _with_ranges(predicates: Any, exemplar: Any, ids: Any, found: Any) -> None:
 def _sift(
     predicates: Any, exemplar: Any, references: Any, members: Any, dimensions: Any, retired: Any, counts: Any
 ) -> int:
-    """Drop the members that nobody has; returns how many those are. `counts` gets how many ranges the others have."""
+    """Drop members without references; returns how many. `counts` receives the number of ranges of the others."""
     begin, size, _, data, _ = members
     gone = 0
     for i in range(len(dimensions)):
@@ -244,12 +244,12 @@ def _unfold(predicates: Any, exemplar: Any, members: Any, dimensions: Any, out: 
 def _grow_trees(
     starts: Any, lows: Any, highs: Any, by_low: Any, by_high: Any, center: Any, nodes: Any, roots: Any, base: Any
 ) -> int:
-    """Build a tree over each run of intervals; their orders become those of node after node. Returns how many nodes there are."""
+    """Build a tree over each run of intervals, and sort its intervals node by node. Returns how many nodes there are."""
     first, first_node = base
     spare = np.empty(len(by_low), np.int64)
     waiting = np.empty(
         (130, 3), np.int64
-    )  # of a path down every other child waits: begin, end, and where its number goes
+    )  # the children still to build along a path: begin, end, and where the child's number goes
     count = 0
     for tree in range(len(roots)):
         roots[tree] = NO_NODE

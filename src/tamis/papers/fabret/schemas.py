@@ -1,10 +1,10 @@
 """Sets of attributes (schemas), and the equalities of subscriptions that they are made of.
 
-    node          0 root   1 {a}   2 {a, b}   3 {b}          schemas, and what they begin with, in ascending order
+    node          0 root   1 {a}   2 {a, b}   3 {b}          schemas and their prefixes, attributes in ascending order
     map           (node, dimension) -> node
     depth         0        1       2          1
 
-    equality      e0   e1   e2 | e3 | e4 ...                 of subscription after subscription, dimensions ascending, one of each
+    equality      e0   e1   e2 | e3 | e4 ...                 by subscription, then by dimension, at most one per dimension
     start         0              3    4
     id, dimension, nu
 
@@ -30,15 +30,16 @@ from tamis.papers.parts.pair_map import PairArrays, PairMap
 ROOT = 0
 _LOWEST = 16
 DEEPEST = 8
-"""Schemas have at most so many attributes."""
+"""Most attributes of a schema."""
 _MOST_EQUALITIES = 32
 _MOST_GROUPS = 8192
 
 
 def considered(most: int) -> int:
-    """How many equalities of a subscription, the first ones, count where schemas of at most so many attributes are looked for.
+    """How many of a subscription's first equalities are considered for schemas of at most `most` attributes.
 
-    They have no more than 8,192 such schemas: 32 have 41,448 of at most four attributes, and more than a million of six.
+    These equalities have at most 8,192 such schemas. 32 equalities would have 41,448 schemas of at most four attributes, and more
+    than a million of six.
 
     >>> considered(2), considered(3), considered(4), considered(6)
     (32, 32, 21, 14)
@@ -50,7 +51,7 @@ def considered(most: int) -> int:
 
 
 class SchemaArrays(NamedTuple):
-    """The schemas as kernels take them; `nodes` has one element, how many there are."""
+    """The schemas as kernels take them; `nodes` has one element, the number of schemas."""
 
     map: PairArrays
     parent: npt.NDArray[np.int32]
@@ -80,7 +81,7 @@ class Schemas:
         return SchemaArrays(self._map.view(), parent, dimension, depth, self._nodes)
 
     def reserve(self, more: int) -> None:
-        """Make room for so many more schemas."""
+        """Make room for `more` more schemas."""
         self._map.reserve(more)
         missing = len(self) + more - len(self._columns[0])
         if missing > 0:
@@ -97,7 +98,7 @@ class Schemas:
         return found
 
     def add(self, schema: tuple[int, ...]) -> int:
-        """The number of a schema, which is added if it is new, with what it begins with."""
+        """The number of a schema. A new schema is added together with its prefixes."""
         node = ROOT
         for dimension in schema:
             self.reserve(1)
@@ -122,7 +123,7 @@ def equalities_of(
     totals: npt.NDArray[np.int64],
     statistics: StatisticsArrays,
 ) -> Equalities:
-    """The equalities of conjunctions with these ids of predicates; of several on one dimension the most selective.
+    """The equalities of conjunctions with these ids of predicates; of several on one dimension, the most selective.
 
     `totals` is how many references there are to equalities on each dimension.
     """
@@ -189,7 +190,7 @@ def child(
     node: int,
     d: int,
 ) -> int:
-    """The schema that has one attribute more, added if it is new; there is room for it."""
+    """The schema with one attribute more, added if it is new; there must be room for it."""
     at = pair_map.slot_of(firsts, seconds, values, node, d)
     if values[at] == pair_map.FREE:
         new = nodes[0]
@@ -211,10 +212,10 @@ def _add(arrays: Any, node: int, d: int) -> int:
 def advance(
     places: Any, nodes: Any, depth: int, most: int, dimension: Any, end: int, firsts: Any, seconds: Any, values: Any
 ) -> int:
-    """Go to the next schema within the attributes of a subscription; its depth, 0 if none is left.
+    """Go to the next schema within the attributes of a subscription; returns its depth, 0 if none is left.
 
-    `places[1 : depth + 1]` are its equalities and `nodes[1 : depth + 1]` it and what it begins with. To begin, `nodes[0]` is
-    ROOT, `places[0]` one before the first equality and `depth` 0; the last equality is before `end`.
+    `places[1 : depth + 1]` are its equalities, and `nodes[1 : depth + 1]` its prefixes and itself. To begin, set `nodes[0]` to
+    ROOT, `places[0]` to one before the first equality, and `depth` to 0. The last equality is before `end`.
     """
     at = places[depth] + 1
     while True:

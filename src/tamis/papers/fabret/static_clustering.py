@@ -1,8 +1,8 @@
 """`static-clustering`: the best set of multi-attribute hash tables for known subscriptions (Fabret et al., section 3).
 
 As in `propagation`, events are matched in two phases. An access predicate may here be a conjunction of equalities on several
-attributes, its *schema*. All access predicates of one schema are in one hash table, in which an event is looked up once. Which
-schemas have a table (the hashing configuration H) is chosen by cost, for all subscriptions at once.
+attributes, its *schema*. All access predicates of one schema are in one hash table, and an event is looked up there once. A cost
+model chooses the schemas that get a table (the hashing configuration H), for all subscriptions at once.
 
     tables {a} {b} {c} (phase 1 needs them anyway) and {a, b}
 
@@ -15,20 +15,20 @@ schemas have a table (the hashing configuration H) is chosen by cost, for all su
 where check(s, p) is the number of predicates of s outside its access predicate p, mu(A) how likely an event has the
 attributes A, and nu(p) how likely it satisfies p. Single attributes cost neither retrieving, nor hashing, nor space.
 
-The greedy algorithm: begin with the single attributes; as long as space is left, add the schema of the largest benefit, the
-matching cost saved, for each byte that it needs; stop when none saves anything. Each subscription takes the access
-predicate of least cost; where several are equal, they take turns.
+The greedy algorithm begins with the single attributes. While space is left, it adds the schema with the largest benefit (matching
+cost saved) per byte. It stops when no schema saves anything. Each subscription takes the access predicate of least cost; among
+equal ones, subscriptions take turns.
 
 Invariant: the access predicate of a subscription is the one of least cost among the tables; see also the parts.
 
 Departures from the paper
-- The groups considered have at most `max_schema` attributes; the paper has all that occur, of which there may be as many as
-  subsets of the attributes. Of a subscription with many equalities, groups of the first ones are considered, 8,192 at the
-  most (`considered` in `schemas`).
-- The benefit of a group, per byte, is computed anew when it comes first, not at every step. Adding tables can only make the
-  benefit smaller, but also the bytes, so that the choice may differ from that of the paper's greedy (in one of eight small
-  random cases, by some percent of the cost).
-- A group that would need more than `max_bytes` is passed over for good, and the next is tried.
+- We consider groups of at most `max_schema` attributes. The paper considers all groups that occur, perhaps all subsets of the
+  attributes. For a subscription with many equalities, only groups of its first ones count, at most 8,192 (`considered` in
+  `schemas`).
+- The benefit of a group per byte is computed again only when the group comes first, not at every step. More tables make the
+  benefit smaller, but also the bytes, so the choice may differ from the paper's greedy algorithm (in one of eight small random
+  cases, by some percent of the cost).
+- A group that would need more than `max_bytes` is skipped for good, and the next is tried.
 - A subscription with several equalities on one attribute is accessed by the most selective of them.
 """
 
@@ -58,7 +58,7 @@ _INIT = 64
 
 @dataclass(frozen=True, slots=True)
 class StaticClusteringOptions(Options):
-    """Bounds of the clustering, and what its cost is made of; the unit of cost is to check one predicate."""
+    """Bounds of the clustering, and the terms of its cost; the unit of cost is the check of one predicate."""
 
     max_bytes: int = option(1 << 30, least=0, most=1 << 62)
     max_schema: int = option(2, least=1, most=DEEPEST)
@@ -106,14 +106,14 @@ class StaticClustering(StaticIndex):
         core.put(rows, ids, best.equalities, best.counts, best.tables)
 
     def _greedy(self, candidates: Candidates) -> list[int]:
-        """The greedy algorithm: the groups that get a table, in their order."""
+        """The greedy algorithm: the groups that get a table, in the order of choice."""
         options = self.options
         candidates.find_groups(options.max_schema, self._fixed_cost)
         self._cost = candidates.cost()
         self._space = self._least_space = candidates.space()
         heap = [(-np.inf, -np.inf, node) for node in candidates.nodes()]
         chosen: list[int] = []
-        known: dict[int, tuple[int, float, float]] = {}  # group -> how many tables there were, benefit and space then
+        known: dict[int, tuple[int, float, float]] = {}  # group -> number of tables at that time, benefit, space
         while heap and self._space < options.max_bytes:
             node = heapq.heappop(heap)[2]
             step, benefit, space = known.get(node, (-1, 0.0, 0.0))
@@ -133,12 +133,12 @@ class StaticClustering(StaticIndex):
         return chosen
 
     def _fixed_cost(self, schema: Schema) -> float:
-        """What a table costs an event, whatever is in it."""
+        """The cost of a table for an event, whatever it contains."""
         mu = self._statistics.mu(schema)
         return float(self.options.retrieve_cost + mu * self.options.hash_cost * len(schema))
 
     def _by_node(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """For each schema the number of its table, NO_TABLE for single attributes, and its dependence, NaN where it has none."""
+        """The table of each schema, NO_TABLE for single attributes, and its dependence, NaN if it has no table."""
         table_of = np.full(len(self._tables), NO_TABLE, np.int32)
         dependence = np.full(len(self._tables), np.nan)
         depth = self._tables.view().depth[: len(self._tables)]

@@ -1,14 +1,14 @@
 """Event statistics: how likely an event has some attributes (mu), and how likely it satisfies equalities (nu).
 
-    present     for each dimension, how many of the events of late had it
-    distinct    how many different keys they had there
+    present     for each dimension, how many recent events had it
+    distinct    for each dimension, how many different keys these events had
     seen        (dimension, key) -> how many events had it
     having      for each dimension, a bit for each event that had it
 
-mu(A) is the share of the events that have all of A. nu(d = k) is mu(d) times the share of k among the keys there, each
-counted once more than it was seen, so that what was never seen is unlikely but not impossible. nu of several equalities takes
-the keys, but not the attributes, for independent. Where no event was seen, the subscriptions stand in for them: mu is 1, and nu
-is the share of `d = k` among the equalities on d.
+mu(A) is the share of events that have all attributes of A. nu(d = k) is mu(d) times the share of k among the keys of d. Each key
+is counted once more than it was seen, so a key never seen is unlikely but not impossible. nu of several equalities treats keys,
+but not attributes, as independent. Before the first event, nu comes from the subscriptions: mu is 1, and nu is the share of
+`d = k` among the equalities on d.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tamis.papers.parts import pair_map
 from tamis.papers.parts.pair_map import PairArrays, PairMap
 
 _MOST = 1024
-"""So many events are remembered, the latest."""
+"""Latest events remembered."""
 
 
 class StatisticsArrays(NamedTuple):
@@ -95,7 +95,7 @@ class EventStatistics:
         return self._mu[key]
 
     def dependence(self, schema: Sequence[int]) -> float:
-        """By what the product of the nu of equalities is to be multiplied to get the nu of all of them together."""
+        """The factor between the product of the nu of single equalities and the nu of all of them together."""
         if self.events == 0:
             return 1.0
         together = self.mu(schema)
@@ -131,12 +131,12 @@ def _count(seen: Any, dimension: Any, key: Any, counts: Any) -> None:
 def nu_of(
     events: int, present: Any, distinct: Any, firsts: Any, seconds: Any, values: Any, d: int, key: int, share: float
 ) -> float:
-    """The probability that an event satisfies an equality; `share` is what is said where there are no events."""
+    """The probability that an event satisfies an equality; it is `share` if no events are known."""
     if events == 0:
         return share
     if d >= len(present):
         return 0.0
     count = max(values[pair_map.slot_of(firsts, seconds, values, d, key)], 0)
-    # One more than was seen may come.
+    # Count each key once more than it was seen, and one key that was never seen.
     nu: float = present[d] / events * (count + 1) / (present[d] + distinct[d] + 1)
     return nu

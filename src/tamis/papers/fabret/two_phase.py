@@ -3,7 +3,7 @@
     PredicateIndex          AccessPredicates             Clusters
     bits, points, ranges -> a = 3, (a = 3 and b = 5) ->  columns of ids, subscription lines
 
-How the access predicate of a subscription is chosen is what the algorithms of the paper differ in.
+The algorithms of the paper differ in how they choose the access predicate of a subscription.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TwoPhase:
         self.accesses = AccessPredicates()
         self.clusters = Clusters()
         self.schemas: list[Schema] = []
-        """Of the multi-attribute hash tables; empty where one was dropped."""
+        """The schemas of the multi-attribute hash tables; empty for a dropped table."""
         self.phases: npt.NDArray[np.int64] = np.zeros(matching.PHASES, np.int64)
         self.events = 0
 
@@ -54,7 +54,7 @@ class TwoPhase:
         return np.flatnonzero(self.clusters.view().cluster_of != NO_CLUSTER).astype(np.int32)
 
     def enter(self, conjunctions: Numbers) -> Ids:
-        """Take in the predicates of conjunctions, which are to be put into clusters; returns the ids, one after another."""
+        """Take in the predicates of conjunctions that will go to clusters; returns the ids, one after another."""
         ids = self.predicates.insert(self.table.view(), conjunctions)
         self.accesses.cover(self.predicates.bits.capacity)
         return ids
@@ -62,7 +62,7 @@ class TwoPhase:
     def put(
         self, conjunctions: Numbers, ids: Ids, equalities: Ids, sizes: npt.NDArray[np.int32], tables: Ids | None = None
     ) -> None:
-        """Put conjunctions into clusters of access predicates of so many equalities each, given one after another."""
+        """Put conjunctions into the clusters of their access predicates, whose equalities are given one after another."""
         tables = np.full(len(sizes), NO_TABLE, np.int32) if tables is None else tables
         accesses = self.accesses.find_or_make(equalities, sizes, tables)
         self.clusters.put(self.accesses.view(), self.table.view(), conjunctions, accesses, ids)
@@ -103,7 +103,7 @@ class TwoPhase:
         return collect(batch, kernel)
 
     def figures(self) -> dict[str, Any]:
-        """Sizes, and what the phases of the last match had to do."""
+        """Sizes, and the work of both phases in the last match."""
         accesses = self.accesses.view()
         satisfied, lookups, lists, clusters = self.phases.tolist()
         return {
@@ -144,7 +144,7 @@ class TwoPhase:
         }
 
     def check(self, count: int) -> None:
-        """Raise an AssertionError if an invariant does not hold, or there are not so many conjunctions."""
+        """Raise an AssertionError if an invariant does not hold, or if there are not `count` conjunctions."""
         rows, view = self.rows(), self.table.view()
         assert len(rows) == count
         self.predicates.check(view, rows)

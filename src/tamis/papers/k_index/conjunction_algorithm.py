@@ -1,4 +1,4 @@
-"""The conjunction algorithm of the k-index: what is in K of the sorted lists that an event has."""
+"""The conjunction algorithm of the k-index: find the conjunctions that are in K of an event's sorted lists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIST = 0xFFFFFFFF
 
 
 class Event(NamedTuple):
-    """One event, reused: where the values of a dimension are, and of each value the cells, and whether they are exact."""
+    """One event, in reused arrays: the values of each dimension, and for each value its cells and whether they are exact."""
 
     first: npt.NDArray[np.int64]
     held: npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ class Event(NamedTuple):
 
 
 class Open(NamedTuple):
-    """The lists of an event in one K: where each is and ends, and `order`: current conjunction and list, ascending."""
+    """The lists of an event in one K: current place and end of each, and `order`: current conjunction and list, ascending."""
 
     at: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ class Open(NamedTuple):
 
 @kernel
 def match_events(lists: Any, domains: Any, table: Any, batch: Any, place: Any, counts: Any, out: Any, work: Any) -> int:
-    """Match events from one on, as `collect` asks for it."""
+    """Match events from one on: a kernel for `collect`."""
     number: int = place[0]
     _, dimensions, longest = place
     event = Event(
@@ -88,7 +88,7 @@ def match_events(lists: Any, domains: Any, table: Any, batch: Any, place: Any, c
 
 @inlined
 def _locate(domains: Any, batch: Any, number: int, event: Any) -> tuple[int, bool]:
-    """Find the cells of an event's values; how many dimensions it has, and whether each has one value in an exact cell."""
+    """Find the cells of an event's values. Returns how many dimensions it has, and if each has one value in an exact cell."""
     begin, size, plain = batch.start[number], 0, True
     for v in range(begin, batch.start[number + 1]):
         i, d = v - begin, batch.dimension[v]
@@ -109,7 +109,7 @@ def _locate(domains: Any, batch: Any, number: int, event: Any) -> tuple[int, boo
 
 @inlined
 def _looked_at(always: Any, table: Any, batch: Any, event: Any, out: Any, filled: int, tally: Any) -> int:
-    """Write those that are looked at for every event and are true of this one; returns how much of `out` is filled then."""
+    """Evaluate the conjunctions in `always` and write the true ones; returns how much of `out` is filled then."""
     for c in always:
         if _is_true(table, c, batch, event, tally):
             if filled == len(out):
@@ -137,7 +137,7 @@ def _group(directory: Any, k: int, dimension: int, gap: int) -> int:
 
 @inlined
 def _entries(groups: Any, start: Any, group: int, low_cell: int, high_cell: int) -> tuple[int, int]:
-    """Where the entries of the cells from one to another begin and end."""
+    """Where the entries of a range of cells begin and end."""
     base, width, least, values, cell = groups
     first = base[group] + place_of(width, least, values, cell, group, low_cell)
     behind = base[group] + width[group]
@@ -175,7 +175,7 @@ def _room(lists: Any, k: int, batch: Any, number: int, event: Any) -> int:
 
 @inlined
 def _open_mixed(lists: Any, k: int, batch: Any, number: int, event: Any, opened: Any, mixed: Any) -> int:
-    """Merge the lists of each dimension of an event, in cells and gaps, and open the outcome; returns how many there are."""
+    """Merge the lists of cells and gaps of each dimension of an event, and open the merged lists; returns how many."""
     many, written, i, begin = 0, 0, 0, batch.start[number]
     while i < batch.start[number + 1] - begin:
         d, since, sorted_yet = batch.dimension[begin + i], written, True
@@ -214,7 +214,7 @@ def _conjunctions(
     filled: int,
     tally: Any,
 ) -> int:
-    """The conjunction algorithm: write what is in `k` lists; returns how much of `out` is filled then, -1 if it is too small."""
+    """The conjunction algorithm: write conjunctions in `k` lists; returns how much of `out` is filled, -1 if it is too small."""
     at, end, order = opened
     rounds, skips = 0, 0
     for i in range(many):
@@ -249,7 +249,7 @@ def _conjunctions(
 
 @inlined
 def _skipped(current: Any, at: int, end: int, target: int) -> int:
-    """The first place from `at` on, where the list is before `target`, with something that is not; `end` if there is none."""
+    """The first place behind `at` whose conjunction is not before `target`; `end` if there is none."""
     step = 1
     while at + step < end and current[UP(at + step)] < target:
         at += step

@@ -1,17 +1,17 @@
-"""Ranges as the values that they contain: what indexes with a posting list per value make of ``<``, ``>`` and BETWEEN.
+"""Ranges as sets of values: indexes with a posting list per value enumerate ``<``, ``>`` and BETWEEN.
 
-The domain of a dimension is the whole numbers from `low` to `high`, and one more on either side, which stands for everything
-beyond. Such a value is a *cell*:
+The domain of a dimension is the whole numbers from `low` to `high`, and one more on either side that stands for everything
+beyond. Each of these values is a *cell*:
 
     constants        2             6
     cells        1   2   3   4   5   6   7          1: below 2, 7: above 6
     x >= 3               3   4   5   6   7
     x < 4        1   2   3
 
-Events are not bound to the domain. A number that is not whole, 3.5, is in the *gap* behind 3. A range with 3.5 in it either
+Events are not bound to the domain. A number that is not whole, 3.5, is in the *gap* behind 3. A range that contains 3.5 either
 contains 3 too, and is in that cell, or begins within the gap, as ``x > 3`` does, and is noted in the gap itself. So the
-cell and the gap have all such ranges, and some that end at 3: what is found in a gap, or beyond the domain, is to be
-verified. For whole numbers of the domain the cells are exact.
+cell and the gap together have all ranges around 3.5, and also ranges that end at 3. Conjunctions found in a gap, or beyond the
+domain, must be verified. For whole numbers of the domain the cells are exact.
 
 Dimensions without ranges need no domain: their cells are the keys.
 """
@@ -33,7 +33,7 @@ from tamis.papers.interface import KindOf, Numbers
 
 NO_GAP = KEY_MIN
 SIDES = 2
-"""So many cells stand for what is beyond the domain."""
+"""Number of cells that stand for values beyond the domain: one below, one above."""
 
 _SOME = int(Mode.SOME)
 _KINDS = list(KeyKind)
@@ -46,12 +46,12 @@ _LEADING = 1 << _FRACTION_BITS
 
 
 class Domains(NamedTuple):
-    """What the predicates of some conjunctions say of each dimension.
+    """Facts about each dimension, from the predicates of some conjunctions.
 
-    `kind` is the place of its KeyKind, `ranged` whether some predicate has a range; `low`, `high` are its lowest and highest
+    `kind` is the place of its KeyKind, `ranged` whether some predicate has a range. `low`, `high` are the lowest and highest
     whole constant, `low > high` if there is none. `upward` is the least beginning of a range without an end, `downward` the
-    greatest end of one without a beginning, `widest` how many values the largest of the other ranges has. `broken` is a key at
-    which a range ends though no whole number is there, KEY_MIN if there is none.
+    greatest end of a range without a beginning, `widest` the number of values in the largest other range. `broken` is a key that
+    ends a range but is not a whole number, KEY_MIN if there is none.
     """
 
     kind: npt.NDArray[np.uint8]
@@ -68,7 +68,7 @@ class Domains(NamedTuple):
         return sum(column.nbytes for column in self)
 
     def surveyed(self, table: Conjunctions, rows: Numbers, kind_of: KindOf, domain: tuple[int, int] | None) -> Domains:
-        """These, and what more conjunctions say."""
+        """These domains, extended by more conjunctions."""
         dimension = table.predicates.dimension
         size = int(dimension.max()) + 1 if len(rows) and len(dimension) else 0
         more = _unknown(max(size - len(self.kind), 0))
@@ -91,7 +91,7 @@ class Domains(NamedTuple):
         return self._replace(low=low, high=high)
 
     def refusals(self, domain: tuple[int, int] | None, most: int) -> list[tuple[int, str]]:
-        """Dimensions with ranges that cannot be enumerated, and what is wrong with one of them."""
+        """Dimensions with ranges that cannot be enumerated, each with the reason."""
         bounded = self.bounded(domain)
         wide = self.widest > most
         wide |= _more(np.maximum(self.upward, bounded.low), bounded.high, most) & (self.upward < KEY_MAX)
@@ -108,19 +108,19 @@ class Domains(NamedTuple):
         if broken[number]:
             key = np.array([self.broken[number]])
             value = np.where(key >= 0, key, key ^ _MAGNITUDE).view(np.float64)[0]
-            # A bound that is excluded is kept as the number next to it, which few digits show as the bound again.
+            # An excluded bound is stored as the number next to it. With few digits it prints as the bound again.
             return f"a range ends at {value:.15g}, which is not a whole number below 2**53"
         low, high = int(bounded.low[number]), int(bounded.high[number])
         return f"a range within {low:,} .. {high:,} has more than {most:,} values"
 
 
 def no_domains() -> Domains:
-    """Of no dimension."""
+    """The domains of no dimensions."""
     return _unknown(0)
 
 
 def _unknown(count: int) -> Domains:
-    """Of so many dimensions, of which nothing is known."""
+    """The domains of `count` dimensions before anything is known."""
 
     def full(value: int) -> npt.NDArray[np.int64]:
         return np.full(count, value, np.int64)
@@ -138,7 +138,7 @@ def _unknown(count: int) -> Domains:
 
 
 def _more(first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.bool_]:
-    """Whether there are more values than that from one to the other, both included."""
+    """Whether there are more than `most` values from `first` to `last`, both included."""
     return (last >= first) & (last.view(np.uint64) - first.view(np.uint64) >= most)
 
 
@@ -195,11 +195,11 @@ def _note(domains: Any, d: int, lo: int, hi: int, least: int, most: int) -> None
 def floored(kind: int, key: int) -> tuple[int, bool]:
     """The largest whole number that is not above a key, and whether the key is that number.
 
-    Numbers of 2**53 and more are behind all others, and not whole: their keys may be labels.
+    Numbers of 2**53 and more come after all others and count as not whole: their keys may be labels.
     """
     if kind != _NUMBER:
         return key, True
-    # The magnitude of code -1 is 0: it is no value, but ends ranges below 0.
+    # The magnitude of code -1 is 0: it is not a value, but ends ranges below 0.
     magnitude = key if key >= 0 else ~key & _MAGNITUDE
     exponent = (magnitude >> _FRACTION_BITS) - _BIAS
     whole, exact = I64(0), magnitude == 0 and key >= 0
@@ -219,7 +219,7 @@ def values_between(first: int, last: int) -> Any:
     """How many whole numbers there are from one to another, at most KEY_MAX."""
     if last < first:
         return I64(0)
-    # As signed numbers the difference may overflow, which compilers take for impossible.
+    # A signed difference may overflow, and compilers assume that it never does.
     span = U64(I64(last)) - U64(I64(first))
     return I64(KEY_MAX) if span >= U64(KEY_MAX) else I64(span) + 1
 
@@ -259,7 +259,7 @@ def gap_of(kind: int, ranged: int, low: int, high: int, lo: int) -> int:
 
 @inlined
 def is_exact(kind: int, ranged: int, low: int, high: int, lo: int, hi: int) -> bool:
-    """Whether the cell of an event's value has all that is true of it and nothing else."""
+    """Whether the cell of an event's value has exactly the predicates that are true of it."""
     if not ranged:
         return True
     cell, exact = floored(kind, lo)

@@ -4,9 +4,9 @@ Whang et al., Indexing Boolean Expressions, VLDB 2009, as Zhang, Chan and Tan, A
 E-Commerce Databases, VLDB 2014, section 3 with Figure 2, and Sadoghi and Jacobsen, BE-Tree, SIGMOD 2011, section 7.2,
 describe it.
 
-Conjunctions are parted by their size K, and within K entered in the list of every (attribute, value) that satisfies one of
-their predicates; a range is enumerated (`enumeration`). An event has one list for each of its attributes; a conjunction of size
-K is true of it if K of them hold it, so only K up to the event's size can be.
+Conjunctions are divided by their size K. Within K, a conjunction is in the list of every (attribute, value) that satisfies one of
+its predicates; ranges are enumerated (`enumeration`). An event has one list for each of its attributes. A conjunction of size K
+is true of the event if K of these lists hold it, so K is at most the event's size.
 
     directory    (2, A) (2, B) ..    the group of a size and a dimension: a hash table of (K, dimension * 2), and
                     0      1         (K, dimension * 2 + 1) for the gaps
@@ -17,25 +17,25 @@ K is true of it if K of them hold it, so only K up to the event's size can be.
     cell                   3 6 9 ..
     start           0 1 3 4 5 ..     entries of list l: start[l] .. start[l + 1]
     data            S2 | S1 S2 | S2 | ..
-    sizes           1 2 3 4          those K that occur
-    always          S7 ..            K = 0: nothing to enumerate, looked at for every event
+    sizes           1 2 3 4          the K that occur
+    always          S7 ..            K = 0: nothing to enumerate, evaluated for every event
     doubtful        0 0 1 ..         by conjunction: has predicates that no list holds
 
 *Conjunction algorithm*, within one K: the lists of the event are sorted by their current conjunction. If the first and the K-th
 have the same one, it is found, and all K move on. Otherwise no conjunction before the K-th's can be in K lists: the lists
 before the K-th skip forward to it.
 
-Invariants: a list ascends strictly; a conjunction of size K is in lists of K dimensions; what is not in a list is verified.
+Invariants: a list ascends strictly; a conjunction of size K is in lists of K dimensions; predicates without a list are verified.
 
 Departures from the paper
 -------------------------
 - We have no text of the original. That the lists before the K-th skip to it is our reading of "the conjunction algorithm".
-- NOT IN and ``<>`` are true only where there is a value (the strong sense). Instead of a default value for every attribute
-  that an event lacks they are verified on what the lists find, and so are IS NULL and, of several conditions on one
-  attribute, all but the one with the fewest values. K counts what is enumerated.
-- Numbers of events need not be whole nor within the domain, and an event may have several values of an attribute, or intervals:
-  lists of one attribute are merged, and what is found is verified.
-- Scores and the bitmaps of CNF are left out: Tamis turns subscriptions into conjunctions before.
+- NOT IN and ``<>`` are true only if there is a value (the strong sense). The paper uses a default value for every attribute
+  that an event lacks. Here NOT IN, ``<>`` and IS NULL are verified for the conjunctions that the lists find. Of several
+  conditions on one attribute, all but the one with the fewest values are verified too. K counts enumerated predicates.
+- Numbers of events need not be whole or within the domain, and an event may have several values of an attribute, or intervals.
+  Then the lists of one attribute are merged, and the conjunctions found are verified.
+- Scores and the bitmaps of CNF are left out: Tamis turns subscriptions into conjunctions first.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ from tamis.papers.parts.collecting import collect
 from tamis.papers.parts.static import StaticIndex
 
 _CHECKED = 1_000
-"""A domain of so many values is checked value by value."""
+"""Size of a domain up to which `check` goes through all values."""
 
 
 @dataclass(frozen=True, slots=True)
 class KIndexOptions(Options):
-    """`domain` is the lowest and the highest number of attributes with ranges; by default those that subscriptions name."""
+    """`domain` is the lowest and the highest number of attributes with ranges; by default, subscriptions define it."""
 
     domain: tuple[int, int] | None = option(None, nothing=True, pair=True)
     max_values: int = option(10_000, least=1)
 
 
 class PostingList(NamedTuple):
-    """A list, to be looked at. `gap`: of numbers between the value and the next one."""
+    """A list, for inspection. `gap`: the list is for numbers between the value and the next one."""
 
     size: int
     dimension: int
@@ -98,7 +98,7 @@ class KIndex(StaticIndex):
 
     def refuse(self, conjunctions: Numbers) -> None:
         refusals = self._refusals(self._surveyed(self._noted, conjunctions))
-        if refusals and self._forgetful:  # Ranges that are gone count no longer.
+        if refusals and self._forgetful:  # Deleted ranges do not count any more.
             self._noted, self._forgetful = self._surveyed(no_domains(), self._rows), False
             refusals = self._refusals(self._surveyed(self._noted, conjunctions))
         if refusals:
@@ -177,7 +177,7 @@ class KIndex(StaticIndex):
 
     def _check(self) -> None:
         chosen = choose(self.table.view(), self._rows, self._domains, self.options.max_values)
-        # The table may have grown by rows that the index was not told of.
+        # The table may have new rows that were never inserted here.
         assert np.array_equal(chosen.doubtful[self._rows], self._lists.doubtful[self._rows])
         assert self._lists.always.tolist() == self._rows[chosen.sizes == 0].tolist()
         found: dict[tuple[int, int, int], tuple[set[int], set[int]]] = {}
@@ -194,7 +194,7 @@ class KIndex(StaticIndex):
         assert not found
 
     def _expected(self, predicate: int, d: int, found: set[int]) -> tuple[set[int], set[int]]:
-        """The cells and gaps of a predicate, found in the simplest way; of a wide domain only among those that were found."""
+        """The cells and gaps of a predicate, found in the simplest way; in a wide domain only cells in `found` are tried."""
         predicates = self.table.view().predicates
         intervals = slice(predicates.start[predicate], predicates.start[predicate + 1])
         parts = list(zip(predicates.lo[intervals].tolist(), predicates.hi[intervals].tolist(), strict=True))

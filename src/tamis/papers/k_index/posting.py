@@ -1,9 +1,8 @@
-"""Posting lists: for every size, dimension and cell the conjunctions of that size with a predicate that is true there.
+"""Posting lists: for every size, dimension and cell, the conjunctions of that size with a predicate that is true there.
 
-They are built in walks over all entries, group by group, predicate by predicate, cell by cell: the first finds out which cells
-each group has, one counts the entries of every list, the last writes them. Entries themselves are never sorted, of which there
-may be hundreds for a conjunction; and as lists of a group are near each other, writing them group by group takes a fraction of
-the time that row by row takes.
+They are built in walks over all entries, group by group, predicate by predicate, cell by cell. The first walk finds the cells of
+each group, another counts the entries of every list, the last writes them. Entries are never sorted: a conjunction may have
+hundreds. The lists of a group are near each other, so writing group by group takes a fraction of the time that row by row takes.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_o
 _SOME = int(Mode.SOME)
 _GROUPS_AT_ONCE = 1 << 12
 _MOST_CELLS = 4
-"""Cells of a group have a list each if at most so many of them are there for an entry, else only those that occur."""
+"""Most cells per entry for which every cell of a group has a list. With more cells, only cells that occur have one."""
 _SPAN, _VALUES, _COUNT, _FILL = range(4)
-"""What a walk over all entries does."""
+"""The steps, one for each walk over all entries."""
 
 
 class Groups(NamedTuple):
-    """The lists of one K and dimension each: `base` is the first, `width` how many there are, in the order of their cells.
+    """Groups of lists, one for each K and dimension: `base` is the first list, `width` how many, in the order of cells.
 
     `values` is where their cells are in `cell`; if it is -1, all cells from `least` on have lists.
     """
@@ -46,7 +45,7 @@ class Groups(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The lists as kernels read them. `sizes` are those K above 0 that occur, ascending."""
+    """The lists as kernels read them. `sizes` are the K above 0 that occur, ascending."""
 
     directory: PairArrays
     groups: Groups
@@ -63,7 +62,7 @@ class Lists(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The enumerated predicates of rows, behind one another, and how many each row has; which conjunctions have others too."""
+    """The enumerated predicates of rows, one after another, how many each row has, and which conjunctions have others too."""
 
     predicates: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
@@ -80,9 +79,9 @@ class Entered(NamedTuple):
 
 
 def choose(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Chosen:
-    """The predicates to enumerate: of those on one dimension the one with the fewest cells.
+    """The predicates to enumerate: for each dimension the one with the fewest cells.
 
-    One with a range of more than `most` values is not among them.
+    A predicate with a range of more than `most` values is not enumerated.
     """
     chosen = np.empty(int((table.start[rows + 1] - table.start[rows]).sum()), np.int64)
     sizes = np.empty(len(rows), np.int64)
@@ -112,7 +111,7 @@ def build(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Li
 
 
 def _enter(table: Conjunctions, rows: Numbers, chosen: Chosen, domains: Domains) -> tuple[PairMap, Entered]:
-    """The group of every K and dimension, and what is in them."""
+    """The group of every K and dimension, and their predicates."""
     directory, row, place = PairMap(), 0, 0
     group = np.empty(len(chosen.predicates), np.int64)
     while row < len(chosen.sizes):
@@ -130,7 +129,7 @@ def _groups(count: int, walk: Callable[..., None]) -> tuple[Groups, int]:
     entries, least, greatest = np.zeros(count, np.int64), np.full(count, limits.max), np.full(count, limits.min)
     unknown = Groups(none, none, none, none, none)
     walk(_SPAN, unknown, entries, least, greatest)
-    # Beyond the largest number the difference is negative.
+    # The difference is negative if it overflows.
     span = greatest - least + 1
     sparse = (span <= 0) | (span > _MOST_CELLS * entries)
     held = np.where(sparse, entries, 0)
@@ -149,7 +148,7 @@ def _groups(count: int, walk: Callable[..., None]) -> tuple[Groups, int]:
 
 @lean_kernel
 def _choose(table: Any, rows: Any, domains: Any, most: int, chosen: Any, sizes: Any, doubtful: Any) -> int:
-    """Of the predicates on each dimension choose the one with the fewest values; returns how many were chosen."""
+    """Choose the predicate with the fewest values on each dimension; returns how many were chosen."""
     start, predicates = table
     count = 0
     for i in range(len(rows)):
@@ -192,7 +191,7 @@ def _width(predicates: Any, domains: Any, p: int, most: int) -> Any:
 def _enter_groups(
     table: Any, chosen: Any, domains: Any, directory: Any, group: Any, row: int, place: int
 ) -> tuple[int, int]:
-    """Number the groups of rows from one on; returns where the room in the directory ended."""
+    """Number the groups of rows from one on; returns the place where the directory had no more room."""
     predicates = table.predicates
     firsts, seconds, values, count = directory
     while row < len(chosen.sizes):
@@ -218,7 +217,7 @@ def _enter_groups(
 
 @lean_kernel
 def _walk(entered: Any, domains: Any, directory: Any, groups: Any, step: int, columns: Any) -> None:
-    """Do one step for every entry. Conjunctions descend, so that lists which are filled from their end ascend."""
+    """Do one step for every entry. Conjunctions descend: lists are filled from their end, so they ascend."""
     firsts, seconds, numbers, _ = directory
     predicates = entered.predicates
     for p in range(len(entered.group) - 1, -1, -1):
@@ -244,7 +243,7 @@ def _walk(entered: Any, domains: Any, directory: Any, groups: Any, step: int, co
 
 @inlined
 def _do(step: int, group: int, first: int, last: int, c: int, groups: Any, columns: Any) -> None:
-    """Do a step for a conjunction in all cells of a group from one to another."""
+    """Do a step for a conjunction in the cells of a group from `first` to `last`."""
     if step == _SPAN:
         entries, least, greatest = columns
         entries[group] += last - first + 1
@@ -271,7 +270,7 @@ def _do(step: int, group: int, first: int, last: int, c: int, groups: Any, colum
 
 @inlined
 def place_of(width: Any, least: Any, values: Any, cell: Any, group: int, first: int) -> int:
-    """How many lists of a group are of cells before one."""
+    """How many lists of a group are for cells before `first`."""
     if values[group] < 0:
         if first <= least[group]:
             return 0

@@ -2,9 +2,9 @@
 
     (E BETWEEN 3 AND 9 | D = 5)        becomes        (E >= 3 | D = 5) (E <= 9 | D = 5)
 
-A predicate is clauses of entries, see `entries`, so a disjunction of predicates is a disjunction of conjunctions, which is
-multiplied out: one clause for every choice of a clause of each predicate. A disjunction that would become too much, or that has
-IS NULL, which has no entries, is left out, and its row must be verified.
+A predicate is a conjunction of clauses of entries, see `entries`. So a disjunction of predicates is a disjunction of
+conjunctions, and it is multiplied out: one clause for every choice of a clause from each predicate. A disjunction is left out
+if it would become too large, or if it has IS NULL, which has no entries. Its row must then be verified.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tamis.papers.clause_table import FactorRows
 from tamis.papers.op_index.entries import Entries, entries_of
 
 MOST_CLAUSES = 4096
-"""More clauses than this no row gets, ..."""
+"""Most clauses of a row."""
 MOST_ENTRIES = 1 << 16
-"""... nor a disjunction that is multiplied out more entries."""
+"""Most entries of a disjunction that is multiplied out."""
 
 
 class Distributed(NamedTuple):
-    """Clauses of entries: those of the i-th row are `start[i]` to `start[i + 1]`, grouped by their bits.
+    """Clauses of entries: the i-th row has entries `start[i]` to `start[i + 1]`, grouped by their bits.
 
-    The row has `bits` clauses; `verified` says that they are not all of it.
+    The row has `bits` clauses; `verified` says that the row has more conditions than these clauses.
     """
 
     start: npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ def distributed(rows: FactorRows) -> Distributed:
 def _distribute(
     rows: Any, clauses: Any, entries: Any, start: Any, bits: Any, verified: Any, source: Any, bit: Any, write: bool
 ) -> None:
-    """Count the entries and clauses of every row, or write them: where each entry comes from, and its bit."""
+    """Count the entries and clauses of every row, or write them: the source of each entry, and its bit."""
     at = 0
     for i in range(len(rows) - 1):
         start[i] = at
@@ -87,7 +87,7 @@ def _distribute(
 
 @inlined
 def _combinations(entries: Any, begin: int, end: int) -> int:
-    """How many clauses a disjunction of predicates becomes; 0 if it has no entries for one of them, or too many."""
+    """The number of clauses of a disjunction of predicates; 0 if a predicate has no entries, or if there are too many."""
     combinations = 1
     for p in range(begin, end):
         if entries.verified[p]:

@@ -4,26 +4,25 @@
 
     rewritten    (A = 1 | B = 2)  (C <= 3 | D = 4 | A >= 7)  (E >= 3 | D = 5)  (E <= 9 | D = 5)
     bit           0                1                          2                 3
-    pivots       all attributes of the clause with the fewest; of several clauses, of that whose attributes are least
-                 frequent together: here {A, B}, {D, E} or {D, E}
-    V_A, V_B     S: 1111, in both: whichever of them an event has, the lists of that pivot have all predicates of S
+    pivots       all attributes of the clause with the fewest attributes; of several such clauses, the one whose attributes
+                 are least frequent together: here {A, B}, {D, E} or {D, E}
+    V_A, V_B     S: 1111, in both: if an event has one of the pivots, the lists of this pivot have all predicates of S
 
-A predicate that is true clears the bit of its clause; a bitmap of zeros is a match. An event finds S under each of S's pivots
-that it has, and reports it under the first. The pointer of an entry is ``64 * word + bit``; a subscription with more than
-64 clauses has several words, which all must be zero. Expressions in disjunctive normal form need nothing of this: each of their
-conjunctions is a row of its own, and the store unites what they find.
+A true predicate clears the bit of its clause; a bitmap of zeros is a match. An event finds S under each pivot of S that the event
+has, and reports S under the first of them. The pointer of an entry is ``64 * word + bit``. A subscription with more than 64
+clauses has several words, which must all be zero. Expressions in disjunctive normal form do not need bitmaps: each of their
+conjunctions is a row, and the store unites the matches.
 
     _pivot       the first pivot of a row               _pivots     A  B  - | D  E  - |       up to END
     _place       where its pivots are in `_pivots`      _places     0  4  - | 0  1  - |       its first word in V of that pivot
 
-Invariants: a row that is in the index has a word with a bit for each clause that has one, under every pivot of its; a row with
-none of them is in the rest.
+Invariants: under every pivot of a row in the index, its words have all bits of its clauses; a row without bits is in the rest.
 
 Departures from the paper:
 
 - The shortest clause is the one with the fewest attributes, not predicates: ``A IN (1, 2, 3)`` is short.
-- An interval inside a disjunction is distributed over it, as above. A clause that would become too many then, or that has
-  IS NULL, has no bit; it is verified when the others are zero, or with every event if there are no others.
+- An interval inside a disjunction is distributed over it, as above. A clause that would become too many clauses, or that has
+  IS NULL, has no bit. It is verified when all bits are zero, or with every event if the row has no bits.
 - Events with several values or intervals, and deleting: as in `index`.
 """
 
@@ -67,7 +66,7 @@ class CnfOpIndex(CountingOpIndex):
         return canonical(self.table.taken(conjunctions).flat()), np.arange(len(conjunctions), dtype=np.int32)
 
     def _enter(self, conjunctions: Numbers, frequency: npt.NDArray[np.int64]) -> None:
-        """Choose pivots, append a bitmap to V of each, and put all predicates into the lists of each."""
+        """Choose pivots, append a bitmap to V of each pivot, and put all predicates into the lists of each pivot."""
         parts = distributed(self.table.taken(conjunctions))
         start = np.zeros(len(conjunctions) + 1, np.int64)
         pivots = np.empty(len(parts.attribute) + len(conjunctions), np.int32)
@@ -85,7 +84,7 @@ class CnfOpIndex(CountingOpIndex):
     def _put(
         self, conjunctions: Numbers, parts: Distributed, rows: npt.NDArray[np.intp], pivots: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int32]:
-        """Enter rows under pivots, a row once for each of its own; returns where in V each got its words."""
+        """Enter each row under each of its pivots; returns the places of its words in V."""
         self._make_room(pivots, (parts.bits[rows].astype(np.int64) + 63) // 64)
         places = np.empty(len(rows), np.int32)
         counters = (self._v_number.view(), self._v.begin, self._v.size, *self._v.columns)
@@ -124,7 +123,7 @@ class CnfOpIndex(CountingOpIndex):
         return [*super()._columns(), self._pivots, self._places]
 
     def counters(self, pivot: int) -> dict[int, int]:
-        """V of a pivot: the conjunctions that are alive and their bitmaps."""
+        """V of a pivot: the live conjunctions and their bitmaps."""
         made: dict[int, int] = {}
         columns = (self._v_part(pivot, column).tolist() for column in (0, 1, 3))
         for at, (word, row, first) in enumerate(zip(*columns, strict=True)):
@@ -172,9 +171,9 @@ class CnfOpIndex(CountingOpIndex):
 def _choose_pivots(
     start: Any, attribute: Any, bit: Any, frequency: Any, seen: Any, pivot_start: Any, pivots: Any
 ) -> int:
-    """Write the attributes of the clause of every row that has the fewest, and END; how many numbers that are in all.
+    """Write, for every row, the attributes of the clause with the fewest, then END; returns how many numbers in all.
 
-    Of a row whose clauses have no entries there are none. `seen` is by attribute, and has only negative numbers.
+    A row whose clauses have no entries gets none. `seen` is by attribute, and starts with negative numbers.
     """
     total: int = I64(0)
     for i in range(len(start) - 1):

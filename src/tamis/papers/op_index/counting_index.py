@@ -4,34 +4,34 @@ D. Zhang, C.-Y. Chan, K.-L. Tan: An Efficient Publish/Subscribe Index for E-Comm
 4 (structure), 5 (matching); of section 6, CNF is in `cnf`, which the option `cnf` asks for, operators on strings are in
 `operator_lists`.
 
-*Level 1.* Every subscription has one pivot attribute, of its attributes the one that is least frequent in events. An event can
-only match subscriptions whose pivot it has. *Level 2.* The predicates of all subscriptions with pivot A are in lists L(A, op),
-one for each operator, see `lists`; how predicates become entries of them, see `entries`.
+*Level 1.* Every subscription has one pivot attribute: its attribute that is least frequent in events. An event can only match
+subscriptions whose pivot it has. *Level 2.* The predicates of all subscriptions with pivot A are in lists L(A, op), one for each
+operator, see `lists`. Predicates become entries of these lists, see `entries`.
 
     pivot A:  V_A       subscription    S1    S2    S4           L(A, =)    L(A, <=)    L(A, >=)    L(A, !=)
                         size            2     2     1
               left      of one event    0     1     0            an entry that is true of the event lowers the counter
                                                                  to which it points; at zero, the subscription matches
-    rest:     subscriptions that say of no attribute that it is there; every event looks at them
+    rest:     subscriptions that need no attribute to be present; every event evaluates them
 
-Invariants: a subscription is in V of its pivot or in the rest, once; its size is the number of its clauses, and its entries,
-all in lists of its pivot, have just these clauses.
+Invariants: a subscription is in V of its pivot or in the rest, once; its size is the number of its clauses; its entries are all
+in lists of its pivot, and have exactly these clauses.
 
 Departures from the paper:
 
-- Deleting, which it does not describe, makes the counter one that never ends at zero. When as many are dead as alive, the
-  index is built anew from those alive.
-- Counters are set before an event for the pivots that it has, not all (line 2 of Algorithm 2): no other is looked at.
-- IS NULL has no list; a subscription with it is verified when its counter is zero, or with every event if it has no pivot.
-- An event with several values of an attribute, or an interval: an entry is taken for true if it may be, and what ends at
-  zero is verified. Every clause of a subscription that matches has an entry that is true, so none is missed.
+- The paper does not describe deletion. Here deleting sets the counter to a value that never ends at zero. When as many
+  subscriptions are dead as alive, the index is built again from the live ones.
+- Before an event, only the counters of its pivots are set, not all (line 2 of Algorithm 2): no other counter is read.
+- IS NULL has no list. A subscription with it is verified when its counter is zero, or with every event if it has no pivot.
+- If an event has several values of an attribute, or an interval, an entry counts as true if it may be true, and subscriptions
+  that end at zero are verified. Every clause of a matching subscription has a true entry, so no match is missed.
 - LIKE 'x%' is an interval of string labels, `>=` and `<=`, not a trie; LIKE '%x%' and RLIKE are `=` of the number of a pattern
   that was found. The trie and lists for other operators work on strings, which an index never sees: see `operator_lists`.
-- Lists are walked operator by operator and in that attribute by attribute; Algorithm 2 has these loops the other way round.
-- Of attributes that are equally frequent, the pivot is the one whose number is lowest, which is the one that some subscription
-  named first; the paper's example takes the first that the subscription itself names. Conjunctions are sorted by attribute
-  before an index sees them.
-- Frequencies in subscriptions are those when a subscription is inserted. Pivots stay until the index is built anew.
+- The outer loop goes over operators, the inner one over attributes; Algorithm 2 has these loops the other way round.
+- Of equally frequent attributes, the pivot is the one with the lowest number, that is, the one that a subscription named first.
+  The paper's example takes the first attribute in the subscription itself. Conjunctions are sorted by attribute before an
+  index sees them.
+- Frequencies in subscriptions are taken when a subscription is inserted. Pivots stay until the index is built again.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import collect
 
 REST = -2
-"""The pivot of a subscription that has none; that of one that is not in the index is GONE."""
+"""Stands for the pivot of a subscription without one. A subscription that is not in the index has GONE."""
 _ABSENT = int(Mode.ABSENT)
 _FEWEST_DEAD = 64
 
 ListEntries = dict[tuple[int, int], list[tuple[int, int, int]]]
-"""By pivot and operator: attribute, operand and pointer of every entry."""
+"""Pivot and operator -> attribute, operand and pointer of every entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class CountingOpIndex(Index):
 
     def _clear(self) -> None:
         chosen: OpIndexOptions = self.options
-        # Without a directory, a list is one segment, which is searched as a whole.
+        # Without a directory, a list is one segment, searched as a whole.
         shape = shape_of(chosen.segments, chosen.signature_bits) if chosen.signatures else shape_of(1, 0)
         self.lists = PredicateLists(shape, chosen.sort == "always", self._pointer_type)
         self._asked = GrowingArray(np.int64)
@@ -114,7 +114,7 @@ class CountingOpIndex(Index):
     # -- inserting and deleting
 
     def insert(self, conjunctions: Numbers) -> None:
-        """Algorithm 1, for all of them at once."""
+        """Algorithm 1, for all conjunctions at once."""
         if len(conjunctions) == 0:
             return
         table, rows = self._predicates(conjunctions)
@@ -132,18 +132,18 @@ class CountingOpIndex(Index):
         self._count += len(conjunctions)
 
     def _predicates(self, conjunctions: Numbers) -> tuple[Conjunctions, Numbers]:
-        """A table that has the predicates of conjunctions in the order of their dimensions, and in which rows."""
+        """A table with the predicates of conjunctions in the order of their dimensions, and the rows to read there."""
         return self.table.view(), conjunctions
 
     def _frequencies(self, dimensions: int) -> npt.NDArray[np.int64]:
-        """How frequent attributes are: in events, if there were any and they are to be asked, else in subscriptions."""
+        """The frequency of attributes: in events, if the options say so and events were observed, else in subscriptions."""
         if self.options.pivot == "subscriptions" or self._events == 0:
             return self._asked.view()
         _lengthen(self._seen, dimensions, 0)
         return self._seen.view()
 
     def _enter(self, conjunctions: Numbers, frequency: npt.NDArray[np.int64]) -> None:
-        """Choose pivots, append counters for those that have one, and put their predicates into its lists."""
+        """Choose pivots, append a counter for each conjunction with a pivot, and put its predicates into the pivot's lists."""
         table = self.table.view()
         pivot = np.empty(len(conjunctions), np.int32)
         _choose_pivots(table, conjunctions, frequency, pivot)
@@ -166,7 +166,7 @@ class CountingOpIndex(Index):
         )
 
     def _make_room(self, pivots: npt.NDArray[np.int32], added: npt.NDArray[np.int64]) -> None:
-        """Make room in V: so much more in that of each pivot, which may occur more than once."""
+        """Make room for `added[i]` more in V of `pivots[i]`; a pivot may occur more than once."""
         distinct, which = np.unique(pivots, return_inverse=True)
         numbers = self._v_number.view()
         fresh = distinct[numbers[distinct] == NO_LIST]
@@ -196,7 +196,7 @@ class CountingOpIndex(Index):
             self.insert(alive)
 
     def _kill(self, rows: Numbers) -> None:
-        """Make the counters of conjunctions such that they never end at zero."""
+        """Set the counters of conjunctions so that they never end at zero."""
         places = self._v.begin[self._v_number.view()[self._pivot.view()[rows]]] + self._place.view()[rows]
         self._v.columns[0][places], self._v.columns[1][places] = DEAD, GONE
 
@@ -228,7 +228,7 @@ class CountingOpIndex(Index):
         return collect(batch, work)
 
     def _bitmaps(self) -> Any:
-        """What kernels must know of bitmaps; None if there are only counters."""
+        """The arrays of bitmaps for kernels; None if there are only counters."""
         return None
 
     def _rows(self) -> Conjunctions:
@@ -251,16 +251,16 @@ class CountingOpIndex(Index):
         }
 
     def _columns(self) -> list[GrowingArray | GrowingRuns]:
-        """All that holds memory, besides the lists."""
+        """All arrays besides the lists."""
         return [self._seen, self._asked, self._v_number, self._v, self._pivot, self._place, self._rest]
 
     def counters(self, pivot: int) -> dict[int, int]:
-        """V of a pivot: the conjunctions that are alive and their sizes, in the order of their places."""
+        """V of a pivot: the live conjunctions and their sizes, in the order of their places."""
         rows, sizes = self._v_part(pivot, 1).tolist(), self._v_part(pivot, 0).tolist()
         return {row: size for row, size in zip(rows, sizes, strict=True) if row != GONE}
 
     def _v_part(self, pivot: int, column: int) -> npt.NDArray[Any]:
-        """A column of V of a pivot, which is empty if it has none."""
+        """A column of V of a pivot; empty if the pivot has no V."""
         number = int(self._v_number.view()[pivot]) if pivot < len(self._v_number) else NO_LIST
         return self._v.columns[column][:0] if number == NO_LIST else self._v.part(number, column)
 
@@ -288,7 +288,7 @@ class CountingOpIndex(Index):
         return pointer
 
     def _check_v(self, rows: Numbers) -> ListEntries:
-        """Check V against the rows that have a pivot; returns what the lists must hold of them."""
+        """Check V against the rows that have a pivot; returns the entries that the lists must hold."""
         assert self._dead == int(self._v.size.sum()) - len(rows)
         entries = entries_of(self.table.view(), rows)
         expected: ListEntries = {}
@@ -331,7 +331,7 @@ def _count_attributes(table: Any, rows: Any, asked: Any, by: int) -> None:
 
 @lean_kernel
 def _choose_pivots(table: Any, rows: Any, frequency: Any, pivot: Any) -> None:
-    """The attribute of each subscription that is least frequent; of several the first."""
+    """Choose the least frequent attribute of each subscription; of several, the first."""
     start, predicates = table
     for i in range(len(rows)):
         pivot[i] = REST
@@ -343,7 +343,7 @@ def _choose_pivots(table: Any, rows: Any, frequency: Any, pivot: Any) -> None:
 
 @lean_kernel
 def _append(added: Any, counters: Any, place: Any) -> None:
-    """Append a counter for each subscription to that of its pivot."""
+    """Append a counter for each subscription to V of its pivot."""
     rows, pivot, clauses, checked = added
     number, begin, size, initial, conjunction, verified = counters
     for i in range(len(rows)):

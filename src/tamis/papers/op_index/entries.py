@@ -1,6 +1,6 @@
 """Predicates rewritten as entries of operator lists (section 4.2).
 
-A predicate becomes *clauses*, all of which must be true; a clause is entries of which one must be true:
+A predicate becomes *clauses*, which must all be true. A clause has entries, of which one must be true:
 
     predicate                    clauses
     a = 3                        (= 3)
@@ -11,11 +11,11 @@ A predicate becomes *clauses*, all of which must be true; a clause is entries of
     a NOT BETWEEN 3 AND 12       (<= 2 | >= 13)
     a IS NOT NULL                (>= lowest key)
     a in 1..3 or 7..9            (>= 1) (<= 3 | >= 7) (<= 9)      outside every gap
-    a IS NULL                    none: it is for the caller to verify
+    a IS NULL                    none: the caller verifies it
 
-Keys are whole numbers, so `<` and `>` are `<=` and `>=` of the neighbouring key. Of one value, at most one entry of a
-clause is true: values are distinct and intervals disjoint. So a counter of clauses that each true entry lowers by one ends
-at zero exactly where all clauses are true.
+Keys are whole numbers, so `<` and `>` are `<=` and `>=` of the neighbouring key. At most one entry of a clause
+is true of one value: values are distinct and intervals disjoint. Each true entry lowers the counter of clauses by one, so the
+counter ends at zero exactly if all clauses are true.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _NONE, _ABSENT = int(Mode.NONE), int(Mode.ABSENT)
 
 
 class Entries(NamedTuple):
-    """The entries of some conjunctions: those of the i-th are `start[i]` to `start[i + 1]`, it has `clauses[i]` clauses.
+    """The entries of some conjunctions: the i-th has entries `start[i]` to `start[i + 1]` and `clauses[i]` clauses.
 
-    `clause` counts from 0 in each conjunction; `verified` says that the clauses are not all of it.
+    `clause` counts from 0 in each conjunction; `verified` says that the conjunction has conditions without a clause.
     """
 
     start: npt.NDArray[np.int64]
@@ -116,7 +116,7 @@ def rewrite_one(
     clause: int,
     write: bool,
 ) -> tuple[int, int]:
-    """The entries of one predicate from place `at` and clause number `clause` on; where the next begins, in both."""
+    """The entries of one predicate, from place `at` and clause number `clause` on; returns the next place and number."""
     if mode == _NONE:
         for i in range(begin, end):
             if lo[i] == hi[i]:
@@ -155,7 +155,7 @@ def rewrite_one(
 
 @inlined
 def _outside(operators: Any, operands: Any, numbers: Any, at: int, lo: int, hi: int, clause: int, write: bool) -> int:
-    """A clause that is true of what does not lie in an interval."""
+    """A clause that is true outside an interval."""
     if lo > KEY_MIN:
         at = _put(operators, operands, numbers, at, LE, lo - 1, clause, write)
     if hi < KEY_MAX:

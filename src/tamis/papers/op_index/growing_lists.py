@@ -58,7 +58,7 @@ class GrowingRuns:
         return self.columns[column][begin : begin + int(self.size[number])]
 
     def add(self, count: int) -> int:
-        """Make so many empty lists; returns the number of the first."""
+        """Make `count` empty lists; returns the number of the first."""
         first = len(self)
         for column in (self._begin, self._size, self._room):
             column.grow(count, fill=0)
@@ -72,7 +72,7 @@ class GrowingRuns:
         moving, needed = numbers[full], needed[full]
         if len(moving) == 0:
             return
-        # What is built at once gets what it needs, what grows by and by gets twice that.
+        # A list that is built at once gets the room it needs. A list that grows gets twice that.
         rooms = np.where(room[moving] == 0, needed, 2 * needed)
         if self._end + int(rooms.sum()) > len(self.columns[0]):
             room[moving] = rooms
@@ -85,7 +85,7 @@ class GrowingRuns:
             self._end += int(rooms.sum())
 
     def _spread(self) -> None:
-        """Move all lists to longer columns, without what they left behind when they moved."""
+        """Move all lists to longer columns, without the gaps that earlier moves left."""
         room = self._room.view()
         places = np.cumsum(room) - room
         end = int(room.sum())

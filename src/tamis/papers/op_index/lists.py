@@ -2,14 +2,14 @@
 
     list            L(A, =), two segments: attributes with even and with odd numbers
     directory       0         2            5            where segments begin, and the end
-    signature       0100      1010                      a bit per hash of what is in the segment
+    signature       0100      1010                      a bit for the hash of each entry in the segment
     attribute       A   A   | B   B   B
     operand         2   2   | 3   6   9                 sorted by attribute, then operand, in every segment
     pointer         0   2   | 0   0   0                 the counter of the subscription in V_A
 
-Entries that were put are `pending` until the lists are asked for: then they are sorted once and merged into their lists,
-or, if `always`, each is put in its place before the next one, as an index must that is matched against after every
-insertion (PS-Tree, 7.2.1, measures both).
+New entries are `pending` until the lists are read. Then they are sorted once and merged into their lists. With `always`, each
+entry is put in its place before the next one, as in an index that matches after every insertion (PS-Tree, 7.2.1, measures
+both).
 
 Invariants: the segment of an attribute is its number modulo b; a segment is sorted; the bit of each of its entries is
 set in its signature. Bits of entries that are gone may stay.
@@ -34,7 +34,7 @@ NO_LIST = -1
 
 
 class Shape(NamedTuple):
-    """How lists are divided: b segments, w bits in a signature, 0 if there are none, kept in so many words."""
+    """How lists are divided: b segments, w bits of a signature (0: no signatures), and the number of words for them."""
 
     segments: int
     bits: int
@@ -71,7 +71,7 @@ class PredicateLists:
         self._signature = GrowingArray(np.uint64)
         self._signature.grow(
             1 if shape.bits == 0 else 0, fill=0
-        )  # so that kernels may read a word and ask nothing of it
+        )  # kernels may read a word even if there are no signatures
         self._forget_pending()
 
     def _forget_pending(self) -> None:
@@ -117,7 +117,7 @@ class PredicateLists:
         operand: npt.NDArray[np.int64],
         pointer: npt.NDArray[Any],
     ) -> None:
-        """Insert predicates of subscriptions with these pivots, and the places of their counters."""
+        """Insert predicates of subscriptions with these pivots, with pointers to their counters."""
         if len(pivot) == 0:
             return
         keys = pivot.astype(np.int64) * OPERATORS + operator
@@ -173,7 +173,7 @@ class PredicateLists:
         return order
 
     def content(self, pivot: int, operator: int) -> list[list[tuple[int, int, int]]]:
-        """A list as (attribute, operand, pointer), segment by segment: for tests and for looking at it."""
+        """A list as (attribute, operand, pointer), segment by segment: for tests and inspection."""
         self.settle()
         key = pivot * OPERATORS + operator
         number = int(self._number.view()[key]) if key < len(self._number) else NO_LIST
@@ -215,7 +215,7 @@ _FEWEST_TO_COUNT = 1 << 10
 
 @inlined
 def signature_bit(operator: int, attribute: int, operand: int, bits: int) -> int:
-    """h(attribute, operator, operand): of both for `=`, of the attribute alone for the others."""
+    """h(attribute, operator, operand): for `=` a hash of attribute and operand, otherwise of the attribute alone."""
     mixed = fold(SEED, U64(I64(attribute)))
     if operator == EQ:
         mixed = fold(mixed, U64(I64(operand)))
@@ -247,7 +247,7 @@ def _behind(attribute: int, operand: int, other: int, other_operand: int, segmen
 
 @lean_kernel
 def _merge(pending: Any, lists: Any, directory: Any, signature: Any, shape: Any, one_by_one: bool) -> None:
-    """Insert entries: those of one list together, in the order of the list, or one by one."""
+    """Insert entries: all entries of a list together, in the order of the list, or one by one."""
     order, number, attribute, operand, pointer = pending
     begin, size, operators, attributes, operands, pointers = lists
     segments, bits, words = shape

@@ -1,8 +1,8 @@
 """Matching by counting down (Algorithm 2), and by clearing bits (section 6.1).
 
-Both go through the same lists in the same way. What is kept for a subscription is a counter, or a bitmap if there are
-`BitmapArrays`; where they are None, Numba leaves out what is for bitmaps. What is for counters must compile with bitmaps too,
-though it never runs: `table` is that of the conjunctions, or of the clauses of which `BitmapArrays` say what they belong to.
+Both go through the same lists in the same way. A subscription has a counter, or a bitmap if there are `BitmapArrays`. If these
+are None, Numba leaves out the code for bitmaps. The code for counters must compile with bitmaps too, though it never runs then.
+`table` is the table of conjunctions. With bitmaps it is the table of clauses, and `BitmapArrays` say which conjunction has which.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tamis.papers.op_index.probes import ask, lower, operands_between, prepare, 
 from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, is_true
 
 DEAD = 1 << 30
-"""The size of a subscription that was deleted: no event has so many values."""
+"""The size of a deleted subscription: larger than the number of values in any event."""
 GONE = -1
 """The conjunction of a counter or bitmap whose subscription was deleted."""
 NOTHING = -1
@@ -39,7 +39,7 @@ class CounterArrays(NamedTuple):
 
 
 class BitmapArrays(NamedTuple):
-    """What bitmaps need besides.
+    """The arrays that only bitmaps need.
 
     The subscription of a word in V has `words` words there from `first` on. The pivots of a conjunction are in `pivots`, from
     `place` on; conjunction c is the clauses ``clause[start[c]]`` to ``clause[start[c + 1] - 1]``.
@@ -54,7 +54,7 @@ class BitmapArrays(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What matching writes: of a pivot, V and which of it are zero; of an event, where its values lie and the work it was."""
+    """Scratch of matching: for a pivot, V and the places that are zero; for an event, its values' places and the work."""
 
     left: npt.NDArray[Any]
     zeros: npt.NDArray[np.int32]
@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
 
 
 def scratch_for(longest: int, dtype: npt.DTypeLike, dimensions: int) -> Scratch:
-    """Room for so many counters of a pivot."""
+    """Scratch for at most `longest` counters of a pivot."""
     first, held = np.zeros((2, dimensions), np.int64)
     return Scratch(np.empty(longest, dtype), np.empty(longest, np.int32), first, held, np.zeros(3, np.int64))
 
@@ -126,7 +126,7 @@ def match_events(
 
 @inlined
 def _write(out: Any, filled: int, c: int) -> int:
-    """Write a conjunction if there is room, and count it in any case."""
+    """Write a conjunction if there is room; count it in any case."""
     if filled < len(out):
         out[filled] = c
     return filled + 1
@@ -145,7 +145,7 @@ def _count_down(
     probes: Any,
     scratch: Any,
 ) -> int:
-    """Go through the lists of a pivot; how many counters or words are zero then."""
+    """Go through the lists of a pivot; returns how many counters or words are zero."""
     l_number, l_begin, attributes, operands, pointers, directory, signature = lists
     leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits = probes
     _, dimension, lo, hi = batch
@@ -192,7 +192,7 @@ def _scan(
     zero: int,
     bitmaps: Any,
 ) -> tuple[int, int]:
-    """Count down the entries of a segment that are true of a value; how many are zero now, and were looked at."""
+    """Count down for the entries of a segment that are true of a value; returns how many are zero, and how many were visited."""
     first = lower(attributes, operands, first, last, d, low)
     i = first
     while i < last and attributes[UP(i)] == d and operands[UP(i)] <= high:
@@ -204,7 +204,7 @@ def _scan(
 
 @inlined
 def _lower_one(pointer: int, left: Any, zeros: Any, zero: int, bitmaps: Any) -> int:
-    """Lower a counter, or clear the bit of a clause in its word; how many have become zero then."""
+    """Lower a counter, or clear the bit of a clause in its word; returns how many have become zero."""
     if bitmaps is None:
         left[UP(pointer)] -= 1
         if left[UP(pointer)] == 0:
@@ -222,11 +222,11 @@ def _lower_one(pointer: int, left: Any, zeros: Any, zero: int, bitmaps: Any) -> 
 
 @inlined
 def _lowered(base: int, size: int, pivot: int, counters: Any, bitmaps: Any, scratch: Any) -> int:
-    """How many subscriptions of a pivot were touched, and under no other pivot that the event has."""
+    """How many subscriptions of a pivot were touched, without those that another pivot of the event counts."""
     initial, left, touched = counters.initial, scratch.left, 0
     if bitmaps is None:
         for i in range(size):
-            # Without a branch, so that it goes a vector at a time: to ask as each is lowered took a third longer on range.
+            # No branch, so the compiler can vectorise. Asking whenever a counter is lowered took a third longer on range.
             whole = initial[UP(base + i)]
             touched += (left[UP(i)] != whole) & (whole < DEAD)
         return touched
@@ -243,11 +243,11 @@ def _lowered(base: int, size: int, pivot: int, counters: Any, bitmaps: Any, scra
 
 @inlined
 def _ended(place: int, base: int, pivot: int, counters: Any, bitmaps: Any, scratch: Any) -> int:
-    """The conjunction of a counter or a word that is zero; NOTHING if it is gone or not done, or found elsewhere."""
+    """The conjunction of a zero counter or word; NOTHING if it is gone, not complete, or found under another pivot."""
     c: int = counters.conjunction[base + place]
     if bitmaps is None:
         return c
-    done = c != GONE and bitmaps.first[base + place] == place  # Of several words, the first speaks for all.
+    done = c != GONE and bitmaps.first[base + place] == place  # The first of several words stands for all.
     for word in range(place, place + bitmaps.words[base + place]):
         done = done and scratch.left[word] == 0
     return c if done and _is_first(c, pivot, bitmaps, scratch.held) else NOTHING
@@ -255,7 +255,7 @@ def _ended(place: int, base: int, pivot: int, counters: Any, bitmaps: Any, scrat
 
 @inlined
 def _is_first(c: int, pivot: int, bitmaps: Any, held: Any) -> bool:
-    """Whether this is the first of a conjunction's pivots that the event has: under the others it is found as well."""
+    """Whether this is the conjunction's first pivot in the event: the conjunction is found under the others too."""
     at = bitmaps.place[c]
     while held[bitmaps.pivots[at]] == 0:
         at += 1

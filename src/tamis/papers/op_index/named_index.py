@@ -4,9 +4,10 @@
     V(pivot)         sizes: how many predicates each subscription has, DEAD if it was deleted
     always           subscriptions without predicates, which every event matches
 
-It stands beside the indexes of a matcher, not behind their interface: that sees keys, this strings, see `operator_lists`.
+It does not have the interface of a matcher's indexes: they see keys, this index sees strings, see `operator_lists`.
 
-Deleting makes a size one that never ends at zero; when as many are dead as alive, all is built anew from those alive.
+Deleting sets a size to a value that never ends at zero. When as many subscriptions are dead as alive, the index is built again
+from the live ones.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class NamedOpIndex:
 
     def __init__(self, operators: Mapping[str, Maker] = OPERATOR_LISTS) -> None:
         self._operators = dict(operators)
-        # Empty lists, which say what operands are.
+        # Empty lists, used to read operands.
         self._readers = {operator: maker() for operator, maker in operators.items()}
         self._clear()
 
@@ -55,7 +56,7 @@ class NamedOpIndex:
         self._predicates: dict[Hashable, tuple[Predicate, ...]] = {}
         self._sizes: dict[str, list[int]] = {}
         self._lists: dict[str, dict[str, OperatorList]] = {}
-        # Of each pivot, the operators that predicates on an attribute have: an event asks no list in vain.
+        # Pivot -> attribute -> operators in use there, so that an event visits no list in vain.
         self._asked: dict[str, dict[str, dict[str, OperatorList]]] = {}
         self._always: dict[Hashable, None] = {}
         self._counter_of: dict[Hashable, tuple[str, int]] = {}
@@ -76,9 +77,9 @@ class NamedOpIndex:
         Raises
         ------
         DuplicateIdError
-            If one is there already.
+            If an id exists already.
         ExpressionError
-            If there is no such operator, or an operand is none for it.
+            If an operator does not exist, or an operand does not fit its operator.
         """
         for sid in subscriptions:
             if sid in self:
@@ -86,14 +87,14 @@ class NamedOpIndex:
         self._insert({sid: self._read(sid, predicates) for sid, predicates in subscriptions.items()})
 
     def replace(self, sid: Hashable, predicates: Sequence[Predicate]) -> None:
-        """Let a subscription, which may be new, have other predicates."""
+        """Replace the predicates of a subscription, which may be new."""
         read = self._read(sid, predicates)
         if sid in self:
             self.delete(sid)
         self._insert({sid: read})
 
     def _read(self, sid: Hashable, predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
-        """Predicates with operands as lists have them."""
+        """Predicates with operands in the form that lists use."""
         read = []
         for attribute, operator, operand in predicates:
             reader = self._readers.get(operator)
@@ -138,7 +139,7 @@ class NamedOpIndex:
         self._entries += len(predicates)
 
     def pivot_of(self, predicates: Sequence[Predicate]) -> str:
-        """The attribute that is least frequent; of several the first that is written."""
+        """The least frequent attribute; of several, the one that is written first."""
         return min((predicate.attribute for predicate in predicates), key=self.frequency.__getitem__)
 
     def delete(self, sid: Hashable) -> None:
@@ -219,7 +220,7 @@ class NamedOpIndex:
 
 
 def _bytes_of(held: Any) -> int:
-    """The bytes of an object and of all that it refers to, types aside, each once."""
+    """The bytes of an object and of all objects that it refers to, except types, each counted once."""
     seen: dict[int, Any] = {}
     found = [held]
     while found:

@@ -1,23 +1,24 @@
-"""Operator lists for anything (section 6.2).
+"""Operator lists for any operator (section 6.2).
 
 In OpIndex a list L(A, op) may be any structure that can do two things: take in an item, and lower the counters of the items that
 an event's value satisfies. That is the protocol `OperatorList`, the modified interface of figure 6(b). `CountingList`
-makes one of anything with `insert` and `match`, the interface of figure 6(a). Lists are registered by operator:
+adapts any structure with `insert` and `match`, the interface of figure 6(a). Lists are registered by operator:
 
     =  <=  >=  !=        `SortedList`, a sorted list of operands per attribute and kind
     prefix, suffix       `PrefixList`, `SuffixList`, a trie over "attribute#operand", of suffixes backwards
     contains             `ContainsList`, the same trie, walked from every place of the value
     regex                `RegexList`, tried one by one
 
-They work on values as events have them, and are what `named_index.NamedOpIndex` is made of. `index.OpIndex`, which a matcher
-uses, cannot hold them: an index behind the one interface sees keys, not strings. It needs none of them: LIKE 'x%' and LIKE '%x'
-are intervals of labels there, and what a string contains or which expressions it matches is found once for all subscriptions
-when an event is encoded. So there are two ways to the same operators; this one repeats the paper's experiment with prefixes, and
-takes operators that the language does not have.
+These lists work on the values of events, and `named_index.NamedOpIndex` uses them. `index.OpIndex`, which a matcher uses, cannot
+hold them: it sees keys, not strings. It does not need them either. There, LIKE 'x%' and LIKE '%x' are intervals of labels.
+Substrings and regular expressions in a string are found once for all subscriptions, when an event is encoded. So there are two
+ways to the same operators. This one repeats the paper's experiment with prefixes, and accepts operators that the language does
+not have.
 
-Comparisons follow the language: a value meets operands of its own kind only, and no other operand is true of it, for `!=` too.
+Comparisons follow the language: a value is compared only with operands of its own kind. All other comparisons are not true, even
+`!=`.
 
-Departures from the paper: for regular expressions it names the RE-Tree, which it does not describe; `RegexList` has no index.
+Departures from the paper: for regular expressions the paper names the RE-Tree without describing it; `RegexList` has no index.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ class NewItem(NamedTuple):
 
 
 class OperatorList(Protocol):
-    """What a list of OpIndex must be able to do."""
+    """The interface of a list of OpIndex."""
 
     def read(self, operand: Any) -> Any:
-        """An operand as items have it; raises an ExpressionError if it is none."""
+        """An operand in the form that items use; raises an ExpressionError if it is not valid."""
 
     def insert(self, item: NewItem) -> None:
         """Take in a predicate."""
 
     def match_sub(self, attribute: str, value: Any, counter: list[int], result: list[Hashable]) -> int:
-        """Lower ``counter[item.eid]`` of every item that a value satisfies, and add those that become zero to the result.
+        """Lower ``counter[item.eid]`` of every item that a value satisfies; add subscriptions that reach zero to the result.
 
-        Returns how many were satisfied. The value is not missing, but may be anything else.
+        Returns how many items were satisfied. The value is not missing, but may be anything else.
         """
 
 
@@ -63,7 +64,7 @@ class CountingList(ABC):
     """An operator list that says which items match, each once."""
 
     def read(self, operand: Any) -> Any:
-        """An operand as items have it: here a literal of the language, which NULL and NaN are not."""
+        """An operand in the form that items use: here a literal of the language, but not NULL or NaN."""
         return check_literal(operand)
 
     @abstractmethod
@@ -133,7 +134,7 @@ def _place(item: NewItem) -> Any:
 
 
 def _ordered(value: Any) -> Any:
-    """What Python orders values of one kind by: it does not compare dates with timestamps."""
+    """A sort key for values of one kind: Python does not compare dates with timestamps."""
     return to_microseconds(value) if kind_of(value) is Kind.TIMESTAMP else value
 
 
@@ -161,7 +162,7 @@ class PrefixList(CountingList):
         return _bytes(text)
 
     def _found(self, text: bytes, node: int) -> Iterable[int]:
-        """The numbers of the items of an attribute, whose node is given, that are true of a value."""
+        """The numbers of the items that are true of a value, below the node of their attribute."""
         return self.trie.prefixes(text, node)
 
     def check(self) -> None:
@@ -177,7 +178,7 @@ def _string(literal: Any) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """A text as a trie has it. An event's value may have half of a broken pair of surrogates, which no operand has."""
+    """A text as bytes for a trie. A value may contain an unpaired surrogate; operands never do."""
     return text.encode(errors="surrogatepass")
 
 
@@ -189,7 +190,7 @@ class SuffixList(PrefixList):
 
 
 class ContainsList(PrefixList):
-    """A trie over "attribute#part": a part of a value is a prefix of what is left of it from some place on."""
+    """A trie over "attribute#part": a part of a value is a prefix of one of its suffixes."""
 
     def _found(self, text: bytes, node: int) -> Iterable[int]:
         places = range(len(text) + 1)
@@ -204,7 +205,7 @@ class RegexList(CountingList):
         self._compiled: dict[str, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        # What RE2 has compiled cannot be pickled.
+        # Compiled RE2 patterns cannot be pickled.
         return {"_items": self._items, "_compiled": {}}
 
     def read(self, operand: Any) -> Any:
@@ -236,4 +237,4 @@ OPERATOR_LISTS: dict[str, Maker] = {
     "contains": ContainsList,
     "regex": RegexList,
 }
-"""Operator -> what makes an empty list for it."""
+"""Operator -> a function or class that makes an empty list for it."""

@@ -1,4 +1,4 @@
-"""What an event asks of operator lists: for every value, the segment to search and the bits that its signature must have."""
+"""Probes of an event into operator lists: for every value, the segment to search and the bits its signature must have."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from tamis.papers.op_index.lists import NO_LIST, signature_bit
 
 
 class Probes(NamedTuple):
-    """What is asked of the lists, for every value of an event.
+    """The probes into lists, for every value of an event.
 
-    `leads` is true of the first value of an attribute, where `least` and `most` are those of all its values. `segment` is that
-    of the attribute. Entries with `=` that are true of the value can only be there if the signature has `equal_mask` in its word
-    `equal_word`, and other ones `attribute_mask` in `attribute_word`; a mask of 0 asks nothing. `hits` is room for `ask`.
+    `leads` is true for the first value of an attribute; there, `least` and `most` bound all its values. `segment` is the segment
+    of the attribute. A segment can only have true entries with `=` if its signature has `equal_mask` in word `equal_word`, and
+    true entries of other operators if it has `attribute_mask` in `attribute_word`. A mask of 0 is always present. `hits` is room
+    for `ask`.
     """
 
     leads: npt.NDArray[np.bool_]
@@ -34,7 +35,7 @@ class Probes(NamedTuple):
 
 
 def probes_for(values: int) -> Probes:
-    """Room for events of so many values."""
+    """Probes for events of at most `values` values."""
     least, most, segment, equal_word, attribute_word = np.empty((5, values), np.int64)
     equal_mask, attribute_mask = np.empty((2, values), np.uint64)
     leads = np.empty(values, np.bool_)
@@ -44,7 +45,7 @@ def probes_for(values: int) -> Probes:
 
 @inlined
 def lower(attributes: Any, operands: Any, first: int, last: int, attribute: int, operand: int) -> int:
-    """The first entry of a segment that is not before this one."""
+    """The first entry of a segment that is not before the given attribute and operand."""
     while first < last:
         middle = (first + last) >> 1
         if attributes[UP(middle)] < attribute or (
@@ -75,7 +76,7 @@ def prepare(
     attribute_word: Any,
     attribute_mask: Any,
 ) -> bool:
-    """Lay out what an event asks; whether it is plain."""
+    """Lay out the probes of an event; returns whether it is plain."""
     plain = True
     leader = 0
     for v in range(begin, end):
@@ -101,9 +102,9 @@ def prepare(
 
 @inlined
 def operands_between(operator: int, lo: int, hi: int, least: int, most: int) -> tuple[int, int]:
-    """The operands of which a predicate on an attribute may be true: `lo` to `hi` is one value, `least` to `most` all.
+    """The operands for which a predicate on an attribute may be true; `lo` to `hi` is one value, `least` to `most` all.
 
-    For `!=` this is the whole attribute, from which the equal run is to be left out.
+    For `!=` this is the whole attribute; the caller leaves out the run of equal operands.
     """
     low = lo if operator == EQ else (least if operator == LE else KEY_MIN)
     high = hi if operator == EQ else (most if operator == GE else KEY_MAX)
@@ -124,10 +125,10 @@ def ask(
     attribute_mask: Any,
     hits: Any,
 ) -> int:
-    """Write ``4 * value + operator`` for every list of a pivot and every value that its signatures let pass; how many.
+    """Write ``4 * value + operator`` for every list of a pivot and every value that its signatures let pass; returns how many.
 
-    All are asked before the first segment is searched, and without a branch, so that the processor waits for many signatures at
-    once; `width` is how many words a list has.
+    All signatures are read before the first segment is searched, and without a branch, so the processor overlaps the reads.
+    `width` is the number of words of a list.
     """
     count = 0
     for operator in range(OPERATORS):
@@ -149,7 +150,7 @@ def ask(
 def segment_of(
     hit: int, pivot: int, l_number: Any, l_begin: Any, directory: Any, segments: int, segment: Any
 ) -> tuple[int, int, int, int]:
-    """Of a signature that `ask` found: the place of the value in its event, the operator, and where its segment lies."""
+    """Decode a hit of `ask`: the place of the value in its event, the operator, and the bounds of the segment."""
     v, operator = hit // OPERATORS, hit % OPERATORS
     number = l_number[pivot * OPERATORS + operator]
     listed = number * (segments + 1) + segment[v]

@@ -5,7 +5,7 @@
 
 A walk along "make#apple" passes nodes 6 and 7 and finds 2 and 1: both are prefixes of it.
 
-It is no kernel: a walk of some ten steps through a dictionary takes a microsecond, and calling a kernel takes more.
+It is not a kernel: a walk of some ten steps through a dictionary takes a microsecond, and calling a kernel takes more.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 ROOT = 0
 NOWHERE = -1
 DELIMITER = b"\xff"
-"""Stands between attribute and operand, where the paper writes '#': no UTF-8 has this byte."""
+"""Stands between attribute and operand, where the paper writes '#'. UTF-8 never contains this byte."""
 
 
 class Trie:
     """Byte strings with numbers. Invariant: node n > 0 is the target of exactly one edge, from a node below n."""
 
     def __init__(self) -> None:
-        # Keyed by node << 8 | byte, which is found faster than a pair.
+        # The key is node << 8 | byte: it is found faster than a pair.
         self._edges: dict[int, int] = {}
         self._items: dict[int, list[int]] = {}
 
@@ -36,7 +36,7 @@ class Trie:
         self._items.setdefault(node, []).append(item)
 
     def find(self, text: bytes, node: int = ROOT) -> int:
-        """The node at the end of a text, from a node on; NOWHERE if there is none."""
+        """The node at the end of a text, starting at a node; NOWHERE if there is none."""
         for byte in text:
             node = self._edges.get(node << 8 | byte, NOWHERE)
             if node == NOWHERE:
@@ -44,7 +44,7 @@ class Trie:
         return node
 
     def prefixes(self, text: bytes, node: int = ROOT) -> list[int]:
-        """The numbers of all texts that begin `text`, from a node on."""
+        """The numbers of all texts that are prefixes of `text`, starting at a node."""
         found = list(self._items.get(node, ()))
         for byte in text:
             node = self._edges.get(node << 8 | byte, NOWHERE)

@@ -1,4 +1,4 @@
-"""What several indexes use.
+"""Code that several indexes share.
 
 records     the predicates of conjunctions, to be checked       past_events  past events: how selective predicates are
 pair_map    a hash table over pairs of numbers                  slabs        many lists in one array

@@ -1,4 +1,4 @@
-"""Matches of a batch, collected from a kernel that writes into arrays of a size that nobody knows beforehand."""
+"""Collects the matches of a batch from a kernel, when their number is not known beforehand."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tamis.kernels.kernel import inlined
 from tamis.papers.interface import Counters, Matches
 
 CANDIDATES, PREDICATES, NODES = 0, 1, 2
-"""Where a kernel counts its work."""
+"""Places of a kernel's counters of work."""
 
 _LOWEST_ROOM = 1 << 10
 _HIGHEST_ROOM = 1 << 20
-"""For a single event there is more if it needs more."""
+"""Most room for the matches of one call. A single event gets more if it needs more."""
 
 Kernel = Callable[[int, npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]], int]
-"""``(event, counts, out, work) -> event``: matches events from one on, writes what each matches behind one another to `out`,
-how many to `counts`, and adds to `work`. It stops before the event whose matches do not fit, having counted nothing of it,
-and returns that; the number of events if there is none."""
+"""``(event, counts, out, work) -> event``: matches events from one on, writes the matches of each to `out`, one after another,
+and their number to `counts`, and adds to `work`. It stops before the first event whose matches do not fit, without counting
+anything of it, and returns this event; the number of events if all fit."""
 
 
 def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
-    """All matches of a batch, of which so many are expected: events that do not fit are matched twice."""
+    """All matches of a batch; `expected` is a guess of their number. Events that do not fit are matched twice."""
     events = len(batch.start) - 1
     counts, work = np.zeros(events, np.int64), np.zeros(3, np.int64)
     parts: list[npt.NDArray[np.int32]] = []
@@ -46,7 +46,7 @@ def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
 
 @inlined
 def note_event(event: int, matched: int, candidates: int, predicates: int, nodes: int, counts: Any, work: Any) -> None:
-    """Write what a kernel has found out about one event."""
+    """Write the counts of one event."""
     counts[event] = matched
     work[CANDIDATES] += candidates
     work[PREDICATES] += predicates
@@ -55,7 +55,7 @@ def note_event(event: int, matched: int, candidates: int, predicates: int, nodes
 
 @inlined
 def is_true(c: int, table: Any, lo: Any, hi: Any, first: Any, values: Any) -> tuple[bool, int]:
-    """Whether a conjunction of the table is true of an event that is loaded, and how many predicates were evaluated for that."""
+    """Whether a conjunction of the table is true of the loaded event, and how many predicates were evaluated."""
     start, (dimension, mode, intervals, lows, highs) = table
     begin, end = start[c], start[c + 1]
     held = count_holding(begin, end, dimension, mode, intervals, lows, highs, lo, hi, first, values)

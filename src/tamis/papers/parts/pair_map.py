@@ -4,7 +4,7 @@
     second    .    10   .    12   5    .
     value     -1   0    -1   1    2    -1       FREE where there is no pair
 
-Invariant: from where a pair belongs by its hash to where it is, no slot is free.
+Invariant: no slot is free between the place that the hash of a pair gives and the place of the pair.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOWEST_CAPACITY = 16
 
 
 class PairArrays(NamedTuple):
-    """The table as kernels take it: values are not negative, `pairs` has one element, how many there are."""
+    """The table as kernels take it: values are not negative; `pairs` has one element, the number of pairs."""
 
     first: npt.NDArray[np.int64]
     second: npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class PairMap:
         return self._arrays
 
     def reserve(self, more: int) -> None:
-        """Make room for so many more pairs."""
+        """Make room for `more` more pairs."""
         capacity = len(self._arrays.value)
         while capacity < 2 * (len(self) + more):
             capacity *= 2
@@ -56,7 +56,7 @@ class PairMap:
             self._move(capacity)
 
     def shrink(self) -> None:
-        """Let go of room that is no longer needed."""
+        """Free room that is no longer needed."""
         capacity = _LOWEST_CAPACITY
         while capacity < 2 * len(self):
             capacity *= 2
@@ -99,7 +99,7 @@ def slot_of(firsts: Any, seconds: Any, values: Any, first: int, second: int) -> 
 
 @inlined
 def slot_from(firsts: Any, seconds: Any, values: Any, first: int, second: int, at: int) -> int:
-    """The same, from where the pair belongs: for those who have had that fetched from memory before."""
+    """The same, starting at the home of the pair: for callers that have already fetched it from memory."""
     while values[UP(at)] != FREE and not (firsts[UP(at)] == first and seconds[UP(at)] == second):
         at = (at + 1) & (len(values) - 1)
     return at
@@ -114,7 +114,7 @@ def enter(firsts: Any, seconds: Any, values: Any, count: Any, at: int, first: in
 
 @inlined
 def vacate(firsts: Any, seconds: Any, values: Any, count: Any, at: int) -> None:
-    """Take out the pair that is at a slot. Others move up to where they belong."""
+    """Remove the pair at a slot. Pairs behind it move closer to their home."""
     mask = len(values) - 1
     hole, at = at, (at + 1) & mask
     while values[at] != FREE:

@@ -1,13 +1,13 @@
-"""Events of the past, and how selective predicates are (section 3.3).
+"""Past events, and how selective predicates are (section 3.3).
 
     dimension   0          1     2
     start       0          3     4    4          values of a dimension: start[d] .. start[d + 1]
     keys        3  7  7    40                    ascending
 
-A leaf's event counter is the number of these values in its space, so the events that a predicate matches are the sum over
-the leaves that it covers, or, before its cuts are made, what two searches here find: the same number.
+A leaf's event counter is the number of these values in its space. So the number of events that a predicate matches is the sum
+over the leaves that it covers. Before its cuts are made, two searches here find the same number.
 
-With the same number, and without a history, the paper's ranking of operators decides, then the width of the value set:
+For equal numbers, and without a history, the paper's ranking of operators decides, then the width of the value set:
 
     =   >   in   >   between   >   <, <=, >, >=   >   not in   >   !=   >   IS NOT NULL
 """
@@ -27,10 +27,10 @@ from tamis.kernels.kernel import inlined, lean_kernel
 
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
 _MOST_VALUES = 1 << 18
-"""Of more values, the newest are kept."""
+"""Most values kept. Beyond this, the oldest are dropped."""
 _EQUAL, _IN, _BETWEEN, _ONE_SIDED, _NOT_IN, _UNEQUAL, _ANY = range(7)
 UNUSABLE = 7
-"""The rank of what no tree can hold: the absence of a value."""
+"""The rank of a predicate that no tree can hold: the absence of a value."""
 
 
 class HistoryArrays(NamedTuple):
@@ -59,7 +59,7 @@ class History:
         return self._arrays
 
     def observe(self, batch: EventBatch) -> None:
-        """Add the values of events. Of an interval, its begin counts."""
+        """Add the values of events. An interval counts with its lower end."""
         begin, end = int(batch.start[0]), int(batch.start[-1])
         self._dimension = np.concatenate([self._dimension, batch.dimension[begin:end]])[-_MOST_VALUES:]
         self._key = np.concatenate([self._key, batch.lo[begin:end]])[-_MOST_VALUES:]
@@ -70,7 +70,7 @@ class History:
 
 @inlined
 def _place(keys: Any, begin: int, end: int, key: int) -> int:
-    """Where the first value is that is not below a key."""
+    """The place of the first value that is not below a key."""
     while begin < end:
         middle = (begin + end) // 2
         if keys[middle] < key:
@@ -103,7 +103,7 @@ def matching_events(start: Any, keys: Any, predicates: Any, p: int) -> int:
 
 @inlined
 def rank_of(predicates: Any, p: int) -> Any:
-    """The place of a predicate's operator in the ranking, and behind the point how wide its value set is."""
+    """The rank of a predicate's operator; the fraction says how wide its value set is."""
     mode, begin, end = predicates.mode[p], predicates.start[p], predicates.start[p + 1]
     if mode == _ABSENT:
         return float(UNUSABLE)
@@ -125,9 +125,9 @@ def rank_of(predicates: Any, p: int) -> Any:
 def by_selectivity(
     table: Conjunctions, conjunctions: npt.NDArray[np.int32], history: History
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The predicates of conjunctions, each conjunction's with the most selective first, those no tree can hold last.
+    """Order the predicates of each conjunction: the most selective first, predicates that no tree can hold last.
 
-    Returns their numbers, and where those of each conjunction begin.
+    Returns the numbers of predicates, and the place where those of each conjunction begin.
     """
     sizes = table.start[conjunctions + 1] - table.start[conjunctions]
     start = np.append(0, np.cumsum(sizes)).astype(np.int64)

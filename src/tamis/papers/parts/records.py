@@ -1,14 +1,14 @@
-"""Records: the predicates of conjunctions, each conjunction's next to each other, to be checked against one event.
+"""Records: the predicates of each conjunction, side by side, to be checked against one event.
 
     words      | 7 SOME 1 | 10 | 10 | 12 NONE 2 | 3 | 5 | 8 | 8 | 9 ABSENT 0 | ...
                  head       lo   hi   head        lo  hi  lo  hi  head
 
-A head is ``dimension << 32 | intervals << 2 | mode``. Where conjunction c begins and how many predicates it has is
-``at[c]`` and ``size[c]``; which of its predicates are in the record, and in which order, is for the index to say.
+A head is ``dimension << 32 | intervals << 2 | mode``. Conjunction c begins at ``at[c]`` and has ``size[c]`` predicates. The index
+chooses which predicates are in the record, and their order.
 
 An event is *plain* if it has at most one value in each dimension and no interval. It is laid out by dimension: `key` is its
-value, KEY_MIN where it has none, which no interval of a record contains. Of any event, `first` and `values` say where its
-values are, and how many.
+value, or KEY_MIN if it has none; no interval of a record contains KEY_MIN. For any event, `first` and `values` give the place
+and the number of its values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tamis.kernels.numbers import I64, UP
 
 _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 ONE_INTERVAL = 1 << 2 | _SOME
-"""The lower half of the head of a predicate that is true where the value lies in one interval: of nearly all."""
+"""The lower half of a head for a predicate with one interval that must contain the value: nearly all predicates."""
 _HALF = 0xFFFFFFFF
 _FEWEST_DEAD = 1 << 12
 
@@ -41,7 +41,7 @@ class RecordArrays(NamedTuple):
 
 
 class Records:
-    """The records of the conjunctions in an index. Words of removed ones stay until there are as many of them as others."""
+    """The records of the conjunctions in an index. Words of removed records stay until they are half of all words."""
 
     def __init__(self) -> None:
         self._at = GrowingArray(np.int64)
@@ -63,7 +63,7 @@ class Records:
         predicates: npt.NDArray[np.int64],
         sizes: npt.NDArray[np.int32],
     ) -> None:
-        """Write a record of each conjunction: `sizes[i]` of `predicates` for the i-th, numbers in the table, in their order."""
+        """Write a record of each conjunction. The i-th has the next `sizes[i]` of `predicates`, which are table numbers."""
         missing = len(table.start) - 1 - len(self._at)
         if missing > 0:
             self._at.grow(missing, fill=-1)
@@ -158,7 +158,7 @@ def _compact(at: Any, size: Any, words: Any, kept: Any) -> None:
 
 
 class EventScratch(NamedTuple):
-    """One event by dimension; between events it is as it was made."""
+    """One event by dimension. Between events it is in its initial state."""
 
     key: npt.NDArray[np.int64]
     first: npt.NDArray[np.int64]
@@ -166,7 +166,7 @@ class EventScratch(NamedTuple):
 
 
 def event_scratch(dimensions: int) -> EventScratch:
-    """Scratch for events of so many dimensions."""
+    """Scratch for events over `dimensions` dimensions."""
     return EventScratch(
         np.full(dimensions, KEY_MIN, np.int64), np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
     )
@@ -174,7 +174,7 @@ def event_scratch(dimensions: int) -> EventScratch:
 
 @inlined
 def load_event(begin: int, end: int, dimension: Any, lo: Any, hi: Any, key: Any, first: Any, count: Any) -> bool:
-    """Lay out an event; whether it is plain."""
+    """Lay out an event; returns whether it is plain."""
     plain = True
     for v in range(begin, end):
         d = dimension[v]
@@ -188,7 +188,7 @@ def load_event(begin: int, end: int, dimension: Any, lo: Any, hi: Any, key: Any,
 
 @inlined
 def unload_event(begin: int, end: int, dimension: Any, key: Any, count: Any) -> None:
-    """Forget an event."""
+    """Clear the layout of an event."""
     for v in range(begin, end):
         key[dimension[v]] = KEY_MIN
         count[dimension[v]] = 0
@@ -196,7 +196,7 @@ def unload_event(begin: int, end: int, dimension: Any, key: Any, count: Any) -> 
 
 @inlined
 def failing(words: Any, at: int, size: int, plain: bool, key: Any, first: Any, count: Any, lo: Any, hi: Any) -> int:
-    """How many predicates of a record were true of the event before one that is not; `size` if all are."""
+    """How many predicates of a record are true of the event before the first that is not; `size` if all are."""
     if plain:
         return failing_plain(words, at, size, key)
     for i in range(size):
@@ -210,7 +210,7 @@ def failing(words: Any, at: int, size: int, plain: bool, key: Any, first: Any, c
 
 @inlined
 def failing_plain(words: Any, at: int, size: int, key: Any) -> int:
-    """The same for a plain event. With two arrays it costs a third: others are passed by value, seven words each."""
+    """The same for a plain event. With only two arrays it costs a third: each array is passed by value, seven words."""
     for i in range(size):
         head = words[UP(at)]
         value = key[UP(head >> 32)]
@@ -245,7 +245,7 @@ def _holds(mode: int, words: Any, at: int, intervals: int, lo: Any, hi: Any, fir
 
 @inlined
 def _is_within(words: Any, at: int, intervals: int, lo: int, hi: int) -> bool:
-    """Whether a value lies in one of the intervals at a place, or an interval meets one."""
+    """Whether a value, or an interval, meets one of the intervals at a place."""
     low, high = 0, intervals
     while low < high:  # find the first interval that ends at or behind lo
         middle = (low + high) // 2

@@ -10,9 +10,9 @@ import numpy as np
 
 
 def held_bytes(holder: object, *shared: object) -> int:
-    """The size of all arrays that are reachable from an object, each counted once; `shared` is not looked into.
+    """The size of all arrays reachable from an object, each counted once; arrays of `shared` are left out.
 
-    An array that is a part of another holds all of that.
+    A view counts with the whole array that it is a part of.
 
     >>> whole = np.zeros(100, np.int64)
     >>> held_bytes({"some": whole[:10], "others": [whole[10:], np.zeros(5, np.bool_)]})
@@ -36,7 +36,7 @@ def held_bytes(holder: object, *shared: object) -> int:
 
 
 def _parts(holder: Any) -> Iterator[Any]:
-    """What an object refers to, as far as there may be arrays."""
+    """The parts of an object that may hold arrays."""
     if isinstance(holder, dict):
         yield from holder.values()
     elif isinstance(holder, list | tuple):

@@ -25,7 +25,7 @@ _LOWEST_DATA = 16
 
 
 class SlabArrays(NamedTuple):
-    """The lists as kernels take them; `end` has one element, how much of `data` lists have."""
+    """The lists as kernels take them; `end` has one element, how much of `data` is in use."""
 
     begin: npt.NDArray[np.int64]
     size: npt.NDArray[np.int32]
@@ -55,19 +55,19 @@ class Slabs:
         return SlabArrays(self._begin.view(), self._size.view(), self._room.view(), self._data, self._end)
 
     def values(self, number: int) -> npt.NDArray[np.int32]:
-        """What a list holds."""
+        """The values of a list."""
         begin = int(self._begin.view()[number])
         return self._data[begin : begin + int(self._size.view()[number])]
 
     def add(self, count: int = 1) -> int:
-        """Make so many empty lists; returns the number of the first."""
+        """Make `count` empty lists; returns the number of the first."""
         first = len(self)
         for column in (self._begin, self._size, self._room):
             column.grow(count, fill=0)
         return first
 
     def enlarge(self, more: int = 0) -> None:
-        """Make room, when `push` has said that there is none, or for so many more numbers; what lists have left goes first."""
+        """Make room after `push` found none, or for `more` more numbers. Gaps that moved lists left are reused first."""
         begin, size, _, data, _ = self.view()
         used = int(size.sum(dtype=np.int64))
         self._data = np.empty(max(_LOWEST_DATA, 4 * used + 2 * more), np.int32)
@@ -83,7 +83,7 @@ class Slabs:
 
 @inlined
 def push(begin: Any, size: Any, room: Any, data: Any, end: Any, number: int, value: int) -> bool:
-    """Append a value to a list; False, and nothing done, if there is no room."""
+    """Append a value to a list. Returns False, without a change, if there is no room."""
     if size[number] == room[number]:
         more = max(2 * room[number], _LOWEST_ROOM)
         if end[0] + more > len(data):
@@ -99,7 +99,7 @@ def push(begin: Any, size: Any, room: Any, data: Any, end: Any, number: int, val
 
 @inlined
 def take_out(begin: Any, size: Any, data: Any, number: int, value: int) -> int:
-    """Remove a value from a list, whose last takes its place; where it was, or -1 if it is not there."""
+    """Remove a value from a list; the last value takes its place. Returns the place, or -1 if the value is not there."""
     first, last = begin[number], begin[number] + size[number] - 1
     for i in range(first, last + 1):
         if data[UP(i)] == value:
@@ -112,7 +112,7 @@ def take_out(begin: Any, size: Any, data: Any, number: int, value: int) -> int:
 
 @lean_kernel
 def _push_all(arrays: Any, lists: Any, values: Any, first: int) -> int:
-    """Append from the first on; returns the first for which there was no room."""
+    """Append values from `first` on; returns the first for which there was no room."""
     begin, size, room, data, end = arrays
     for i in range(first, len(lists)):
         if not push(begin, size, room, data, end, lists[i], values[i]):

@@ -1,4 +1,4 @@
-"""Indexes that their papers build once: here they are built anew before the first match after a change."""
+"""Indexes that their papers build once. Here they are built again before the first match after a change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.papers.interface import Capabilities, Index, Matches, Numbers
 class StaticIndex(Index):
     """An index over a set of rows that is built as a whole.
 
-    Invariant: `_rows` are the rows that were inserted and not deleted, ascending; the index is built over them unless
+    Invariant: `_rows` are the rows that were inserted and not deleted, ascending. The index is built over these rows unless
     `_stale`.
     """
 
@@ -67,7 +67,7 @@ class StaticIndex(Index):
 
     @abstractmethod
     def _figures(self) -> dict[str, Any]:
-        """Its figures, at least `bytes`: those of all arrays but `_rows`."""
+        """Figures of the index, at least `bytes`: the size of all arrays but `_rows`."""
 
     def _check(self) -> None:
         """Raise an AssertionError if an invariant does not hold."""

@@ -3,9 +3,9 @@
 S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads.
 PVLDB 12(3), 2018.
 
-    elements    what the values of a tree are made of
+    elements    the elements of a tree's values
     nodes       inner nodes and leaves in flat arrays; Partition, MatchPair, merging (section 4)
-    tree        `PSTree`, one tree for itself
+    tree        `PSTree`, a single tree
     forest      one tree for each dimension, its cuts looked up by key
     verifying   candidates against one event, a block at a time
     lists       subscription lists of leaves: the index `ps-tree`

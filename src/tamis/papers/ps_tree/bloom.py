@@ -9,17 +9,17 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
                                                            sig {S2}    list {S1}    sig {S3}
 
 Its arrays are those of `lists`, and `signatures`. All predicates are inserted into trees (Alg. 4). An event meets a leaf in
-each of its dimensions; a conjunction of their lists is a candidate if each of its other predicates has a leaf
-whose signature has it (Alg. 5), and is verified then without the access predicate.
+each of its dimensions. A conjunction in the list of such a leaf is a candidate if the signatures of the other leaves contain it,
+for each of its other predicates (Alg. 5). Candidates are verified without the access predicate.
 
 Invariants, besides those of `lists`: a conjunction is in the signatures of all leaves that its SIGNED predicates cover.
 
 Departures from the paper, besides those of `lists`: a predicate that covers more than `most_signed` leaves is not inserted
-and has no signature: in a tree of 200 leaves an average `<` would be in 100 signatures and save little. The
-size of signatures is not given there: here it is `bits_per_id` for every conjunction that a leaf has when they are made, which
-is anew whenever twice as many are in, or half of them stale. Of two merged leaves the signature becomes what both have
-in common, as what is live is in both. An event that is not plain asks no signatures. List entries have the
-first signed dimension with them, so that most need no record.
+and has no signature: in a tree of 200 leaves an average `<` would be in 100 signatures and save little. The paper does not give
+the size of signatures. Here it is `bits_per_id` for every conjunction that a leaf has when signatures are made. Signatures are
+made again when twice as many conjunctions are in, or half of them are stale. When two leaves merge, the signature keeps the bits
+that both have: live conjunctions are in both. An event that is not plain reads no signatures. List entries also hold the first
+signed dimension, so most of them need no record.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _AT_ONCE = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class BloomOptions(ListOptions):
-    """What can be set."""
+    """The options of `pst-bloom`."""
 
     bits_per_id: int = option(8, least=1)
-    """Bits of a signature for each conjunction in it."""
+    """Bits in a signature for each conjunction."""
     hashes: int = option(2, least=1)
     """Bits that a conjunction sets."""
     most_signed: int = option(32, least=0)
-    """A predicate that covers more leaves has no signature."""
+    """Most leaves that a predicate with a signature may cover."""
 
 
 class PSTBloom(PSTreeLists):
@@ -101,7 +101,7 @@ class PSTBloom(PSTreeLists):
             self._sign(table, chosen)
 
     def _sign(self, table: Conjunctions, chosen: Longs) -> None:
-        """Enter the conjunctions of some predicates in the signatures of the leaves that these cover."""
+        """Enter the conjunctions of some predicates in the signatures of the leaves that the predicates cover."""
         owner = np.searchsorted(table.start, chosen, side="right") - 1
         for first in range(0, len(chosen), _AT_ONCE):
             part = chosen[first : first + _AT_ONCE]
@@ -111,12 +111,12 @@ class PSTBloom(PSTreeLists):
             self.signatures.enter(leaves, owners)
 
     def _sign_anew(self) -> None:
-        """Make all signatures anew, as large as they have to be."""
+        """Make all signatures again, in the size that they need now."""
         table = self.table.view()
         chosen = np.flatnonzero(self._role.view() == SIGNED)
-        # Those of one dimension together: their signatures are neighbours in memory.
+        # Predicates of one dimension together: their signatures are neighbours in memory.
         chosen = chosen[grouped(table.predicates.dimension[chosen])]
-        # All predicates of a leaf but those that are in its list.
+        # All predicates of a leaf except the access predicates, which are in its list.
         numbers = self.forest.leaf_numbers
         sizes = self.forest.view().trees.leaves.predicates[:numbers].astype(np.int64)
         sizes -= self._lists.view().size[: 2 * numbers : 2] // 2

@@ -2,15 +2,15 @@
 
     table      (leaf, leaf) -> cell              for N = 2; (0, leaf) for N = 1, (leaf << 32 | leaf, leaf) for N = 3
     leaf       cell * N + i -> i-th leaf         in the order of dimensions
-    lists      cell -> c place size  c place size ...    conjunctions, and where their records are: a cell is all that an
-               event needs to have these fetched
+    lists      cell -> c place size  c place size ...    conjunctions with the places of their records: with a cell, an
+               event can fetch its records at once
     of_leaf    leaf -> cells
-    filter     bits: one is set for every cell, where its key's hash says, so that most keys without a cell are known
-               without a look at the table, which is larger than the processor's caches
+    filter     bits: the hash of each cell's key sets one. Most keys without a cell are found here, without a look at the
+               table, which is larger than the processor's caches
 
 Numbers of leaves tell dimensions apart, since all trees have their leaves in the same arrays.
 
-Invariants: a cell is in the table and in `of_leaf` of each of its leaves, and has a conjunction, or its number is free.
+Invariants: a cell either is in the table, is in `of_leaf` of each of its leaves and has a conjunction, or its number is free.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tamis.papers.ps_tree.forest import Log
 _AT_ONCE = 1 << 16
 _BITS_PER_SLOT = 4
 ENTRY = 3
-"""Numbers of an entry of a list."""
+"""Numbers in an entry of a list."""
 _USED, _FREE = 0, 1
 _NO_CELL = -1
 
@@ -68,7 +68,7 @@ class Cells:
         return CellArrays(self._table.view(), self._lists.view(), self._of_leaf.view(), self._filter)
 
     def reserve(self, leaves: int) -> None:
-        """Let there be so many leaves."""
+        """Make room for `leaves` leaves."""
         if leaves > len(self._of_leaf):
             self._of_leaf.add(max(leaves - len(self._of_leaf), len(self._of_leaf) // 2))
 
@@ -84,14 +84,14 @@ class Cells:
         _relocate(self._lists.view(), records)
 
     def _found(self, keys: npt.NDArray[np.int32]) -> Cells64:
-        """The cells of some keys; those that there are not are made."""
+        """The cells of some keys; missing cells are made."""
         self._table.reserve(len(keys))
         words = len(self._table.view().value) * _BITS_PER_SLOT // 64
         if words > len(self._filter):
             self._filter = np.zeros(words, np.uint64)
             _fill_filter(self._table.view(), self._filter)
         used = len(self._lists)
-        # Made as if all were new; what is left over is for the next.
+        # Make room as if all keys were new; spare room serves later calls.
         short = int(self._state[_USED]) + len(keys) - used
         if short > 0:
             short = max(short, used // 2)
@@ -122,7 +122,7 @@ class Cells:
                 sizes = self._of_leaf.view().size
 
     def merge(self, log: Log) -> None:
-        """Drop the cells of leaves that are gone: what is in them is also in those of the leaves that have their space."""
+        """Drop the cells of leaves that are gone: the cells of the leaves that took their space have the same conjunctions."""
         for gone in log.first.tolist():
             cells = self._of_leaf.values(gone).astype(np.int64)
             if len(cells):
@@ -130,7 +130,7 @@ class Cells:
                 self._drop(cells)
 
     def remove(self, keys: npt.NDArray[np.int32], live: npt.NDArray[np.bool_]) -> None:
-        """Take conjunctions that are not live any more out of the cells of some keys; empty cells go."""
+        """Remove conjunctions that are not live any more from the cells of some keys, and free empty cells."""
         cells = np.empty(len(keys), np.int64)
         _look_up(self._table.view(), keys, cells)
         cells = np.unique(cells)
@@ -177,7 +177,7 @@ class Cells:
 
 @inlined
 def pair_key(n: int, a: int, b: int, c: int) -> tuple[int, int]:
-    """The key of N leaves; the others are not looked at."""
+    """The key of the first N leaves; the others are ignored."""
     if n == 1:
         return I64(0), I64(a)
     if n == 2:
@@ -218,7 +218,7 @@ def _key_of(n: int, keys: Any, i: int) -> tuple[int, int]:
 
 @lean_kernel
 def _find(table: Any, leaf: Any, state: Any, bits: Any, keys: Any, cells: Any, fresh: Any) -> int:
-    """Write the cell of each key; returns how many are new, which `fresh` has."""
+    """Write the cell of each key, and new cells to `fresh`; returns how many are new."""
     firsts, seconds, values, count = table
     n, made = keys.shape[1], 0
     for i in range(len(keys)):

@@ -1,4 +1,4 @@
-"""What must be true of a tree, for tests."""
+"""Invariants of a tree, for tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _below(arrays: TreeArrays, node: int, path: tuple[int, ...]) -> Iterator[tup
 
 
 def check_tree(arrays: TreeArrays, root: int) -> tuple[int, int]:
-    """Raise an AssertionError if an invariant of a tree does not hold; how many nodes and leaves it has."""
+    """Raise an AssertionError if an invariant of a tree does not hold; returns how many nodes and leaves it has."""
     nodes, leaves, _ = arrays
     chain = chain_of(arrays, root)
     assert nodes.l[root] == chain[-1]
@@ -64,7 +64,7 @@ def check_tree(arrays: TreeArrays, root: int) -> tuple[int, int]:
 
 
 def check_all(arrays: TreeArrays, roots: list[int]) -> None:
-    """Check trees that are all there are."""
+    """Check all trees in the arrays; `roots` must be complete."""
     sizes = [check_tree(arrays, root) for root in roots]
     assert sum(nodes for nodes, _ in sizes) == arrays.state[LIVE_NODES]
     assert sum(leaves for _, leaves in sizes) == arrays.state[LIVE_LEAVES]

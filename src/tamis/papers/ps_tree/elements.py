@@ -1,13 +1,13 @@
-"""Elements: what values are made of, one for each level of a tree (section 4.5).
+"""Elements: the parts of a value, one for each level of a tree (section 4.5).
 
     value           elements
     byte -5         -  7  11                    sign, 3 bits, 4 bits of the complement
     int32           -  3 bits, 7 times 4 bits         9 elements
     int64           -  3 bits, 15 times 4 bits        17 elements
     float64         -  exponent in 3, 4, 4 bits, mantissa in 13 times 4 bits, of its ascending code
-    string 'ab'     ^  a  b                     ^ is before all strings, so that the empty one has an element too
+    string 'ab'     ^  a  b                     ^ begins all strings, so the empty string has an element too
 
-Order of values is order of their elements, one after another; `-` is 0 and `+` is 1.
+Values are ordered like their sequences of elements; `-` is 0 and `+` is 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INT64_ELEMENTS = 17
 
 
 class Kind(Enum):
-    """What the values of a tree are."""
+    """The kind of a tree's values."""
 
     BYTE = 8
     INT32 = 32
@@ -50,7 +50,7 @@ class Kind(Enum):
         return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
 
     def wrong_type(self, value: Any) -> str:
-        """What is wrong with a value that has another type, and what would be right; nothing if it has this one."""
+        """What is wrong with a value of another type, and what would be right; an empty string if the type is right."""
         if self is Kind.STRING:
             fits, right = isinstance(value, str), "strings"
         elif self is Kind.FLOAT64:
@@ -62,7 +62,7 @@ class Kind(Enum):
 
 
 def _is_float(value: Any) -> bool:
-    """Whether a value is a number that a double can have, or is near to."""
+    """Whether a value is a number that a double can represent, at least approximately."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:
@@ -85,7 +85,7 @@ def elements_of(value: Any, kind: Kind) -> npt.NDArray[np.int32]:
 
 
 def code_of(value: Any, kind: Kind) -> int:
-    """A number whose order is the value's; of neighbouring values, neighbours. Not for strings."""
+    """A number that keeps the order of values; neighbouring values have neighbouring numbers. Not for strings."""
     return double_code(value) if kind is Kind.FLOAT64 else int(value)
 
 

@@ -4,12 +4,12 @@
     cuts    (dimension, lowest key behind the cut) -> 2 * node + side
     flat    start[d] .. start[d + 1] -> lo, leaf: the leaves of a tree, ascending
 
-`cuts` finds the cut of an end of a predicate, and so the leaf that begins there, without a walk down the tree; behind v
-and before v + 1 are the same cut. `flat` is a copy of the leaf chains to be searched by halving: MatchPair takes 17
-steps down the tree, each a place in memory of its own. It is made anew when leaves have changed and enough events have
-come to pay for it, and until then events walk down the tree.
+`cuts` finds the cut at an end of a predicate, and the leaf that begins there, without a walk down the tree. The cut behind v is
+the same as the cut before v + 1. `flat` is a copy of the leaf chains for binary search: MatchPair takes 17 steps down the tree,
+each at a different place in memory. After a change of leaves, the copy is made again when enough events have come to pay for
+it. Until then events walk down the tree.
 
-What cuts and merges do to leaves is logged, in order, for whoever keeps something for each leaf: (old, new) for every split,
+Splits and merges of leaves are logged, in order, for structures that keep data for each leaf: (old, new) for every split,
 (gone, kept) for every merge.
 """
 
@@ -35,12 +35,12 @@ from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LE
 
 _NONE = int(Mode.NONE)
 _CHEAP = 1 << 14
-"""So many leaves are copied at once, for any event; of more, so many for each event."""
+"""Most leaves that are copied at once, even for a single event. More leaves wait for `_LEAVES_PER_EVENT`."""
 _LEAVES_PER_EVENT = 256
 
 
 class Flat(NamedTuple):
-    """The leaf chains as arrays; without dimensions, they are out of date."""
+    """The leaf chains as arrays; if there are no dimensions, the arrays are out of date."""
 
     start: Longs
     lo: Longs
@@ -56,7 +56,7 @@ class ForestArrays(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Splits: from what leaf, to what new one. Merges: which leaf is gone, and which one has its space."""
+    """Splits: the old leaf and the new one. Merges: the leaf that is gone and the leaf that has its space."""
 
     first: Ints
     second: Ints
@@ -114,12 +114,12 @@ class Forest:
             self._cuts.reserve(ends)
             if filled + ends > len(log.first):
                 log = _longer(log, filled, ends)
-        if self.leaves > leaves or missing > 0:  # also a new tree that nothing cuts
+        if self.leaves > leaves or missing > 0:  # also for a new tree without cuts
             self._outdate()
         return _filled(log, filled)
 
     def release(self, predicates: Predicates, chosen: Longs) -> Log:
-        """Undo `cut`: cuts that nobody needs any more go, and their leaves are merged."""
+        """Undo `cut`: remove cuts that no predicate needs any more, and merge their leaves."""
         log = _log(2 * int((predicates.start[chosen + 1] - predicates.start[chosen]).sum()))
         filled = _release(self.view(), predicates, chosen, np.empty(INT64_ELEMENTS, np.int32), log)
         if filled:
@@ -141,7 +141,7 @@ class Forest:
     # -- reading
 
     def flat(self, events: int) -> Flat:
-        """The leaf chains as arrays, if they are up to date or if so many events are worth it."""
+        """The leaf chains as arrays, if they are up to date or if `events` events pay for the copy."""
         if not len(self._flat.start) and len(self._roots):
             self._waited += events
             if self.leaves <= max(_CHEAP, _LEAVES_PER_EVENT * self._waited):
@@ -152,7 +152,7 @@ class Forest:
         return self._flat
 
     def covering(self, predicates: Predicates, chosen: Longs, most: int | npt.NDArray[Any] = KEY_MAX) -> Longs:
-        """How many leaves each of some predicates covers; where it is more than `most`, one more than that."""
+        """How many leaves each of some predicates covers; `most` + 1 if it covers more than `most`."""
         counts = np.empty(len(chosen), np.int64)
         counts[:] = most
         _count_covered(self.view(), predicates, chosen, counts)
@@ -165,7 +165,7 @@ class Forest:
     def covered(
         self, predicates: Predicates, chosen: Longs, counts: Longs
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The leaves that each predicate covers, `counts` many, one predicate's behind another's; and where they begin."""
+        """The leaves that each predicate covers, `counts[i]` for the i-th, in a row; and where those of each begin."""
         start = np.append(0, np.cumsum(counts)).astype(np.int64)
         leaves = np.empty(int(start[-1]), np.int64)
         _write_covered(self.view(), predicates, chosen, leaves)
@@ -218,7 +218,7 @@ def _filled(log: Log, filled: int) -> Log:
 def _cut(
     forest: Any, predicates: Any, chosen: Any, done: int, history: Any, elements: Any, log: Any, filled: int
 ) -> tuple[int, int]:
-    """Cut until there is no room for the next predicate; returns which that is, and how many splits there were."""
+    """Cut until there is no room for the next predicate; returns this predicate, and how many splits there were."""
     trees, roots, (firsts, seconds, values, count) = forest
     while done < len(chosen):
         p = chosen[done]
@@ -235,7 +235,7 @@ def _cut(
         for i in range(first, last):
             lo, hi = predicates.lo[i], predicates.hi[i]
             for turn in range(2):
-                # A point is cut above first: the paper's space ids come out so.
+                # Cut a point above first: this gives the paper's space ids.
                 side = (BEFORE if turn == 0 else AFTER) if lo != hi else (AFTER if turn == 0 else BEFORE)
                 if lo <= KEY_MIN + 1 if side == BEFORE else hi == KEY_MAX:
                     continue
@@ -256,7 +256,7 @@ def _cut(
 
 @lean_kernel
 def _release(forest: Any, predicates: Any, chosen: Any, elements: Any, log: Any) -> int:
-    """Returns how many merges there were."""
+    """Undo the cuts of some predicates; returns how many merges there were."""
     trees, roots, (firsts, seconds, values, count) = forest
     filled = 0
     for p in chosen:
@@ -316,7 +316,7 @@ def ranges_of(predicates: Any, p: int) -> int:
 
 @inlined
 def range_of(predicates: Any, p: int, number: int) -> tuple[int, int]:
-    """One of the ranges: an interval, or what lies below, between or above; the first key is higher if there is nothing."""
+    """One of the ranges: an interval, or the keys below, between or above intervals. An empty range has lo > hi."""
     at = predicates.start[p] + number
     if predicates.mode[p] != _NONE:
         return predicates.lo[at], predicates.hi[at]
@@ -345,7 +345,7 @@ def first_leaf(forest: Any, dimension: int, lo: int) -> int:
 
 @lean_kernel
 def _count_covered(forest: Any, predicates: Any, chosen: Any, counts: Any) -> None:
-    """Count the leaves of each predicate, up to one more than `counts` has."""
+    """Count the leaves of each predicate, up to one more than the limit in `counts`."""
     leaves = forest.trees.leaves
     for i in range(len(chosen)):
         p, covered, most = chosen[i], 0, counts[i]
@@ -396,7 +396,7 @@ def leaf_of_key(forest: Any, start: Any, lows: Any, numbers: Any, dimension: int
         write_elements(key, elements)
         return nodes.match_pair(forest.trees.nodes, forest.roots[dimension], elements, INT64_ELEMENTS)
     first, size = start[UP(dimension)], start[UP(dimension + 1)] - start[UP(dimension)]
-    while size > 1:  # the last that begins at or below the key; the first begins below all
+    while size > 1:  # find the last leaf that begins at or below the key; the first begins below all keys
         half = size // 2
         first += half if lows[UP(first + half)] <= key else 0
         size -= half

@@ -1,4 +1,4 @@
-"""What the indexes over trees of predicate spaces share: when they are filled, emptied and built anew."""
+"""The common part of indexes over trees of predicate spaces: inserting, deleting, and building again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAPER = (
 
 
 class ForestIndex(Index):
-    """An index over a forest. Splits copy entries: where these have become too many, everything is inserted once more."""
+    """An index over a forest. Splits copy entries; when there are too many copies, all conjunctions are inserted again."""
 
     forest: Forest
     _live: GrowingArray
@@ -37,7 +37,7 @@ class ForestIndex(Index):
         self.history = History()
         self._scratch: Scratch | None = None
         self._usual = 0.0
-        """Matches of an event, of late."""
+        """Matches per event, over recent events."""
         self._clear()
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class ForestIndex(Index):
         return self._scratch
 
     def _collected(self, batch: EventBatch, kernel: Kernel) -> Matches:
-        """What a kernel finds, with as much room as the events of late needed."""
+        """The matches that a kernel finds, with the room that recent events needed."""
         events = len(batch.start) - 1
         found = collect(batch, kernel, 1.25 * self._usual * events)
         self._usual = len(found.event) / max(events, 1)
@@ -87,7 +87,7 @@ class ForestIndex(Index):
         return {"conjunctions": self._count, "bytes": held_bytes(self, self.table)}
 
     def _check_counters(self, inserted: Longs) -> None:
-        """Whether every leaf counts those of these predicates, which were inserted, that cover it."""
+        """Check that every leaf counts the inserted predicates that cover it."""
         predicates = self.table.view().predicates
         counts = self.forest.covering(predicates, inserted)
         covered = self.forest.covered(predicates, inserted, counts)[0]
@@ -102,7 +102,7 @@ class ForestIndex(Index):
 
     @abstractmethod
     def _rows(self) -> Numbers:
-        """All that is in the index."""
+        """All conjunctions in the index."""
 
     @abstractmethod
     def _insert(self, conjunctions: Numbers) -> None: ...
@@ -113,4 +113,4 @@ class ForestIndex(Index):
 
     @abstractmethod
     def _delete(self, conjunctions: Numbers) -> None:
-        """Drop some, which are not all."""
+        """Drop some conjunctions, but not all."""

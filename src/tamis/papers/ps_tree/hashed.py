@@ -1,4 +1,4 @@
-"""`pst-hash`: conjunctions in a hash table by the spaces of N predicates of each (PSTHash).
+"""`pst-hash`: a hash table of conjunctions, by the spaces of N of their predicates (PSTHash).
 
 S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads. PVLDB
 12(3), 2018: section 6, with the trees of section 4 and the access predicates of section 3.3.
@@ -11,21 +11,21 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
     role      predicate of the table -> ACCESS: it is in a tree, and decided by the cell; 0: verified
     cells     see `cells`
     records   the predicates to verify, the most selective first
-    small     a PSTBloom of what has fewer than N predicates on different dimensions, or would be in too many cells
+    small     a PSTBloom for conjunctions with fewer than N predicates on different dimensions, or with too many cells
 
-A plain event has a leaf in each of its dimensions and looks up all N of them (Alg. 7), in steps that are done for many keys
-at a time: fetch slots, fetch lists, fetch records. Leaves without a cell are left out. Any other event may have
-several leaves in a dimension, and stamps tell which conjunctions it has met; where an event has more keys than
-there are conjunctions, it looks at all of these instead.
+A plain event has a leaf in each of its dimensions and looks up all combinations of N leaves (Alg. 7). Each step handles many keys
+at a time: fetch slots, fetch lists, fetch records. Leaves without a cell are left out. Any other event may have several leaves
+in a dimension; stamps mark the conjunctions that it has met. If an event has more keys than there are conjunctions, it tests all
+conjunctions instead.
 
 Invariants: a conjunction is in the cells of all combinations of the leaves that its access predicates cover, or in
 `small`; the predicate counter of a leaf is the number of access predicates that cover it.
 
-Departures from the paper: what would be in more than `most_cells` cells is in `small` too. Events are counted by `observe`
-and newly cut leaves count those of the past anew. A batch that is larger than the index is inserted with all
-else that is there: all cuts first, then the cells. When leaves merge, the cells of the one that goes are dropped: those of
-the other have the same conjunctions. Whether a cell may be there, bits say before the hash table is asked (`cells`), and the
-leaves of values are found as in `lists`.
+Departures from the paper: a conjunction that would be in more than `most_cells` cells is in `small` too. `observe` counts events,
+and newly cut leaves count past events again. If a batch is larger than the index, the index is built again with both: all cuts
+first, then the cells. When leaves merge, the cells of the leaf that goes are dropped: the cells of the other leaf have the same
+conjunctions. Bits say whether a cell may exist before the hash table is read (`cells`). The leaves of values are found as in
+`lists`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ _AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class HashOptions(BloomOptions):
-    """What can be set."""
+    """The options of `pst-hash`."""
 
     access_predicates: int = option(2, least=1, most=_MOST_DIMENSIONS)
-    """N, how many predicates of a conjunction make the key of its cells: 1, 2 or 3."""
+    """N, the number of predicates that make the key of a cell: 1, 2 or 3."""
     most_cells: int = option(64, least=1)
-    """A conjunction may be in so many cells when it is inserted."""
+    """Most cells of a conjunction when it is inserted."""
 
 
 class PSTHash(ForestIndex):
@@ -132,7 +132,7 @@ class PSTHash(ForestIndex):
         self._count += len(conjunctions)
 
     def _cut(self, table: Conjunctions, access: Longs, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Cut the spaces of access predicates; which conjunctions are then in few enough cells. Cuts for the others go."""
+        """Cut the spaces of access predicates; returns which conjunctions have few enough cells. Undoes the other cuts."""
         chosen = access[fits].ravel()
         predicates = table.predicates
         log = self.forest.cut(predicates, chosen, self.history)
@@ -152,14 +152,14 @@ class PSTHash(ForestIndex):
         self.cells.merge(log)
 
     def _by_cell(self, table: Conjunctions, access: Longs) -> npt.NDArray[np.intp]:
-        """The order that brings together what shares a cell, so that its records are neighbours in memory."""
+        """An order that puts conjunctions of one cell together, so that their records are neighbours in memory."""
         chosen = np.sort(access, axis=1).ravel()  # predicates of a conjunction are in the order of their dimensions
         counts = self.forest.covering(table.predicates, chosen)
         leaves, start = self.forest.covered(table.predicates, chosen, counts)
         return np.lexsort(leaves[start[:-1]].reshape(-1, self._n).T[::-1])
 
     def _keys_of(self, table: Conjunctions, inside: Numbers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-        """The keys of all cells that conjunctions are in, and the place of each one's conjunction among them."""
+        """The keys of all cells of some conjunctions, and for each key the place of its conjunction in `inside`."""
         chosen = self._access_of(table, inside)
         counts = self.forest.covering(table.predicates, chosen)
         leaves, start = self.forest.covered(table.predicates, chosen, counts)
@@ -169,7 +169,7 @@ class PSTHash(ForestIndex):
         return keys, np.repeat(np.arange(len(inside)), sizes)
 
     def _access_of(self, table: Conjunctions, inside: Numbers) -> Longs:
-        """The access predicates of conjunctions, N of each, in the order of their dimensions."""
+        """The N access predicates of each conjunction, in the order of their dimensions."""
         chosen = run_indices(table.start[inside], table.start[inside + 1] - table.start[inside])
         access: Longs = chosen[self._role.view()[chosen] == 1]
         return access
@@ -271,7 +271,7 @@ def _merge(events: int, left: Any, left_found: Any, right: Any, right_found: Any
 def _others(
     role: npt.NDArray[np.uint8], order: Longs, start: Longs, rows: npt.NDArray[np.intp]
 ) -> tuple[Longs, npt.NDArray[np.int32]]:
-    """What the records of some conjunctions have, and how many each."""
+    """The predicates in the records of some conjunctions, and how many each record has."""
     counts = start[rows + 1] - start[rows]
     chosen = order[run_indices(start[rows], counts)]
     kept = role[chosen] == 0
@@ -282,7 +282,7 @@ def _others(
 
 @lean_kernel
 def _choose(predicates: Any, order: Any, start: Any, access: Any, fits: Any) -> None:
-    """The most selective predicates of each conjunction on N different dimensions, if it has so many."""
+    """Choose the most selective predicates of each conjunction on N different dimensions, if it has predicates on N."""
     n = access.shape[1]
     for i in range(len(fits)):
         found = 0
@@ -301,7 +301,7 @@ def _choose(predicates: Any, order: Any, start: Any, access: Any, fits: Any) -> 
 
 @lean_kernel
 def _combine(leaves: Any, start: Any, keys: Any) -> None:
-    """All combinations of the leaves of each N predicates in a row."""
+    """Write all combinations of leaves for each group of N consecutive predicates."""
     n, at = keys.shape[1], 0
     for first in range(0, len(start) - 1, n):
         total = 1

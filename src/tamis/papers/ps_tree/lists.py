@@ -1,4 +1,4 @@
-"""`ps-tree`: a tree for each dimension, and conjunctions in the lists of the leaves that one predicate of each covers.
+"""`ps-tree`: a tree for each dimension. A conjunction is in the lists of the leaves that its access predicate covers.
 
 S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads. PVLDB
 12(3), 2018: the one-dimensional structure of section 4 as an index, with the access predicates of section 3.3.
@@ -7,21 +7,21 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
               many leaves, and a list of its dimension has the conjunction; SIGNED: see `bloom`; 0: only verified
     lists     2 * leaf -> c d c d c d ...          conjunctions, each with the dimension of the first predicate
               2 * (dimension + 1) + 1 -> the same  of its record: an event that lacks it needs no record
-              1 -> of conjunctions that no tree can help with: every event looks at them
+              1 -> conjunctions that no tree can find: every event evaluates them
     records   the predicates to verify, the most selective first: all but the access predicate
 
-An event of one value for each dimension meets one leaf in each, so it meets a conjunction once. Other events meet several
-leaves, and stamps tell which conjunctions they have met.
+An event with one value for each dimension meets one leaf in each, so it meets a conjunction once. Other events meet several
+leaves, and stamps mark the conjunctions that they have met.
 
 Invariants: the predicate counter of a leaf is the number of ACCESS and SIGNED predicates that cover it; a conjunction is in
 the lists of exactly the leaves that its access predicate covers; a cut is there if and only if such a predicate ends there.
 
-Departures from the paper: the paper has no index of this kind, it is PSTBloom without signatures. Events are counted by
-`observe`, not while they are matched, and newly cut leaves count those of the past anew instead of copying a
-counter. An access predicate that covers more than `most_leaves` leaves is not inserted into its tree. A batch that is larger
-than the index is inserted with all else that is there: all cuts first, then the lists. Without events of before, the narrower of
-two ranges comes first: ranges of numbers are as wide as there are doubles in them, not as their ends are apart. While cuts
-are few, or have not changed of late, the leaves of values are found in a sorted copy of them (`forest`), not by MatchPair.
+Departures from the paper: the paper has no index of this kind; it is PSTBloom without signatures. `observe` counts events, not
+matching, and newly cut leaves count past events again instead of copying a counter. An access predicate that covers more than
+`most_leaves` leaves is not inserted into its tree. If a batch is larger than the index, the index is built again with both: all
+cuts first, then the lists. Without past events, the narrower of two ranges comes first; the width of a range of numbers is the
+number of doubles in it, not the distance of its ends. While cuts are few, or have not changed recently, the leaves of values are
+found in a sorted copy of the leaves (`forest`), not by MatchPair.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class ListOptions(Options):
-    """What can be set."""
+    """The options of `ps-tree`."""
 
     most_leaves: int = option(256, least=1)
-    """An access predicate may cover so many leaves when it is inserted."""
+    """Most leaves that an access predicate may cover when it is inserted."""
 
 
 class PSTreeLists(ForestIndex):
@@ -109,12 +109,12 @@ class PSTreeLists(ForestIndex):
         self._count += len(conjunctions)
 
     def _choose(self, table: Conjunctions, order: Longs, start: Longs) -> None:
-        """Give the most selective predicate of each conjunction the role ACCESS, unless nothing but absence is asked for."""
+        """Give the most selective predicate of each conjunction the role ACCESS, unless all predicates ask for absence."""
         first = order[start[:-1][np.diff(start) > 0]]
         self._role.view()[first[table.predicates.mode[first] != _ABSENT]] = ACCESS
 
     def _cut(self, table: Conjunctions, order: Longs) -> None:
-        """Cut the spaces of those predicates that have a role, and take it from those that cover too much."""
+        """Cut the spaces of predicates with a role, and take the role from predicates that cover too many leaves."""
         predicates, role = table.predicates, self._role.view()
         chosen = order[role[order] != 0]
         self._follow_splits(self.forest.cut(predicates, chosen, self.history))
@@ -151,7 +151,7 @@ class PSTreeLists(ForestIndex):
             self._lists.add(max(count - len(self._lists), len(self._lists) // 2))
 
     def _put_records(self, table: Conjunctions, conjunctions: Numbers, order: Longs, start: Longs) -> None:
-        """Records have the predicates that lists do not decide, those with signatures first."""
+        """Write records: the predicates that lists do not decide, signed predicates first."""
         role = self._role.view()
         kept, sizes = np.empty_like(order), np.empty(len(conjunctions), np.int32)
         count = _record_order(role, order, start, kept, sizes, self._signed.view(), conjunctions)
@@ -168,7 +168,7 @@ class PSTreeLists(ForestIndex):
         self._entries += len(lists)
 
     def _lists_of(self, table: Conjunctions, conjunctions: Numbers) -> tuple[Longs, npt.NDArray[np.intp]]:
-        """The lists that have some conjunctions, and the place of each one's conjunction among them."""
+        """The lists that hold some conjunctions, and for each list the place of its conjunction in `conjunctions`."""
         chosen, owner = self._predicates_of(table, conjunctions)
         role = self._role.view()[chosen]
         access, wide = role == ACCESS, role == WIDE
@@ -186,7 +186,7 @@ class PSTreeLists(ForestIndex):
         )
 
     def _predicates_of(self, table: Conjunctions, conjunctions: Numbers) -> tuple[Longs, npt.NDArray[np.intp]]:
-        """The predicates of conjunctions, and the place of each one's conjunction among them."""
+        """The predicates of conjunctions, and for each predicate the place of its conjunction in `conjunctions`."""
         counts = table.start[conjunctions + 1] - table.start[conjunctions]
         return run_indices(table.start[conjunctions], counts), np.repeat(np.arange(len(conjunctions)), counts)
 
@@ -269,7 +269,7 @@ def _ends(lo: int, hi: int) -> list[int]:
 
 @lean_kernel
 def _copy_lists(lists: Any, log: Any, done: int) -> tuple[int, int]:
-    """Give new leaves the lists of those that they were split from; how far there was room, and how many entries."""
+    """Copy the lists of split leaves to the new leaves; returns how far the room sufficed, and how many entries."""
     begin, size, room, data, end = lists
     copied = 0
     for i in range(done, len(log.first)):
@@ -289,7 +289,7 @@ def _copy_lists(lists: Any, log: Any, done: int) -> tuple[int, int]:
 
 @lean_kernel
 def _drop_dead(lists: Any, numbers: Any, live: Any) -> int:
-    """Take what is not live any more out of some lists; how many entries."""
+    """Remove conjunctions that are not live any more from some lists; returns how many entries."""
     begin, size, _, data, _ = lists
     dropped = 0
     for number in numbers:
@@ -305,7 +305,7 @@ def _drop_dead(lists: Any, numbers: Any, live: Any) -> int:
 
 @lean_kernel
 def _record_order(role: Any, order: Any, start: Any, kept: Any, sizes: Any, signed: Any, conjunctions: Any) -> int:
-    """Write what records have, of each conjunction the SIGNED ones first; how many that is in all."""
+    """Write the predicates of records, SIGNED ones of each conjunction first; returns how many in all."""
     count = 0
     for i in range(len(conjunctions)):
         begin = count

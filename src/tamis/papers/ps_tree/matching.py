@@ -33,7 +33,7 @@ def match_lists(
     out: Any,
     work: Any,
 ) -> int:
-    """A `collecting.Kernel`. Without hashes, signatures are not asked."""
+    """A `collecting.Kernel`. If `hashes` is 0, signatures are not read."""
     v_start, v_dimension, v_lo, v_hi = batch
     (key, first, values), leaf_of, met, _, seen, leaf_seen, stamp, block, places, counted, elements = scratch
     begins, sizes, _, data, _ = lists
@@ -85,7 +85,7 @@ def _lists_met(
     stamp: int,
     elements: Any,
 ) -> int:
-    """Note the lists that an event meets: that of every event, those of wide predicates, those of leaves; how many."""
+    """Note the lists that an event meets: the list of all events, lists of wide predicates, lists of leaves; returns how many."""
     leaves, (v_start, v_dimension, v_lo, v_hi) = forest.trees.leaves, batch
     many = 0
     if len(sizes) > 1 and sizes[1] > 0:
@@ -127,9 +127,9 @@ def _next_block(
     block: Any,
     place: Any,
 ) -> tuple[int, int, Any]:
-    """Fill a block with the next candidates of the lists that an event meets, of a plain one those that pass the first signature.
+    """Fill a block with candidates from the lists that an event meets; for a plain event, those that pass the first signature.
 
-    Returns how many there are, how many were looked at, and the place: the next list, and where in the last one it goes on.
+    Returns how many there are, how many were visited, and where to go on: the next list, and the place in the last one.
     """
     hashes = signatures[3]
     i, q, stop = place
@@ -164,7 +164,7 @@ def _next_block(
 
 @inlined
 def _is_signed(signatures: Any, leaf: int, mixed: Any) -> bool:
-    """Whether a leaf's signature may have the id of this hash."""
+    """Whether a leaf's signature may contain the conjunction with this hash."""
     begin, bits, words, hashes = signatures
     if leaf == NONE or begin[UP(leaf)] == NONE:
         return False
@@ -175,7 +175,7 @@ def _is_signed(signatures: Any, leaf: int, mixed: Any) -> bool:
 def _in_all_signatures(
     block: Any, n: int, places: Any, counted: Any, words: Any, signatures: Any, signed: Any, leaf_of: Any
 ) -> int:
-    """Keep the candidates of a block that pass their other signatures too; how many are left."""
+    """Keep the candidates of a block that also pass their other signatures; returns how many are left."""
     if signatures[3] == 0:
         return n
     kept = 0

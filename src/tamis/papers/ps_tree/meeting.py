@@ -19,13 +19,13 @@ from tamis.papers.ps_tree.nodes import NONE
 from tamis.papers.ps_tree.verifying import BLOCK, fetch, verify
 
 _KEYS = 512
-"""So many keys are looked up together."""
+"""Keys looked up at a time."""
 _MANY = 1 << 16
-"""An event with more keys than this, and more than there are conjunctions, looks at all of those."""
+"""Number of keys above which an event may test all conjunctions instead: it does if it has more keys than there are of them."""
 
 
 class KeyScratch(NamedTuple):
-    """Keys, where they belong, and what cells they have."""
+    """Keys, their home slots, and their cells."""
 
     first: npt.NDArray[np.int64]
     second: npt.NDArray[np.int64]
@@ -117,7 +117,7 @@ def _leaves_met(
     stamp: int,
     elements: Any,
 ) -> int:
-    """Note the leaves that an event meets and that have cells; how many."""
+    """Note the leaves with cells that an event meets; returns how many."""
     leaves, (v_start, v_dimension, v_lo, v_hi) = forest.trees.leaves, batch
     many = 0
     for v in range(v_start[event], v_start[event + 1]):
@@ -136,7 +136,7 @@ def _leaves_met(
 
 @inlined
 def _is_too_many(n: int, many: int, conjunctions: int) -> bool:
-    """Whether so many leaves have more combinations of N than are worth looking up."""
+    """Whether `many` leaves have more combinations of N than are worth looking up."""
     combinations = np.float64(many)
     for i in range(1, n):
         combinations *= np.float64(many - i) / (i + 1)
@@ -145,7 +145,7 @@ def _is_too_many(n: int, many: int, conjunctions: int) -> bool:
 
 @inlined
 def _next_live(live: Any, q: int, block: Any) -> tuple[int, int]:
-    """Fill a block with conjunctions that are in cells, from one on; how many, and where it goes on."""
+    """Fill a block with conjunctions that are in cells, from one on; returns how many, and where to go on."""
     count = 0
     while q < len(live) and count < BLOCK:
         if live[q]:
@@ -169,7 +169,7 @@ def _take(
     counted: Any,
     count: int,
 ) -> tuple[int, int]:
-    """Take entries of a cell into a block; how many it has then, and where in the cell it goes on."""
+    """Take entries of a cell into a block; returns how many the block has then, and where to go on in the cell."""
     while q < stop and count < BLOCK:
         c, places[UP(count)], counted[UP(count)] = data[UP(q)], data[UP(q + 1)], data[UP(q + 2)]
         q += ENTRY
@@ -188,9 +188,9 @@ def _take(
 def _next_keys(
     n: int, many: int, met: Any, met_dimension: Any, chosen: Any, pairs: Any, bits: Any, keys: Any
 ) -> tuple[int, Any]:
-    """The keys of the next combinations of leaves, without most of those that have no cell; where they belong is fetched.
+    """Write the keys of the next combinations of leaves, without most keys that have no cell, and fetch their home slots.
 
-    Returns how many, and the combination that comes next.
+    Returns how many keys, and the combination that comes next.
     """
     firsts, seconds, slots, _ = pairs
     k_first, k_second, k_home, _ = keys
@@ -216,7 +216,7 @@ def _next_keys(
 
 @inlined
 def _after(n: int, many: int, chosen: Any) -> Any:
-    """The combination of N of so many that comes after another."""
+    """The next combination of N out of `many`."""
     i, j, k = chosen
     if n == 1:
         return i + 1, j, k
@@ -248,7 +248,7 @@ def _by_dimension(n: int, chosen: Any, dimension: Any) -> tuple[int, int, int, b
 
 @inlined
 def _cells_of(count: int, pairs: Any, begins: Any, sizes: Any, data: Any, keys: Any) -> int:
-    """Look up the keys; how many have cells, whose entries are fetched."""
+    """Look up the keys, and fetch the entries of their cells; returns how many keys have cells."""
     firsts, seconds, slots, _ = pairs
     k_first, k_second, k_home, k_cell = keys
     hits = 0

@@ -1,7 +1,7 @@
-"""Inner nodes and leaves of PS-Trees in flat arrays, and what is done to them (section 4).
+"""Inner nodes and leaves of PS-Trees in flat arrays, and the operations on them (section 4).
 
-An inner node is an element; the nodes from the root down to one are a value, if a predicate ends there. A leaf is a
-predicate space. Byte, with -5..-1 and 1..5 inserted:
+An inner node is an element. The path from the root to a node is a value if a predicate ends there. A leaf is a predicate
+space. Byte, with -5..-1 and 1..5 inserted:
 
                          root
                    -  /        \\  +                children of a node are a chain in ascending order
@@ -16,17 +16,16 @@ predicate space. Byte, with -5..-1 and 1..5 inserted:
     node    element | child (the lowest) | sibling (the next) | l e g | before, after: live ends of predicates at each cut
     leaf    next, prev | below: the node whose cut it begins at | root | space id | predicate counter, event counter | lo
 
-The root has in g the first leaf, in l the last, in `before` the last space id that was given, and in `element` its
-dimension. `lo` is the lowest key of a leaf where values are keys. A number that is not in use is in a chain of free
-ones, linked by `sibling` or `next`.
+The root has the first leaf in g, the last leaf in l, the last assigned space id in `before`, and its dimension in `element`.
+`lo` is the lowest key of a leaf, if values are keys. Unused numbers are in a chain, linked by `sibling` or `next`.
 
 Invariants: l, e, g of a node are leaves if it is a value, with a cut before (l is not e), after (e is not g) or both,
 and NONE otherwise; every node but the root is a value or has children; for neighbouring values u < v, u.g is v.l.
 
-Departures from the paper: children are a chain and not an array of all possible elements, so that strings have nodes too and
-a node has 32 bytes. GetRNode and GetLNode then need no path. Line 8 of Alg. 3 passes the current node; it
-must be the right one, as in Alg. 2. When cuts go, leaves merge, whatever their counters (4.4 says that a leaf goes when its
-counter is 0, and its example does otherwise): of two merged leaves the upper one remains, with the events of both.
+Departures from the paper: children are a chain, not an array of all possible elements, so strings have nodes too, and a node
+has 32 bytes. GetRNode and GetLNode then need no path. Line 8 of Alg. 3 passes the current node; it must be the right one, as in
+Alg. 2. When a cut goes, its leaves merge, whatever their counters (4.4 says that a leaf goes when its counter is 0, and its
+example does otherwise). Of two merged leaves the upper one remains, with the events of both.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class LeafArrays(NamedTuple):
 
 
 class TreeArrays(NamedTuple):
-    """All of it as kernels take it."""
+    """Nodes, leaves and state as kernels take them."""
 
     nodes: NodeArrays
     leaves: LeafArrays
@@ -96,7 +95,7 @@ def empty_trees() -> TreeArrays:
 
 
 def with_room(arrays: TreeArrays, nodes: int, leaves: int) -> TreeArrays:
-    """The same with room for so many more nodes and leaves; room is doubled."""
+    """The same arrays with room for `nodes` more nodes and `leaves` more leaves; room at least doubles."""
     return TreeArrays(
         NodeArrays(*_grown(arrays.nodes, int(arrays.state[USED_NODES]), nodes)),
         LeafArrays(*_grown(arrays.leaves, int(arrays.state[USED_LEAVES]), leaves)),
@@ -116,7 +115,7 @@ def _grown(columns: Any, used: int, more: int) -> Any:
 
 @inlined
 def has_room(arrays: Any, nodes: int, leaves: int) -> bool:
-    """Whether so many nodes and leaves can be made; those that are free are not counted."""
+    """Whether there is room for `nodes` nodes and `leaves` leaves; the chains of free ones are not counted."""
     used, room = arrays.state, len(arrays.nodes.element)
     enough: bool = used[USED_NODES] + nodes <= room and used[USED_LEAVES] + leaves <= len(arrays.leaves.next)
     return enough
@@ -155,7 +154,7 @@ def _new_leaf(arrays: Any, root: int) -> int:
 
 @inlined
 def plant(arrays: Any, dimension: int) -> int:
-    """A tree with one leaf; returns its root."""
+    """Make a tree with one leaf; returns its root."""
     nodes, leaves = arrays.nodes, arrays.leaves
     root = _new_node(arrays, dimension, NONE)
     leaf = _new_leaf(arrays, root)
@@ -205,7 +204,7 @@ def match_pair(nodes: Any, root: int, elements: Any, count: int) -> int:
         node = c
     if e[node] != NONE:
         return int(e[node])
-    # A string that others begin with.
+    # The string is a prefix of others.
     return _leaf_below(nodes, root, child[node])
 
 
@@ -213,8 +212,8 @@ def match_pair(nodes: Any, root: int, elements: Any, count: int) -> int:
 def partition(arrays: Any, root: int, elements: Any, count: int, side: int, lowest: int) -> tuple[int, int]:
     """Partition (Alg. 2): cut before or after a value. `lowest` is the lowest key behind the cut.
 
-    Returns the node of the value, and the leaf that is new, NONE if the cut was there. There must be room for `count`
-    nodes and a leaf.
+    Returns the node of the value and the new leaf, NONE if the cut was there already. There must be room for `count` nodes and a
+    leaf.
     """
     nodes = arrays.nodes
     element, child, sibling = nodes.element, nodes.child, nodes.sibling
@@ -251,7 +250,7 @@ def partition(arrays: Any, root: int, elements: Any, count: int, side: int, lowe
 
 @inlined
 def _partition_leaf(arrays: Any, root: int, node: int, side: int, lowest: int) -> int:
-    """PartitionLeafNode: the leaf that has a value keeps what is above the cut; a new one, with its counters, what is below."""
+    """PartitionLeafNode: the leaf of a value keeps the part above the cut. A new leaf, with the same counters, gets the rest."""
     nodes, leaves = arrays.nodes, arrays.leaves
     old = nodes.e[node]
     new = _new_leaf(arrays, root)
@@ -276,7 +275,7 @@ def _partition_leaf(arrays: Any, root: int, node: int, side: int, lowest: int) -
 
 @inlined
 def _relink(nodes: Any, node: int, old: int, new: int) -> None:
-    """Let what is at or above a value be another leaf."""
+    """Replace the old leaf by the new one at or above a value."""
     if nodes.g[node] == old:
         nodes.g[node] = new
     if nodes.e[node] == old:
@@ -285,9 +284,9 @@ def _relink(nodes: Any, node: int, old: int, new: int) -> None:
 
 @inlined
 def let_go(arrays: Any, node: int, side: int) -> int:
-    """Undo one `partition`. If nobody needs the cut any more, the leaf below it goes and the one above has its space too.
+    """Undo one `partition`. If no predicate needs the cut any more, the leaf above it takes the space of the leaf below.
 
-    Returns the leaf that is gone, or NONE. A value without cuts is to be taken out by `prune`.
+    Returns the leaf that is gone, or NONE. The caller removes a value without cuts by `prune`.
     """
     nodes, leaves = arrays.nodes, arrays.leaves
     users = nodes.before if side == BEFORE else nodes.after
@@ -315,7 +314,7 @@ def let_go(arrays: Any, node: int, side: int) -> int:
 
 @inlined
 def prune(arrays: Any, root: int, elements: Any, count: int) -> None:
-    """Remove the nodes of a value that is none any more, from its end up to where others need them."""
+    """Remove the nodes of a former value, from its end up to the first node that other values need."""
     nodes = arrays.nodes
     while count > 0:
         parent, last, node = root, NONE, root

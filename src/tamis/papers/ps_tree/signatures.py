@@ -1,12 +1,12 @@
-"""Bloom signatures of leaves: sets of conjunctions that may have too much in them, but lack nothing (section 5.1).
+"""Bloom signatures of leaves: sets of conjunctions with false positives, but no false negatives (section 5.1).
 
     leaf    0     1     2
     begin   0     NONE  4         where its words begin; NONE: no conjunction
     bits    256         64        how many there are, a power of two
     words   ....................  64 bits each
 
-A signature that was made for n conjunctions has at least `bits_per_id` times n bits; each of them sets `hashes` bits. A
-conjunction cannot be taken out: its stale bits let others pass in vain, until all signatures are made anew.
+A signature for n conjunctions has at least `bits_per_id` times n bits; each conjunction sets `hashes` bits. A conjunction cannot
+be removed: its stale bits let others pass in vain, until all signatures are made again.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class Signatures:
         return SignatureArrays(self._begin.view(), self._bits.view(), self._words.view(), self._hashes)
 
     def reserve(self, leaves: int) -> None:
-        """Let there be so many leaves."""
+        """Make room for `leaves` leaves."""
         missing = leaves - len(self._begin)
         if missing > 0:
             self._begin.grow(missing, fill=NONE)
             self._bits.grow(missing, fill=0)
 
     def make_room(self, ids: npt.NDArray[np.int64]) -> None:
-        """Make empty signatures anew, for so many conjunctions in each leaf."""
+        """Replace all signatures by empty ones, sized for `ids[i]` conjunctions in leaf i."""
         self.clear()
         self.reserve(len(ids))
         used = ids > 0
@@ -75,7 +75,7 @@ class Signatures:
         self._words.grow(int(words[-1]), fill=0)
 
     def enter(self, leaves: npt.NDArray[np.int64], conjunctions: npt.NDArray[np.int32]) -> None:
-        """Enter a conjunction in the signature of each of some leaves; one that has none gets the smallest."""
+        """Enter a conjunction in the signature of each leaf; a leaf without a signature gets the smallest one."""
         bare = np.unique(leaves[self._begin.view()[leaves] == NONE])
         self._begin.view()[bare] = len(self._words) + np.arange(len(bare))
         self._bits.view()[bare] = _WORD
@@ -83,7 +83,7 @@ class Signatures:
         _enter(self.view(), leaves, conjunctions)
 
     def split(self, log: Log) -> None:
-        """Give new leaves the signatures of those that they were split from."""
+        """Copy the signatures of split leaves to the new leaves."""
         if not len(self._words):
             return
         begin, bits = self._begin.view(), self._bits.view()
@@ -96,7 +96,7 @@ class Signatures:
                 copied[:] = self._words.view()[begin[old] : begin[old] + count]
 
     def merge(self, log: Log) -> None:
-        """Drop the signatures of leaves that are gone. What is in both of two merged ones is in the signature that remains."""
+        """Drop the signatures of leaves that are gone. The remaining signature keeps the bits that both leaves had."""
         begin, bits, words = self._begin.view(), self._bits.view(), self._words.view()
         for gone, kept in zip(log.first.tolist(), log.second.tolist(), strict=True):
             if begin[gone] == NONE:

@@ -1,7 +1,7 @@
-"""`PSTree`: the predicates of one dimension, cut into disjoint spaces (section 4). For itself, of values of any kind.
+"""`PSTree`: a single tree that cuts the predicates of one dimension into disjoint spaces (section 4), for any kind of value.
 
-The registry's indexes have one such tree for each dimension (`forest`), over keys; here are the paper's value types and
-operators, one predicate at a time.
+The registry's indexes have one such tree for each dimension (`forest`), over keys. This tree has the paper's value types and
+operators, and takes one predicate at a time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tamis.papers.ps_tree.elements import Kind, code_of, elements_of
 from tamis.papers.ps_tree.nodes import AFTER, BEFORE, NONE, TreeArrays
 
 Cut: TypeAlias = tuple[Any, int]
-"""A value, and which side of it."""
+"""A value, and the side of the cut: before or after it."""
 Range: TypeAlias = tuple[Cut | None, Cut | None]
-"""From a cut, or the lowest value, to a cut, or the highest."""
+"""A range between two cuts; None is the end of the domain."""
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "in", "not in", "between")
 
 
 class Space(NamedTuple):
-    """A leaf as it is shown."""
+    """A leaf in readable form."""
 
     text: str
     predicates: int
@@ -48,7 +48,7 @@ class PSTree:
     ----------
     kind : Kind
     domain : tuple, optional
-        The lowest and the highest value; all of the kind's unless told. Strings have no highest.
+        The lowest and the highest value; by default, all values of the kind. Strings have no highest value.
     """
 
     def __init__(self, kind: Kind, domain: tuple[Any, Any] | None = None) -> None:
@@ -57,7 +57,7 @@ class PSTree:
         self._arrays = nodes.empty_trees()
         self.root = _plant(self._arrays)
         self._cuts: dict[Any, tuple[int, Cut]] = {}
-        """Where a cut is, by its place -> its node, and the form in which it was made first."""
+        """Place of a cut -> its node, and the form in which it was first made."""
         self._inserted: Counter[Any] = Counter()
         """The places of a predicate's ranges -> how many such predicates there are."""
 
@@ -68,10 +68,10 @@ class PSTree:
     # -- predicates
 
     def insert(self, operator: str, *values: Any) -> list[int]:
-        """InsertPredicate (Alg. 1): make the cuts that a predicate needs; the leaves that it covers."""
+        """InsertPredicate (Alg. 1): make the cuts that a predicate needs; returns the leaves that it covers."""
         ranges = self._ranges(operator, values)
         for lower, upper in ranges:
-            # Space ids come out as in the paper's figures if a point is cut above first.
+            # Cutting a point above first gives the space ids of the paper's figures.
             point = lower is not None and upper is not None and lower[0] == upper[0]
             for cut in (upper, lower) if point else (lower, upper):
                 if cut is not None:
@@ -82,7 +82,7 @@ class PSTree:
         return covered
 
     def delete(self, operator: str, *values: Any) -> None:
-        """DeletePredicate: undo an insertion; spaces that nothing tells apart any more are merged.
+        """DeletePredicate: undo an insertion; spaces that no cut separates any more are merged.
 
         Raises
         ------
@@ -107,12 +107,12 @@ class PSTree:
                 del self._cuts[self._place(cut)]
 
     def covered(self, operator: str, *values: Any) -> list[int]:
-        """The leaves that a predicate covers whose cuts are there.
+        """The leaves that a predicate covers, if its cuts exist.
 
         Raises
         ------
         UnknownPredicateError
-            If they are not there: no predicate that was inserted begins or ends where this one does.
+            If a cut does not exist: no inserted predicate begins or ends there.
         """
         ranges = self._ranges(operator, values)
         if any(cut is not None and self._place(cut) not in self._cuts for each in ranges for cut in each):
@@ -122,7 +122,7 @@ class PSTree:
         return self._covered(ranges)
 
     def matching_events(self, operator: str, *values: Any) -> int:
-        """How many events of the past match a predicate whose cuts are there: its selectivity (3.3)."""
+        """How many past events match a predicate, if its cuts exist: its selectivity (3.3)."""
         return int(self._arrays.leaves.events[self.covered(operator, *values)].sum())
 
     def _partition(self, cut: Cut) -> None:
@@ -134,21 +134,21 @@ class PSTree:
         self._cuts[place] = _partition(self._arrays, self.root, elements, side, lowest), (value, side)
 
     def _place(self, cut: Cut) -> Any:
-        """Equal for equal cuts: between neighbouring numbers, behind one is before the other."""
+        """A key that is equal for equal cuts: behind a number is the same cut as before the next number."""
         value, side = cut
         return (value, side) if self.kind is Kind.STRING else code_of(value, self.kind) + side
 
     def _places(self, ranges: list[Range]) -> Any:
-        """Equal for predicates that make the same cuts and cover the same leaves."""
+        """A key that is equal for predicates that make the same cuts and cover the same leaves."""
         return tuple(tuple(None if cut is None else self._place(cut) for cut in each) for each in ranges)
 
     def _ranges(self, operator: str, values: tuple[Any, ...]) -> list[Range]:
-        """What a predicate covers, ascending.
+        """The ranges that a predicate covers, ascending.
 
         Raises
         ------
         ExpressionError
-            If there is no such operator, or not with so many values.
+            If the operator does not exist, or takes another number of values.
         KindError
             If a value is not of the tree's kind.
         """
@@ -172,7 +172,7 @@ class PSTree:
         return [bounded for each in ranges if (bounded := self._bounded(*each)) is not None]
 
     def _refuse(self, operator: str, values: tuple[Any, ...]) -> None:
-        """Raise an ExpressionError if this is no predicate on values of the tree's kind."""
+        """Raise an ExpressionError if this is not a predicate on values of the tree's kind."""
         if operator not in OPERATORS:
             raise ExpressionError(f"no operator {shortened(operator)}; the operators are: {', '.join(OPERATORS)}")
         several = operator in ("in", "not in")
@@ -185,7 +185,7 @@ class PSTree:
                 raise KindError(wrong)
 
     def _bounded(self, lower: Cut | None, upper: Cut | None) -> Range | None:
-        """A range without cuts at the ends of the domain; None if it has no value."""
+        """The range without cuts at the ends of the domain; None if the range is empty."""
         lowest, highest = (self.lowest, BEFORE), (self.highest, AFTER)
         low = self._place(lowest if lower is None else lower)
         if self.highest is None:
@@ -217,7 +217,7 @@ class PSTree:
     # -- events
 
     def match(self, value: Any, *, count: bool = False) -> int:
-        """MatchPair (Alg. 3): the leaf of a value; `count` adds it to the events of the past.
+        """MatchPair (Alg. 3): the leaf of a value; with `count` the value also counts as a past event.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class PSTree:
 
 
 def _checked_domain(kind: Kind, domain: tuple[Any, Any]) -> tuple[Any, Any]:
-    """A domain of a tree, if it is one."""
+    """A valid domain of a tree."""
     lowest, highest = domain
     for value in (lowest,) if highest is None and kind is Kind.STRING else domain:
         if wrong := kind.wrong_type(value):
@@ -313,7 +313,7 @@ def _match_pair(arrays: Any, root: int, elements: Any) -> int:
 
 @lean_kernel
 def _let_go(arrays: Any, root: int, node: int, side: int, elements: Any) -> bool:
-    """Whether the cut is gone."""
+    """Undo one cut; returns whether the cut is gone."""
     gone = nodes.let_go(arrays, node, side) != NONE
     if gone and arrays.nodes.e[node] == NONE:
         nodes.prune(arrays, root, elements, len(elements))

@@ -1,4 +1,4 @@
-"""Checking candidates against one event, a block of them at a time, so that their records are fetched from memory together."""
+"""Checks candidates against one event, a block at a time, so that their records are fetched from memory together."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tamis.papers.ps_tree.elements import INT64_ELEMENTS
 from tamis.papers.ps_tree.nodes import NONE
 
 BLOCK = 256
-"""So many candidates are checked together."""
+"""Candidates checked at a time."""
 
 
 class Scratch(NamedTuple):
-    """What a kernel needs for one event; between events `event` and `leaf_of` are as they were made."""
+    """Scratch of a kernel for one event; between events `event` and `leaf_of` are in their initial state."""
 
     event: EventScratch
     leaf_of: npt.NDArray[np.int32]
     """Dimension -> leaf of a plain event's value."""
     met: npt.NDArray[np.int32]
-    """Lists, or leaves, that an event meets."""
+    """Lists or leaves that an event meets."""
     met_dimension: npt.NDArray[np.int32]
     seen: npt.NDArray[np.int64]
-    """Conjunction -> stamp of the last event, of those that are not plain, that has looked at it."""
+    """Conjunction -> stamp of the last event that has visited it; plain events set no stamp."""
     leaf_seen: npt.NDArray[np.int64]
     stamp: npt.NDArray[np.int64]
     block: npt.NDArray[np.int32]
@@ -40,7 +40,7 @@ class Scratch(NamedTuple):
 
 
 def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int, values: int) -> Scratch:
-    """Scratch for events of so many dimensions and values, over so many leaves and conjunctions; the same if it is enough."""
+    """Scratch for events and an index of these sizes; returns the given scratch if it is large enough."""
     met = leaves + 2 * values + 2
     if scratch is not None:
         sizes = len(scratch.leaf_of), len(scratch.leaf_seen), len(scratch.seen), len(scratch.met)
@@ -65,7 +65,7 @@ def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int
 
 @inlined
 def locate(block: Any, count: int, at: Any, size: Any, places: Any, sizes: Any) -> None:
-    """Where the records of candidates are."""
+    """Write the places of the candidates' records."""
     for i in range(count):
         prefetch(at, block[UP(i)])
         prefetch(size, block[UP(i)])
@@ -75,7 +75,7 @@ def locate(block: Any, count: int, at: Any, size: Any, places: Any, sizes: Any) 
 
 @inlined
 def fetch(words: Any, place: int) -> None:
-    """Let a record come from memory: most have no more than four lines."""
+    """Prefetch a record: most have at most four cache lines."""
     prefetch(words, place)
     prefetch(words, place + 8)
     prefetch(words, place + 16)
@@ -99,8 +99,8 @@ def verify(
     out: Any,
     filled: int,
 ) -> tuple[int, int]:
-    """Write the candidates of a block that are true of the event behind what is filled; how much that is then, -1 if there is
-    no room, and how many predicates were evaluated. Records serve for plain events only."""
+    """Append the candidates of a block that are true of the event. Returns how much is filled, -1 if there is no room, and how
+    many predicates were evaluated. Records serve plain events only."""
     tested = 0
     for i in range(count):
         if by_record:
@@ -119,9 +119,10 @@ def verify(
 
 @inlined
 def _failing_any(c: int, start: Any, predicates: Any, v_lo: Any, v_hi: Any, first: Any, values: Any) -> tuple[int, int]:
-    """How many predicates of a conjunction are true of any event before one that is not, and how many it has.
+    """How many predicates of a conjunction are true of the event before the first that is not, and how many it has.
 
-    A record lacks the access predicates, which an event with several values or intervals may meet without satisfying.
+    Works for any event. A record lacks the access predicates: an event with several values or intervals may meet their leaves
+    without satisfying them.
     """
     begin, end = start[c], start[c + 1]
     dimension, mode, at, lows, highs = predicates

@@ -1,9 +1,9 @@
 """Five indexes on constant predicates: E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), 4.1.
 
-profiles            what the rows of the table are here: for every attribute, intervals of profiles
+profiles            the rows of the table as profiles: for every attribute, intervals of profiles
 vectors             sets of profiles as compressed bit vectors
 elementary          elementary intervals between the endpoints of an attribute
-matching            what the five share: one tree for each attribute, whose vectors are ANDed
+matching            common to the five: one tree for each attribute, whose vectors are ANDed
 cluster_tree        clusters of profiles, split by keys
 cluster_index       4.1.1: leaves hold the profiles that may match
 interval_index      4.1.2: a binary search tree of elementary intervals with the profiles that do match

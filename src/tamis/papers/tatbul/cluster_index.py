@@ -1,16 +1,16 @@
-"""`cluster-index`: for each attribute a tree of keys that splits profiles into clusters of those that may match.
+"""`cluster-index`: for each attribute, a tree of keys that leads to a cluster of profiles that may match.
 
 E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 4.1.1.
 
 The trees are those of `cluster_tree`; a leaf has the bit vector of the profiles of its intervals. A search goes down to a
-leaf, one comparison at each node. The vectors of an event's attributes are ANDed, and the profiles that are left are
-evaluated: they may match.
+leaf, one comparison at each node. The vectors of an event's attributes are ANDed. The profiles that are left may match and are
+evaluated.
 
-Invariant: a leaf has at least the profiles with an interval around a value that gets there; a leaf of several intervals has a
-point that is in all of them.
+Invariant: if a value leads to a leaf, the leaf has all profiles with an interval around this value. The intervals of a leaf all
+have a point in common.
 
-Departures from the paper: inner nodes have no vectors, which it says are not needed. A profile with several intervals for
-an attribute is in a cluster with each of them.
+Departures from the paper: inner nodes have no vectors; the paper says that they are not needed. A profile with several intervals
+for an attribute is in a cluster with each of them.
 """
 
 from __future__ import annotations

@@ -4,16 +4,16 @@
     key       45        26                           a value below the key goes left, any other right
     left      1         3         -1   -1   -1       -1: a leaf, and `right` is its number
     right     2         4         0    1    2
-    leaf      0: {...}  1: {...}  2: {...}           intervals: places among all; they are those of a value that gets there
+    leaf      0: {...}  1: {...}  2: {...}           numbers of the intervals that a value in this leaf may lie in
 
-A key is one of the endpoints. Left go the intervals that begin below it, right those that do not end below it; spanning ones
-go both ways. *Score* = |nL - nR| + (nL + nR - n), the smallest wins: the tree should be balanced, and intervals
-seldom in both halves. Keys are tried by binary search over the endpoints: the ceil(n / 2)-th, then the half on the side with
-more intervals, until nothing is left. A cluster is not split if it has one interval, or if whatever endpoint is
-chosen one half is the cluster itself: that is so if all its intervals have a point in common.
+A key is one of the endpoints. Intervals that begin below the key go left, intervals that do not end below it go right, and
+intervals that span it go both ways. *Score* = |nL - nR| + (nL + nR - n), the smallest wins: the tree should be balanced, and few
+intervals should be in both halves. Keys are tried by binary search over the endpoints: the ceil(n / 2)-th, then the half on the
+side with more intervals, until no endpoint is left. A cluster is not split if it has one interval, or if every endpoint leaves
+the whole cluster in one half. The latter is true if all its intervals have a point in common.
 
-Readings: where both sides have as many, the search goes on to the left; of keys with equal scores the first stays; a key that
-does not split is no choice; if the search has met none that does, all endpoints are tried.
+Readings: if both sides have equally many, the search goes on to the left. Of keys with equal scores the first stays. A key that
+does not split is never chosen. If the search finds no key that splits, all endpoints are tried.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tamis.papers.tatbul.profiles import Intervals
 LEAF = -1
 _LOWEST_ROOM = 1 << 12
 _MOST_TRIES = 64
-"""Halving endpoints so often leaves none."""
+"""Most keys that a search tries: after this many halvings no endpoint is left."""
 
 Array = npt.NDArray[Any]
 
@@ -45,7 +45,7 @@ class ClusterTree(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """The leaves: intervals from ``start[i]`` to ``start[i + 1]``, ascending, and the lowest and highest key that get there."""
+    """The leaves: intervals ``start[i]`` to ``start[i + 1]``, ascending, and the lowest and highest key that lead there."""
 
     start: npt.NDArray[np.int64]
     interval: npt.NDArray[np.int32]
@@ -54,7 +54,7 @@ class Clusters(NamedTuple):
 
 
 class _Room(NamedTuple):
-    """What a kernel writes to, and how much of it is used: nodes, leaves, and intervals of leaves."""
+    """The output of a kernel, and how much of it is used: nodes, leaves, and intervals of leaves."""
 
     key: Array
     left: Array
@@ -97,7 +97,7 @@ def build_clusters(intervals: Intervals, smallest: int) -> tuple[ClusterTree, Cl
         reached = _build(intervals.start, (intervals.lo, intervals.hi), by_lo, by_hi, smallest, at, root, room)
         used_nodes, used_leaves, used = room.used.tolist()
         root[at:reached] += nodes
-        # Numbers of nodes and leaves are those of this part so far.
+        # So far, nodes and leaves are numbered within this part.
         left, right = room.left[:used_nodes], room.right[:used_nodes]
         is_leaf = left == LEAF
         trees.append(
@@ -133,7 +133,7 @@ def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[Any, ...]) -> list[Arr
 
 @lean_kernel
 def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
-    """Let the intervals of each leaf ascend, and with them profiles: go through all intervals in order, leaf by leaf of each."""
+    """Sort the intervals of each leaf, and with them profiles: go through all intervals in order, and through their leaves."""
     for i in range(len(interval)):
         place[interval[i] + 1] += 1
     for i in range(1, len(place)):
@@ -142,7 +142,7 @@ def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
         for i in range(start[leaf], start[leaf + 1]):
             leaf_of[place[interval[i]]] = leaf
             place[interval[i]] += 1
-    # Where the leaves of an interval ended, those of the next began; `start` serves as the place in each leaf, and is put back.
+    # The leaves of an interval begin where those of the last one end. `start` is the place in each leaf until it is restored.
     at = 0
     for i in range(len(place) - 1):
         while at < place[i]:
@@ -157,7 +157,7 @@ def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
 
 @inlined
 def _first_not_below(those: Any, ends: Any, begin: int, end: int, key: int) -> int:
-    """Of intervals in the order of their ends, the first place whose end is not below a key."""
+    """The first place whose end is not below a key, among intervals in the order of their ends."""
     while begin < end:
         middle = (begin + end) // 2
         if ends[those[middle]] < key:
@@ -169,7 +169,7 @@ def _first_not_below(those: Any, ends: Any, begin: int, end: int, key: int) -> i
 
 @inlined
 def endpoints_of(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, endpoint: Any) -> int:
-    """Write the distinct endpoints of a cluster, ascending, and return how many there are. Open ends are none."""
+    """Write the distinct endpoints of a cluster, ascending; returns how many. Open ends are not endpoints."""
     i, j, count = begin, begin, 0
     while i < end or j < end:
         if j == end or (i < end and lo[by_lo[i]] <= hi[by_hi[j]]):
@@ -194,7 +194,7 @@ def halves(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, key: 
 
 @inlined
 def score_of(n_left: int, n_right: int, size: int) -> int:
-    """How bad a key is: how unbalanced its halves are, and how many intervals are in both."""
+    """The score of a key: the imbalance of its halves plus the number of intervals in both. Less is better."""
     return abs(n_left - n_right) + (n_left + n_right - size)
 
 
@@ -202,7 +202,7 @@ def score_of(n_left: int, n_right: int, size: int) -> int:
 def choose_key(
     by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, endpoint: Any, count: int, tried: Any
 ) -> int:
-    """The place of the best key among the endpoints of a cluster; -1 if none splits it. `tried` receives those it looked at."""
+    """The place of the best key among the endpoints of a cluster; -1 if none splits it. `tried` receives the tried ones."""
     best, least, size, tries = -1, 0, end - begin, 0
     low, high = 0, count
     while low < high:
@@ -230,7 +230,7 @@ def choose_key(
 def _build(
     start: Any, ends: Any, all_by_lo: Any, all_by_hi: Any, smallest: int, first: int, root: Any, room: Any
 ) -> int:
-    """Build the trees of attributes from `first` on; returns the one for which there was no room."""
+    """Build the trees of attributes from `first` on; returns the attribute for which there was no room."""
     lo, hi = ends
     key, left, right, leaf_start, lowest, highest, interval, by_lo, by_hi, waiting, endpoint, tried, used = room
     w_begin, w_node, w_end, w_low, w_high = waiting
@@ -245,7 +245,7 @@ def _build(
         w_begin[0], w_end[0], w_node[0], w_low[0], w_high[0] = 0, size, nodes, KEY_MIN, KEY_MAX
         nodes += 1
         depth = 1
-        while depth > 0:  # the cluster that is next lies behind those that wait
+        while depth > 0:  # the next cluster lies behind the waiting ones
             depth -= 1
             begin, end, node = w_begin[depth], w_end[depth], w_node[depth]
             low, high = w_low[depth], w_high[depth]
@@ -299,7 +299,7 @@ def _build(
 
 @lean_kernel
 def search_clusters(tree: Any, attributes: Any, keys: Any, leaves: Any) -> int:
-    """Write the leaf that each key gets to; returns how many nodes with keys were visited."""
+    """Write the leaf that each key leads to; returns how many nodes with keys were visited."""
     root, key, left, right = tree
     visited = 0
     for i in range(len(keys)):

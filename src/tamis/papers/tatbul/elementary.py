@@ -3,8 +3,8 @@
     endpoints   2, 5, 18, 30
     cells       (-inf, 2)  [2, 2]  (2, 5)  [5, 5]  (5, 18)  [18, 18]  (18, 30)  [30, 30]  (30, +inf)
 
-n distinct endpoints give 2n + 1 cells, disjoint and ascending. A gap between neighbouring keys holds no key and is left out:
-`< 5` and `>= 5` end and begin there. Every interval covers cells entirely or not at all: those from `first` to `last`.
+n distinct endpoints give 2n + 1 cells, disjoint and ascending. A gap between neighbouring keys holds no key and is left out; such
+a gap lies between `< 5` and `>= 5`. Every interval covers a cell entirely or not at all. It covers the cells `first` to `last`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tamis.papers.tatbul.vectors import Lists, vectors
 Array = npt.NDArray[Any]
 
 _MOST_AT_ONCE = 1 << 25
-"""So many profiles of cells are laid out at once before they become vectors."""
+"""Most profiles of cells laid out at a time before they become vectors."""
 
 
 class Cells(NamedTuple):
-    """The elementary intervals of all attributes: those of a from ``start[a]`` to ``start[a + 1]``, closed in keys."""
+    """The elementary intervals of all attributes: attribute a has ``start[a]`` to ``start[a + 1]``, closed in keys."""
 
     start: npt.NDArray[np.int64]
     lo: npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ def cells_of(intervals: Intervals) -> Cells:
     hi[points - 1] = end - 1
     highest = end == KEY_MAX
     lo[points[~highest] + 1] = end[~highest] + 1
-    kept = (lo <= hi) & (hi != KEY_MIN)  # which no value has
+    kept = (lo <= hi) & (hi != KEY_MIN)  # no value has KEY_MIN
     kept[points[highest] + 1] = False
     rank = np.append(0, np.cumsum(kept))
     first, last = start[owner].copy(), start[owner + 1] - 1
@@ -70,7 +70,7 @@ def cells_of(intervals: Intervals) -> Cells:
 
 
 def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[Any], npt.NDArray[np.int64]]:
-    """The vectors of the profiles that cover each cell, of cells that somebody covers; and which those are."""
+    """The vectors of the profiles that cover each cell, and the numbers of these cells; uncovered cells are left out."""
     sizes = np.bincount(cells.first, minlength=len(cells.lo) + 1) - np.bincount(
         cells.last + 1, minlength=len(cells.lo) + 1
     )
@@ -98,7 +98,7 @@ def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[Any], npt
 
 @lean_kernel
 def _fill(profile: Any, first: Any, last: Any, begin: int, place: Any, data: Any) -> None:
-    """Write the profiles of the cells from one on, by cell."""
+    """Write the profiles of the cells from `begin` on, by cell."""
     for i in range(len(profile)):
         for cell in range(max(first[i] - begin, 0), min(last[i] + 1 - begin, len(place))):
             data[place[cell]] = profile[i]

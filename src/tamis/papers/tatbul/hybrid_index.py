@@ -1,14 +1,14 @@
-"""`hybrid-index`: a cluster index whose leaves are interval indexes, so that what is found does match.
+"""`hybrid-index`: a cluster index whose leaves are interval indexes, so that all profiles found do match.
 
 E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 4.1.3.
 
-    keys      of cluster_tree, down to clusters of `min_cluster_size` intervals or those that cannot be split
+    keys      of cluster_tree, down to clusters of `min_cluster_size` intervals or clusters that cannot be split
     leaf i    elementary intervals from start[i] to start[i + 1], in the order of the interval index, with bit vectors
 
 Invariants: those of both.
 
-Departures from the paper: of a leaf's elementary intervals only those have nodes that a value can get to: the others are
-looked up in other leaves. Vectors of inner nodes, which the paper needs to stop at any size while it builds, are not kept.
+Departures from the paper: an elementary interval has a node in a leaf only if a value there can lead to this leaf; other
+leaves have the rest. The paper keeps vectors of inner nodes so that building can stop at any size; we do not keep them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tamis.papers.tatbul.profiles import Intervals, Profiles
 @dataclass(frozen=True, slots=True)
 class HybridOptions(Options):
     min_cluster_size: int = option(10, least=1)
-    """Clusters of so many intervals, or fewer, are not split."""
+    """Size, in intervals, up to which clusters are not split."""
 
 
 class HybridIndex(IntervalIndex):
@@ -72,7 +72,7 @@ class HybridIndex(IntervalIndex):
 
 
 def _within(intervals: Intervals, clusters: Clusters) -> Intervals:
-    """The intervals of clusters, as far as values get there: beyond, they are open."""
+    """The intervals of clusters, limited to the values that lead to each cluster: ends beyond these are open."""
     owner = np.repeat(np.arange(len(clusters.lowest)), np.diff(clusters.start))
     those = clusters.interval
     lo, hi = intervals.lo[those], intervals.hi[those]

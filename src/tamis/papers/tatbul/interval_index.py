@@ -2,19 +2,19 @@
 
 E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 4.1.2.
 
-    node      0          1        2        3          elementary intervals that somebody covers, ascending; an attribute's
-    lo        10         11       15       16         are those from start[a] to start[a + 1]
+    node      0          1        2        3          elementary intervals that profiles cover, ascending; attribute a has
+    lo        10         11       15       16         nodes start[a] to start[a + 1]
     hi        10         14       15       20
     vector    {0}        {0}      {0, 2}   {2}        the profiles that match if the value lies there
 
-The tree is in the order: its root is the ceil(m / 2)-th of m nodes, and so on in both halves. A search stops at the node
-that contains the value; if there is none, no profile matches.
+The order of nodes implies the tree: its root is the ceil(m / 2)-th of m nodes, and so on in both halves. A search stops at
+the node that contains the value; if there is none, no profile matches.
 
 Invariants: nodes of an attribute are disjoint, ascend and have profiles; a vector has the profiles with an interval around
 its node.
 
-Departures from the paper: elementary intervals that hold no key of ours, between neighbouring ones, get no node. Reading:
-those without profiles are left out first, and then the tree is balanced.
+Departures from the paper: elementary intervals between neighbouring keys hold no key, so they get no node. Reading: intervals
+without profiles are left out first, then the tree is balanced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`interval-tree`: for each attribute a tree of keys; every interval is in two sorted lists of the first key it contains.
+"""`interval-tree`: for each attribute, a tree of keys. Every interval is in two sorted lists of the first key it contains.
 
 E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 4.1.4; after M. de Berg et al.,
 Computational Geometry.
@@ -7,13 +7,15 @@ Computational Geometry.
     by_lo     4  6  1  2  7 | ...            its intervals by ascending left end: places among all intervals
     by_hi     7  4  1  2  6 | ...            the same by descending right end
 
-The key is the ceil(n / 2)-th of the n distinct endpoints of a node's intervals. Those that contain it stay there, wholly
-smaller ones go left, larger ones right. A value below the key satisfies the first intervals of `by_lo`, up to the first
-that begins behind it, and goes left; one above it those of `by_hi`, and goes right; the key itself satisfies all.
+The key is the ceil(n / 2)-th of the n distinct endpoints of a node's intervals. Intervals that contain the key stay at the node,
+lower ones go left, higher ones right. A value below the key satisfies the first intervals of `by_lo`, before the first that
+begins above the value, and goes left. A value above the key satisfies the first intervals of `by_hi` in the same way, and goes
+right. The key itself satisfies all.
 
-Invariants: every interval is at one node, in both lists; it contains the key of that and of none above.
+Invariants: every interval is at one node, in both lists; it contains the key of its node and no key above.
 
-Departures from the paper: none in the tree. It has no bit vectors; the profiles found for a value become one, to be ANDed.
+Departures from the paper: none in the tree. The paper's tree has no bit vectors; the profiles found for a value become one, to be
+ANDed.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from tamis.papers.tatbul.vectors import vector
 
 _NOBODY = -1
 _MOST_WAITING = 256
-"""Nodes that wait while others are built: with keys in the middle, two for each level."""
+"""Room for nodes that wait while others are built: keys are in the middle, so there are two for each level."""
 _LOWEST_ROOM = 1 << 12
 
 
@@ -71,7 +73,7 @@ class IntervalTree(ProfileIndex):
         return Found(start, np.concatenate(parts), int(work[0]), int(work[1]))
 
     def _vector(self, found: Array) -> BitMap:
-        # From numbers that ascend, a vector is made eight times faster.
+        # Making a vector from ascending numbers is eight times faster.
         return vector(np.sort(found))
 
     def _arrays(self) -> list[Array]:
@@ -113,7 +115,7 @@ def _middle_endpoint(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: 
     for find in range(2):
         i, j, seen, before = begin, end - 1, 0, KEY_MIN
         while i < end or j >= begin:
-            # Both lists ascend, `by_hi` from its end; open ends are no endpoints.
+            # Both lists ascend, `by_hi` from its end; open ends are not endpoints.
             if j < begin or (i < end and lo[by_lo[i]] <= hi[by_hi[j]]):
                 endpoint = lo[by_lo[i]]
                 i += 1
@@ -138,7 +140,7 @@ def _middle_endpoint(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: 
 
 @inlined
 def _part(those: Any, begin: int, end: int, lo: Any, hi: Any, key: int, other: Any) -> tuple[int, int]:
-    """Put smaller intervals first, then those that contain a key, then larger ones, each in their order; the two borders."""
+    """Put lower intervals first, then those that contain a key, then higher ones, each in their order; returns both borders."""
     first, last = begin, end
     for i in range(begin, end):
         other[i] = those[i]

@@ -1,21 +1,21 @@
-"""What the five indexes share: one tree for each attribute, and the vectors that they give are ANDed.
+"""The common part of the five indexes: one tree for each attribute, and the vectors that the trees find are ANDed.
 
     event   price 20, year 2001
     price   tree of price, 20   -> {0, 1, 4}     constrained {0, 1, 2, 4}
     year    tree of year, 2001  -> {1}           constrained {1, 3}
-    start   {0, 1, 4} | {1}                       = {0, 1, 4}      profiles that some attribute speaks for
-    AND     without 2: of those about price only its vector stays; then without 3; 0 and 4 say nothing about year
-    end     {0, 1, 4}                             minus those with an attribute that the event lacks
+    start   {0, 1, 4} | {1}                       = {0, 1, 4}      profiles that some attribute supports
+    AND     without 2: of profiles about price only its vector stays; then without 3; 0 and 4 say nothing about year
+    end     {0, 1, 4}                             minus profiles with an attribute that the event lacks
 
-In an attribute's vector all profiles are 1 that say nothing about it. These vectors of ones are not stored: what is ANDed is
+In an attribute's vector, all profiles that say nothing about the attribute are 1. These ones are not stored. Instead the AND is
 ``rest = (rest - constrained) | (rest & vector)``, in the order that leaves the fewest, until nothing is left. Profiles about an
 attribute that the event lacks drop out at the end, one by one.
 
 Readings: a comparison of a value with a key, or with an interval, is one evaluation, as in the paper's figures; evaluating a
-predicate is one, too. To find no attribute missing takes none.
+predicate is one, too. Finding that no attribute is missing takes none.
 
-Of an attribute with several values the vectors are ORed, with those of profiles that say several things about it; of one with
-an interval nothing is asked. Profiles that are left of such an event are evaluated.
+If an attribute has several values, their vectors are ORed, together with the profiles that have several predicates on it. An
+attribute with an interval is not searched. The profiles that are left of such an event are evaluated.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _ABSENT = int(Mode.ABSENT)
 
 
 class Found(NamedTuple):
-    """What trees found for values: of value i what is from ``start[i]`` to ``start[i + 1]``, and how much work it was."""
+    """What trees found for values: value i has the elements ``start[i]`` to ``start[i + 1]``; and the work it took."""
 
     start: Array
     what: Array
-    """Numbers of vectors, whose union counts; an index may say that they are something else."""
+    """Numbers of vectors, whose union is the result; an index may store something else."""
     comparisons: int
     nodes: int
 
@@ -58,7 +58,7 @@ class ProfileIndex(StaticIndex):
     """An index with a tree for each attribute. Subclasses build the trees and search them."""
 
     exact = True
-    """Whether vectors show the profiles that do match, not only may."""
+    """Whether the profiles of a vector do match, not only may match."""
 
     def _build(self, rows: Numbers) -> None:
         profiles = profiles_of(self.table.view(), rows)
@@ -117,7 +117,7 @@ class ProfileIndex(StaticIndex):
     def _and(
         self, first: int, last: int, attributes: list[int], points: Array, start: list[int], what: Array
     ) -> tuple[npt.NDArray[np.uint32], bool]:
-        """The profiles that all attributes of one event leave; and whether each has one value, so that they do match."""
+        """The profiles that all attributes of one event leave; and whether each attribute has one value, so they do match."""
         parts: list[tuple[int, int, BitMap]] = []
         plain = True
         at, end = 0, last - first
@@ -161,7 +161,7 @@ class ProfileIndex(StaticIndex):
         }
 
     def _shape(self) -> dict[str, Any]:
-        """What is telling of the trees."""
+        """Figures about the shape of the trees."""
         return {}
 
     def _check(self) -> None:
@@ -175,7 +175,7 @@ class ProfileIndex(StaticIndex):
         self._check_trees(profiles)
 
     def _check_attribute(self, attribute: int, profile: Array, lo: Array, hi: Array) -> None:
-        """Every value that could make a difference finds the profiles with an interval around it."""
+        """Check that every relevant value finds the profiles with an interval around it."""
         ends = np.concatenate([lo, hi])
         keys = np.concatenate([ends, ends - (ends > KEY_MIN), ends + (ends < KEY_MAX), [0]])
         keys = np.unique(keys[keys != KEY_MIN])
@@ -195,7 +195,7 @@ def _listed(lists: Any) -> list[list[int]]:
 
 @kernel
 def _verify(table: Any, batch: Any, dimensions: int, counts: Any, chosen: Any, evaluate: Any, kept: Any) -> int:
-    """Which conjunctions that are left of events match: evaluated, or without a missing attribute; returns how much was."""
+    """Find which remaining conjunctions match: evaluate them, or look for missing attributes; returns the evaluations."""
     c_start, (p_dimension, p_mode, _, _, _) = table
     v_start, v_dimension, v_lo, v_hi = batch
     first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)

@@ -6,9 +6,9 @@
     lo            10   MIN  8    5       3
     hi            20   4    8    5       MAX
 
-Several predicates of a profile on one attribute are one set of intervals, the intersection. NONE is the complement. An
-attribute that must be absent is constrained, but has no interval: whatever its value, the profile is not satisfied. No
-interval ends at the lowest key, which no value has.
+Several predicates of a profile on one attribute become one set of intervals, their intersection. NONE is the complement. An
+attribute that must be absent is constrained, but has no interval: no value satisfies the profile. No interval ends at the lowest
+key, because no value has it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Profiles(NamedTuple):
     constrained: Lists
     """The profiles that say something about each attribute."""
     several: Lists
-    """Those that do so by several predicates."""
+    """The profiles that have several predicates on each attribute."""
     unbound: npt.NDArray[np.int64]
     """The profiles that need no attribute at all."""
 
@@ -86,7 +86,7 @@ def _by_attribute(attributes: Array, dimension: Array, profile: Array) -> Lists:
 
 @lean_kernel
 def _intersect(table: Any, rows: Any, runs: Any, intervals: Any, scratch: Any, bound: Any) -> tuple[int, int]:
-    """Write what each profile says about each attribute, and in which intervals; returns how much there is of both.
+    """Write the attributes that each profile constrains, and their intervals; returns how many there are of both.
 
     `bound` is set for profiles that need some attribute.
     """
@@ -112,7 +112,7 @@ def _intersect(table: Any, rows: Any, runs: Any, intervals: Any, scratch: Any, b
             run_dimension[run_count], run_profile[run_count], run_size[run_count] = d, i, p - first
             run_count += 1
             for j in range(size):
-                if a_hi[j] != KEY_MIN:  # which no value has
+                if a_hi[j] != KEY_MIN:  # no value has KEY_MIN
                     dimension[count], profile[count], lo[count], hi[count] = d, i, a_lo[j], a_hi[j]
                     count += 1
     return run_count, count

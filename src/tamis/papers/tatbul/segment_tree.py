@@ -1,4 +1,4 @@
-"""`segment-tree`: for each attribute a tree over elementary intervals; a profile is at the nodes that its interval covers.
+"""`segment-tree`: for each attribute, a tree over elementary intervals. A profile is at the nodes that its interval covers.
 
 E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching (2001), section 4.1.4; after M. de Berg et al.,
 Computational Geometry.
@@ -7,14 +7,14 @@ Computational Geometry.
     level 1    3           2'                node n of a level is the union of 2n and 2n + 1 below; an odd one is
     level 0    0     1     2                 promoted: 2' is 2. Leaves are elementary intervals
     lo, hi     of leaves                     what a node covers follows from its place
-    vector     of nodes; -1: nobody          an attribute's nodes begin at base[a], level by level, with promoted ones twice
+    vector     of nodes; -1: no profile      an attribute's nodes begin at base[a], level by level, with promoted ones twice
 
 A profile is at the nodes that lie within its interval and whose parents do not. A search goes from the root down to a leaf,
-and the vectors on its way are ORed. Which child is next takes one comparison, with the end of the left one.
+and the vectors on its way are ORed. Choosing the next child takes one comparison, with the end of the left child.
 
-Invariants: the leaves of an attribute are all keys, ascending; of a promoted node only the upper one has a vector.
+Invariants: the leaves of an attribute cover all keys, ascending; only the upper copy of a promoted node has a vector.
 
-Departures from the paper: elementary intervals that hold no key of ours, between neighbouring ones, are no leaves.
+Departures from the paper: elementary intervals between neighbouring keys hold no key, so they are not leaves.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class SegmentTree(ProfileIndex):
 
 @lean_kernel
 def _store(base: Any, leaves: Any, owner: Any, first: Any, last: Any, profile: Any, place: Any, data: Any) -> None:
-    """Write each profile to the nodes within its interval whose parents are not; without room for them, count only."""
+    """Write each profile to the nodes within its interval whose parents are not; without output arrays, only count."""
     for i in range(len(owner)):
         node, size = base[owner[i]], leaves[owner[i]]
         low, high = first[i], last[i] + 1
@@ -107,7 +107,7 @@ def _store(base: Any, leaves: Any, owner: Any, first: Any, last: Any, profile: A
                 low += 1
             if size == 1:
                 break
-            # The last of an odd number is promoted: it is one with its parent, which may lie within the interval.
+            # The last of an odd number is promoted: it is the same as its parent, which may lie within the interval.
             if low < high and high & 1 and high != size:
                 high -= 1
                 if len(data):

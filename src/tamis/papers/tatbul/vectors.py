@@ -1,4 +1,4 @@
-"""Sets of profiles as bit vectors, which Roaring bitmaps compress: the paper leaves compression to future work."""
+"""Sets of profiles as bit vectors. Roaring bitmaps compress them; the paper leaves compression to future work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyroaring import BitMap
 
 Array = npt.NDArray[Any]
 
-# Runs are looked for in vectors of some size only: looking takes longer than making a small one.
+# Runs are searched in larger vectors only: the search takes longer than making a small vector.
 _FEWEST_FOR_RUNS = 64
 
 
@@ -26,7 +26,7 @@ class Lists(NamedTuple):
 
 def vector(profiles: Array) -> BitMap:
     """The bit vector of profiles, in any order."""
-    # Three times faster than from an array of NumPy, which is read element by element.
+    # Three times faster than from a NumPy array, which is read element by element.
     made = BitMap(array("I", profiles.astype(np.uint32, copy=False).tobytes()))
     if len(profiles) >= _FEWEST_FOR_RUNS:
         made.run_optimize()

@@ -1,6 +1,6 @@
 """Drawing one rule, from the seed and its number alone.
 
-What is kept to, with the figures of the set of rules that it is taken from (all shares are of the predicates):
+Rules follow these figures of a real set of rules (all shares are of the predicates):
 
     predicates per rule   median 7, mean 15, a few with several hundred to several thousand
     rules with NOT        21 %
@@ -30,7 +30,7 @@ _MEDIAN_SIZE, _SIZE_SPREAD, _MOST = 7, 1.1, 300
 """Sizes are log-normal: their median, the standard deviation of their logarithm, and where they are cut off."""
 
 _LONG_EVERY = 701
-"""One rule of so many has a long list instead."""
+"""One rule in this many has a long list instead."""
 _LONG_SIZES = 300, 4_000
 _GOLDEN = (5**0.5 - 1) / 2
 _LONG_FIELDS = [
@@ -40,28 +40,28 @@ _LONG_FIELDS = [
 ]
 
 _NEGATED, _NEGATED_SIZE = 0.253, 3
-"""How many of the rules of at least this size have filters, which makes 21 % of all."""
+"""Share of rules with filters among rules of at least this size. It makes 21 % of all rules."""
 
 _FILTERS = ((1,), (1,), (2,), (1, 1), (1, 2))
-"""How many lists each filter of a rule has, if there is room for them."""
+"""Choices of filters for a rule, as the number of lists in each filter, if there is room for them."""
 
-# Short lists alone have regular expressions and equalities, so these are more common there than overall.
+# Only short lists have regular expressions and equalities, so these are more common there than overall.
 _MAIN_SHAPES = {Shape.CONTAINS: 63, Shape.SUFFIX: 19, Shape.EXACT: 12, Shape.PREFIX: 6}
 _SHORT_SHAPES = {
     Shape.CONTAINS: 41, Shape.SUFFIX: 22, Shape.EXACT: 10, Shape.PREFIX: 7, Shape.REGEX: 4, Shape.EQUAL: 16,
 }  # fmt: skip
 _GENERAL = 0.0125
-"""How many of the conditions of suffix and of contains have wildcards inside."""
+"""Share of suffix and contains conditions with wildcards inside."""
 
 _OWN_SELECTION = 0.7
-"""How often a short list is a selection of its own; else it joins the main one."""
+"""Probability that a short list is a selection of its own; otherwise it joins the main selection."""
 _FAMILIAR_WORDS = 0.6
-"""How often such a selection has familiar words, so that it alone would not say much."""
+"""Probability that such a selection has familiar words, so that many events satisfy it."""
 _IN = 0.4
-"""How often there is IN instead of =."""
+"""Probability of IN instead of =."""
 
 _TRIES = 12
-"""How often a list looks for a field that is free for its shape."""
+"""Most attempts of a list to find a field that is free for its shape."""
 
 
 def draw_rule(seed: int, number: int) -> Rule:
@@ -75,7 +75,7 @@ def draw_rule(seed: int, number: int) -> Rule:
 
 
 def _long_rule(rng: Random, number: int) -> Rule:
-    """One list only. Its size follows the golden ratio, so that few of them fill the range evenly, whatever the seed."""
+    """A rule with one list. Its size follows the golden ratio, so that even a few such rules fill the range evenly."""
     least, most = _LONG_SIZES
     size = round(least * (most / least) ** (number * _GOLDEN % 1))
     field, shape = _LONG_FIELDS[number % len(_LONG_FIELDS)]
@@ -122,7 +122,7 @@ class _Drawing:
         return [size for size in sizes if size]
 
     def _selection(self, shapes: Mapping[Shape, float], size: int, words: Words) -> Conditions:
-        """A list on a field that is free for it; nothing, in the rare case that none is found."""
+        """A list on a field that is free for it; empty in the rare case that no field is found."""
         for _ in range(_TRIES):
             shape = _choice(self._rng, list(shapes.items()))
             free = [

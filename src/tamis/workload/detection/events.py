@@ -15,7 +15,7 @@ from tamis.workload.detection.words import FAMILIAR, ODD
 Event: TypeAlias = dict[str, str]
 
 _ODD_PROGRAM, _ODD_ARGUMENT = 0.03, 0.10
-"""How often a process has a program that rules look for, and how often an argument."""
+"""Probabilities that a process has a program, and an argument, that rules look for."""
 
 _START = datetime(2026, 3, 1, tzinfo=UTC)
 _PAUSE = timedelta(milliseconds=137)

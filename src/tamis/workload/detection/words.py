@@ -1,7 +1,7 @@
 """Invented words: familiar ones, of which events are made, and odd ones, which rules look for and events seldom have.
 
-All are made of the same syllables and have six letters. Texts keep words apart by other characters than letters, so none
-of odd words contains a familiar one, or the other way round, and yet the two look alike.
+All words are made of the same syllables and have six letters. In texts, characters other than letters separate words. So no odd
+word contains a familiar one, or the other way round, and yet the two look alike.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ nor pal pel por ral ren rim sal sen sor tal tel tor val ven vor wan wes zel
 """
 
 _FAMILIAR_EVERY = 6
-"""One word of so many is a familiar one."""
+"""One word in this many is a familiar one."""
 
 _SCATTER = 1_000_003
-"""A prime: multiples of it visit all words in a scattered order, so that those of similar rank are not spelled alike."""
+"""A prime. Its multiples visit all words in a scattered order, so that words of similar rank are not spelled alike."""
 
 
 class Word(NamedTuple):
