@@ -132,7 +132,7 @@ class Bench:
         kind = find_index(index_name)
         assert kind is not None
         index = kind(self._store.table, kind.options_type.read(options, index_name), self._store.index.kind_of)
-        # Half of either kind, and none of those that are timed.
+        # Half of each kind, without the events that are timed.
         for each in _KINDS:
             batch = self.events(each, _OBSERVED)
             index.observe(batch._replace(start=batch.start[_OBSERVED // 2 :]), self.dimensions)

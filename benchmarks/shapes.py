@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tamis.workload import AnyConfig, preset
 
 PLANTED_MATCHES = 1_000
-"""Subscriptions that every planted event satisfies, at every size."""
+"""Subscriptions for which each planted event is planted, at every size."""
 
 _ALERTS_PER_SYMBOL = 1_000
 

@@ -1,4 +1,4 @@
-"""One pass over files of events: print those that one expression selects."""
+"""One pass over files of events: print the events that one expression selects."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class Bucket:
         came = combined(clear[ID]).slice(0, 0)
         if order is not None:
             # The result is the same as applying one change after another, however a stream is divided into batches. So the last
-            # correct change counts. An id that was added and then removed counts as having been there.
+            # correct change counts. Removing an id that was added just before is not an error.
             clear = self._right_of_several(clear, rejections)
             came = combined(clear.filter(pc.equal(clear[CHANGE], ADDED))[ID])
             clear = _last_changes(clear, order)

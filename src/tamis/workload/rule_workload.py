@@ -78,7 +78,7 @@ class RuleWorkload(Workload):
         return pa.RecordBatch.from_arrays([pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs)], schema=schema)
 
     def _event(self, number: int) -> Event:
-        """Event k of those that are planted satisfies rule k."""
+        """An event by its number. Planted event k satisfies rule k."""
         rng = Random(f"event {number} of {self.config.seed}")
         event = draw_event(rng, number)
         before, after = (int(self.config.planted_share * count) for count in (number, number + 1))

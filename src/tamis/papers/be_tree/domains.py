@@ -6,7 +6,7 @@
     whole       yes   no        yes          all of them are whole numbers, or next to one, as the ends of `<` and `>` are
 
 A constant outside the domain is a *stray*: it is sorted into an outermost bucket, as if it were the end of the domain. When more
-than an eighth of the constants of a dimension are strays, the domain becomes twice as wide as all its constants. All expressions
+than an eighth of the constants of a dimension are strays, the domain grows well beyond all its constants. All expressions
 in the old domain must then be sorted again, so growing must be rare.
 
 The paper's domains are discrete and finite: a bucket is cut in the middle of its values. Keys of numbers are the codes of

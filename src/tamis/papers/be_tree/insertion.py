@@ -295,7 +295,7 @@ def work_off(tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, ho
 
 @inlined
 def _is_atomic(hot: Any, cold: Any, pnode: Any, data: Any, rec_at: Any, rec_size: Any, words: Any, x: int) -> bool:
-    """Whether a bucket cannot be split, or its expressions cannot be told apart: all have the same interval."""
+    """Whether a bucket cannot be split, or no cut can separate its expressions: all have the same interval."""
     if cold[x, B_LO] >= cold[x, B_HI]:
         return True
     d = pnode[cold[x, OWNER], ATTR]

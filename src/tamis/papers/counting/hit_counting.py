@@ -21,7 +21,7 @@ _KILLED = -(2**30)
 
 @inlined
 def _hit(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
-    """Add a hit to all conjunctions with a predicate, and note it while there is room; returns the number noted."""
+    """Add a hit to all conjunctions of a predicate, and note the predicate if there is room; returns how many were visited."""
     for i in range(begin[UP(number)], begin[UP(number)] + size[UP(number)]):
         hits[UP(data[UP(i)])] += 1
     visited[UP(min(count, len(visited) - 1))] = number

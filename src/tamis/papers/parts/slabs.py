@@ -67,7 +67,7 @@ class Slabs:
         return first
 
     def enlarge(self, more: int = 0) -> None:
-        """Make room after `push` found none, or for `more` more numbers. Gaps that moved lists left are reused first."""
+        """Make room after `push` found none, or for `more` more numbers. All lists move to a new array, without gaps."""
         begin, size, _, data, _ = self.view()
         used = int(size.sum(dtype=np.int64))
         self._data = np.empty(max(_LOWEST_DATA, 4 * used + 2 * more), np.int32)
