@@ -24,7 +24,7 @@ from tamis.encoding.dimensions.dimension import (
     TimestampDimension,
 )
 from tamis.encoding.dimensions.intervals import EVERYTHING, Intervals, complement
-from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN, SMALL_FIRST
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.compile import prefix_range
 from tamis.language.addresses import networks_between
@@ -139,8 +139,11 @@ def _pattern(dimension: PatternDimension, number: int) -> _Part:
 
 
 def _like(dimension: Dimension, pattern: str, escape: str | None) -> _Part:
-    """A pattern for strings as they are, for their lower case (ILIKE), or for their upper case."""
-    lowered = CASE_OF.get(dimension.facet) is Case.LOWER
+    """A pattern for strings as they are, for their lower case (ILIKE), or for their upper case.
+
+    ILIKE would also lower the pattern, so it cannot stand for a pattern with capitals, which no lower case matches.
+    """
+    lowered = CASE_OF.get(dimension.facet) is Case.LOWER and pattern == pattern.lower()
     predicate = Predicate.unchecked(
         dimension.attribute, Operator.ILIKE if lowered else Operator.LIKE, (pattern,), escape
     )
@@ -212,10 +215,14 @@ def _low(dimension: Dimension, key: int) -> _Bound | None:
         return None
     labels = dimension.labels_at(key)
     if labels is None:
-        return _shorter(_value(dimension, key), _value(dimension, key - 1))
+        # Just above -2**63 begins a region of labels, whose numbers have other keys than their doubles.
+        inside = None if key == SMALL_FIRST else _value(dimension, key)
+        return _shorter(inside, _value(dimension, key - 1))
     at = bisect_right(labels.labels, key) - 1
     if at < 0:
-        return _edge(dimension, labels.first)
+        # The integers from 2**53 on have labels, and those above -2**63.
+        is_large = labels.first > 0
+        return _edge(dimension, labels.first if is_large else labels.first - 1, is_large)
     return _Bound(labels.constants[at], labels.labels[at] == key)
 
 
@@ -227,13 +234,17 @@ def _high(dimension: Dimension, key: int) -> _Bound | None:
         return _shorter(_value(dimension, key), _value(dimension, key + 1))
     at = bisect_left(labels.labels, key)
     if at == len(labels):
-        return _edge(dimension, labels.last)
+        # The integers below 2**63 have labels, and those up to -2**53.
+        is_large = labels.first > 0
+        return _edge(dimension, labels.last if is_large else labels.last - 1, not is_large)
     return _Bound(labels.constants[at], labels.labels[at] == key)
 
 
-def _edge(dimension: Dimension, key: int) -> _Bound | None:
-    """The end of a region of labels: of large integers the number there, of strings no bound at all."""
-    return None if isinstance(dimension, StringDimension | AddressDimension) else _Bound(_value(dimension, key), True)
+def _edge(dimension: Dimension, key: int, included: bool) -> _Bound | None:
+    """The end of a region of labels: for large integers the number of the key, for strings no bound at all."""
+    if isinstance(dimension, StringDimension | AddressDimension):
+        return None
+    return _Bound(_value(dimension, key), included)
 
 
 def _shorter(inside: Any, outside: Any) -> _Bound | None:
