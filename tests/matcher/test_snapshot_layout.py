@@ -1,4 +1,4 @@
-"""The arrays of a snapshot are those of its version: whoever changes them changes the version."""
+"""A version of snapshots has certain arrays. A change of these arrays needs a new version."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class ByteStream:
 
 
 class _Raw:
-    """The bytes as they are, beginning with those that were read already."""
+    """The bytes as they are. The bytes that were read already come first."""
 
     closed = False
 

@@ -135,12 +135,12 @@ class Segment:
             "observed_events": self.watch.events,
         }
 
-    def match(self, batch: EventBatch, dimensions: int, life: Life, threads: ThreadScratch) -> Found:
+    def match(self, batch: EventBatch, dimensions: int, life: Life, scratches: ThreadScratch) -> Found:
         """Match a batch, in scratch space of the calling thread."""
         counts = np.zeros(len(batch.start) - 1, np.int64)
         parts: list[Slots] = []
         work = np.zeros(3, np.int64)
-        scratch = threads.take(self)
+        scratch = scratches.take(self)
         place: tuple[int, ...] = (0, 0, 0)
         size = scratch.slots_for(len(counts))
         while place[0] < len(counts):
@@ -159,7 +159,7 @@ class Segment:
                 scratch.enlarge(lack, need)
         slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
         scratch.note(len(slots), len(counts))
-        threads.give(self, scratch)
+        scratches.give(self, scratch)
         done = Work(*work.tolist())
         self.watch.add(len(counts), done.entries)
         return Found(counts, slots, done)

@@ -11,6 +11,7 @@ caller keeps packed arrays alive, and at their place, for as long as the packed 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -19,67 +20,71 @@ from numba import types
 from numba.extending import intrinsic
 
 from tamis.kernels.kernel import COMPILED
-from tamis.kernels.packed import Packed, array_at, array_type, packed, plain_array
+from tamis.kernels.packed import Packed, address_of, array_at, array_type, plain_array
 
 
 class _Field(NamedTuple):
-    """A field whose place among the packed words is known."""
+    """An array or a number, and its place among the packed words."""
 
     name: str
     dtype: str
     """The type of the elements of an array. Empty: the field is a number."""
     word: int
-    """The place of the address, before the length; or of the number."""
+    """The place of the number, or of the address of the array. The length of the array follows."""
 
 
 class _Group(NamedTuple):
-    """A field that is a named tuple; or all of them."""
+    """A named tuple: its class, its fields and the words behind them."""
 
     name: str
-    fields: tuple[Any, ...]
+    cls: Any
+    fields: tuple[_Field | _Group, ...]
+    end: int
 
 
 def packed_fields(values: Any) -> Packed:
     """Pack a named tuple of contiguous arrays and numbers."""
-    leaves = list(_leaves(values))
-    return packed(
-        [leaf for leaf in leaves if isinstance(leaf, np.ndarray)],
-        [int(leaf) for leaf in leaves if not isinstance(leaf, np.ndarray)],
-    )
+    words: list[int] = []
+    for leaf in _leaves(values):
+        if isinstance(leaf, np.ndarray):
+            assert leaf.flags.c_contiguous
+            words += (address_of(leaf), leaf.size)
+        else:
+            words.append(leaf)
+    return np.array(words, np.int64)
 
 
 def word_of(cls: Any, path: str) -> int:
-    """The place of a field among the packed words, for whoever changes it there: of a number, or of the address of an array.
+    """The place of a field among the packed words: of a number, or of the address of an array.
 
     `path` has the names of the field and of the named tuples around it, joined by dots.
     """
-    fields = _plan(cls)
+    field: _Field | _Group = _plan(cls)
     for name in path.split("."):
-        [field] = [field for field in fields if field.name == name]
-        fields = field.fields if isinstance(field, _Group) else ()
+        assert isinstance(field, _Group)
+        [field] = [each for each in field.fields if each.name == name]
     assert isinstance(field, _Field), f"{path} is a named tuple"
     return field.word
 
 
 def words_in(cls: Any) -> int:
-    """How many words a packed named tuple has."""
-    arrays, numbers = _sizes(cls)
-    return 2 * arrays + numbers
+    """The number of words of a packed named tuple."""
+    return _plan(cls).end
 
 
 def reader_of(cls: Any) -> Any:
-    """A function for kernels that gives the named tuple that was packed."""
+    """A function for kernels that turns packed words into the named tuple again."""
     plan = _plan(cls)
     if not COMPILED:
-        return lambda given: _plain(cls, plan, given)
-    made = _type(cls, plan)
+        return lambda words: _plain(plan, words)
+    kind = _type(plan)
 
-    def typed(typing_context: Any, given: Any) -> Any:
+    def typed(typing_context: Any, words: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            return _made(context, builder, data, signature.return_type, plan)
+            return _made(context, builder, data, kind, plan)
 
-        return made(given), generate
+        return kind(words), generate
 
     return intrinsic(typed)
 
@@ -92,6 +97,26 @@ def _leaves(values: Any) -> Iterator[Any]:
             yield value
 
 
+@functools.cache
+def _plan(cls: Any) -> _Group:
+    return _placed("", cls, 0)
+
+
+def _placed(name: str, cls: Any, word: int) -> _Group:
+    """A named tuple whose words begin at `word`."""
+    fields: list[_Field | _Group] = []
+    for each, hint in get_type_hints(cls).items():
+        if hasattr(hint, "_fields"):
+            group = _placed(each, hint, word)
+            fields.append(group)
+            word = group.end
+        else:
+            dtype = _dtype(hint)
+            fields.append(_Field(each, dtype, word))
+            word += 2 if dtype else 1
+    return _Group(name, cls, tuple(fields), word)
+
+
 def _dtype(hint: Any) -> str:
     """The type of the elements of `npt.NDArray[...]`; empty for int and bool."""
     if hint in (int, bool):
@@ -100,77 +125,29 @@ def _dtype(hint: Any) -> str:
     return str(np.dtype(get_args(dtype)[0]).name)
 
 
-def _hints(cls: Any) -> list[tuple[str, Any]]:
-    hints = get_type_hints(cls)
-    return [(name, hints[name]) for name in cls._fields]
+def _type(field: _Field | _Group) -> Any:
+    """What a field is to Numba."""
+    if isinstance(field, _Field):
+        return array_type(field.dtype) if field.dtype else types.int64
+    base: Any = types.BaseTuple
+    return base.from_types([_type(each) for each in field.fields], field.cls)
 
 
-def _sizes(cls: Any) -> tuple[int, int]:
-    """How many arrays and numbers there are."""
-    arrays, numbers = 0, 0
-    for _, hint in _hints(cls):
-        inner = _sizes(hint) if hasattr(hint, "_fields") else (1, 0) if _dtype(hint) else (0, 1)
-        arrays, numbers = arrays + inner[0], numbers + inner[1]
-    return arrays, numbers
+def _made(context: Any, builder: Any, data: Any, kind: Any, field: _Field | _Group) -> Any:
+    """Code that makes a field from packed words."""
+    if isinstance(field, _Group):
+        values = [_made(context, builder, data, *each) for each in zip(kind, field.fields, strict=True)]
+        return context.make_tuple(builder, kind, values)
+    first = builder.load(builder.gep(data, [context.get_constant(types.intp, field.word)]))
+    if not field.dtype:
+        return first
+    length = builder.load(builder.gep(data, [context.get_constant(types.intp, field.word + 1)]))
+    return array_at(context, builder, kind, first, length)
 
 
-def _plan(cls: Any) -> tuple[_Field | _Group, ...]:
-    arrays, _ = _sizes(cls)
-    return _placed(cls, [0, 2 * arrays])
-
-
-def _placed(cls: Any, place: list[int]) -> tuple[_Field | _Group, ...]:
-    """The fields with their places; `place` says where the next array and the next number go."""
-    placed: list[_Field | _Group] = []
-    for name, hint in _hints(cls):
-        if hasattr(hint, "_fields"):
-            placed.append(_Group(name, _placed(hint, place)))
-            continue
-        dtype = _dtype(hint)
-        kind = 0 if dtype else 1
-        placed.append(_Field(name, dtype, place[kind]))
-        place[kind] += 2 if dtype else 1
-    return tuple(placed)
-
-
-def _type(cls: Any, plan: tuple[_Field | _Group, ...]) -> Any:
-    """What a named tuple is to Numba."""
-    hints = dict(_hints(cls))
-    inner = [
-        _type(hints[field.name], field.fields)
-        if isinstance(field, _Group)
-        else (array_type(field.dtype) if field.dtype else types.int64)
-        for field in plan
-    ]
-    made: Any = types.BaseTuple
-    return made.from_types(inner, cls)
-
-
-def _made(context: Any, builder: Any, data: Any, made: Any, plan: tuple[_Field | _Group, ...]) -> Any:
-    """Code that makes a named tuple of packed words."""
-    values = []
-    for field, kind in zip(plan, made, strict=True):
-        if isinstance(field, _Group):
-            values.append(_made(context, builder, data, kind, field.fields))
-            continue
-        first = builder.load(builder.gep(data, [context.get_constant(types.intp, field.word)]))
-        if field.dtype:
-            length = builder.load(builder.gep(data, [context.get_constant(types.intp, field.word + 1)]))
-            values.append(array_at(context, builder, kind, first, length))
-        else:
-            values.append(first)
-    return context.make_tuple(builder, made, values)
-
-
-def _plain(cls: Any, plan: tuple[_Field | _Group, ...], given: Any) -> Any:
+def _plain(field: _Field | _Group, words: Any) -> Any:
     """The plain twin."""
-    hints = dict(_hints(cls))
-    values = []
-    for field in plan:
-        if isinstance(field, _Group):
-            values.append(_plain(hints[field.name], field.fields, given))
-        elif field.dtype:
-            values.append(plain_array(field.dtype, int(given[field.word]), int(given[field.word + 1])))
-        else:
-            values.append(int(given[field.word]))
-    return cls(*values)
+    if isinstance(field, _Group):
+        return field.cls(*[_plain(each, words) for each in field.fields])
+    first = int(words[field.word])
+    return plain_array(field.dtype, first, int(words[field.word + 1])) if field.dtype else first

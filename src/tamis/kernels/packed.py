@@ -119,13 +119,11 @@ words_at: Any = intrinsic(_words_at) if COMPILED else _plain_words_at
 """So many words that lie at an address, for a kernel that is handed a packed array by its address."""
 
 u1 = _reader(np.uint8)
-b1 = _reader(np.bool_)
 i1 = _reader(np.int8)
 i2 = _reader(np.int16)
 u2 = _reader(np.uint16)
 i4 = _reader(np.int32)
 u4 = _reader(np.uint32)
 i8 = _reader(np.int64)
-u8 = _reader(np.uint64)
 f4 = _reader(np.float32)
 f8 = _reader(np.float64)

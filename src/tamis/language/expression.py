@@ -16,6 +16,7 @@ made), so a chain of thousands of ANDs is one node; no tree is deeper than MAX_D
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NoReturn
 
@@ -40,14 +41,14 @@ MAX_TESTS = 8
 """How many tests of truth values may be nested. Each one doubles the size of the normal form."""
 
 
-class Condition:
+class Condition(ABC):
     """What can stand for an expression among operands, as an attribute of the builder can."""
 
     __slots__ = ()
 
+    @abstractmethod
     def condition(self) -> Expression:
         """The expression that it stands for."""
-        raise NotImplementedError
 
 
 class Expression:

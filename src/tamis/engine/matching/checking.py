@@ -47,7 +47,7 @@ def fetch_record(record: Any, reference: Any, wide: bool) -> None:
 
 @inlined
 def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: Any, filled: int) -> int:
-    """Check the records of survivors from this many lists, and write the rows of those that hold."""
+    """Check the records of survivors that come from `lists` lists, and write the rows whose records hold."""
     event, survivor, ordered = scratch.event, scratch.survivor, scratch.ordered
     # Entries of one shape are neighbours within a list, or within a part of it that has the same guard. So sorting pays only
     # where each list gives few survivors.

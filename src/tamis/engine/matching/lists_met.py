@@ -1,7 +1,7 @@
 """Which lists and runs of a segment an event meets.
 
-The functions note lists and runs in `Met`, behind those that were noted before. They take and return how many lists and runs
-there are: a kernel has no object to keep these numbers in.
+The functions append lists and runs to the arrays of `Met`. They take and return the numbers of lists and runs: a kernel has no
+object that could keep these numbers.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def add_list(begins: Any, run_lists: Any, number: int, lists: int, runs: int, me
 
 @inlined
 def _add_again(begins: Any, run_lists: Any, number: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
-    """The same for a list that may have been noted before: its runs, for which there would be no room, are not noted again."""
+    """`add_list` for a list that may have been noted before. Its runs are not noted twice: there would be no room."""
     begin, end, has_runs = list_at(begins, number)
     lists = note(begin, end, lists, met)
     if has_runs:
@@ -220,7 +220,7 @@ def bound_runs(runs: Runs, count: int, event: LoadedEvent, met: Met) -> int:
 
 @inlined
 def _bounds(runs: Runs, r: int, event: LoadedEvent) -> tuple[int, int]:
-    """The entries of a run whose condition may hold: exactly those that do, but for bands."""
+    """Begin and end of the entries of a run whose condition may hold. It does hold, unless the run is a band."""
     dimension, side = I64(runs.dimension[UP(r)]), I64(runs.side[UP(r)])
     begin, end = runs.start[UP(r)], runs.start[UP(r + 1)]
     if event.space[UP(dimension)] == MISSING:

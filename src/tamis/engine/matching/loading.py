@@ -55,8 +55,8 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
         return _load_several(values, lookup, event), False, 0, 0
     lists, runs = 0, 0
     for i in range(count):
-        at, told = I64(event.place[UP(i)]), BRIEF * I64(event.origin[UP(i)])
-        dimension = lookup.brief[UP(told + 1)] & 0xFFFFFFFF
+        at, line = I64(event.place[UP(i)]), BRIEF * I64(event.origin[UP(i)])
+        dimension = lookup.brief[UP(line + 1)] & 0xFFFFFFFF
         event.touched[UP(i)] = dimension
         word, ends = lookup.whole[UP(2 * max(at, 0))], lookup.whole[UP(2 * max(at, 0) + 1)]
         size = (word >> 9) & WHOLE_MOST
@@ -78,7 +78,7 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
         else:
             # All of it lies where the value and its dimension were looked up: to look up bounds elsewhere took an eighth to a
             # quarter of the time of events that match nothing.
-            presence, begins = lookup.brief[UP(told + 2)], lookup.brief[UP(told + 3)]
+            presence, begins = lookup.brief[UP(line + 2)], lookup.brief[UP(line + 3)]
             lists = note(presence >> 32, presence & BEGIN, lists, met)
             lists = note(begins >> 32, ends >> 32, lists, met)
             lists = note(begins & 0xFFFFFFFF, ends & 0xFFFFFFFF, lists, met)
@@ -89,7 +89,7 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
 
 @inlined
 def _fetch_list(entry: Any, guard: Any, begin: int, end: int, noted: int) -> None:
-    """Fetch a list that was noted: where lists are short, those that are fetched while others are scanned come too late."""
+    """Fetch a list that was noted. Short lists would come too late if they were fetched while others are scanned."""
     guarded = I64((end - begin >= GUARDED) & (len(guard) > 0))
     prefetch(guard, begin // BLOCK * guarded)
     prefetch(entry, 2 * begin * noted * (1 - guarded))
@@ -151,7 +151,7 @@ def _load_several(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
 def load_wide(
     values: Values, count: int, body: Body, event: LoadedEvent, lists: int, runs: int, met: Met
 ) -> tuple[int, int]:
-    """Load the aspects of a plain event that was loaded, and note the lists of its keys behind those that there are."""
+    """Load the aspects of a plain event that was loaded, and append the lists of its keys."""
     lookup, roll = body.lookup, body.roll
     _fetch_keys(values, count, body, event)
     for i in range(count):

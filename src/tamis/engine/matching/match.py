@@ -22,7 +22,7 @@ from tamis.engine.matching.owners import name_owners
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
 from tamis.kernels.entry import call_entry
-from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
+from tamis.kernels.fields import reader_of, word_of, words_in
 from tamis.kernels.kernel import entry_kernel, lean_kernel, merged
 from tamis.kernels.numbers import UP
 from tamis.kernels.packed import Packed, words_at
@@ -57,19 +57,27 @@ class RowsCall(NamedTuple):
     """How much of it is needed."""
 
 
+class _Noted(NamedTuple):
+    """What an event meets, in numbers."""
+
+    lists: int
+    once: int
+    """Lists that find rows that no other list finds. They come first."""
+    runs: int
+    paired: int
+    """Entries of pairs."""
+    entries: int
+    """Entries of lists and runs."""
+
+
 EVENT, STOP, LACK, NEED = (word_of(RowsCall, name) for name in ("event", "stop", "lack", "need"))
 _CALL_WORDS = words_in(RowsCall)
 _read_call, _read_body, _read_scratch = reader_of(RowsCall), reader_of(Body), reader_of(Scratch)
 
 
-def rows_call(call: RowsCall) -> Packed:
-    """What `match_rows` takes, by its address. The caller keeps the arrays, and sets EVENT and STOP."""
-    return packed_fields(call)
-
-
 @entry_kernel
 def match_rows(address: int) -> int:
-    """Match events; returns the event at which it stopped. `address` is that of a `rows_call`."""
+    """Match events; returns the event at which it stopped. `address` is that of a packed `RowsCall`."""
     words = words_at(address, _CALL_WORDS)
     call = _read_call(words)
     body, scratch, batch = _read_body(call.body), _read_scratch(call.scratch), call.batch
@@ -105,10 +113,11 @@ def _match_event(
     lack, need, entries, runs = _sum_up(count, lists, paired, runs, body, scratch, len(out) - filled)
     if not lack:
         work[0] += entries + looked
+        noted = _Noted(lists, once, runs, paired, entries)
         if plain:
-            filled = _find(lists, runs, paired, entries, body, scratch, out, filled, work)
+            filled = _find(noted, body, scratch, out, filled, work)
         else:
-            filled = _find_several(lists, once, runs, paired, body, scratch, out, filled, work)
+            filled = _find_several(noted, body, scratch, out, filled, work)
     unload(count, plain, event)
     return filled, lack, need
 
@@ -157,34 +166,30 @@ def _sum_up(
 
 
 @merged
-def _find(
-    lists: int, runs: int, paired: int, entries: int, body: Body, scratch: Scratch, out: Any, filled: int, work: Any
-) -> int:
+def _find(noted: _Noted, body: Body, scratch: Scratch, out: Any, filled: int, work: Any) -> int:
     """Find the rows of a plain event that was loaded."""
     event, survivor = scratch.event, scratch.survivor
-    found = filter_pairs(paired, body.pairs, event.space, survivor)
-    found, skipped = scan_lists(lists, scratch.met, body, event.space, survivor, found, entries)
-    if runs:
-        found, filled = scan_runs(body, runs, scratch, found, out, filled)
+    found = filter_pairs(noted.paired, body.pairs, event.space, survivor)
+    found, skipped = scan_lists(noted.lists, scratch.met, body, event.space, survivor, found, noted.entries)
+    if noted.runs:
+        found, filled = scan_runs(body, noted.runs, scratch, found, out, filled)
     work[0] -= skipped
     work[1] += found
-    return check(body, scratch, found, lists + runs, out, filled)
+    return check(body, scratch, found, noted.lists + noted.runs, out, filled)
 
 
 @merged
-def _find_several(
-    lists: int, once: int, runs: int, paired: int, body: Body, scratch: Scratch, out: Any, filled: int, work: Any
-) -> int:
+def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: Any, filled: int, work: Any) -> int:
     """Find the rows of any other event that was loaded, each of them once."""
     before = filled
-    if paired:
-        filled = check_pairs(paired, body, scratch, out, filled)
+    if noted.paired:
+        filled = check_pairs(noted.paired, body, scratch, out, filled)
         filled = before + sort_rows(out, before, filled)
-    filled, skipped = check_lists(0, once, body, scratch, out, filled)
+    filled, skipped = check_lists(0, noted.once, body, scratch, out, filled)
     again = filled
-    filled, more = check_lists(once, lists, body, scratch, out, filled)
-    if runs:
-        filled = check_runs(runs, body, scratch, out, filled)
+    filled, more = check_lists(noted.once, noted.lists, body, scratch, out, filled)
+    if noted.runs:
+        filled = check_runs(noted.runs, body, scratch, out, filled)
     filled = again + sort_rows(out, again, filled)
     work[0] -= skipped + more
     work[1] += filled - before

@@ -132,7 +132,7 @@ def name_owners(
     filled, compared = 0, 0
     while event < stop:
         before, end = filled, at + counts[event]
-        filled, parts, more = _name_rows(rows, at, end, arrays, batch, event, life, (scratch, out), filled)
+        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, (scratch, out), filled)
         compared += more
         if filled + parts > len(out_slots) or parts > len(clauses):
             return event, at, before, compared
@@ -149,12 +149,14 @@ def name_owners(
 
 @inlined
 def _name_rows(
-    rows: Any, i: int, end: int, arrays: OwnerArrays, batch: EventBatch, event: int, life: Any, space: Any, filled: int
+    rows: Any, part: Any, arrays: OwnerArrays, batch: EventBatch, event: int, life: Any, space: Any, filled: int
 ) -> tuple[int, int, int]:
     """Name the owners of the rows of one event, without writing beyond the room that there is.
 
-    Returns how many slots there are, how many besides of subscriptions with several clauses, and how many rows were compared.
+    `part` is where its rows begin and end. `space` is the scratch of an event, and where slots and clauses go. Returns the number
+    of slots, the number of slots besides of subscriptions with several clauses, and how many rows were compared.
     """
+    i, end = part
     scratch, (out, _) = space
     owners, numbering = arrays.owners, arrays.numbering
     died, now = life

@@ -26,7 +26,7 @@ from tamis.kernels.sorting import sort_unique
 
 @inlined
 def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: Any, filled: int) -> tuple[int, int]:
-    """Check the entries of some lists, and write the rows of those that hold, or may, some of them several times.
+    """Check the entries of some lists, and write the rows that hold, or may hold, some of them several times.
 
     Returns how much of `out` is filled, and how many entries were skipped because of guards.
     """
