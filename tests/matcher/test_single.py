@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.encoding.evaluation import EventPlaces
 from tamis.encoding.events.one_event import OneEvent
 from tamis.engine import engine, single
-from tamis.engine.matching.owners import EventScratch
 from tamis.engine.matching.thread_scratch import SegmentScratch
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
@@ -112,17 +112,17 @@ def test_a_match_within_a_match_has_its_own_buffers(texts: bool, monkeypatch: py
 def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = matcher_of()
     matcher.add(9999, "x = 7")
-    making_room = SegmentScratch.event
+    making_room = SegmentScratch.places
     inside: list[int] = []
 
-    def nosy(self: SegmentScratch, dimensions: int) -> EventScratch:
+    def nosy(self: SegmentScratch, dimensions: int) -> EventPlaces:
         if not inside:
             inside.append(1)
             assert sorted(matcher.match({"x": 250, "y": 1})) == wanted(250)
             assert matcher.match_batch([{"x": 250, "y": 1}] * 3).num_rows == 3 * len(wanted(250))
         return making_room(self, dimensions)
 
-    monkeypatch.setattr(SegmentScratch, "event", nosy)
+    monkeypatch.setattr(SegmentScratch, "places", nosy)
     found = matcher.match_batch([{"x": 7, "y": 1}, {"x": 123, "y": 1}], threads=1)
     assert sorted(found["subscription"].to_pylist()) == sorted([*wanted(7), 9999, *wanted(123)])
 

@@ -4,38 +4,45 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tamis.encoding.dimensions.leaf import Leaf, Mode
+from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.kernels.kernel import lean_kernel
 from tamis.papers.parts import pair_map, slabs
-from tamis.papers.parts.collecting import collect
-from tamis.papers.parts.pair_map import FREE, PairMap
-from tamis.papers.parts.records import Records, event_scratch, failing, load_event, unload_event
-from tamis.papers.parts.slabs import Slabs
+from tamis.papers.parts.collecting import Output, collect, note_event
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap
+from tamis.papers.parts.records import (
+    EventKeys,
+    RecordArrays,
+    Records,
+    event_keys,
+    failing,
+    load_keys,
+    unload_keys,
+)
+from tamis.papers.parts.slabs import SlabArrays, Slabs
 from tests.papers.naive import RandomKeys, batch_of, matching, rows_of
 
 pytestmark = pytest.mark.kernels
 
 
 @lean_kernel
-def put(arrays: Any, first: int, second: int, value: int) -> None:
-    firsts, seconds, values, count = arrays
-    at = pair_map.slot_of(firsts, seconds, values, first, second)
-    if values[at] == FREE:
-        pair_map.enter(firsts, seconds, values, count, at, first, second, value)
+def put(pairs: PairArrays, first: int, second: int, value: int) -> None:
+    at = pair_map.slot_of(pairs, first, second)
+    if pairs.value[at] == FREE:
+        pair_map.enter(pairs, at, first, second, value)
     else:
-        values[at] = value
+        pairs.value[at] = value
 
 
 @lean_kernel
-def drop(arrays: Any, first: int, second: int) -> None:
-    firsts, seconds, values, count = arrays
-    pair_map.vacate(firsts, seconds, values, count, pair_map.slot_of(firsts, seconds, values, first, second))
+def drop(pairs: PairArrays, first: int, second: int) -> None:
+    pair_map.vacate(pairs, pair_map.slot_of(pairs, first, second))
 
 
 def test_pairs_come_and_go_as_in_a_dict() -> None:
@@ -61,10 +68,8 @@ def test_pairs_come_and_go_as_in_a_dict() -> None:
 
 
 @lean_kernel
-def take(arrays: Any, number: int, value: int) -> int:
-    begin, size, _, data, _ = arrays
-    place: int = slabs.take_out(begin, size, data, number, value)
-    return place
+def take(lists: SlabArrays, number: int, value: int) -> int:
+    return slabs.take_out(lists, number, value)
 
 
 def test_lists_hold_what_was_put_there() -> None:
@@ -89,27 +94,28 @@ def test_lists_hold_what_was_put_there() -> None:
 
 @lean_kernel
 def check_records(
-    records: Any, conjunctions: Any, batch: Any, scratch: Any, event: int, counts: Any, out: Any, work: Any
+    records: RecordArrays,
+    conjunctions: npt.NDArray[np.int32],
+    batch: EventBatch,
+    keys: EventKeys,
+    event: int,
+    output: Output,
 ) -> int:
-    at, size, words = records
-    start, dimension, lo, hi = batch
-    key, first, values = scratch
     filled = 0
-    for e in range(event, len(start) - 1):
-        plain = load_event(start[e], start[e + 1], dimension, lo, hi, key, first, values)
+    for e in range(event, len(batch.start) - 1):
+        plain = load_keys(batch, e, keys)
         before = filled
         for c in conjunctions:
-            held = failing(words, at[c], size[c], plain, key, first, values, lo, hi)
-            if held == size[c]:
-                if filled < len(out):
-                    out[filled] = c
+            held = failing(records.words, records.at[c], records.size[c], plain, keys, batch)
+            if held == records.size[c]:
+                if filled < len(output.matches):
+                    output.matches[filled] = c
                 filled += 1
-        unload_event(start[e], start[e + 1], dimension, key, values)
-        if filled > len(out):
+        unload_keys(batch, e, keys)
+        if filled > len(output.matches):
             return e
-        counts[e] = filled - before
-        work[0] += len(conjunctions)
-    return len(start) - 1
+        note_event(e, filled - before, len(conjunctions), 0, 0, output)
+    return len(batch.start) - 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -131,9 +137,9 @@ def test_records_say_what_the_conjunctions_say(seed: int) -> None:
         live -= set(gone)
         records._compact()
         events = [keys.event(several=chance.random() < 0.5, intervals=chance.random() < 0.5) for _ in range(8)]
-        batch, scratch = batch_of(events), event_scratch(keys.dimensions)
+        batch, laid_out = batch_of(events), event_keys(keys.dimensions)
         ours = np.array(sorted(live), np.int32)
-        found = collect(batch, partial(check_records, records.view(), ours, batch, scratch))
+        found = collect(batch, partial(check_records, records.view(), ours, batch, laid_out))
         expected = matching({c: clauses[c] for c in live}, events)
         assert set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == expected
         assert found.counters.candidates == len(live) * len(events)
@@ -147,6 +153,6 @@ def test_more_matches_than_fit_are_collected_too() -> None:
     numbers = table.intern(rows_of([[Leaf(0, Mode.SOME, ((-number, 5),))] for number in range(3000)]))
     records = Records()
     records.put(table.view(), numbers, np.arange(3000), np.ones(3000, np.int32))
-    batch, scratch = batch_of([{0: [(0, 0)]}, {}, {0: [(9, 9)]}, {0: [(5, 5)]}]), event_scratch(1)
-    found = collect(batch, partial(check_records, records.view(), numbers, batch, scratch))
+    batch, laid_out = batch_of([{0: [(0, 0)]}, {}, {0: [(9, 9)]}, {0: [(5, 5)]}]), event_keys(1)
+    found = collect(batch, partial(check_records, records.view(), numbers, batch, laid_out))
     assert np.bincount(found.event).tolist() == [3000, 0, 0, 3000]

@@ -4,6 +4,7 @@
     expressions/  expression -> conjunctions of key intervals, one by one or in bulk
     events/       event -> (dimension, key interval), for one mapping, a list of mappings or an Arrow table
     columns       Arrow columns as both of them read them
+    evaluation    whether predicates in keys are true of an event in keys, for kernels
 
-`expressions` and `events` know nothing of each other. They meet in the keys of `dimensions`.
+`expressions` and `events` know nothing of each other. They meet in the keys of `dimensions`, and in `evaluation`.
 """

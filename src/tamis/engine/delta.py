@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.evaluation import EventPlaces, conjunction_holds, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
@@ -37,13 +38,9 @@ from tamis.engine.layout.lists import slot_of
 from tamis.engine.matching.lists_met import first_above
 from tamis.engine.matching.owners import (
     OTHERWISE_NUMBERED,
-    EventScratch,
     OwnerArrays,
     Owners,
-    conjunction_holds,
-    load_event,
     name_owners,
-    unload_event,
 )
 from tamis.engine.matching.results import Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import DeltaScratch
@@ -348,12 +345,12 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     parts: list[Slots] = []
     work = np.zeros(3, np.int64)
     found = room.found(rows)
-    scratch = room.event(dimensions)
+    places = room.places(dimensions)
     event = 0
     while event < events:
         # As many events at a time as surely have room.
         stop = min(events, event + max(1, len(found) // max(rows, 1)))
-        scan_delta(columns.given, rows, batch, (event, stop), (scratch, room.extent(dimensions)), counts, found, work)
+        scan_delta(columns.given, rows, batch, (event, stop), (places, room.extent(dimensions)), counts, found, work)
         at = 0
         size = int(counts[event:stop].sum())
         while event < stop:
@@ -364,7 +361,7 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
                 life,
                 (found, counts),
                 (event, stop, at),
-                scratch,
+                places,
                 (out, room.clauses(size)),
             )
             parts.append(out[:filled])
@@ -386,7 +383,7 @@ class _Scan(NamedTuple):
 
     arrays: DeltaArrays
     batch: EventBatch
-    scratch: EventScratch
+    places: EventPlaces
     extent: Extent
     found: npt.NDArray[np.uint32]
     """The rows that the event satisfies."""
@@ -398,19 +395,19 @@ def scan_delta(
     given: Packed, rows: int, batch: EventBatch, place: Any, scratch: Any, counts: Any, found: Any, work: Any
 ) -> None:
     """Note the rows that events from `place[0]` up to `place[1]` satisfy; `found` has room for all."""
-    event_scratch, (lowest, highest) = scratch
-    scan = _Scan(_read_delta(given), batch, event_scratch, Extent(lowest, highest), found, work)
+    places, (lowest, highest) = scratch
+    scan = _Scan(_read_delta(given), batch, places, Extent(lowest, highest), found, work)
     apart = scan.arrays.chains.apart
     lying_apart = first_above(apart.row, 0, len(apart.row), rows - 1)
     filled = 0
     for event in range(place[0], place[1]):
-        load_event(batch, event, event_scratch)
+        load_event(batch, event, places)
         one_by_one = _extend(event, scan.arrays.chains, batch, scan.extent)
         before = filled
         filled = _scan_chains(event, rows, scan, filled) if one_by_one else _scan_links(rows, scan, filled)
         filled = _scan_apart(lying_apart, scan, filled)
         counts[event] = filled - before
-        unload_event(batch, event, event_scratch)
+        unload_event(batch, event, places)
         for v in range(batch.start[event], batch.start[event + 1]):
             d = UP(batch.dimension[UP(v)])
             lowest[d], highest[d] = KEY_MAX, KEY_MIN
@@ -487,7 +484,7 @@ def _note_if_it_holds(row: int, scan: _Scan, filled: int) -> int:
     """Note a row if the event satisfies all of it; returns how many are noted then."""
     scan.work[1] += 1
     scan.found[UP(filled)] = row
-    return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.scratch))
+    return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.places))
 
 
 @inlined

@@ -148,7 +148,7 @@ class Segment:
             body, owners = self.packed
             call = packed_fields(RowsCall(body, scratch.packed_scratch, batch, counts, scratch.rows, work))
             matching = entry_of(match_rows), call, address_of(call)
-            buffers = scratch.rows, scratch.event(dimensions), scratch.clauses(size)
+            buffers = scratch.rows, scratch.places(dimensions), scratch.clauses(size)
             *reached, filled, lack, need = match_events(matching, owners, batch, life, place, counts, buffers, out)
             place = tuple(reached)
             if filled:

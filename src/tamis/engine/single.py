@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.evaluation import EventPlaces, event_places
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
 from tamis.engine.delta import DeltaView, scan_delta
@@ -33,7 +34,7 @@ from tamis.engine.matching.match import (
     RowsCall,
     match_rows,
 )
-from tamis.engine.matching.owners import EventScratch, name_owners
+from tamis.engine.matching.owners import name_owners
 from tamis.engine.matching.results import Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch
@@ -81,8 +82,7 @@ class _Buffers(NamedTuple):
     """What each part did for the event, three numbers as in `Work`."""
     lack: npt.NDArray[np.int64]
     """Which part lacked room, of what, and how much it needs."""
-    value: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int64]
+    places: EventPlaces
     lowest: npt.NDArray[np.int64]
     highest: npt.NDArray[np.int64]
     out: Slots
@@ -192,8 +192,7 @@ class Single:
             np.zeros(1, np.int64),
             np.zeros(3 * (len(version.segments) + self._most), np.int64),
             np.zeros(3, np.int64),
-            np.zeros(room, np.int64),
-            np.zeros(room, np.int64),
+            event_places(room),
             np.full(room, KEY_MAX),
             np.full(room, KEY_MIN),
             np.empty(self._out, np.int32),
@@ -325,7 +324,6 @@ def match_single(given: Packed) -> int:
     batch = EventBatch(call.start, i4(call.place, 0), i8(call.place, 1), i8(call.place, 2))
     life = Life(call.died, call.now)
     buffers = call.buffers
-    scratch = EventScratch(buffers.value, buffers.values)
     filled = 0
     segments, deltas = len(call.segments) // _OF_SEGMENT, len(call.deltas) // _OF_DELTA
     for part in range(segments + deltas):
@@ -340,10 +338,10 @@ def match_single(given: Packed) -> int:
         else:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
             owners, extent = delta.columns, (buffers.lowest, buffers.highest)
-            scan_delta(owners, delta.rows, batch, (0, 1), (scratch, extent), buffers.counts, buffers.rows, done)
+            scan_delta(owners, delta.rows, batch, (0, 1), (buffers.places, extent), buffers.counts, buffers.rows, done)
         found = buffers.rows, buffers.counts
         event, _, slots, compared = name_owners(
-            owners, batch, life, found, (0, 1, 0), scratch, (buffers.out[filled:], buffers.clauses)
+            owners, batch, life, found, (0, 1, 0), buffers.places, (buffers.out[filled:], buffers.clauses)
         )
         if event == 0:
             buffers.lack[1] = NO_ROOM_SLOTS

@@ -327,8 +327,9 @@ class IndexStore(Store[Clauses]):
         self, encoded: EncodedEvents, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """The pairs without those that the program of their slot rejects."""
-        edges, programs, kept = self.owners.view(), self.programs.view(), np.empty(len(rows), np.bool_)
-        self.work.verified += verify(edges, programs, encoded.batch, len(self.dimensions), rows, slots, kept)
+        programs, dimensions = self.programs.view(), len(self.dimensions)
+        kept, verified = verify(self.owners.view(), programs, encoded.batch, dimensions, rows, slots)
+        self.work.verified += verified
         return rows[kept], slots[kept]
 
     def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:

@@ -14,15 +14,16 @@ A slot without edges is an expression that is never true.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events.event_batch import holds, load, unload
-from tamis.encoding.expressions.programs import ACCEPT
+from tamis.encoding.evaluation import EventPlaces, accepts, event_places, load_event, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.kernel import kernel
+from tamis.kernels.kernel import lean_kernel
 
 NO_PROGRAM = ACCEPT
 """The program of a slot whose clauses need no further check: it accepts at once."""
@@ -110,8 +111,8 @@ class Owners:
         return found, slots
 
 
-@kernel
-def _link(edges: Any, first: int, born: Any) -> int:
+@lean_kernel
+def _link(edges: Edges, first: int, born: npt.NDArray[np.int32]) -> int:
     count = 0
     for edge in range(first, len(edges.clause)):
         clause = edges.clause[edge]
@@ -128,8 +129,8 @@ def _link(edges: Any, first: int, born: Any) -> int:
     return count
 
 
-@kernel
-def _unlink(edges: Any, slot: int, died: Any) -> int:
+@lean_kernel
+def _unlink(edges: Edges, slot: int, died: npt.NDArray[np.int32]) -> int:
     count = 0
     start = edges.first_edge[slot]
     for edge in range(start, start + edges.edges[slot]):
@@ -149,8 +150,14 @@ def _unlink(edges: Any, slot: int, died: Any) -> int:
     return count
 
 
-@kernel
-def _owners_of(edges: Any, events: Any, conjunctions: Any, found: Any, slots: Any) -> bool:
+@lean_kernel
+def _owners_of(
+    edges: Edges,
+    events: npt.NDArray[np.int64],
+    conjunctions: npt.NDArray[np.int32],
+    found: npt.NDArray[np.int64],
+    slots: npt.NDArray[np.int32],
+) -> bool:
     """Write the owners of every pair; returns whether some of them have several clauses."""
     filled = 0
     several = False
@@ -166,31 +173,39 @@ def _owners_of(edges: Any, events: Any, conjunctions: Any, found: Any, slots: An
     return several
 
 
-@kernel
-def verify(edges: Any, programs: Any, batch: Any, dimensions: int, events: Any, slots: Any, kept: Any) -> int:
-    """Run the programs of the slots that have one; `kept` tells which pairs remain. Returns how many were run."""
-    first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-    predicates, then, otherwise = programs
-    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
-    v_start, v_dimension, v_lo, v_hi = batch
-    program = edges.program
-    loaded = _NONE
-    verified = 0
+def verify(
+    edges: Edges,
+    programs: Programs,
+    batch: EventBatch,
+    dimensions: int,
+    events: npt.NDArray[np.int64],
+    slots: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.bool_], int]:
+    """Run the programs of the slots that have one; returns which pairs remain, and how many programs were run."""
+    kept = np.ones(len(events), np.bool_)
+    return kept, _verify(edges.program, programs, batch, event_places(dimensions), events, slots, kept)
+
+
+@lean_kernel
+def _verify(
+    program: npt.NDArray[np.int64],
+    programs: Programs,
+    batch: EventBatch,
+    places: EventPlaces,
+    events: npt.NDArray[np.int64],
+    slots: npt.NDArray[np.int32],
+    kept: npt.NDArray[np.bool_],
+) -> int:
+    loaded, verified = _NONE, 0
     for i in range(len(events)):
         step = program[slots[i]]
-        kept[i] = True
         if step == NO_PROGRAM:
             continue
         if loaded != events[i]:
             if loaded != _NONE:
-                unload(v_start, v_dimension, loaded, count)
+                unload_event(batch, loaded, places)
             loaded = events[i]
-            load(v_start, v_dimension, loaded, first, count)
+            load_event(batch, loaded, places)
         verified += 1
-        while step >= 0:
-            d = p_dimension[step]
-            begin, end = p_start[step], p_start[step + 1]
-            held = holds(p_mode[step], p_lo, p_hi, begin, end, v_lo, v_hi, first[d], count[d])
-            step = then[step] if held else otherwise[step]
-        kept[i] = step == ACCEPT
+        kept[i] = accepts(step, programs, batch, places)
     return verified

@@ -21,16 +21,18 @@ Invariants: a row is DEAD unless it was inserted and not deleted; the order of a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
-from tamis.encoding.events.event_batch import EventBatch, holds, load, unload
+from tamis.encoding.evaluation import EventPlaces, event_places, load_event, predicate_holds, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.kernel import kernel, lean_kernel
+from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.ranges import run_indices
 from tamis.papers.interface import Counters, Index, Matches
 from tamis.papers.parts.past_events import History, by_selectivity
@@ -39,6 +41,31 @@ _DEAD = -1
 _ANY = -2
 _SOME = int(Mode.SOME)
 _LOWEST_ROOM = 1024
+
+
+class _Firsts(NamedTuple):
+    """The most selective predicate of each conjunction."""
+
+    dimension: npt.NDArray[np.int32]
+    lo: npt.NDArray[np.int64]
+    hi: npt.NDArray[np.int64]
+
+
+class _Scratch(NamedTuple):
+    """One event by dimension."""
+
+    places: EventPlaces
+    lowest: npt.NDArray[np.int64]
+    """Its lowest and highest key: lowest > highest if it has no value there."""
+    highest: npt.NDArray[np.int64]
+
+
+class _Out(NamedTuple):
+    """Pairs of event and conjunction, and how many predicates were evaluated."""
+
+    events: npt.NDArray[np.int64]
+    found: npt.NDArray[np.int32]
+    evaluated: npt.NDArray[np.int64]
 
 
 class Scan(Index):
@@ -72,8 +99,8 @@ class Scan(Index):
         _choose_first(table, conjunctions, self._order.view(), self._firsts())
         self._count += len(conjunctions)
 
-    def _firsts(self) -> tuple[npt.NDArray[Any], ...]:
-        return self._dimension.view(), self._lo.view(), self._hi.view()
+    def _firsts(self) -> _Firsts:
+        return _Firsts(self._dimension.view(), self._lo.view(), self._hi.view())
 
     def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
         self._dimension.view()[conjunctions] = _DEAD
@@ -88,20 +115,14 @@ class Scan(Index):
         events: list[npt.NDArray[np.int64]] = []
         found: list[npt.NDArray[np.int32]] = []
         evaluated = np.zeros(1, np.int64)
+        scratch = _Scratch(event_places(dimensions), np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN))
+        firsts, order, table = self._firsts(), self._order.view(), self.table.view()
         event, conjunction, room = 0, 0, _LOWEST_ROOM
         while event < len(batch.start) - 1:
-            event_part, found_part = np.empty(room, np.int64), np.empty(room, np.int32)
-            event, conjunction, filled = _scan(
-                self._firsts(),
-                self._order.view(),
-                self.table.view(),
-                batch,
-                dimensions,
-                (event, conjunction),
-                (event_part, found_part, evaluated),
-            )
-            events.append(event_part[:filled])
-            found.append(found_part[:filled])
+            out = _Out(np.empty(room, np.int64), np.empty(room, np.int32), evaluated)
+            event, conjunction, filled = _scan(firsts, order, table, batch, (event, conjunction), scratch, out)
+            events.append(out.events[:filled])
+            found.append(out.found[:filled])
             room *= 2
         return Matches(
             np.concatenate(events) if events else np.zeros(0, np.int64),
@@ -121,69 +142,66 @@ class Scan(Index):
 
 
 @lean_kernel
-def _choose_first(table: Any, conjunctions: Any, order: Any, firsts: Any) -> None:
+def _choose_first(
+    table: Conjunctions, conjunctions: npt.NDArray[np.int32], order: npt.NDArray[np.int32], firsts: _Firsts
+) -> None:
     """Note the most selective predicate of each conjunction that limits the values to a set."""
-    dimension, lo, hi = firsts
     predicates = table.predicates
     for c in conjunctions:
-        dimension[c], lo[c], hi[c] = _ANY, KEY_MIN, KEY_MAX
+        firsts.dimension[c], firsts.lo[c], firsts.hi[c] = _ANY, KEY_MIN, KEY_MAX
         for i in range(table.start[c], table.start[c + 1]):
             p = order[i]
             if predicates.mode[p] == _SOME:
-                dimension[c] = predicates.dimension[p]
-                lo[c], hi[c] = predicates.lo[predicates.start[p]], predicates.hi[predicates.start[p + 1] - 1]
+                firsts.dimension[c] = predicates.dimension[p]
+                firsts.lo[c] = predicates.lo[predicates.start[p]]
+                firsts.hi[c] = predicates.hi[predicates.start[p + 1] - 1]
                 break
 
 
-@kernel
+@lean_kernel
 def _scan(
-    firsts: Any, order: Any, table: Any, batch: Any, dimensions: int, place: Any, out: Any
+    firsts: _Firsts,
+    order: npt.NDArray[np.int32],
+    table: Conjunctions,
+    batch: EventBatch,
+    place: tuple[int, int],
+    scratch: _Scratch,
+    out: _Out,
 ) -> tuple[int, int, int]:
     """Scan from an event and a conjunction on, until the output is full; returns where the scan stopped."""
-    dimension, lo, hi = firsts
     event, c = place
-    events, found, evaluated = out
-    conjunction_start, predicates = table
-    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
-    v_start, v_dimension, v_lo, v_hi = batch
-    tested = 0
-    first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-    # The lowest and highest key of the event in each dimension; lowest > highest if the event has no value there.
-    lowest, highest = np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN)
-    filled = 0
-    while event < len(v_start) - 1:
-        load(v_start, v_dimension, event, first, count)
-        for v in range(v_start[event], v_start[event + 1]):
-            d = v_dimension[v]
-            lowest[d] = min(lowest[d], v_lo[v])
-            highest[d] = max(highest[d], v_hi[v])
-        while c < len(dimension) and filled < len(found):
-            d = dimension[c]
+    tested, filled = 0, 0
+    while event < len(batch.start) - 1:
+        load_event(batch, event, scratch.places)
+        for v in range(batch.start[event], batch.start[event + 1]):
+            d = batch.dimension[v]
+            scratch.lowest[d] = min(scratch.lowest[d], batch.lo[v])
+            scratch.highest[d] = max(scratch.highest[d], batch.hi[v])
+        while c < len(firsts.dimension) and filled < len(out.found):
+            d = firsts.dimension[c]
             if d >= 0:
                 tested += 1
-                matched = lo[c] <= highest[d] and lowest[d] <= hi[c]
+                matched = firsts.lo[c] <= scratch.highest[d] and scratch.lowest[d] <= firsts.hi[c]
             else:
                 matched = d == _ANY
             if matched:
-                for i in range(conjunction_start[c], conjunction_start[c + 1]):
-                    p = order[i]
-                    d = p_dimension[p]
+                for i in range(table.start[c], table.start[c + 1]):
                     tested += 1
-                    if not holds(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], v_lo, v_hi, first[d], count[d]):
+                    if not predicate_holds(order[i], table.predicates, batch, scratch.places):
                         matched = False
                         break
                 if matched:
-                    events[filled] = event
-                    found[filled] = c
+                    out.events[filled] = event
+                    out.found[filled] = c
                     filled += 1
             c += 1
-        unload(v_start, v_dimension, event, count)
-        for v in range(v_start[event], v_start[event + 1]):
-            lowest[v_dimension[v]] = KEY_MAX
-            highest[v_dimension[v]] = KEY_MIN
-        if c < len(dimension):
+        unload_event(batch, event, scratch.places)
+        for v in range(batch.start[event], batch.start[event + 1]):
+            scratch.lowest[batch.dimension[v]] = KEY_MAX
+            scratch.highest[batch.dimension[v]] = KEY_MIN
+        if c < len(firsts.dimension):
             break
         event += 1
         c = 0
-    evaluated[0] += tested
+    out.evaluated[0] += tested
     return event, c, filled

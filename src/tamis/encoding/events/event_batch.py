@@ -26,16 +26,12 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.dimension import Dimension, Facet
 from tamis.encoding.dimensions.dimension_set import Dimensions, Facets
 from tamis.encoding.dimensions.keys import INT_EXACT, ascend
-from tamis.encoding.dimensions.leaf import Mode
 from tamis.errors import EventError
-from tamis.kernels.kernel import inlined
 from tamis.language.event import FlatEvent, Refused, flatten, kind_of_value
 from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, is_well_formed
 
 _INT64 = np.dtype(np.int64)
 _INT32 = np.dtype(np.int32)
-_SOME = int(Mode.SOME)
-_ABSENT = int(Mode.ABSENT)
 _NAMES = frozenset({str})
 _KNOWN = frozenset(
     {int, float, str, bool, NoneType, Decimal, date, datetime, Interval, np.bool_, np.float64, np.float32}
@@ -329,75 +325,3 @@ class _Writer:
             np.array(self.hi, np.int64),
         )
         return EncodedEvents(batch, self.mismatched)
-
-
-# The helpers below take arrays, not the tuples that hold them, and kernels unpack those tuples before their loops: taking an
-# array out of a tuple counts references, which made a scan of substring subscriptions six times slower.
-
-
-@inlined
-def load(start: Any, dimension: Any, event: int, first: Any, count: Any) -> None:
-    """Note where the values of each dimension of one event lie."""
-    for v in range(start[event], start[event + 1]):
-        d = dimension[v]
-        if count[d] == 0:
-            first[d] = v
-        count[d] += 1
-
-
-@inlined
-def unload(start: Any, dimension: Any, event: int, count: Any) -> None:
-    """Forget what `load` noted."""
-    for v in range(start[event], start[event + 1]):
-        count[dimension[v]] = 0
-
-
-@inlined
-def holds(mode: int, lows: Any, highs: Any, begin: int, end: int, lo: Any, hi: Any, first: int, count: int) -> Any:
-    """Whether a predicate is true of an event.
-
-    `lows`, `highs` from `begin` to `end` are the intervals of the predicate; `lo`, `hi` from `first` on are the `count` values
-    of the event in the predicate's dimension.
-    """
-    if mode == _ABSENT:
-        return count == 0
-    if count == 0:
-        return False
-    found = False
-    for v in range(first, first + count):
-        at, last = begin, end
-        while at < last:  # find the first interval that ends at or behind lo
-            middle = (at + last) // 2
-            if highs[middle] < lo[v]:
-                at = middle + 1
-            else:
-                last = middle
-        if at < end and lows[at] <= hi[v]:
-            found = True
-            break
-    return found == (mode == _SOME)
-
-
-@inlined
-def count_holding(
-    begin: int,
-    end: int,
-    dimension: Any,
-    mode: Any,
-    start: Any,
-    lows: Any,
-    highs: Any,
-    lo: Any,
-    hi: Any,
-    first: Any,
-    count: Any,
-) -> int:
-    """How many predicates of a conjunction, from `begin` to `end`, are true of an event before one that is not.
-
-    The event was laid out by `load`. All of them are true if the result is ``end - begin``.
-    """
-    for p in range(begin, end):
-        d = dimension[p]
-        if not holds(mode[p], lows, highs, start[p], start[p + 1], lo, hi, first[d], count[d]):
-            return p - begin
-    return end - begin

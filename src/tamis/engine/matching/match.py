@@ -202,14 +202,14 @@ def match_events(
 ) -> tuple[int, int, int, int, int, int]:
     """Match events from `place[0]` up to the last: slots to `out`, how many each to `counts`.
 
-    `matching` is how `match_rows` is called: its entry, its call and the address of that. `buffers` are rows, the scratch of an
-    event, and clauses. `place` says besides up to which event rows have been found that wait to be named, and where they begin.
-    Returns the same for the event at which it stopped, how much of `out` is filled, and, if it stopped for want of room, of what
-    and how much is needed.
+    `matching` is how `match_rows` is called: its entry, its call and the address of that. `buffers` are rows, the places of an
+    event's values, and clauses. `place` says besides up to which event rows have been found that wait to be named, and where they
+    begin. Returns the same for the event at which it stopped, how much of `out` is filled, and, if it stopped for want of room,
+    of what and how much is needed.
     """
     entry, words, address = matching
     call = _read_call(words)
-    rows, event_scratch, clauses = buffers
+    rows, places, clauses = buffers
     event, found, at = place
     filled = 0
     while event < len(counts):
@@ -219,7 +219,7 @@ def match_events(
             if found == event:
                 return event, found, at, filled, words[LACK], words[NEED]
         event, at, slots, compared = name_owners(
-            owners, batch, life, (rows, counts), (event, found, at), event_scratch, (out[filled:], clauses)
+            owners, batch, life, (rows, counts), (event, found, at), places, (out[filled:], clauses)
         )
         filled += slots
         call.work[2] += compared

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events.event_batch import EventBatch, holds
+from tamis.encoding.evaluation import EventPlaces, accepts, conjunction_holds, load_event, unload_event
+from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
-from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.records import DOUBT, ROW
 from tamis.kernels.fields import reader_of
@@ -95,13 +95,6 @@ def slot_numbers(sole: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64
     return numbers
 
 
-class EventScratch(NamedTuple):
-    """By dimension of the matcher: where the event's values begin, and how many there are; 0 between events."""
-
-    value: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int64]
-
-
 class OwnerArrays(NamedTuple):
     """What naming the owners of rows needs."""
 
@@ -118,7 +111,7 @@ _read_owners = reader_of(OwnerArrays)
 
 @lean_kernel
 def name_owners(
-    given: Packed, batch: EventBatch, life: Any, found: Any, place: Any, scratch: EventScratch, out: Any
+    given: Packed, batch: EventBatch, life: Any, found: Any, place: Any, places: EventPlaces, out: Any
 ) -> tuple[int, int, int, int]:
     """Turn the rows found for events from `place[0]` up to `place[1]` into slots; `found` is rows and counts, made new counts.
 
@@ -132,7 +125,7 @@ def name_owners(
     filled, compared = 0, 0
     while event < stop:
         before, end = filled, at + counts[event]
-        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, (scratch, out), filled)
+        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, (places, out), filled)
         compared += more
         if filled + parts > len(out_slots) or parts > len(clauses):
             return event, at, before, compared
@@ -153,11 +146,11 @@ def _name_rows(
 ) -> tuple[int, int, int]:
     """Name the owners of the rows of one event, without writing beyond the room that there is.
 
-    `part` is where its rows begin and end. `space` is the scratch of an event, and where slots and clauses go. Returns the number
-    of slots, the number of slots besides of subscriptions with several clauses, and how many rows were compared.
+    `part` is where its rows begin and end. `space` has the places of an event's values, and where slots and clauses go. Returns
+    the number of slots, the number of slots besides of subscriptions with several clauses, and how many rows were compared.
     """
     i, end = part
-    scratch, (out, _) = space
+    places, (out, _) = space
     owners, numbering = arrays.owners, arrays.numbering
     died, now = life
     by_slot = numbering.first[0] != NOT_BY_SLOT
@@ -174,10 +167,10 @@ def _name_rows(
         i += 1
         if word & U32(DOUBT):
             if not loaded:
-                load_event(batch, event, scratch)
+                load_event(batch, event, places)
                 loaded = True
             compared += 1
-            if not conjunction_holds(arrays.conjunction[UP(row)], arrays.table, batch, scratch):
+            if not conjunction_holds(arrays.conjunction[UP(row)], arrays.table, batch, places):
                 continue
         owner = I64(owners.sole[UP(row)])
         if owner >= 0:
@@ -188,7 +181,7 @@ def _name_rows(
             state = filled, parts, compared, loaded
             filled, parts, compared, loaded = _name_group(~owner, arrays, batch, event, life, space, state)
     if loaded:
-        unload_event(batch, event, scratch)
+        unload_event(batch, event, places)
     return filled, parts, compared
 
 
@@ -197,7 +190,7 @@ def _name_group(
     group: int, arrays: OwnerArrays, batch: EventBatch, event: int, life: Any, space: Any, state: Any
 ) -> tuple[int, int, int, bool]:
     """Name the owners of a row that has several; `state` is as `_name_rows` has it: filled, parts, compared, loaded."""
-    scratch, (out, clauses) = space
+    places, (out, clauses) = space
     owners = arrays.owners
     died, now = life
     filled, parts, compared, loaded = state
@@ -207,10 +200,10 @@ def _name_group(
             continue
         if owners.program[UP(o)] != ACCEPT:
             if not loaded:
-                load_event(batch, event, scratch)
+                load_event(batch, event, places)
                 loaded = True
             compared += 1
-            if not accepts(owners.program[UP(o)], arrays.programs, batch, scratch):
+            if not accepts(owners.program[UP(o)], arrays.programs, batch, places):
                 continue
         if owners.several[UP(o)]:
             if parts < len(clauses):
@@ -248,46 +241,3 @@ def _name_by_slot(
             filled += 1
         i += 1
     return i, filled
-
-
-@inlined
-def load_event(batch: EventBatch, event: int, scratch: EventScratch) -> None:
-    """Note where the values of an event begin, by dimension."""
-    for v in range(batch.start[event], batch.start[event + 1]):
-        d = batch.dimension[UP(v)]
-        if scratch.values[UP(d)] == 0:
-            scratch.value[UP(d)] = v
-        scratch.values[UP(d)] += 1
-
-
-@inlined
-def unload_event(batch: EventBatch, event: int, scratch: EventScratch) -> None:
-    """Forget the event."""
-    for v in range(batch.start[event], batch.start[event + 1]):
-        scratch.values[UP(batch.dimension[UP(v)])] = 0
-
-
-@inlined
-def conjunction_holds(row: int, table: Conjunctions, batch: EventBatch, scratch: EventScratch) -> bool:
-    """Whether all predicates of a conjunction are true of the loaded event."""
-    for p in range(table.start[row], table.start[row + 1]):  # noqa: SIM110 - a kernel
-        if not _predicate_holds(p, table.predicates, batch, scratch):
-            return False
-    return True
-
-
-@inlined
-def accepts(step: int, programs: Programs, batch: EventBatch, scratch: EventScratch) -> bool:
-    """Whether a program accepts the loaded event."""
-    while step >= 0:
-        held = _predicate_holds(step, programs.predicates, batch, scratch)
-        step = programs.then[step] if held else programs.otherwise[step]
-    return step == ACCEPT
-
-
-@inlined
-def _predicate_holds(p: int, predicates: Predicates, batch: EventBatch, scratch: EventScratch) -> bool:
-    begin, end = predicates.start[p], predicates.start[p + 1]
-    d = UP(predicates.dimension[p])
-    first, count = scratch.value[d], scratch.values[d]
-    return holds(predicates.mode[p], predicates.lo, predicates.hi, begin, end, batch.lo, batch.hi, first, count)

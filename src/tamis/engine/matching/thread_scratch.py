@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.evaluation import EventPlaces, event_places
 from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.match import NO_ROOM_LISTS, NO_ROOM_OUT
-from tamis.engine.matching.owners import EventScratch
 from tamis.engine.matching.scratch import Needs, needs_of, scratch_for
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.packed import Packed
@@ -61,7 +61,7 @@ class SegmentScratch:
         self._scratch = BodyScratch(needs_of(body), min(_ENTRIES, entries))
         self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
         self._clauses = np.empty(0, np.int32)
-        self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._places = event_places(0)
         self._per_event = 0.0
         """How many slots an event of the last batch had, or half as many as one of the batch before."""
 
@@ -83,11 +83,11 @@ class SegmentScratch:
     def note(self, slots: int, events: int) -> None:
         self._per_event = max(slots / max(events, 1), self._per_event / 2)
 
-    def event(self, dimensions: int) -> EventScratch:
-        """Where an event is laid out by dimension."""
-        if len(self._event.value) < dimensions:
-            self._event = EventScratch(*np.zeros((2, dimensions + dimensions // 2), np.int64))
-        return self._event
+    def places(self, dimensions: int) -> EventPlaces:
+        """Where the values of an event are noted."""
+        if len(self._places.first) < dimensions:
+            self._places = event_places(dimensions + dimensions // 2)
+        return self._places
 
     def clauses(self, size: int) -> npt.NDArray[np.int32]:
         if len(self._clauses) < size:
@@ -99,15 +99,15 @@ class DeltaScratch:
     """The buffers of one thread for deltas."""
 
     def __init__(self) -> None:
-        self._event = EventScratch(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._places = event_places(0)
         self._lowest, self._highest = np.zeros((2, 0), np.int64)
         self._clauses = np.empty(0, np.int32)
         self._found = np.empty(0, np.uint32)
 
-    def event(self, dimensions: int) -> EventScratch:
-        if len(self._event.value) < dimensions:
-            self._event = EventScratch(*np.zeros((2, dimensions + dimensions // 2), np.int64))
-        return self._event
+    def places(self, dimensions: int) -> EventPlaces:
+        if len(self._places.first) < dimensions:
+            self._places = event_places(dimensions + dimensions // 2)
+        return self._places
 
     def extent(self, dimensions: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The lowest and highest key of the event by dimension: the wrong way round where it has none.

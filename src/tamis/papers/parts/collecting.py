@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events.event_batch import EventBatch, count_holding
+from tamis.encoding.evaluation import EventPlaces, count_holding
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined
 from tamis.papers.interface import Counters, Matches
 
@@ -19,10 +21,21 @@ _LOWEST_ROOM = 1 << 10
 _HIGHEST_ROOM = 1 << 20
 """Most room for the matches of one call. A single event gets more if it needs more."""
 
-Kernel = Callable[[int, npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]], int]
-"""``(event, counts, out, work) -> event``: matches events from one on, writes the matches of each to `out`, one after another,
-and their number to `counts`, and adds to `work`. It stops before the first event whose matches do not fit, without counting
-anything of it, and returns this event; the number of events if all fit."""
+
+class Output(NamedTuple):
+    """What a kernel writes."""
+
+    matches: npt.NDArray[np.int32]
+    """The matches of each event, one after another."""
+    counts: npt.NDArray[np.int64]
+    """Event -> how many matches it has."""
+    work: npt.NDArray[np.int64]
+    """What was done: CANDIDATES, PREDICATES and NODES are added to."""
+
+
+Kernel = Callable[[int, Output], int]
+"""``(event, output) -> event``: matches events from one on. It stops before the first event whose matches do not fit, without
+counting anything of it, and returns this event; the number of events if all fit."""
 
 
 def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
@@ -32,12 +45,12 @@ def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
     parts: list[npt.NDArray[np.int32]] = []
     event, room = 0, max(_LOWEST_ROOM, min(int(expected), _HIGHEST_ROOM))
     while event < events:
-        out = np.empty(room, np.int32)
-        reached = match(event, counts, out, work)
+        output = Output(np.empty(room, np.int32), counts, work)
+        reached = match(event, output)
         if reached == event:
             room *= 4
         else:
-            parts.append(out[: int(counts[event:reached].sum())])
+            parts.append(output.matches[: int(counts[event:reached].sum())])
             event, room = reached, max(room, min(2 * room, _HIGHEST_ROOM))
     found = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     counters = Counters(*work.tolist())
@@ -45,18 +58,16 @@ def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
 
 
 @inlined
-def note_event(event: int, matched: int, candidates: int, predicates: int, nodes: int, counts: Any, work: Any) -> None:
+def note_event(event: int, matched: int, candidates: int, predicates: int, nodes: int, output: Output) -> None:
     """Write the counts of one event."""
-    counts[event] = matched
-    work[CANDIDATES] += candidates
-    work[PREDICATES] += predicates
-    work[NODES] += nodes
+    output.counts[event] = matched
+    output.work[CANDIDATES] += candidates
+    output.work[PREDICATES] += predicates
+    output.work[NODES] += nodes
 
 
 @inlined
-def is_true(c: int, table: Any, lo: Any, hi: Any, first: Any, values: Any) -> tuple[bool, int]:
+def is_true(c: int, table: Conjunctions, batch: EventBatch, places: EventPlaces) -> tuple[bool, int]:
     """Whether a conjunction of the table is true of the loaded event, and how many predicates were evaluated."""
-    start, (dimension, mode, intervals, lows, highs) = table
-    begin, end = start[c], start[c + 1]
-    held = count_holding(begin, end, dimension, mode, intervals, lows, highs, lo, hi, first, values)
-    return held == end - begin, min(held + 1, end - begin)
+    held, needed = count_holding(c, table, batch, places), table.start[c + 1] - table.start[c]
+    return held == needed, min(held + 1, needed)

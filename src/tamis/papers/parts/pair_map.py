@@ -23,12 +23,12 @@ _LOWEST_CAPACITY = 16
 
 
 class PairArrays(NamedTuple):
-    """The table as kernels take it: values are not negative; `pairs` has one element, the number of pairs."""
+    """The table as kernels take it: values are not negative; `size` has one element, the number of pairs."""
 
     first: npt.NDArray[np.int64]
     second: npt.NDArray[np.int64]
     value: npt.NDArray[np.int64]
-    pairs: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
 
 
 class PairMap:
@@ -38,7 +38,7 @@ class PairMap:
         self._arrays = _empty(_LOWEST_CAPACITY)
 
     def __len__(self) -> int:
-        return int(self._arrays.pairs[0])
+        return int(self._arrays.size[0])
 
     @property
     def nbytes(self) -> int:
@@ -87,34 +87,35 @@ def mixed_of(first: int, second: int) -> Any:
 @inlined
 def home_of(mixed: Any, capacity: int) -> int:
     """Where a pair of this hash belongs."""
-    home: int = I64(mixed & U64(capacity - 1))
-    return home
+    return I64(mixed & U64(capacity - 1))
 
 
 @inlined
-def slot_of(firsts: Any, seconds: Any, values: Any, first: int, second: int) -> int:
+def slot_of(pairs: PairArrays, first: int, second: int) -> int:
     """Where a pair is, or, if the value there is FREE, where it would go."""
-    return slot_from(firsts, seconds, values, first, second, home_of(mixed_of(first, second), len(values)))
-
-
-@inlined
-def slot_from(firsts: Any, seconds: Any, values: Any, first: int, second: int, at: int) -> int:
-    """The same, starting at the home of the pair: for callers that have already fetched it from memory."""
-    while values[UP(at)] != FREE and not (firsts[UP(at)] == first and seconds[UP(at)] == second):
-        at = (at + 1) & (len(values) - 1)
+    at = home_of(mixed_of(first, second), len(pairs.value))
+    while pairs.value[UP(at)] != FREE and not (pairs.first[UP(at)] == first and pairs.second[UP(at)] == second):
+        at = (at + 1) & (len(pairs.value) - 1)
     return at
 
 
 @inlined
-def enter(firsts: Any, seconds: Any, values: Any, count: Any, at: int, first: int, second: int, value: int) -> None:
-    """Put a pair where `slot_of` said it would go."""
-    firsts[at], seconds[at], values[at] = first, second, value
-    count[0] += 1
+def value_of(pairs: PairArrays, first: int, second: int) -> int:
+    """The value of a pair; FREE if it is not there."""
+    return pairs.value[UP(slot_of(pairs, first, second))]
 
 
 @inlined
-def vacate(firsts: Any, seconds: Any, values: Any, count: Any, at: int) -> None:
+def enter(pairs: PairArrays, at: int, first: int, second: int, value: int) -> None:
+    """Put a pair where `slot_of` said it would go."""
+    pairs.first[at], pairs.second[at], pairs.value[at] = first, second, value
+    pairs.size[0] += 1
+
+
+@inlined
+def vacate(pairs: PairArrays, at: int) -> None:
     """Remove the pair at a slot. Pairs behind it move closer to their home."""
+    firsts, seconds, values = pairs.first, pairs.second, pairs.value
     mask = len(values) - 1
     hole, at = at, (at + 1) & mask
     while values[at] != FREE:
@@ -124,20 +125,17 @@ def vacate(firsts: Any, seconds: Any, values: Any, count: Any, at: int) -> None:
             hole = at
         at = (at + 1) & mask
     values[hole] = FREE
-    count[0] -= 1
+    pairs.size[0] -= 1
 
 
 @lean_kernel
-def _get(arrays: Any, first: int, second: int) -> int:
-    firsts, seconds, values, _ = arrays
-    value: int = values[slot_of(firsts, seconds, values, first, second)]
-    return value
+def _get(pairs: PairArrays, first: int, second: int) -> int:
+    return value_of(pairs, first, second)
 
 
 @lean_kernel
-def _enter_all(old: Any, new: Any) -> None:
-    firsts, seconds, values, count = new
+def _enter_all(old: PairArrays, new: PairArrays) -> None:
     for i in range(len(old.value)):
         if old.value[i] != FREE:
-            at = slot_of(firsts, seconds, values, old.first[i], old.second[i])
-            enter(firsts, seconds, values, count, at, old.first[i], old.second[i], old.value[i])
+            at = slot_of(new, old.first[i], old.second[i])
+            enter(new, at, old.first[i], old.second[i], old.value[i])

@@ -1,4 +1,4 @@
-"""Past events, and how selective predicates are (section 3.3).
+"""Past events, and how selective predicates are (PS-Tree, section 3.3).
 
     dimension   0          1     2
     start       0          3     4    4          values of a dimension: start[d] .. start[d + 1]
@@ -14,7 +14,7 @@ For equal numbers, and without a history, the paper's ranking of operators decid
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel
 
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
@@ -69,7 +70,7 @@ class History:
 
 
 @inlined
-def _place(keys: Any, begin: int, end: int, key: int) -> int:
+def _place(keys: npt.NDArray[np.int64], begin: int, end: int, key: int) -> int:
     """The place of the first value that is not below a key."""
     while begin < end:
         middle = (begin + end) // 2
@@ -81,28 +82,28 @@ def _place(keys: Any, begin: int, end: int, key: int) -> int:
 
 
 @inlined
-def count_between(start: Any, keys: Any, dimension: int, lo: int, hi: int) -> int:
+def count_between(history: HistoryArrays, dimension: int, lo: int, hi: int) -> int:
     """How many values of a dimension lie in an interval."""
-    if dimension >= len(start) - 1:
+    if dimension >= len(history.start) - 1:
         return 0
-    begin, end = start[dimension], start[dimension + 1]
-    above = end if hi == KEY_MAX else _place(keys, begin, end, hi + 1)
-    return int(above - _place(keys, begin, end, lo))
+    begin, end = history.start[dimension], history.start[dimension + 1]
+    above = end if hi == KEY_MAX else _place(history.keys, begin, end, hi + 1)
+    return int(above - _place(history.keys, begin, end, lo))
 
 
 @inlined
-def matching_events(start: Any, keys: Any, predicates: Any, p: int) -> int:
+def matching_events(history: HistoryArrays, predicates: Predicates, p: int) -> int:
     """How many values match a predicate."""
     d, count = predicates.dimension[p], 0
     for i in range(predicates.start[p], predicates.start[p + 1]):
-        count += count_between(start, keys, d, predicates.lo[i], predicates.hi[i])
+        count += count_between(history, d, predicates.lo[i], predicates.hi[i])
     if predicates.mode[p] == _NONE:
-        return count_between(start, keys, d, KEY_MIN, KEY_MAX) - count
+        return count_between(history, d, KEY_MIN, KEY_MAX) - count
     return count
 
 
 @inlined
-def rank_of(predicates: Any, p: int) -> Any:
+def rank_of(predicates: Predicates, p: int) -> float:
     """The rank of a predicate's operator; the fraction says how wide its value set is."""
     mode, begin, end = predicates.mode[p], predicates.start[p], predicates.start[p + 1]
     if mode == _ABSENT:
@@ -138,9 +139,16 @@ def by_selectivity(
 
 
 @lean_kernel
-def _order(table: Any, conjunctions: Any, history: Any, start: Any, order: Any, events: Any, rank: Any) -> None:
+def _order(
+    table: Conjunctions,
+    conjunctions: npt.NDArray[np.int32],
+    history: HistoryArrays,
+    start: npt.NDArray[np.int64],
+    order: npt.NDArray[np.int64],
+    events: npt.NDArray[np.float64],
+    rank: npt.NDArray[np.float64],
+) -> None:
     predicates = table.predicates
-    past, keys = history.start, history.keys
     for i in range(len(conjunctions)):
         begin, first = start[i], table.start[conjunctions[i]]
         count = start[i + 1] - begin
@@ -148,7 +156,7 @@ def _order(table: Any, conjunctions: Any, history: Any, start: Any, order: Any, 
             p = first + j
             order[begin + j] = p
             rank[j] = rank_of(predicates, p)
-            events[j] = np.inf if rank[j] == UNUSABLE else np.float64(matching_events(past, keys, predicates, p))
+            events[j] = np.inf if rank[j] == UNUSABLE else np.float64(matching_events(history, predicates, p))
         gap = count // 2
         while gap > 0:  # Shell sort: conjunctions are short, but some have thousands of predicates.
             for j in range(gap, count):

@@ -7,20 +7,22 @@ A head is ``dimension << 32 | intervals << 2 | mode``. Conjunction c begins at `
 chooses which predicates are in the record, and their order.
 
 An event is *plain* if it has at most one value in each dimension and no interval. It is laid out by dimension: `key` is its
-value, or KEY_MIN if it has none; no interval of a record contains KEY_MIN. For any event, `first` and `values` give the place
-and the number of its values.
+value, or KEY_MIN if it has none; no interval of a record contains KEY_MIN. For any event, `places` says where its values are.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unload_event
+from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP
@@ -32,12 +34,16 @@ _HALF = 0xFFFFFFFF
 _FEWEST_DEAD = 1 << 12
 
 
+Words = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
+
 class RecordArrays(NamedTuple):
     """Records as kernels read them."""
 
     at: npt.NDArray[np.int64]
     size: npt.NDArray[np.int32]
-    words: npt.NDArray[np.int64]
+    words: Words
 
 
 class Records:
@@ -72,16 +78,8 @@ class Records:
             (table.predicates.start[predicates + 1] - table.predicates.start[predicates]).sum()
         )
         begin = len(self._words)
-        _put(
-            table.predicates,
-            conjunctions,
-            predicates,
-            sizes,
-            self._at.view(),
-            self._size.view(),
-            begin,
-            self._words.grow(needed),
-        )
+        self._words.grow(needed)
+        _put(table.predicates, conjunctions, predicates, sizes, self.view(), begin)
 
     def remove(self, conjunctions: npt.NDArray[np.int32]) -> None:
         """Forget the records of some conjunctions."""
@@ -90,9 +88,8 @@ class Records:
             self._compact()
 
     def _compact(self) -> None:
-        at, size, words = self.view()
-        kept = np.empty(len(words) - self._dead, np.int64)
-        _compact(at, size, words, kept)
+        kept = np.empty(len(self._words) - self._dead, np.int64)
+        _compact(self.view(), kept)
         self._words = GrowingArray(np.int64)
         self._words.extend(kept)
         self._dead = 0
@@ -103,7 +100,7 @@ class Records:
 
 
 @inlined
-def _length(words: Any, at: int, size: int) -> int:
+def _length(words: Words, at: int, size: int) -> int:
     """How many words a record of `size` predicates has."""
     begin = at
     for _ in range(size):
@@ -113,12 +110,12 @@ def _length(words: Any, at: int, size: int) -> int:
 
 @lean_kernel
 def _put(
-    predicates: Any, conjunctions: Any, chosen: Any, sizes: Any, at: Any, size: Any, begin: int, words: Any
+    predicates: Predicates, conjunctions: Rows, chosen: Words, sizes: Rows, records: RecordArrays, place: int
 ) -> None:
-    place, p = 0, 0
+    words, p = records.words, 0
     for i in range(len(conjunctions)):
         c = conjunctions[i]
-        at[c], size[c] = begin + place, sizes[i]
+        records.at[c], records.size[c] = place, sizes[i]
         for _ in range(sizes[i]):
             number = chosen[p]
             p += 1
@@ -132,7 +129,7 @@ def _put(
 
 
 @lean_kernel
-def _remove(records: Any, conjunctions: Any) -> int:
+def _remove(records: RecordArrays, conjunctions: Rows) -> int:
     """Mark the records as removed; returns how many words they had."""
     dead = 0
     for c in conjunctions:
@@ -143,11 +140,11 @@ def _remove(records: Any, conjunctions: Any) -> int:
 
 
 @lean_kernel
-def _compact(at: Any, size: Any, words: Any, kept: Any) -> None:
-    place = 0
+def _compact(records: RecordArrays, kept: Words) -> None:
+    at, words, place = records.at, records.words, 0
     for c in range(len(at)):
         if at[c] >= 0:
-            length = _length(words, at[c], size[c])
+            length = _length(words, at[c], records.size[c])
             for i in range(length):
                 kept[place + i] = words[at[c] + i]
             at[c] = place
@@ -157,59 +154,55 @@ def _compact(at: Any, size: Any, words: Any, kept: Any) -> None:
 # -- one event
 
 
-class EventScratch(NamedTuple):
-    """One event by dimension. Between events it is in its initial state."""
+class EventKeys(NamedTuple):
+    """One event by dimension."""
 
     key: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int64]
+    """KEY_MIN for every dimension between events."""
+    places: EventPlaces
 
 
-def event_scratch(dimensions: int) -> EventScratch:
-    """Scratch for events over `dimensions` dimensions."""
-    return EventScratch(
-        np.full(dimensions, KEY_MIN, np.int64), np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-    )
+def event_keys(dimensions: int) -> EventKeys:
+    """Room for events with so many dimensions."""
+    return EventKeys(np.full(dimensions, KEY_MIN, np.int64), event_places(dimensions))
 
 
 @inlined
-def load_event(begin: int, end: int, dimension: Any, lo: Any, hi: Any, key: Any, first: Any, count: Any) -> bool:
+def load_keys(batch: EventBatch, event: int, keys: EventKeys) -> bool:
     """Lay out an event; returns whether it is plain."""
+    load_event(batch, event, keys.places)
     plain = True
-    for v in range(begin, end):
-        d = dimension[v]
-        if count[d] == 0:
-            first[d] = v
-        count[d] += 1
-        key[d] = lo[v]
-        plain &= count[d] == 1 and lo[v] == hi[v]
+    for v in range(batch.start[event], batch.start[event + 1]):
+        d = batch.dimension[v]
+        keys.key[d] = batch.lo[v]
+        plain &= keys.places.values[d] == 1 and batch.lo[v] == batch.hi[v]
     return plain
 
 
 @inlined
-def unload_event(begin: int, end: int, dimension: Any, key: Any, count: Any) -> None:
+def unload_keys(batch: EventBatch, event: int, keys: EventKeys) -> None:
     """Clear the layout of an event."""
-    for v in range(begin, end):
-        key[dimension[v]] = KEY_MIN
-        count[dimension[v]] = 0
+    for v in range(batch.start[event], batch.start[event + 1]):
+        keys.key[batch.dimension[v]] = KEY_MIN
+    unload_event(batch, event, keys.places)
 
 
 @inlined
-def failing(words: Any, at: int, size: int, plain: bool, key: Any, first: Any, count: Any, lo: Any, hi: Any) -> int:
+def failing(words: Words, at: int, size: int, plain: bool, keys: EventKeys, batch: EventBatch) -> int:
     """How many predicates of a record are true of the event before the first that is not; `size` if all are."""
     if plain:
-        return failing_plain(words, at, size, key)
+        return failing_plain(words, at, size, keys.key)
     for i in range(size):
         head = words[UP(at)]
-        d, intervals = head >> 32, (head & _HALF) >> 2
-        if not _holds(head & 3, words, at + 1, intervals, lo, hi, first[UP(d)], count[UP(d)]):
+        d, intervals = UP(head >> 32), (head & _HALF) >> 2
+        if not _holds(head & 3, words, at + 1, intervals, keys.places.first[d], keys.places.values[d], batch):
             return i
         at += 1 + 2 * intervals
     return size
 
 
 @inlined
-def failing_plain(words: Any, at: int, size: int, key: Any) -> int:
+def failing_plain(words: Words, at: int, size: int, key: Words) -> int:
     """The same for a plain event. With only two arrays it costs a third: each array is passed by value, seven words."""
     for i in range(size):
         head = words[UP(at)]
@@ -229,7 +222,7 @@ def failing_plain(words: Any, at: int, size: int, key: Any) -> int:
 
 
 @inlined
-def _holds(mode: int, words: Any, at: int, intervals: int, lo: Any, hi: Any, first: int, count: int) -> bool:
+def _holds(mode: int, words: Words, at: int, intervals: int, first: int, count: int, batch: EventBatch) -> bool:
     """Whether one predicate is true of the values of an event in its dimension."""
     if mode == _ABSENT:
         return count == 0
@@ -237,14 +230,14 @@ def _holds(mode: int, words: Any, at: int, intervals: int, lo: Any, hi: Any, fir
         return False
     found = False
     for v in range(first, first + count):
-        if _is_within(words, at, intervals, lo[v], hi[v]):
+        if _is_within(words, at, intervals, batch.lo[v], batch.hi[v]):
             found = True
             break
     return found == (mode == _SOME)
 
 
 @inlined
-def _is_within(words: Any, at: int, intervals: int, lo: int, hi: int) -> bool:
+def _is_within(words: Words, at: int, intervals: int, lo: int, hi: int) -> bool:
     """Whether a value, or an interval, meets one of the intervals at a place."""
     low, high = 0, intervals
     while low < high:  # find the first interval that ends at or behind lo

@@ -11,7 +11,7 @@ Invariant: lists do not overlap, and `size <= room`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,10 +68,10 @@ class Slabs:
 
     def enlarge(self, more: int = 0) -> None:
         """Make room after `push` found none, or for `more` more numbers. All lists move to a new array, without gaps."""
-        begin, size, _, data, _ = self.view()
-        used = int(size.sum(dtype=np.int64))
+        lists = self.view()
+        used = int(lists.size.sum(dtype=np.int64))
         self._data = np.empty(max(_LOWEST_DATA, 4 * used + 2 * more), np.int32)
-        self._end[0] = _move(begin, size, self._room.view(), data, self._data)
+        self._end[0] = _move(lists, self._data)
 
     def extend(self, lists: npt.NDArray[np.int64], values: npt.NDArray[np.int32]) -> None:
         """Append a value to each of some lists, one after another."""
@@ -82,8 +82,9 @@ class Slabs:
 
 
 @inlined
-def push(begin: Any, size: Any, room: Any, data: Any, end: Any, number: int, value: int) -> bool:
+def push(lists: SlabArrays, number: int, value: int) -> bool:
     """Append a value to a list. Returns False, without a change, if there is no room."""
+    begin, size, room, data, end = lists.begin, lists.size, lists.room, lists.data, lists.end
     if size[number] == room[number]:
         more = max(2 * room[number], _LOWEST_ROOM)
         if end[0] + more > len(data):
@@ -98,36 +99,34 @@ def push(begin: Any, size: Any, room: Any, data: Any, end: Any, number: int, val
 
 
 @inlined
-def take_out(begin: Any, size: Any, data: Any, number: int, value: int) -> int:
+def take_out(lists: SlabArrays, number: int, value: int) -> int:
     """Remove a value from a list; the last value takes its place. Returns the place, or -1 if the value is not there."""
-    first, last = begin[number], begin[number] + size[number] - 1
+    first, last = lists.begin[number], lists.begin[number] + lists.size[number] - 1
     for i in range(first, last + 1):
-        if data[UP(i)] == value:
-            data[UP(i)] = data[UP(last)]
-            size[number] -= 1
-            place: int = i - first
-            return place
+        if lists.data[UP(i)] == value:
+            lists.data[UP(i)] = lists.data[UP(last)]
+            lists.size[number] -= 1
+            return i - first
     return -1
 
 
 @lean_kernel
-def _push_all(arrays: Any, lists: Any, values: Any, first: int) -> int:
+def _push_all(lists: SlabArrays, numbers: npt.NDArray[np.int64], values: npt.NDArray[np.int32], first: int) -> int:
     """Append values from `first` on; returns the first for which there was no room."""
-    begin, size, room, data, end = arrays
-    for i in range(first, len(lists)):
-        if not push(begin, size, room, data, end, lists[i], values[i]):
+    for i in range(first, len(numbers)):
+        if not push(lists, numbers[i], values[i]):
             return i
-    return len(lists)
+    return len(numbers)
 
 
 @lean_kernel
-def _move(begin: Any, size: Any, room: Any, data: Any, to: Any) -> int:
+def _move(lists: SlabArrays, to: npt.NDArray[np.int32]) -> int:
     """Put lists one behind another, with some room behind each; returns where they end."""
     end = 0
-    for number in range(len(begin)):
-        for i in range(size[number]):
-            to[end + i] = data[begin[number] + i]
-        begin[number] = end
-        room[number] = size[number] + size[number] // 2
-        end += room[number]
+    for number in range(len(lists.begin)):
+        for i in range(lists.size[number]):
+            to[end + i] = lists.data[lists.begin[number] + i]
+        lists.begin[number] = end
+        lists.room[number] = lists.size[number] + lists.size[number] // 2
+        end += lists.room[number]
     return end
