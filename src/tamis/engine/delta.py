@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
-from tamis.encoding.evaluation import EventPlaces, conjunction_holds, load_event, unload_event
+from tamis.encoding.evaluation import conjunction_holds, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
@@ -36,20 +36,15 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.layout.lists import slot_of
 from tamis.engine.matching.lists_met import first_above
-from tamis.engine.matching.owners import (
-    OTHERWISE_NUMBERED,
-    OwnerArrays,
-    Owners,
-    name_owners,
-)
+from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingSpace, OwnerArrays, Owners, Place, name_owners
 from tamis.engine.matching.results import Found, Life, Slots, Work
-from tamis.engine.matching.thread_scratch import DeltaScratch
+from tamis.engine.matching.thread_scratch import DeltaEvent, DeltaScratch, Extent
 from tamis.engine.rows import Rows, concatenated_programs, nbytes
 from tamis.engine.slot_lease import Lease
 from tamis.kernels.atomic import store_last
 from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
-from tamis.kernels.numbers import I64, UP
+from tamis.kernels.numbers import I64, UP, I64s, U32s
 from tamis.kernels.packed import Packed, address_of
 from tamis.kernels.prefetch import prefetch
 
@@ -309,7 +304,7 @@ def _enter_row(row: int, table: Conjunctions, chains: Chains) -> None:
 
 
 @brief_kernel
-def _append(given: Packed, row: int, slot: int, scratch: Any, codes: Any, count: int, length: int) -> int:
+def _append(given: Packed, row: int, slot: int, scratch: I64s, codes: I64s, count: int, length: int) -> int:
     """Write a plain row behind the others, if there is room for it and it is a conjunction."""
     arrays = _read_delta(given)
     owners, table, entered = arrays.owned.owners, arrays.owned.table, arrays.chains.entered
@@ -345,37 +340,24 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     parts: list[Slots] = []
     work = np.zeros(3, np.int64)
     found = room.found(rows)
-    places = room.places(dimensions)
+    loaded = room.event(dimensions)
     event = 0
     while event < events:
         # As many events at a time as surely have room.
         stop = min(events, event + max(1, len(found) // max(rows, 1)))
-        scan_delta(columns.given, rows, batch, (event, stop), (places, room.extent(dimensions)), counts, found, work)
+        scan_delta(columns.given, rows, batch, (event, stop), loaded, counts, found, work)
         at = 0
         size = int(counts[event:stop].sum())
         while event < stop:
-            out = np.empty(size, np.int32)
+            space = NamingSpace(loaded.places, np.empty(size, np.int32), room.clauses(size))
             event, at, filled, judged = name_owners(
-                columns.given,
-                batch,
-                life,
-                (found, counts),
-                (event, stop, at),
-                places,
-                (out, room.clauses(size)),
+                columns.given, batch, life, found, counts, Place(event, stop, at), space
             )
-            parts.append(out[:filled])
+            parts.append(space.slots[:filled])
             work[2] += judged
             size = max(2 * size, 1024)
     slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
     return Found(counts, slots, Work(*work.tolist()))
-
-
-class Extent(NamedTuple):
-    """The lowest and highest key of an event by dimension: the wrong way round where it has none."""
-
-    lowest: npt.NDArray[np.int64]
-    highest: npt.NDArray[np.int64]
 
 
 class _Scan(NamedTuple):
@@ -383,8 +365,7 @@ class _Scan(NamedTuple):
 
     arrays: DeltaArrays
     batch: EventBatch
-    places: EventPlaces
-    extent: Extent
+    loaded: DeltaEvent
     found: npt.NDArray[np.uint32]
     """The rows that the event satisfies."""
     work: npt.NDArray[np.int64]
@@ -392,25 +373,32 @@ class _Scan(NamedTuple):
 
 @lean_kernel
 def scan_delta(
-    given: Packed, rows: int, batch: EventBatch, place: Any, scratch: Any, counts: Any, found: Any, work: Any
+    given: Packed,
+    rows: int,
+    batch: EventBatch,
+    part: tuple[int, int],
+    loaded: DeltaEvent,
+    counts: I64s,
+    found: U32s,
+    work: I64s,
 ) -> None:
-    """Note the rows that events from `place[0]` up to `place[1]` satisfy; `found` has room for all."""
-    places, (lowest, highest) = scratch
-    scan = _Scan(_read_delta(given), batch, places, Extent(lowest, highest), found, work)
+    """Note the rows that events from one up to another satisfy; `found` has room for all."""
+    begin, end = part
+    scan = _Scan(_read_delta(given), batch, loaded, found, work)
     apart = scan.arrays.chains.apart
     lying_apart = first_above(apart.row, 0, len(apart.row), rows - 1)
     filled = 0
-    for event in range(place[0], place[1]):
-        load_event(batch, event, places)
-        one_by_one = _extend(event, scan.arrays.chains, batch, scan.extent)
+    for event in range(begin, end):
+        load_event(batch, event, loaded.places)
+        one_by_one = _extend(event, scan.arrays.chains, batch, loaded.extent)
         before = filled
         filled = _scan_chains(event, rows, scan, filled) if one_by_one else _scan_links(rows, scan, filled)
         filled = _scan_apart(lying_apart, scan, filled)
         counts[event] = filled - before
-        unload_event(batch, event, places)
+        unload_event(batch, event, loaded.places)
         for v in range(batch.start[event], batch.start[event + 1]):
             d = UP(batch.dimension[UP(v)])
-            lowest[d], highest[d] = KEY_MAX, KEY_MIN
+            loaded.extent.lowest[d], loaded.extent.highest[d] = KEY_MAX, KEY_MIN
 
 
 @inlined
@@ -445,7 +433,7 @@ def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
             at = _WORDS * row
             scan.work[0] += 1
             named = (links[UP(at + _DIMENSION)] == d) & (links[UP(at + _KEY)] == key)
-            if (row < rows) & named & _second_may_hold(links, at, scan.extent):
+            if (row < rows) & named & _second_may_hold(links, at, scan.loaded.extent):
                 filled = _note_if_it_holds(row, scan, filled)
             row = links[UP(at + _NEXT)]
     return filled
@@ -454,7 +442,7 @@ def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
 @inlined
 def _scan_links(rows: int, scan: _Scan, filled: int) -> int:
     """Note those linked rows that an event satisfies, of all: it has intervals, which may have any number of values."""
-    links, extent = scan.arrays.chains.links, scan.extent
+    links, extent = scan.arrays.chains.links, scan.loaded.extent
     for row in range(rows):
         at = _WORDS * row
         d, key = links[UP(at + _DIMENSION)], links[UP(at + _KEY)]
@@ -468,7 +456,7 @@ def _scan_links(rows: int, scan: _Scan, filled: int) -> int:
 @inlined
 def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
     """Note those of the first `count` rows apart that an event satisfies."""
-    apart, extent = scan.arrays.chains.apart, scan.extent
+    apart, extent = scan.arrays.chains.apart, scan.loaded.extent
     for i in range(count):
         # Without branches but for the few rows that pass: the processor cannot predict them, and they took four times as long.
         d = apart.dimension[UP(i)]
@@ -484,11 +472,11 @@ def _note_if_it_holds(row: int, scan: _Scan, filled: int) -> int:
     """Note a row if the event satisfies all of it; returns how many are noted then."""
     scan.work[1] += 1
     scan.found[UP(filled)] = row
-    return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.places))
+    return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.loaded.places))
 
 
 @inlined
-def _second_may_hold(links: Any, at: int, extent: Extent) -> bool:
+def _second_may_hold(links: I64s, at: int, extent: Extent) -> bool:
     """Whether the event has values around those of the next narrowest predicate, if there is one."""
     d = links[UP(at + _SECOND)]
     lowest, highest = extent.lowest[UP(max(d, 0))], extent.highest[UP(max(d, 0))]

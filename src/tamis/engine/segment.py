@@ -15,8 +15,8 @@ from tamis.engine.layout.forecast import Forecast
 from tamis.engine.layout.records import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
 from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build
-from tamis.engine.matching.match import NO_ROOM_SLOTS, RowsCall, match_events, match_rows
-from tamis.engine.matching.owners import OwnerArrays, Owners, numbering_of, slot_numbers
+from tamis.engine.matching.match import NO_ROOM_SLOTS, Matching, RowsCall, match_events, match_rows
+from tamis.engine.matching.owners import NamingSpace, OwnerArrays, Owners, Place, numbering_of, slot_numbers
 from tamis.engine.matching.results import Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
@@ -141,16 +141,15 @@ class Segment:
         parts: list[Slots] = []
         work = np.zeros(3, np.int64)
         scratch = scratches.take(self)
-        place: tuple[int, ...] = (0, 0, 0)
+        place = Place(0, 0, 0)
         size = scratch.slots_for(len(counts))
-        while place[0] < len(counts):
+        while place.event < len(counts):
             out = np.empty(size, np.int32)
             body, owners = self.packed
             call = packed_fields(RowsCall(body, scratch.packed_scratch, batch, counts, scratch.rows, work))
-            matching = entry_of(match_rows), call, address_of(call)
-            buffers = scratch.rows, scratch.places(dimensions), scratch.clauses(size)
-            *reached, filled, lack, need = match_events(matching, owners, batch, life, place, counts, buffers, out)
-            place = tuple(reached)
+            matching = Matching(entry_of(match_rows), call, address_of(call))
+            space = NamingSpace(scratch.places(dimensions), out, scratch.clauses(size))
+            place, filled, lack, need = match_events(matching, owners, batch, life, place, space)
             if filled:
                 parts.append(out[:filled])
             if lack == NO_ROOM_SLOTS:

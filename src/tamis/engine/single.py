@@ -18,8 +18,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
-from tamis.encoding.evaluation import EventPlaces, event_places
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
 from tamis.engine.delta import DeltaView, scan_delta
@@ -34,16 +32,16 @@ from tamis.engine.matching.match import (
     RowsCall,
     match_rows,
 )
-from tamis.engine.matching.owners import name_owners
+from tamis.engine.matching.owners import NamingSpace, Place, name_owners
 from tamis.engine.matching.results import Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
-from tamis.engine.matching.thread_scratch import BodyScratch
+from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
 from tamis.engine.segment import Segment
 from tamis.kernels.atomic import count_up
 from tamis.kernels.entry import call_entry, entry_of
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I64s
 from tamis.kernels.packed import Packed, address_of, i4, i8
 
 NO_ROOM = -1
@@ -82,9 +80,7 @@ class _Buffers(NamedTuple):
     """What each part did for the event, three numbers as in `Work`."""
     lack: npt.NDArray[np.int64]
     """Which part lacked room, of what, and how much it needs."""
-    places: EventPlaces
-    lowest: npt.NDArray[np.int64]
-    highest: npt.NDArray[np.int64]
+    event: DeltaEvent
     out: Slots
     clauses: Slots
     names: npt.NDArray[np.int64]
@@ -192,9 +188,7 @@ class Single:
             np.zeros(1, np.int64),
             np.zeros(3 * (len(version.segments) + self._most), np.int64),
             np.zeros(3, np.int64),
-            event_places(room),
-            np.full(room, KEY_MAX),
-            np.full(room, KEY_MIN),
+            delta_event(room),
             np.empty(self._out, np.int32),
             np.empty(self._out, np.int32),
             np.empty(self._out, np.int64),
@@ -337,11 +331,11 @@ def match_single(given: Packed) -> int:
                 return NO_ROOM
         else:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
-            owners, extent = delta.columns, (buffers.lowest, buffers.highest)
-            scan_delta(owners, delta.rows, batch, (0, 1), (buffers.places, extent), buffers.counts, buffers.rows, done)
-        found = buffers.rows, buffers.counts
+            owners = delta.columns
+            scan_delta(owners, delta.rows, batch, (0, 1), buffers.event, buffers.counts, buffers.rows, done)
+        space = NamingSpace(buffers.event.places, buffers.out[filled:], buffers.clauses)
         event, _, slots, compared = name_owners(
-            owners, batch, life, found, (0, 1, 0), buffers.places, (buffers.out[filled:], buffers.clauses)
+            owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), space
         )
         if event == 0:
             buffers.lack[1] = NO_ROOM_SLOTS
@@ -356,7 +350,7 @@ def match_single(given: Packed) -> int:
 
 
 @inlined
-def _match_segment(words: Packed, address: int, entry: int, place: Any) -> bool:
+def _match_segment(words: Packed, address: int, entry: int, place: Packed) -> bool:
     """Call `match_rows` for the event whose values lie where `place` says; whether there was room."""
     for i in range(6):  # dimensions, lowest and highest keys
         words[_CALL_DIMENSION + i] = place[i]
@@ -365,7 +359,7 @@ def _match_segment(words: Packed, address: int, entry: int, place: Any) -> bool:
 
 
 @inlined
-def _count_work(tally: Any, segments: Packed, work: Any, parts: int) -> None:
+def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
     """Count what all parts did for the event, and let each segment take note of what it did."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):

@@ -1,4 +1,4 @@
-"""The machine's numbers, as kernels convert to them.
+"""The machine's numbers, as kernels convert to them, and arrays of them.
 
 Numba tells 32 from 64 bits and signed from unsigned where Python has one int; type checkers cannot follow, so to them these give
 anything.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 F64: Any = np.float64
 I64: Any = np.int64
@@ -17,3 +18,12 @@ U32: Any = np.uint32
 U64: Any = np.uint64
 UP: Any = np.uintp
 """An index that Numba need not check for being negative."""
+
+Bools = npt.NDArray[np.bool_]
+F64s = npt.NDArray[np.float64]
+I32s = npt.NDArray[np.int32]
+I64s = npt.NDArray[np.int64]
+U8s = npt.NDArray[np.uint8]
+U16s = npt.NDArray[np.uint16]
+U32s = npt.NDArray[np.uint32]
+U64s = npt.NDArray[np.uint64]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tamis.engine.layout.aspects import ASPECTS, is_bound
 from tamis.engine.layout.records import (
     DONE,
@@ -24,7 +22,7 @@ from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE
 from tamis.engine.layout.segment_build import EDGES, SHIFT_AT, Body
 from tamis.engine.matching.scratch import AHEAD, SORTED_AT_ONCE, LoadedEvent, Ordered, Scratch
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import I64, U32, UP
+from tamis.kernels.numbers import I64, U32, UP, I64s, U8s, U32s
 from tamis.kernels.prefetch import prefetch
 
 SORTED_FROM, SORTED_BELOW = 256, 256
@@ -34,7 +32,7 @@ PLACE = (1 << PLACE_BITS) - 1
 
 
 @inlined
-def fetch_record(record: Any, reference: Any, wide: bool) -> None:
+def fetch_record(record: U32s, reference: int, wide: bool) -> None:
     """Fetch a record; those of tests are longer."""
     at = UNIT * I64(reference & U32(PLACE))
     shape = I64(reference >> U32(PLACE_BITS))
@@ -46,7 +44,7 @@ def fetch_record(record: Any, reference: Any, wide: bool) -> None:
 
 
 @inlined
-def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: Any, filled: int) -> int:
+def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: U32s, filled: int) -> int:
     """Check the records of survivors that come from `lists` lists, and write the rows whose records hold."""
     event, survivor, ordered = scratch.event, scratch.survivor, scratch.ordered
     # Entries of one shape are neighbours within a list, or within a part of it that has the same guard. So sorting pays only
@@ -68,7 +66,7 @@ def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: Any, fi
 
 
 @inlined
-def _sort_by_shape(survivor: Any, begin: int, count: int, ordered: Ordered) -> None:
+def _sort_by_shape(survivor: U32s, begin: int, count: int, ordered: Ordered) -> None:
     """Bring survivors of one shape together: it says how many steps a record takes, which the processor then predicts."""
     references, places = ordered.reference, ordered.place
     for shape in range(SHAPES):
@@ -90,7 +88,7 @@ def _sort_by_shape(survivor: Any, begin: int, count: int, ordered: Ordered) -> N
 
 @inlined
 def _check_block(
-    record: Any, about: Any, event: LoadedEvent, survivor: Any, count: int, wide: bool, out: Any, filled: int
+    record: U32s, about: I64s, event: LoadedEvent, survivor: U32s, count: int, wide: bool, out: U32s, filled: int
 ) -> int:
     """Check some survivors in a segment that has wide dimensions or not; there is room for AHEAD more behind them."""
     space, seen = event.space, event.seen
@@ -122,7 +120,7 @@ def _check_block(
 
 
 @inlined
-def _check_ranges(record: Any, p: int, ranges: int, sets: int, space: Any) -> bool:
+def _check_ranges(record: U32s, p: int, ranges: int, sets: int, space: U8s) -> bool:
     matched = True
     for w in range(p, p + ranges):
         if not range_holds(record[UP(w)], space):
@@ -135,7 +133,7 @@ def _check_ranges(record: Any, p: int, ranges: int, sets: int, space: Any) -> bo
 
 
 @inlined
-def _check_tests(record: Any, p: int, names: int, named: int, bounds: int, seen: Any) -> tuple[bool, bool]:
+def _check_tests(record: U32s, p: int, names: int, named: int, bounds: int, seen: U32s) -> tuple[bool, bool]:
     """Whether all tests hold, and whether a bound is tied. The tests for keys stand for `named` predicates."""
     found = 0
     for w in range(p, p + names):
@@ -154,7 +152,7 @@ def _check_tests(record: Any, p: int, names: int, named: int, bounds: int, seen:
 
 
 @inlined
-def counts_of(record: Any, at: int, shape: int) -> tuple[int, int, int, int]:
+def counts_of(record: U32s, at: int, shape: int) -> tuple[int, int, int, int]:
     """Where the tests of a record begin, and how many there are for keys, for bounds, and far ones."""
     if shape != LONG:
         return at + 1, shape & 15, shape >> 4, 0
@@ -164,7 +162,7 @@ def counts_of(record: Any, at: int, shape: int) -> tuple[int, int, int, int]:
 
 
 @inlined
-def _check_long(record: Any, at: int, space: Any, seen: Any) -> tuple[bool, bool]:
+def _check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bool]:
     """Whether a long record holds, and whether a bound is tied."""
     header = record[UP(at + 1)]
     p, names, bounds, far = counts_of(record, at, LONG)
@@ -198,7 +196,7 @@ def _check_long(record: Any, at: int, space: Any, seen: Any) -> tuple[bool, bool
 
 
 @inlined
-def _is_in_doubt(record: Any, at: int, shape: int, seen: Any, about: Any) -> bool:
+def _is_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> bool:
     """Whether a bound is tied that its code does not decide."""
     p, names, bounds, far = counts_of(record, at, shape)
     doubt = False
@@ -211,6 +209,6 @@ def _is_in_doubt(record: Any, at: int, shape: int, seen: Any, about: Any) -> boo
 
 
 @inlined
-def _is_edge(aspect: int, test: Any, seen: Any, about: Any) -> bool:
+def _is_edge(aspect: int, test: int, seen: U32s, about: I64s) -> bool:
     shifts = about[UP((aspect // ASPECTS) * 8 + SHIFT_AT)]
     return seen[UP(aspect)] == test and is_bound(test) and shifts >= 0 and shifts & EDGES != 0

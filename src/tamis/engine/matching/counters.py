@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -35,7 +33,7 @@ class Tally:
 
 
 @brief_kernel
-def add_counts(counts: Any, numbers: Any) -> None:
+def add_counts(counts: Counts, numbers: tuple[int, ...]) -> None:
     """Add numbers to counts that kernels in other threads may add to meanwhile."""
     for place in range(len(numbers)):
         count_up(counts, place, numbers[place])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tamis.engine.layout.guards import BLOCK, GUARDED
 from tamis.engine.layout.pairs import Pairs, pair_reference, pair_word
 from tamis.engine.layout.records import range_holds
@@ -12,7 +10,7 @@ from tamis.engine.layout.scale import MISSING
 from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.scratch import AHEAD, LISTS_AHEAD, Met, Scratch
 from tamis.kernels.kernel import inlined, merged
-from tamis.kernels.numbers import I64, U32, UP
+from tamis.kernels.numbers import I64, U32, UP, U8s, U16s, U32s
 from tamis.kernels.prefetch import prefetch
 
 _LINES_AHEAD = 12
@@ -20,7 +18,7 @@ _LINES_AHEAD = 12
 
 
 @inlined
-def filter_pairs(count: int, pairs: Pairs, space: Any, survivor: Any) -> int:
+def filter_pairs(count: int, pairs: Pairs, space: U8s, survivor: U32s) -> int:
     """Replace the numbers of entries of pairs by the references of those whose filter words hold; returns how many."""
     entry, n = pairs.entry, 0
     for i in range(count):
@@ -31,7 +29,7 @@ def filter_pairs(count: int, pairs: Pairs, space: Any, survivor: Any) -> int:
 
 
 @inlined
-def scan_lists(lists: int, met: Met, body: Body, space: Any, survivor: Any, n: int, most: int) -> tuple[int, int]:
+def scan_lists(lists: int, met: Met, body: Body, space: U8s, survivor: U32s, n: int, most: int) -> tuple[int, int]:
     """Collect the entries whose filter words hold, behind the `n` survivors that there are; lists have at most `most` entries.
 
     The next lists are fetched meanwhile; `met` has room for some more. Returns how many survivors there are, and how many entries
@@ -70,20 +68,20 @@ def scan_lists(lists: int, met: Met, body: Body, space: Any, survivor: Any, n: i
 
 
 @inlined
-def is_guarded(guard: Any, begin: int, end: int) -> bool:
+def is_guarded(guard: U16s, begin: int, end: int) -> bool:
     """Whether a list has guards."""
     return end - begin >= GUARDED and begin < BLOCK * len(guard)
 
 
 @inlined
-def _fetch_block(entry: Any, second: Any, block: int) -> None:
+def _fetch_block(entry: U32s, second: U32s, block: int) -> None:
     prefetch(entry, 2 * BLOCK * block)
     if len(second) > 0:
         prefetch(second, BLOCK * block)
 
 
 @merged
-def _scan(first: int, last: int, entry: Any, second: Any, space: Any, survivor: Any, n: int) -> int:
+def _scan(first: int, last: int, entry: U32s, second: U32s, space: U8s, survivor: U32s, n: int) -> int:
     """Collect the entries from one up to another whose filter words hold."""
     if len(second) > 0:
         for q in range(first, last):
@@ -97,7 +95,7 @@ def _scan(first: int, last: int, entry: Any, second: Any, space: Any, survivor: 
 
 
 @inlined
-def _fetch_list(entry: Any, guard: Any, begin: int, end: int) -> None:
+def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int) -> None:
     if is_guarded(guard, begin, end):
         return  # Which of its blocks to fetch is not known yet.
     # Not a loop: its number of turns would differ from list to list, and the processor would guess it wrong.
@@ -111,7 +109,7 @@ def _fetch_list(entry: Any, guard: Any, begin: int, end: int) -> None:
 
 
 @inlined
-def scan_runs(body: Body, count: int, scratch: Scratch, n: int, out: Any, filled: int) -> tuple[int, int]:
+def scan_runs(body: Body, count: int, scratch: Scratch, n: int, out: U32s, filled: int) -> tuple[int, int]:
     """Collect survivors of runs behind the `n` that there are. Where nothing is left to check, they are matches."""
     runs, entry = body.runs, body.run_entry
     met, event, survivor = scratch.met, scratch.event, scratch.survivor

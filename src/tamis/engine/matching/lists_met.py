@@ -6,8 +6,6 @@ object that could keep these numbers.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.engine.layout.lists import find_point, slot_of
 from tamis.engine.layout.plan import RANKED
@@ -27,7 +25,7 @@ from tamis.engine.layout.segment_build import (
 )
 from tamis.engine.matching.scratch import LoadedEvent, Met, Values
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import I64, UP
+from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U32s
 
 MOST_LISTS = 8
 """Lists that an event meets by one value, at most, and those of all events."""
@@ -55,7 +53,7 @@ def space_at(lookup: Lookup, dimension: int, key: int) -> int:
 
 
 @inlined
-def list_at(begins: Any, number: int) -> tuple[int, int, bool]:
+def list_at(begins: U32s, number: int) -> tuple[int, int, bool]:
     """Begin and end of a list, and whether it has runs."""
     begin = I64(begins[UP(number)])
     return begin & BEGIN, I64(begins[UP(number + 1)]) & BEGIN, begin & HAS_RUNS != 0
@@ -94,7 +92,7 @@ def lists_of_several(values: Values, count: int, body: Body, event: LoadedEvent,
 
 
 @inlined
-def _several_lists(values: Values, body: Body, several: Any, lists: int, runs: int, met: Met) -> tuple[int, int]:
+def _several_lists(values: Values, body: Body, several: Bools, lists: int, runs: int, met: Met) -> tuple[int, int]:
     """Note the lists of the spaces and points that the event touches in dimensions in which it has several values."""
     points = body.points
     for v in range(values.begin, values.end):
@@ -137,7 +135,7 @@ def add_point(body: Body, dimension: int, key: int, slot: int, lists: int, runs:
 
 
 @inlined
-def add_presence(about: Any, bounds: Any, line: int, first: int, last: int, lists: int, met: Met) -> int:
+def add_presence(about: I64s, bounds: U32s, line: int, first: int, last: int, lists: int, met: Met) -> int:
     """Note the list of a dimension, and the prefixes of its sorted bounds that its lowest and highest space satisfy."""
     here = about[UP(line + PRESENCE)]
     lists = note((here >> 32) & BEGIN, here & BEGIN, lists, met)
@@ -149,7 +147,7 @@ def add_presence(about: Any, bounds: Any, line: int, first: int, last: int, list
 
 
 @inlined
-def _add_prefix(bounds: Any, at: int, space: int, lists: int, met: Met) -> int:
+def _add_prefix(bounds: U32s, at: int, space: int, lists: int, met: Met) -> int:
     """Note the satisfied prefix of the sorted bounds that lie at `at`."""
     return note(I64(bounds[UP(at)]), I64(bounds[UP(at + 1 + space)]), lists, met)
 
@@ -162,7 +160,7 @@ def note(first: int, last: int, lists: int, met: Met) -> int:
 
 
 @inlined
-def add_list(begins: Any, run_lists: Any, number: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
+def add_list(begins: U32s, run_lists: I64s, number: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
     """Note a list unless it is empty, and its runs."""
     begin, end, has_runs = list_at(begins, number)
     lists = note(begin, end, lists, met)
@@ -172,7 +170,7 @@ def add_list(begins: Any, run_lists: Any, number: int, lists: int, runs: int, me
 
 
 @inlined
-def _add_again(begins: Any, run_lists: Any, number: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
+def _add_again(begins: U32s, run_lists: I64s, number: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
     """`add_list` for a list that may have been noted before. Its runs are not noted twice: there would be no room."""
     begin, end, has_runs = list_at(begins, number)
     lists = note(begin, end, lists, met)
@@ -198,7 +196,7 @@ def presence_runs(body: Body, event: LoadedEvent, count: int, runs: int, met: Me
 
 
 @inlined
-def add_runs(run_lists: Any, number: int, runs: int, met: Met) -> int:
+def add_runs(run_lists: I64s, number: int, runs: int, met: Met) -> int:
     """Note the runs of a list."""
     r = first_above(run_lists, 0, len(run_lists), number - 1)
     while r < len(run_lists) and run_lists[UP(r)] == number:
@@ -237,7 +235,7 @@ def _bounds(runs: Runs, r: int, event: LoadedEvent) -> tuple[int, int]:
 
 
 @inlined
-def _gallop(keys: Any, begin: int, end: int, key: int) -> int:
+def _gallop(keys: I64s, begin: int, end: int, key: int) -> int:
     """`first_above` whose cost grows with the answer, not with the run, where that is long."""
     step = 256
     while begin + step <= end and keys[UP(begin + step - 1)] <= key:
@@ -247,7 +245,7 @@ def _gallop(keys: Any, begin: int, end: int, key: int) -> int:
 
 
 @inlined
-def first_above(keys: Any, begin: int, end: int, key: int) -> int:
+def first_above(keys: I32s | I64s, begin: int, end: int, key: int) -> int:
     """The first place in ascending keys whose key is above `key`.
 
     The search has no branch that depends on a key, so the processor overlaps searches that follow each other.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tamis.engine.layout.aspects import NEAR, UNKNOWN, code_of_space, hide, show
 from tamis.engine.layout.guards import BLOCK, GUARDED
 from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_on_roll
@@ -39,7 +37,7 @@ from tamis.engine.matching.lists_met import (
 from tamis.engine.matching.scratch import LoadedEvent, Met, Values
 from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import F64, I64, UP
+from tamis.kernels.numbers import F64, I64, UP, U16s, U32s
 from tamis.kernels.prefetch import prefetch
 
 
@@ -88,7 +86,7 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
 
 
 @inlined
-def _fetch_list(entry: Any, guard: Any, begin: int, end: int, noted: int) -> None:
+def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int, noted: int) -> None:
     """Fetch a list that was noted. Short lists would come too late if they were fetched while others are scanned."""
     guarded = I64((end - begin >= GUARDED) & (len(guard) > 0))
     prefetch(guard, begin // BLOCK * guarded)

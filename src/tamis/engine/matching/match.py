@@ -6,7 +6,7 @@ match_rows    events -> rows; it is compiled once, and called by its address (se
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,14 @@ from tamis.engine.matching.checking import check
 from tamis.engine.matching.filtering import filter_pairs, scan_lists, scan_runs
 from tamis.engine.matching.lists_met import MOST_LISTS, bound_runs, lists_of_several, presence_runs
 from tamis.engine.matching.loading import load, load_wide, note_cells, show_several, unload
-from tamis.engine.matching.owners import name_owners
+from tamis.engine.matching.owners import NamingSpace, Place, name_owners
+from tamis.engine.matching.results import Life
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
 from tamis.kernels.entry import call_entry
 from tamis.kernels.fields import reader_of, word_of, words_in
 from tamis.kernels.kernel import entry_kernel, lean_kernel, merged
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I64s, U32s
 from tamis.kernels.packed import Packed, words_at
 
 NO_ROOM_ENTRIES, NO_ROOM_LISTS, NO_ROOM_OUT, NO_ROOM_SLOTS = 1, 2, 3, 4
@@ -95,7 +96,7 @@ def match_rows(address: int) -> int:
 
 @merged
 def _match_event(
-    values: Values, body: Body, scratch: Scratch, out: Any, filled: int, work: Any
+    values: Values, body: Body, scratch: Scratch, out: U32s, filled: int, work: I64s
 ) -> tuple[int, int, int]:
     """Match one event; returns how much of `out` is filled, what was lacking, and how much of it is needed."""
     event, met = scratch.event, scratch.met
@@ -166,7 +167,7 @@ def _sum_up(
 
 
 @merged
-def _find(noted: _Noted, body: Body, scratch: Scratch, out: Any, filled: int, work: Any) -> int:
+def _find(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled: int, work: I64s) -> int:
     """Find the rows of a plain event that was loaded."""
     event, survivor = scratch.event, scratch.survivor
     found = filter_pairs(noted.paired, body.pairs, event.space, survivor)
@@ -179,7 +180,7 @@ def _find(noted: _Noted, body: Body, scratch: Scratch, out: Any, filled: int, wo
 
 
 @merged
-def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: Any, filled: int, work: Any) -> int:
+def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled: int, work: I64s) -> int:
     """Find the rows of any other event that was loaded, each of them once."""
     before = filled
     if noted.paired:
@@ -196,33 +197,48 @@ def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: Any, filled:
     return filled
 
 
+class Matching(NamedTuple):
+    """How `match_rows` is called."""
+
+    entry: int
+    call: Packed
+    """The packed `RowsCall`."""
+    address: int
+    """That of the call."""
+
+
+class Reached(NamedTuple):
+    """Where `match_events` stopped."""
+
+    place: Place
+    filled: int
+    """How many slots there are."""
+    lack: int
+    """What was lacking, if it stopped for want of room."""
+    need: int
+
+
 @lean_kernel
 def match_events(
-    matching: Any, owners: Any, batch: EventBatch, life: Any, place: Any, counts: Any, buffers: Any, out: Any
-) -> tuple[int, int, int, int, int, int]:
-    """Match events from `place[0]` up to the last: slots to `out`, how many each to `counts`.
-
-    `matching` is how `match_rows` is called: its entry, its call and the address of that. `buffers` are rows, the places of an
-    event's values, and clauses. `place` says besides up to which event rows have been found that wait to be named, and where they
-    begin. Returns the same for the event at which it stopped, how much of `out` is filled, and, if it stopped for want of room,
-    of what and how much is needed.
-    """
-    entry, words, address = matching
+    matching: Matching, owners: Packed, batch: EventBatch, life: Life, place: Place, space: NamingSpace
+) -> Reached:
+    """Match the events of a batch from a place on, and write the slots of each and how many they are."""
+    words = matching.call
     call = _read_call(words)
-    rows, places, clauses = buffers
-    event, found, at = place
-    filled = 0
-    while event < len(counts):
+    event, found, at = place.event, place.stop, place.at
+    events, filled = len(call.counts), 0
+    while event < events:
         if found == event:
-            words[EVENT], words[STOP] = event, min(event + _EVENTS_AT_ONCE, len(counts))
-            found, at = call_entry(entry, address), 0
+            words[EVENT], words[STOP] = event, min(event + _EVENTS_AT_ONCE, events)
+            found, at = call_entry(matching.entry, matching.address), 0
             if found == event:
-                return event, found, at, filled, words[LACK], words[NEED]
+                return Reached(Place(event, found, at), filled, words[LACK], words[NEED])
+        rest = NamingSpace(space.places, space.slots[filled:], space.clauses)
         event, at, slots, compared = name_owners(
-            owners, batch, life, (rows, counts), (event, found, at), places, (out[filled:], clauses)
+            owners, batch, life, call.rows, call.counts, Place(event, found, at), rest
         )
         filled += slots
         call.work[2] += compared
         if event < found:
-            return event, found, at, filled, NO_ROOM_SLOTS, 0
-    return event, found, at, filled, 0, 0
+            return Reached(Place(event, found, at), filled, NO_ROOM_SLOTS, 0)
+    return Reached(Place(event, found, at), filled, 0, 0)

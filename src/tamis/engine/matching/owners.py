@@ -16,7 +16,7 @@ A subscription is dead from the moment that `died` says of its slot.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,10 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.records import DOUBT, ROW
+from tamis.engine.matching.results import Life, Slots
 from tamis.kernels.fields import reader_of
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U8, U32, UP
+from tamis.kernels.numbers import I64, U8, U32, UP, I64s, U32s
 from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.sorting import sort_unique
@@ -106,33 +107,51 @@ class OwnerArrays(NamedTuple):
     numbering: Numbering
 
 
+class NamingSpace(NamedTuple):
+    """What naming owners writes to."""
+
+    places: EventPlaces
+    slots: Slots
+    clauses: Slots
+    """Slots of subscriptions with several clauses, found for one event."""
+
+
+class Place(NamedTuple):
+    """How far the events of a batch have come."""
+
+    event: int
+    """The next event to name owners for."""
+    stop: int
+    """Rows have been found for the events before this one."""
+    at: int
+    """Where the rows of the next event begin."""
+
+
 _read_owners = reader_of(OwnerArrays)
 
 
 @lean_kernel
 def name_owners(
-    given: Packed, batch: EventBatch, life: Any, found: Any, place: Any, places: EventPlaces, out: Any
+    given: Packed, batch: EventBatch, life: Life, rows: U32s, counts: I64s, place: Place, space: NamingSpace
 ) -> tuple[int, int, int, int]:
-    """Turn the rows found for events from `place[0]` up to `place[1]` into slots; `found` is rows and counts, made new counts.
+    """Turn the rows of events into slots; `counts`, which were those of rows, become those of slots.
 
-    `given` are packed `OwnerArrays`. Returns the event at which it stopped for want of room, where its rows begin, how much of
-    `out` is filled, and how many rows were compared. `place[2]` says where the rows of the first event begin.
+    `given` are packed `OwnerArrays`. Returns the event at which it stopped for want of room, where its rows begin, how many slots
+    there are, and how many rows were compared.
     """
     arrays = _read_owners(given)
-    rows, counts = found
-    event, stop, at = place
-    out_slots, clauses = out
+    event, at = place.event, place.at
     filled, compared = 0, 0
-    while event < stop:
+    while event < place.stop:
         before, end = filled, at + counts[event]
-        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, (places, out), filled)
+        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, space, filled)
         compared += more
-        if filled + parts > len(out_slots) or parts > len(clauses):
+        if filled + parts > len(space.slots) or parts > len(space.clauses):
             return event, at, before, compared
         if parts:
-            parts = sort_unique(clauses, 0, parts)
+            parts = sort_unique(space.clauses, 0, parts)
             for i in range(parts):
-                out_slots[UP(filled + i)] = clauses[UP(i)]
+                space.slots[UP(filled + i)] = space.clauses[UP(i)]
             filled += parts
         counts[event] = filled - before
         at = end
@@ -142,17 +161,22 @@ def name_owners(
 
 @inlined
 def _name_rows(
-    rows: Any, part: Any, arrays: OwnerArrays, batch: EventBatch, event: int, life: Any, space: Any, filled: int
+    rows: U32s,
+    part: tuple[int, int],
+    arrays: OwnerArrays,
+    batch: EventBatch,
+    event: int,
+    life: Life,
+    space: NamingSpace,
+    filled: int,
 ) -> tuple[int, int, int]:
     """Name the owners of the rows of one event, without writing beyond the room that there is.
 
-    `part` is where its rows begin and end. `space` has the places of an event's values, and where slots and clauses go. Returns
-    the number of slots, the number of slots besides of subscriptions with several clauses, and how many rows were compared.
+    `part` is where its rows begin and end. Returns the number of slots, the number of slots besides of subscriptions with several
+    clauses, and how many rows were compared.
     """
     i, end = part
-    places, (out, _) = space
-    owners, numbering = arrays.owners, arrays.numbering
-    died, now = life
+    owners, numbering, out = arrays.owners, arrays.numbering, space.slots
     by_slot = numbering.first[0] != NOT_BY_SLOT
     loaded, parts, compared = False, 0, 0
     while i < end:
@@ -167,62 +191,66 @@ def _name_rows(
         i += 1
         if word & U32(DOUBT):
             if not loaded:
-                load_event(batch, event, places)
+                load_event(batch, event, space.places)
                 loaded = True
             compared += 1
-            if not conjunction_holds(arrays.conjunction[UP(row)], arrays.table, batch, places):
+            if not conjunction_holds(arrays.conjunction[UP(row)], arrays.table, batch, space.places):
                 continue
         owner = I64(owners.sole[UP(row)])
         if owner >= 0:
             if filled < len(out):
                 out[UP(filled)] = owner
-            filled += I64(len(died) == 0 or died[UP(owner)] > now)
+            filled += I64(len(life.died) == 0 or life.died[UP(owner)] > life.now)
         else:
             state = filled, parts, compared, loaded
             filled, parts, compared, loaded = _name_group(~owner, arrays, batch, event, life, space, state)
     if loaded:
-        unload_event(batch, event, places)
+        unload_event(batch, event, space.places)
     return filled, parts, compared
 
 
 @inlined
 def _name_group(
-    group: int, arrays: OwnerArrays, batch: EventBatch, event: int, life: Any, space: Any, state: Any
+    group: int,
+    arrays: OwnerArrays,
+    batch: EventBatch,
+    event: int,
+    life: Life,
+    space: NamingSpace,
+    state: tuple[int, int, int, bool],
 ) -> tuple[int, int, int, bool]:
     """Name the owners of a row that has several; `state` is as `_name_rows` has it: filled, parts, compared, loaded."""
-    places, (out, clauses) = space
     owners = arrays.owners
-    died, now = life
     filled, parts, compared, loaded = state
     for o in range(owners.start[UP(group)], owners.start[UP(group + 1)]):
         slot = owners.slot[UP(o)]
-        if len(died) > 0 and died[UP(slot)] <= now:
+        if len(life.died) > 0 and life.died[UP(slot)] <= life.now:
             continue
         if owners.program[UP(o)] != ACCEPT:
             if not loaded:
-                load_event(batch, event, places)
+                load_event(batch, event, space.places)
                 loaded = True
             compared += 1
-            if not accepts(owners.program[UP(o)], arrays.programs, batch, places):
+            if not accepts(owners.program[UP(o)], arrays.programs, batch, space.places):
                 continue
         if owners.several[UP(o)]:
-            if parts < len(clauses):
-                clauses[UP(parts)] = slot
+            if parts < len(space.clauses):
+                space.clauses[UP(parts)] = slot
             parts += 1
         else:
-            if filled < len(out):
-                out[UP(filled)] = slot
+            if filled < len(space.slots):
+                space.slots[UP(filled)] = slot
             filled += 1
     return filled, parts, compared, loaded
 
 
 @inlined
 def _name_by_slot(
-    rows: Any, i: int, end: int, numbering: Numbering, life: Any, out: Any, filled: int
+    rows: U32s, i: int, end: int, numbering: Numbering, life: Life, out: Slots, filled: int
 ) -> tuple[int, int]:
     """Name sole owners by the numbers of their rows, up to a row that is in doubt or has several; there is room for all."""
     first, is_sole = numbering.first[0], numbering.is_sole
-    died, now = life
+    died, now = life.died, life.now
     if len(died) == 0 and len(is_sole) == 0:
         while i < end and not rows[UP(i)] & U32(DOUBT):
             out[UP(filled)] = first + I64(rows[UP(i)] & U32(ROW))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,7 @@ def together(parts: list[Found], events: int) -> Found:
 
 
 @lean_kernel
-def _spread(counts: Any, slots: Any, place: Any, out: Any) -> None:
+def _spread(counts: Counts, slots: Slots, place: Counts, out: Slots) -> None:
     """Copy the slots of every event to its place, which moves on."""
     at = 0
     for event in range(len(counts)):

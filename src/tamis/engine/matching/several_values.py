@@ -7,8 +7,6 @@ from the end of the array.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tamis.engine.layout.aspects import is_member
 from tamis.engine.layout.guards import BLOCK
 from tamis.engine.layout.pairs import pair_reference, pair_word
@@ -20,12 +18,12 @@ from tamis.engine.matching.checking import PLACE, fetch_record
 from tamis.engine.matching.filtering import is_guarded
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Scratch
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import I64, U32, UP
+from tamis.kernels.numbers import I64, U32, UP, Bools, U8s, U32s
 from tamis.kernels.sorting import sort_unique
 
 
 @inlined
-def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: Any, filled: int) -> tuple[int, int]:
+def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: U32s, filled: int) -> tuple[int, int]:
     """Check the entries of some lists, and write the rows that hold, or may hold, some of them several times.
 
     Returns how much of `out` is filled, and how many entries were skipped because of guards.
@@ -53,7 +51,7 @@ def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: Any, f
 
 
 @inlined
-def check_pairs(count: int, body: Body, scratch: Scratch, out: Any, filled: int) -> int:
+def check_pairs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int) -> int:
     """The same for entries of pairs, whose numbers lie where survivors go; survivors come from both ends."""
     entry = body.pairs.entry
     space, several, survivor = scratch.event.space, scratch.event.several, scratch.survivor
@@ -66,7 +64,7 @@ def check_pairs(count: int, body: Body, scratch: Scratch, out: Any, filled: int)
 
 
 @inlined
-def check_runs(count: int, body: Body, scratch: Scratch, out: Any, filled: int) -> int:
+def check_runs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int) -> int:
     """The same for runs."""
     runs, entry, met = body.runs, body.run_entry, scratch.met
     space, several, low, survivor = scratch.event.space, scratch.event.several, scratch.event.low, scratch.survivor
@@ -90,14 +88,14 @@ def check_runs(count: int, body: Body, scratch: Scratch, out: Any, filled: int) 
 
 
 @inlined
-def _may_hold(word: Any, space: Any, several: Any) -> tuple[bool, bool]:
+def _may_hold(word: int, space: U8s, several: Bools) -> tuple[bool, bool]:
     """Whether a range may hold, and whether that is in doubt."""
     doubt = several[UP(word >> U32(16))]
     return doubt | range_holds(word, space), doubt
 
 
 @inlined
-def _put(reference: Any, held: bool, doubt: bool, survivor: Any, sure: int, doubtful: int) -> tuple[int, int]:
+def _put(reference: int, held: bool, doubt: bool, survivor: U32s, sure: int, doubtful: int) -> tuple[int, int]:
     """Keep an entry that holds, at either end, without a branch: there is room between the two for what does not."""
     survivor[UP(sure)] = reference
     survivor[UP(doubtful - 1)] = reference
@@ -106,7 +104,7 @@ def _put(reference: Any, held: bool, doubt: bool, survivor: Any, sure: int, doub
 
 @inlined
 def _check_parts(
-    record: Any, event: LoadedEvent, survivor: Any, sure: int, doubtful: int, out: Any, filled: int
+    record: U32s, event: LoadedEvent, survivor: U32s, sure: int, doubtful: int, out: U32s, filled: int
 ) -> int:
     filled = _check_some(record, event, survivor, (0, sure), U32(0), out, filled)
     return _check_some(record, event, survivor, (doubtful, len(survivor)), U32(DOUBT), out, filled)
@@ -114,7 +112,7 @@ def _check_parts(
 
 @inlined
 def _check_some(
-    record: Any, event: LoadedEvent, survivor: Any, part: tuple[int, int], doubt: Any, out: Any, filled: int
+    record: U32s, event: LoadedEvent, survivor: U32s, part: tuple[int, int], doubt: int, out: U32s, filled: int
 ) -> int:
     """Check the records of a part of the survivors."""
     begin, end = part
@@ -143,7 +141,7 @@ def _check_some(
 
 
 @inlined
-def _check_ranges(record: Any, p: int, ranges: int, sets: int, event: LoadedEvent) -> tuple[bool, bool]:
+def _check_ranges(record: U32s, p: int, ranges: int, sets: int, event: LoadedEvent) -> tuple[bool, bool]:
     """Whether ranges and sets may hold, and whether that is in doubt."""
     doubt = False
     for w in range(p, p + ranges):
@@ -160,7 +158,7 @@ def _check_ranges(record: Any, p: int, ranges: int, sets: int, event: LoadedEven
 
 
 @inlined
-def _check_tests(record: Any, p: int, names: int, bounds: int, event: LoadedEvent) -> tuple[bool, bool]:
+def _check_tests(record: U32s, p: int, names: int, bounds: int, event: LoadedEvent) -> tuple[bool, bool]:
     """The same for tests. Ties are taken for doubts."""
     found, doubt = False, False
     for w in range(p, p + names + bounds):
@@ -181,7 +179,7 @@ def _check_tests(record: Any, p: int, names: int, bounds: int, event: LoadedEven
 
 
 @inlined
-def sort_rows(words: Any, begin: int, end: int) -> int:
+def sort_rows(words: U32s, begin: int, end: int) -> int:
     """`sort_unique` for rows, some with DOUBT: what is found without doubt is in no doubt."""
     for i in range(begin, end):
         words[i] = (words[i] << U32(1)) | (words[i] >> U32(31))

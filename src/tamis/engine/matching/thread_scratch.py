@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -95,29 +95,38 @@ class SegmentScratch:
         return self._clauses
 
 
+class Extent(NamedTuple):
+    """The lowest and highest key of an event by dimension: the wrong way round where it has none."""
+
+    lowest: npt.NDArray[np.int64]
+    highest: npt.NDArray[np.int64]
+
+
+class DeltaEvent(NamedTuple):
+    """An event by dimension of the matcher, as deltas need it."""
+
+    places: EventPlaces
+    extent: Extent
+
+
+def delta_event(dimensions: int) -> DeltaEvent:
+    """Room for so many dimensions: at least one, since rows without a dimension look there too."""
+    return DeltaEvent(event_places(dimensions), Extent(np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN)))
+
+
 class DeltaScratch:
     """The buffers of one thread for deltas."""
 
     def __init__(self) -> None:
-        self._places = event_places(0)
-        self._lowest, self._highest = np.zeros((2, 0), np.int64)
+        self._event = delta_event(1)
         self._clauses = np.empty(0, np.int32)
         self._found = np.empty(0, np.uint32)
 
-    def places(self, dimensions: int) -> EventPlaces:
-        if len(self._places.first) < dimensions:
-            self._places = event_places(dimensions + dimensions // 2)
-        return self._places
-
-    def extent(self, dimensions: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The lowest and highest key of the event by dimension: the wrong way round where it has none.
-
-        There is one at least: rows without a dimension look there too.
-        """
-        if len(self._lowest) <= dimensions:
-            room = dimensions + dimensions // 2 + 1
-            self._lowest, self._highest = np.full(room, KEY_MAX), np.full(room, KEY_MIN)
-        return self._lowest, self._highest
+    def event(self, dimensions: int) -> DeltaEvent:
+        """Where an event is laid out."""
+        if len(self._event.places.first) <= dimensions:
+            self._event = delta_event(dimensions + dimensions // 2 + 1)
+        return self._event
 
     def clauses(self, size: int) -> npt.NDArray[np.int32]:
         if len(self._clauses) < size:
