@@ -70,10 +70,11 @@ def clusters(index: Propagation) -> dict[tuple[str, int], list[tuple[list[str], 
 
     shown = {}
     for cluster in np.flatnonzero(arrays.size).tolist():
-        begin, room, size, columns = (int(each[cluster]) for each in arrays[:4])
-        block = arrays.data[begin : begin + (columns + 1) * room].reshape(columns + 1, room)[:, :size].T
+        block = core.clusters.rows(cluster).T
         access = "&".join(said(number) for number in core.accesses.equalities(int(arrays.access[cluster])))
-        shown[access, columns] = [([said(number) for number in row[:-1]], int(row[-1])) for row in block]
+        shown[access, int(arrays.columns[cluster])] = [
+            ([said(number) for number in row[:-1]], int(row[-1])) for row in block
+        ]
     return shown
 
 

@@ -15,7 +15,7 @@ from tamis.papers.interface import Matches
 from tamis.papers.registry import find_index
 from tamis.papers.tatbul import cluster_tree, elementary
 from tamis.papers.tatbul.cluster_index import ClusterIndex
-from tamis.papers.tatbul.cluster_tree import LEAF, choose_key, endpoints_of, halves, score_of
+from tamis.papers.tatbul.cluster_tree import LEAF, Ordered, choose_key, endpoints_of, halves, score_of
 from tamis.papers.tatbul.elementary import cells_of
 from tamis.papers.tatbul.hybrid_index import HybridIndex, HybridOptions
 from tamis.papers.tatbul.interval_index import IntervalIndex
@@ -71,14 +71,15 @@ def laid_out(intervals: list[tuple[int, int]]) -> Intervals:
 
 def test_keys_of_the_cluster_index_and_their_scores() -> None:
     lo, hi = np.array([(2, 19), (6, 23), (6, 48), (21, 23), (23, 50)], np.int64).T.copy()
-    by_lo, by_hi = np.argsort(lo, kind="stable").astype(np.int32), np.argsort(hi, kind="stable").astype(np.int32)
+    by_lo, by_hi = (np.argsort(ends, kind="stable").astype(np.int32) for ends in (lo, hi))
+    ordered = Ordered(lo, hi, by_lo, by_hi)
     endpoint, tried = np.zeros(10, np.int64), np.full(10, -1, np.int64)
-    count = endpoints_of(by_lo, by_hi, 0, 5, lo, hi, endpoint)
+    count = endpoints_of(ordered, 0, 5, endpoint)
     assert endpoint[:count].tolist() == [2, 6, 19, 21, 23, 48, 50]
-    chosen = choose_key(by_lo, by_hi, 0, 5, lo, hi, endpoint, count, tried)
+    chosen = choose_key(ordered, 0, 5, endpoint, count, tried)
     assert endpoint[tried[:3]].tolist() == [21, 48, 23]
     assert tried[3] == -1
-    parts = [halves(by_lo, by_hi, 0, 5, lo, hi, key) for key in (21, 48, 23)]
+    parts = [halves(ordered, 0, 5, key) for key in (21, 48, 23)]
     assert parts == [(3, 4), (5, 2), (4, 4)]
     assert [score_of(*part, 5) for part in parts] == [3, 5, 3]
     assert endpoint[chosen] == 21, "of equal scores the first stays"
@@ -119,12 +120,13 @@ def test_example_4_in_the_interval_tree() -> None:
 
     def node(key: int) -> tuple[list[int], list[int], int | None, int | None]:
         """The left and the right list of a node, and the keys of its children."""
-        at = index._key.tolist().index(key)
-        own = slice(index._begin[at], index._end[at])
-        left, right = (int(index._key[link[at]]) if link[at] >= 0 else None for link in (index._left, index._right))
-        return index._by_lo[own].tolist(), index._by_hi[own].tolist(), left, right
+        at = nodes.key.tolist().index(key)
+        own = slice(nodes.begin[at], nodes.end[at])
+        left, right = (int(nodes.key[link[at]]) if link[at] >= 0 else None for link in (nodes.left, nodes.right))
+        return index._lists.by_lo[own].tolist(), index._lists.by_hi[own].tolist(), left, right
 
-    assert index._key[index._root[0]] == 35
+    nodes = index._nodes
+    assert nodes.key[nodes.root[0]] == 35
     assert node(35) == ([4, 6, 1, 2, 7], [7, 4, 1, 2, 6], 25, 72)
     assert node(25) == ([0], [0], None, 26)
     assert node(26) == ([3], [3], None, None)
@@ -188,9 +190,10 @@ def test_canonical_nodes_of_the_segment_tree() -> None:
     index = of_one_attribute("segment-tree", [(2, 18), (30, KEY_MAX), (KEY_MIN, KEY_MAX), (5, 5), (KEY_MIN, 30)])
     assert isinstance(index, SegmentTree)
     # Nine leaves; levels of 9, 5, 3, 2 and 1 begin at 0, 9, 14, 17 and 19.
-    assert len(index._lo) == 9
-    assert index._base.tolist() == [0, 20]
-    held = {node: set(index._vectors[number]) for node, number in enumerate(index._vector_of.tolist()) if number >= 0}
+    tree = index._tree
+    assert len(tree.lo) == 9
+    assert tree.base.tolist() == [0, 20]
+    held = {node: set(index._vectors[number]) for node, number in enumerate(tree.vector_of.tolist()) if number >= 0}
     assert held == {
         1: {0},  # [2, 2]
         9 + 1: {0},  # (2, 5) and [5, 5]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.kernel import kernel
+from tamis.kernels.kernel import lean_kernel
 from tamis.papers.fabret.access import NO_TABLE
-from tamis.papers.fabret.schemas import DEEPEST, ROOT, Equalities, SchemaArrays, advance
+from tamis.papers.fabret.schemas import DEEPEST, Equalities, Path, SchemaArrays, advance, new_path
 
 _CLOSE = 1e-9
 """Costs that differ by less count as equal."""
@@ -40,40 +40,47 @@ def assign(
     chosen = np.empty(len(sizes) * most, np.int32)
     counts, numbers = np.zeros(len(sizes), np.int32), np.full(len(sizes), NO_TABLE, np.int32)
     costs = np.full(len(sizes), np.inf)
-    end = _assign(tables, equalities, sizes, table_of, dependence, (chosen, counts, numbers, costs))
-    return Assignment(chosen[:end], counts, numbers, costs)
+    made = Assignment(chosen, counts, numbers, costs)
+    end = _assign(tables, equalities, sizes, table_of, dependence, new_path(), made)
+    return made._replace(equalities=chosen[:end])
 
 
-@kernel
-def _assign(tables: Any, equalities: Any, sizes: Any, table_of: Any, dependence: Any, out: Any) -> int:
-    firsts, seconds, values, _ = tables.map
-    start, ids, dimension, nus = equalities
-    chosen, counts, numbers, costs = out
-    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
+@lean_kernel
+def _assign(
+    tables: SchemaArrays,
+    equalities: Equalities,
+    sizes: npt.NDArray[np.int64],
+    table_of: npt.NDArray[np.int32],
+    dependence: npt.NDArray[np.float64],
+    path: Path,
+    out: Assignment,
+) -> int:
+    start, dimension = equalities.start, equalities.dimension
     end = 0
     for s in range(len(sizes)):
         least, equal = np.inf, 0
+        path.place[0] = start[s] - 1
         for choosing in (False, True):  # first the least cost and its ties, then the one whose turn it is
             found = 0
             turn = s % max(equal, 1) + 1
-            places[0], path[0] = start[s] - 1, ROOT
-            depth = advance(places, path, 0, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
+            depth = advance(path, 0, DEEPEST, dimension, start[s + 1], tables.map)
             while depth > 0:
-                cost = dependence[path[depth]]
+                node = path.node[depth]
+                cost = dependence[node]
                 if sizes[s] > 0:
                     cost *= sizes[s] - depth
                 for k in range(1, depth + 1):
-                    cost *= nus[places[k]]
+                    cost *= equalities.nu[path.place[k]]
                 if not choosing and cost < least * (1 - _CLOSE):
                     least, equal = cost, 1
                 elif cost <= least * (1 + _CLOSE):
                     found += 1
                     equal += not choosing
                     if choosing and found == turn:
-                        counts[s], numbers[s] = depth, table_of[path[depth]]
+                        out.counts[s], out.tables[s] = depth, table_of[node]
                         for k in range(1, depth + 1):
-                            chosen[end + k - 1] = ids[places[k]]
-                depth = advance(places, path, depth, DEEPEST, dimension, start[s + 1], firsts, seconds, values)
-        costs[s] = least
-        end += counts[s]
+                            out.equalities[end + k - 1] = equalities.id[path.place[k]]
+                depth = advance(path, depth, DEEPEST, dimension, start[s + 1], tables.map)
+        out.costs[s] = least
+        end += out.counts[s]
     return end

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.intervals import EVERYTHING
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
@@ -40,21 +41,27 @@ _LOWEST_SLOTS = 16
 WORDS, FREE_IDS, FREE_WORDS, LIVE = range(4)
 """Places in `totals`: words ever used, free ids, free words, ids with references."""
 
+Ids = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
+TableNumbers = npt.NDArray[np.int64]
+"""Numbers of predicates in the table of conjunctions."""
+
 
 class BitArrays(NamedTuple):
     """The bit vector as kernels take it."""
 
-    exemplar: npt.NDArray[np.int64]
+    exemplar: TableNumbers
     hash: npt.NDArray[np.uint64]
     references: npt.NDArray[np.int32]
-    slots: npt.NDArray[np.int32]
-    bits: npt.NDArray[np.uint64]
-    rest: npt.NDArray[np.uint64]
-    fill: npt.NDArray[np.uint64]
+    slots: Ids
+    bits: Words
+    rest: Words
+    fill: Words
     following: npt.NDArray[np.int32]
     block: npt.NDArray[np.int32]
-    absent: npt.NDArray[np.int32]
-    free: npt.NDArray[np.int32]
+    absent: Ids
+    """Dimension -> the id of its IS NULL."""
+    free: Ids
     free_words: npt.NDArray[np.int32]
     totals: npt.NDArray[np.int64]
 
@@ -105,9 +112,7 @@ class BitVector:
                 block=_longer(block, room, NONE_LEFT), absent=_longer(absent, room, NONE_LEFT)
             )
 
-    def intern(
-        self, table: Conjunctions, numbers: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def intern(self, table: Conjunctions, numbers: TableNumbers) -> tuple[Ids, Ids]:
         """Add a reference to each predicate of the table; returns their ids, and the ids that are new."""
         ids, fresh = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
         progress = np.zeros(2, np.int64)
@@ -115,18 +120,18 @@ class BitVector:
             self._enlarge()
         return ids, fresh[: progress[1]]
 
-    def find(self, table: Conjunctions, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def find(self, table: Conjunctions, numbers: TableNumbers) -> Ids:
         """The id of each predicate of the table; all must be known."""
         ids = np.empty(len(numbers), np.int32)
         _find(self._arrays, table.predicates, numbers, ids)
         return ids
 
-    def release(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def release(self, ids: Ids) -> Ids:
         """Take one reference from each id; returns the ids without references, which are not free yet."""
         died = np.empty(len(ids), np.int32)
         return died[: _release(self._arrays, ids, died)]
 
-    def set_free(self, table: Conjunctions, ids: npt.NDArray[np.int32]) -> None:
+    def set_free(self, table: Conjunctions, ids: Ids) -> None:
         """Let ids without references be used again."""
         _set_free(self._arrays, table.predicates, ids)
 
@@ -134,8 +139,8 @@ class BitVector:
         arrays = self._arrays
         if 2 * (arrays.totals[LIVE] + 1) > len(arrays.slots):
             slots = np.full(2 * len(arrays.slots), FREE, np.int32)
-            _fill_slots(arrays.hash, arrays.references, slots)
             arrays = arrays._replace(slots=slots)
+            _fill_slots(arrays)
         if arrays.totals[WORDS] == len(arrays.bits):
             words = 2 * len(arrays.bits)
             ids = words * WORD
@@ -163,29 +168,32 @@ def _longer(array: npt.NDArray[Any], length: int, fill: int) -> npt.NDArray[Any]
 
 
 @inlined
-def is_equality(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> Any:
+def is_equality(predicates: Predicates, p: int) -> bool:
     """Whether a predicate of the table is true of one key."""
-    first = start[p]
-    return mode[p] == _SOME and start[p + 1] == first + 1 and lo[first] == hi[first]
+    first = predicates.start[p]
+    is_single = predicates.start[p + 1] == first + 1
+    return predicates.mode[p] == _SOME and is_single and predicates.lo[first] == predicates.hi[first]
 
 
 @inlined
-def is_usual(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> Any:
+def is_usual(predicates: Predicates, p: int) -> bool:
     """Whether a predicate belongs in a block: it is true of most values, or of all."""
-    return mode[p] == _NONE or (mode[p] == _SOME and is_everything(start, lo, hi, p))
+    return predicates.mode[p] == _NONE or (predicates.mode[p] == _SOME and is_everything(predicates, p))
 
 
 @inlined
-def is_everything(start: Any, lo: Any, hi: Any, p: int) -> Any:
-    first = start[p]
-    return start[p + 1] == first + 1 and lo[first] == _LOWEST and hi[first] == _HIGHEST
+def is_everything(predicates: Predicates, p: int) -> bool:
+    """Whether the intervals of a predicate are all keys."""
+    first = predicates.start[p]
+    is_single = predicates.start[p + 1] == first + 1
+    return is_single and predicates.lo[first] == _LOWEST and predicates.hi[first] == _HIGHEST
 
 
 # -- bits
 
 
 @inlined
-def is_set(bits: Any, number: int) -> Any:
+def is_set(bits: Words, number: int) -> bool:
     """Whether the bit of an id is set."""
     return (bits[UP(number >> 6)] >> U64(number & 63)) & U64(1) != U64(0)
 
@@ -200,121 +208,124 @@ def bit_of(number: int) -> Any:
 
 
 @inlined
-def _hash_of(dimension: Any, mode: Any, start: Any, lo: Any, hi: Any, p: int) -> Any:
-    state = fold(SEED, U64(dimension[p]) * U64(4) + U64(mode[p]))
-    for i in range(start[p], start[p + 1]):
-        state = fold(fold(state, U64(lo[i])), U64(hi[i]))
+def _hash_of(predicates: Predicates, p: int) -> Any:
+    state = fold(SEED, U64(predicates.dimension[p]) * U64(4) + U64(predicates.mode[p]))
+    for i in range(predicates.start[p], predicates.start[p + 1]):
+        state = fold(fold(state, U64(predicates.lo[i])), U64(predicates.hi[i]))
     return state
 
 
 @inlined
-def _same(dimension: Any, mode: Any, start: Any, lo: Any, hi: Any, p: int, q: int) -> bool:
+def _same(predicates: Predicates, p: int, q: int) -> bool:
     """Whether two predicates of the table are equal."""
-    count = start[p + 1] - start[p]
-    if dimension[p] != dimension[q] or mode[p] != mode[q] or count != start[q + 1] - start[q]:
+    lo, hi, of_p, of_q = predicates.lo, predicates.hi, predicates.start[p], predicates.start[q]
+    count = predicates.start[p + 1] - of_p
+    if predicates.dimension[p] != predicates.dimension[q] or predicates.mode[p] != predicates.mode[q]:
+        return False
+    if count != predicates.start[q + 1] - of_q:
         return False
     for i in range(count):  # noqa: SIM110 - kernels have no generators
-        if lo[start[p] + i] != lo[start[q] + i] or hi[start[p] + i] != hi[start[q] + i]:
+        if lo[of_p + i] != lo[of_q + i] or hi[of_p + i] != hi[of_q + i]:
             return False
     return True
 
 
 @inlined
-def _slot_of(slots: Any, hashes: Any, exemplar: Any, predicates: Any, p: int, hashed: Any) -> int:
+def _slot_of(arrays: BitArrays, predicates: Predicates, p: int, hashed: Any) -> int:
     """Where the id of a predicate is, or where it would go."""
-    dimension, mode, start, lo, hi = predicates
-    mask = U64(len(slots) - 1)
+    slots, mask = arrays.slots, U64(len(arrays.slots) - 1)
     at = hashed & mask
     while slots[at] != FREE:
-        known = slots[at]
-        if hashes[known] == hashed and _same(dimension, mode, start, lo, hi, exemplar[known], p):
+        if arrays.hash[slots[at]] == hashed and _same(predicates, arrays.exemplar[slots[at]], p):
             break
         at = (at + U64(1)) & mask
-    place: int = I64(at)
-    return place
+    return I64(at)
 
 
 @inlined
-def _take_word(totals: Any, free_words: Any) -> int:
+def _take_word(totals: npt.NDArray[np.int64], free_words: npt.NDArray[np.int32]) -> int:
     """Take an unused word; there must be one."""
     if totals[FREE_WORDS] > 0:
         totals[FREE_WORDS] -= 1
-        word: int = free_words[totals[FREE_WORDS]]
-        return word
+        return free_words[totals[FREE_WORDS]]
     totals[WORDS] += 1
-    new: int = totals[WORDS] - 1
-    return new
+    return totals[WORDS] - 1
 
 
 @inlined
-def _in_block(block: Any, fill: Any, d: int) -> Any:
-    """An unused id in the first block of a dimension; the block must not be full."""
-    word = block[d]
+def _in_block(arrays: BitArrays, d: int) -> int:
+    """Take an unused id in the first block of a dimension that is not full."""
+    block, fill = arrays.block, arrays.fill
+    if block[d] == NONE_LEFT or fill[block[d]] == ~U64(0):
+        word = _take_word(arrays.totals, arrays.free_words)
+        arrays.following[word] = block[d]
+        block[d] = word
     number = 0
-    while (fill[word] >> U64(number)) & U64(1) != U64(0):
+    while (fill[block[d]] >> U64(number)) & U64(1) != U64(0):
         number += 1
-    fill[word] |= U64(1) << U64(number)
-    return word * WORD + number
+    fill[block[d]] |= bit_of(number)
+    return block[d] * WORD + number
 
 
 @lean_kernel
-def _intern(arrays: Any, predicates: Any, numbers: Any, ids: Any, fresh: Any, progress: Any) -> bool:
+def _intern(
+    arrays: BitArrays,
+    predicates: Predicates,
+    numbers: TableNumbers,
+    ids: Ids,
+    fresh: Ids,
+    progress: npt.NDArray[np.int64],
+) -> bool:
     """Go on where `progress` says; False if there is no room."""
-    exemplar, hashes, references, slots, bits, rest, fill, following, block, absent, free, free_words, totals = arrays
-    dimension, mode, start, lo, hi = predicates
-    full = ~U64(0)
+    slots, totals = arrays.slots, arrays.totals
     for i in range(progress[0], len(numbers)):
         p = numbers[i]
-        hashed = _hash_of(dimension, mode, start, lo, hi, p)
-        at = _slot_of(slots, hashes, exemplar, predicates, p, hashed)
+        hashed = _hash_of(predicates, p)
+        at = _slot_of(arrays, predicates, p, hashed)
         if slots[at] == FREE:
-            if 2 * (totals[LIVE] + 1) > len(slots) or (totals[FREE_WORDS] == 0 and totals[WORDS] == len(bits)):
+            no_word = totals[FREE_WORDS] == 0 and totals[WORDS] == len(arrays.bits)
+            if 2 * (totals[LIVE] + 1) > len(slots) or no_word:
                 progress[0] = i
                 return False
-            d = dimension[p]
-            if is_usual(mode, start, lo, hi, p):
-                if block[d] == NONE_LEFT or fill[block[d]] == full:
-                    word = _take_word(totals, free_words)
-                    following[word] = block[d]
-                    block[d] = word
-                number = _in_block(block, fill, d)
+            d = predicates.dimension[p]
+            if is_usual(predicates, p):
+                number = _in_block(arrays, d)
             else:
                 if totals[FREE_IDS] == 0:
-                    word = _take_word(totals, free_words)
+                    word = _take_word(totals, arrays.free_words)
                     for bit in range(WORD):
-                        free[bit] = word * WORD + WORD - 1 - bit
+                        arrays.free[bit] = word * WORD + WORD - 1 - bit
                     totals[FREE_IDS] = WORD
                 totals[FREE_IDS] -= 1
-                number = free[totals[FREE_IDS]]
-                if mode[p] == _ABSENT:
-                    absent[d] = number
-                    rest[number >> 6] |= bit_of(number)
-                    bits[number >> 6] |= bit_of(number)
-            exemplar[number], hashes[number], slots[at] = p, hashed, number
+                number = arrays.free[totals[FREE_IDS]]
+                if predicates.mode[p] == _ABSENT:
+                    arrays.absent[d] = number
+                    arrays.rest[number >> 6] |= bit_of(number)
+                    arrays.bits[number >> 6] |= bit_of(number)
+            arrays.exemplar[number], arrays.hash[number], slots[at] = p, hashed, number
             totals[LIVE] += 1
             fresh[progress[1]] = number
             progress[1] += 1
         ids[i] = slots[at]
-        references[slots[at]] += 1
+        arrays.references[slots[at]] += 1
     return True
 
 
 @lean_kernel
-def _find(arrays: Any, predicates: Any, numbers: Any, ids: Any) -> None:
-    dimension, mode, start, lo, hi = predicates
+def _find(arrays: BitArrays, predicates: Predicates, numbers: TableNumbers, ids: Ids) -> None:
     for i in range(len(numbers)):
-        hashed = _hash_of(dimension, mode, start, lo, hi, numbers[i])
-        ids[i] = arrays.slots[_slot_of(arrays.slots, arrays.hash, arrays.exemplar, predicates, numbers[i], hashed)]
+        hashed = _hash_of(predicates, numbers[i])
+        ids[i] = arrays.slots[_slot_of(arrays, predicates, numbers[i], hashed)]
 
 
 @lean_kernel
-def _release(arrays: Any, ids: Any, died: Any) -> int:
-    hashes, references, slots, totals = arrays.hash, arrays.references, arrays.slots, arrays.totals
+def _release(arrays: BitArrays, ids: Ids, died: Ids) -> int:
+    hashes, slots = arrays.hash, arrays.slots
     mask = len(slots) - 1
     count = 0
     for number in ids:
-        references[number] -= 1
-        if references[number] == 0:
+        arrays.references[number] -= 1
+        if arrays.references[number] == 0:
             at = I64(hashes[number] & U64(mask))
             while slots[at] != number:
                 at = (at + 1) & mask
@@ -326,26 +337,25 @@ def _release(arrays: Any, ids: Any, died: Any) -> int:
                     hole = at
                 at = (at + 1) & mask
             slots[hole] = FREE
-            totals[LIVE] -= 1
+            arrays.totals[LIVE] -= 1
             died[count] = number
             count += 1
     return count
 
 
 @lean_kernel
-def _set_free(arrays: Any, predicates: Any, ids: Any) -> None:
-    exemplar, _, _, _, bits, rest, fill, following, block, absent, free, free_words, totals = arrays
-    dimension, mode, start, lo, hi = predicates
+def _set_free(arrays: BitArrays, predicates: Predicates, ids: Ids) -> None:
+    fill, following, block, totals = arrays.fill, arrays.following, arrays.block, arrays.totals
     for number in ids:
-        p, word = exemplar[number], number >> 6
-        exemplar[number] = FREE
-        d = dimension[p]
-        if not is_usual(mode, start, lo, hi, p):
-            if mode[p] == _ABSENT:
-                absent[d] = NONE_LEFT
-                rest[word] &= ~bit_of(number)
-                bits[word] = rest[word]
-            free[totals[FREE_IDS]] = number
+        p, word = arrays.exemplar[number], number >> 6
+        arrays.exemplar[number] = FREE
+        d = predicates.dimension[p]
+        if not is_usual(predicates, p):
+            if predicates.mode[p] == _ABSENT:
+                arrays.absent[d] = NONE_LEFT
+                arrays.rest[word] &= ~bit_of(number)
+                arrays.bits[word] = arrays.rest[word]
+            arrays.free[totals[FREE_IDS]] = number
             totals[FREE_IDS] += 1
             continue
         fill[word] &= ~bit_of(number)
@@ -358,7 +368,7 @@ def _set_free(arrays: Any, predicates: Any, ids: Any) -> None:
             following[before] = following[word]
         if fill[word] == U64(0):
             following[word] = NONE_LEFT
-            free_words[totals[FREE_WORDS]] = word
+            arrays.free_words[totals[FREE_WORDS]] = word
             totals[FREE_WORDS] += 1
         else:  # new ones are put into the first
             following[word] = block[d]
@@ -366,11 +376,11 @@ def _set_free(arrays: Any, predicates: Any, ids: Any) -> None:
 
 
 @lean_kernel
-def _fill_slots(hashes: Any, references: Any, slots: Any) -> None:
-    mask = U64(len(slots) - 1)
-    for number in range(len(hashes)):
-        if references[number] > 0:
-            at = hashes[number] & mask
+def _fill_slots(arrays: BitArrays) -> None:
+    slots, mask = arrays.slots, U64(len(arrays.slots) - 1)
+    for number in range(len(arrays.hash)):
+        if arrays.references[number] > 0:
+            at = arrays.hash[number] & mask
             while slots[at] != FREE:
                 at = (at + U64(1)) & mask
             slots[at] = number

@@ -15,6 +15,7 @@ Invariant: a conjunction in the index is in one cluster, and `cluster_of` and `p
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,19 +23,22 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import UP
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
-from tamis.papers.fabret.access import NO_CLUSTER, AccessArrays, drop_if_idle
-from tamis.papers.fabret.bit_vector import is_equality, is_set
+from tamis.papers.fabret.access import ALWAYS, FREED, MADE, NO_CLUSTER, AccessArrays, drop_if_idle
+from tamis.papers.fabret.bit_vector import Ids, Words, is_equality, is_set
 from tamis.papers.interface import Numbers
 
 _SOME = int(Mode.SOME)
 _LOWEST = 16
 _FEWEST_DEAD = 1 << 12
 _RANKS = 4
+UNUSED = 2
+"""A place in `counts` beside MADE and FREED: unused entries of `data`."""
 
 LINE = 16
 """Entries of a cache line: the loops over a cluster are unrolled by it."""
@@ -43,20 +47,21 @@ _AHEAD = 4 * LINE
 
 
 class ClusterArrays(NamedTuple):
-    """Clusters as kernels take them; `counts`: clusters ever made, free clusters, unused entries of `data`."""
+    """Clusters as kernels take them."""
 
-    begin: npt.NDArray[np.int64]
-    room: npt.NDArray[np.int32]
-    size: npt.NDArray[np.int32]
-    columns: npt.NDArray[np.int32]
-    following: npt.NDArray[np.int32]
-    access: npt.NDArray[np.int32]
-    need: npt.NDArray[np.int32]
-    free: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int64]
     data: npt.NDArray[np.int32]
-    cluster_of: npt.NDArray[np.int32]
-    position_of: npt.NDArray[np.int32]
+    cluster_of: Numbers
+    position_of: Numbers
+    counts: npt.NDArray[np.int64]
+    begin: npt.NDArray[np.int64]
+    room: Numbers
+    size: Numbers
+    columns: Numbers
+    following: Numbers
+    access: Numbers
+    need: Numbers
+    """How many conjunctions are about to enter the cluster; negative if it must move first."""
+    free: Numbers
 
 
 class Clusters:
@@ -71,7 +76,7 @@ class Clusters:
         self._position_of = GrowingArray(np.int32)
 
     def __len__(self) -> int:
-        return int(self._counts[0] - self._counts[1])
+        return int(self._counts[MADE] - self._counts[FREED])
 
     @property
     def nbytes(self) -> int:
@@ -79,18 +84,11 @@ class Clusters:
         return self._begin.nbytes + growing + sum(each.nbytes for each in self._columns)
 
     def view(self) -> ClusterArrays:
-        room, size, columns, following, access, need, free = self._columns
-        fixed = (room, size, columns, following, access, need, free)
         growing = (self._data.view(), self._cluster_of.view(), self._position_of.view())
-        return ClusterArrays(self._begin, *fixed, self._counts, *growing)
+        return ClusterArrays(*growing, self._counts, self._begin, *self._columns)
 
     def put(
-        self,
-        accesses: AccessArrays,
-        table: Conjunctions,
-        conjunctions: Numbers,
-        chosen: npt.NDArray[np.int32],
-        ids: npt.NDArray[np.int32],
+        self, accesses: AccessArrays, table: Conjunctions, conjunctions: Numbers, chosen: Numbers, ids: Ids
     ) -> None:
         """Put conjunctions into the clusters of the chosen access predicates; `ids` are their predicates in a row."""
         missing = len(table.start) - 1 - len(self._cluster_of)
@@ -98,7 +96,7 @@ class Clusters:
             self._cluster_of.grow(missing, fill=NO_CLUSTER)
             self._position_of.grow(missing, fill=0)
         done = 0
-        while (done := _assign(accesses, self.view(), table.start, conjunctions, chosen, done)) < len(conjunctions):
+        while (done := _assign(accesses, self.view(), table, conjunctions, chosen, done)) < len(conjunctions):
             more = len(self._begin)
             self._begin = np.append(self._begin, np.zeros(more, np.int64))
             self._columns = [np.append(each, np.zeros(more, np.int32)) for each in self._columns]
@@ -110,10 +108,10 @@ class Clusters:
     def take_out(self, accesses: AccessArrays, conjunctions: Numbers) -> None:
         """Take conjunctions out of their clusters."""
         _take_out(accesses, self.view(), conjunctions)
-        if self._counts[2] > max(len(self._data) // 2, _FEWEST_DEAD):
+        if self._counts[UNUSED] > max(len(self._data) // 2, _FEWEST_DEAD):
             kept = GrowingArray(np.int32)
             _compact(accesses.head, self.view(), kept.grow(self._live()))
-            self._data, self._counts[2] = kept, 0
+            self._data, self._counts[UNUSED] = kept, 0
 
     def members(self, clusters: npt.NDArray[Any]) -> Numbers:
         """The conjunctions in some clusters."""
@@ -122,19 +120,29 @@ class Clusters:
         lines = view.begin[clusters] + view.columns[clusters].astype(np.int64) * view.room[clusters]
         return view.data[run_indices(lines, counts)]
 
+    def rows(self, cluster: int) -> npt.NDArray[np.int32]:
+        """The columns of a cluster and its line, each a row."""
+        view = self.view()
+        begin, room, rows = int(view.begin[cluster]), int(view.room[cluster]), int(view.columns[cluster]) + 1
+        return view.data[begin : begin + rows * room].reshape(rows, room)[:, : view.size[cluster]]
+
     def _live(self) -> int:
         """How many entries of `data` are in use."""
         view = self.view()
         return int((view.size.astype(np.int64) * (view.columns + 1)).sum())
 
     def check(
-        self, accesses: AccessArrays, table: Conjunctions, conjunctions: Numbers, ids_of: Any, equalities: Any
+        self,
+        accesses: AccessArrays,
+        conjunctions: Numbers,
+        ids_of: Callable[[int], set[int]],
+        equalities: Callable[[int], Iterable[int]],
     ) -> None:
         """Raise an AssertionError unless these conjunctions, with ids of predicates, are here, and no others."""
         view = self.view()
         seen: set[int] = set()
-        made = int(accesses.counts[0])
-        idle = set(accesses.free[: accesses.counts[1]].tolist())
+        made = int(accesses.counts[MADE])
+        idle = set(accesses.free[: accesses.counts[FREED]].tolist())
         clusters = 0
         for access in sorted(set(range(made)) - idle):
             cluster, population, columns = int(accesses.head[access]), 0, set()
@@ -145,13 +153,13 @@ class Clusters:
             left_out = set(equalities(access))
             while cluster != NO_CLUSTER:
                 clusters += 1
-                begin, room, size, count = (int(each[cluster]) for each in view[:4])
+                size, count = int(view.size[cluster]), int(view.columns[cluster])
                 assert view.access[cluster] == access
-                assert 0 < size <= room
+                assert 0 < size <= view.room[cluster]
                 assert count not in columns, "clusters of a list differ in their number of predicates"
                 columns.add(count)
                 population += size
-                block = view.data[begin : begin + (count + 1) * room].reshape(count + 1, room)[:, :size]
+                block = self.rows(cluster)
                 for position in range(size):
                     c = int(block[count, position])
                     assert (view.cluster_of[c], view.position_of[c]) == (cluster, position)
@@ -166,45 +174,53 @@ class Clusters:
 
 
 @inlined
-def _rank(mode: Any, start: Any, lo: Any, hi: Any, p: int) -> int:
+def _rank(predicates: Predicates, p: int) -> int:
     """The position of a predicate in the order of tests: predicates that fail often come first."""
-    if mode[p] != _SOME:
+    if predicates.mode[p] != _SOME:
         return 3
-    if is_equality(mode, start, lo, hi, p):
+    if is_equality(predicates, p):
         return 0
-    return 1 if lo[start[p]] == hi[start[p]] else 2
+    first = predicates.start[p]
+    return 1 if predicates.lo[first] == predicates.hi[first] else 2
 
 
 @lean_kernel
-def _assign(accesses: Any, clusters: Any, starts: Any, conjunctions: Any, chosen: Any, done: int) -> int:
+def _assign(
+    accesses: AccessArrays,
+    clusters: ClusterArrays,
+    table: Conjunctions,
+    conjunctions: Numbers,
+    chosen: Numbers,
+    done: int,
+) -> int:
     """Find or make the cluster of each conjunction, and count arrivals in `need`. Returns the first without room."""
-    _, room, size, columns, following, access_of, need, free, counts, _, cluster_of, _ = clusters
-    parent, head, population = accesses.parent, accesses.head, accesses.population
+    counts = clusters.counts
     for i in range(done, len(conjunctions)):
         c, access = conjunctions[i], chosen[i]
-        count = starts[c + 1] - starts[c]
+        columns = table.start[c + 1] - table.start[c]
         above = access
-        while above != 0:
-            count -= 1
-            above = parent[above]
-        cluster = head[access]
-        while cluster != NO_CLUSTER and columns[cluster] != count:
-            cluster = following[cluster]
+        while above != ALWAYS:
+            columns -= 1
+            above = accesses.parent[above]
+        cluster = accesses.head[access]
+        while cluster != NO_CLUSTER and clusters.columns[cluster] != columns:
+            cluster = clusters.following[cluster]
         if cluster == NO_CLUSTER:
-            if counts[1] > 0:
-                counts[1] -= 1
-                cluster = free[counts[1]]
-            elif counts[0] < len(free):
-                cluster = counts[0]
-                counts[0] += 1
+            if counts[FREED] > 0:
+                counts[FREED] -= 1
+                cluster = clusters.free[counts[FREED]]
+            elif counts[MADE] < len(clusters.free):
+                cluster = counts[MADE]
+                counts[MADE] += 1
             else:
                 return i
-            room[cluster], size[cluster], columns[cluster], need[cluster] = 0, 0, count, 0
-            following[cluster], access_of[cluster] = head[access], access
-            head[access] = cluster
-        need[cluster] += 1
-        population[access] += 1
-        cluster_of[c] = cluster
+            clusters.room[cluster], clusters.size[cluster], clusters.need[cluster] = 0, 0, 0
+            clusters.columns[cluster], clusters.access[cluster] = columns, access
+            clusters.following[cluster] = accesses.head[access]
+            accesses.head[access] = cluster
+        clusters.need[cluster] += 1
+        accesses.population[access] += 1
+        clusters.cluster_of[c] = cluster
     return len(conjunctions)
 
 
@@ -214,7 +230,7 @@ def _new_room(size: int, need: int) -> int:
 
 
 @lean_kernel
-def _count_room(clusters: Any, conjunctions: Any) -> int:
+def _count_room(clusters: ClusterArrays, conjunctions: Numbers) -> int:
     """The entries that these conjunctions' clusters need at a new place if they must move; negates the need of each."""
     total = 0
     for c in conjunctions:
@@ -227,139 +243,152 @@ def _count_room(clusters: Any, conjunctions: Any) -> int:
 
 
 @lean_kernel
-def _move_to_room(clusters: Any, conjunctions: Any, end: int) -> None:
+def _move_to_room(clusters: ClusterArrays, conjunctions: Numbers, end: int) -> None:
     """Move clusters that need more room to the end."""
-    begin, room, size, columns, _, _, need, _, counts, data, cluster_of, _ = clusters
     for c in conjunctions:
-        cluster = cluster_of[c]
-        if need[cluster] < 0:
-            new = _new_room(size[cluster], -need[cluster])
-            for column in range(columns[cluster] + 1):
-                for i in range(size[cluster]):
-                    data[end + column * new + i] = data[begin[cluster] + column * room[cluster] + i]
-            counts[2] += room[cluster] * (columns[cluster] + 1)
-            begin[cluster], room[cluster] = end, new
-            end += new * (columns[cluster] + 1)
-        need[cluster] = 0
+        cluster = clusters.cluster_of[c]
+        need, columns = clusters.need[cluster], clusters.columns[cluster] + 1
+        if need < 0:
+            room = _new_room(clusters.size[cluster], -need)
+            _copy(clusters, cluster, clusters.data, end, room)
+            clusters.counts[UNUSED] += clusters.room[cluster] * columns
+            clusters.begin[cluster], clusters.room[cluster] = end, room
+            end += room * columns
+        clusters.need[cluster] = 0
+
+
+@inlined
+def _copy(clusters: ClusterArrays, cluster: int, to: Numbers, at: int, room: int) -> None:
+    """Copy the columns and the line of a cluster to a place with another room."""
+    for column in range(clusters.columns[cluster] + 1):
+        begin = clusters.begin[cluster] + column * clusters.room[cluster]
+        for i in range(clusters.size[cluster]):
+            to[at + column * room + i] = clusters.data[begin + i]
 
 
 @lean_kernel
-def _write(accesses: Any, clusters: Any, table: Any, conjunctions: Any, chosen: Any, ids: Any) -> None:
+def _write(
+    accesses: AccessArrays,
+    clusters: ClusterArrays,
+    table: Conjunctions,
+    conjunctions: Numbers,
+    chosen: Numbers,
+    ids: Ids,
+) -> None:
     """Write each conjunction behind the last of its cluster."""
-    begin, room, size, _, _, _, _, _, _, data, cluster_of, position_of = clusters
-    _, mode, start, lo, hi = table.predicates
-    starts = table.start
-    parent, predicate = accesses.parent, accesses.predicate
     at = 0
     for i in range(len(conjunctions)):
         c = conjunctions[i]
-        cluster = cluster_of[c]
-        place = begin[cluster] + size[cluster]
-        first = starts[c]
+        cluster = clusters.cluster_of[c]
+        place = clusters.begin[cluster] + clusters.size[cluster]
+        first, last = table.start[c], table.start[c + 1]
         for rank in range(_RANKS):
-            for p in range(first, starts[c + 1]):
-                if _rank(mode, start, lo, hi, p) != rank:
+            for p in range(first, last):
+                if _rank(table.predicates, p) != rank:
                     continue
                 number = ids[at + p - first]
                 access = chosen[i]
-                while access != 0 and predicate[access] != number:
-                    access = parent[access]
-                if access == 0:
-                    data[place] = number
-                    place += room[cluster]
-        data[place] = c
-        position_of[c] = size[cluster]
-        size[cluster] += 1
-        at += starts[c + 1] - first
+                while access != ALWAYS and accesses.predicate[access] != number:
+                    access = accesses.parent[access]
+                if access == ALWAYS:
+                    clusters.data[place] = number
+                    place += clusters.room[cluster]
+        clusters.data[place] = c
+        clusters.position_of[c] = clusters.size[cluster]
+        clusters.size[cluster] += 1
+        at += last - first
 
 
 @lean_kernel
-def _take_out(accesses: Any, clusters: Any, conjunctions: Any) -> None:
-    begin, room, size, columns, following, access_of, _, free, counts, data, cluster_of, position_of = clusters
-    firsts, seconds, values, pairs = accesses.map
-    _, parent, predicate, _, head, children, population, single, idle, access_counts = accesses
+def _take_out(accesses: AccessArrays, clusters: ClusterArrays, conjunctions: Numbers) -> None:
+    data, following, counts = clusters.data, clusters.following, clusters.counts
     for c in conjunctions:
-        cluster, position = cluster_of[c], position_of[c]
-        size[cluster] -= 1
-        last = size[cluster]
-        for column in range(columns[cluster] + 1):
-            at = begin[cluster] + column * room[cluster]
+        cluster, position = clusters.cluster_of[c], clusters.position_of[c]
+        clusters.size[cluster] -= 1
+        last, at = clusters.size[cluster], clusters.begin[cluster]
+        for _ in range(clusters.columns[cluster]):
             data[at + position] = data[at + last]
-        moved = data[begin[cluster] + columns[cluster] * room[cluster] + position]
-        position_of[moved] = position
-        cluster_of[c] = NO_CLUSTER
-        access = access_of[cluster]
-        population[access] -= 1
+            at += clusters.room[cluster]
+        data[at + position] = data[at + last]
+        clusters.position_of[data[at + position]] = position
+        clusters.cluster_of[c] = NO_CLUSTER
+        access = clusters.access[cluster]
+        accesses.population[access] -= 1
         if last == 0:
-            if head[access] == cluster:
-                head[access] = following[cluster]
+            if accesses.head[access] == cluster:
+                accesses.head[access] = following[cluster]
             else:
-                before = head[access]
+                before = accesses.head[access]
                 while following[before] != cluster:
                     before = following[before]
                 following[before] = following[cluster]
-            counts[2] += room[cluster] * (columns[cluster] + 1)
-            room[cluster] = 0
-            free[counts[1]] = cluster
-            counts[1] += 1
-            drop_if_idle(
-                firsts, seconds, values, pairs, parent, predicate, head, children, single, idle, access_counts, access
-            )
+            counts[UNUSED] += clusters.room[cluster] * (clusters.columns[cluster] + 1)
+            clusters.room[cluster] = 0
+            clusters.free[counts[FREED]] = cluster
+            counts[FREED] += 1
+            drop_if_idle(accesses, access)
 
 
 @lean_kernel
-def _compact(head: Any, clusters: Any, kept: Any) -> None:
+def _compact(head: Numbers, clusters: ClusterArrays, kept: Numbers) -> None:
     """Write clusters one behind another without spare room; clusters of one access predicate lie together."""
-    begin, room, size, columns, following, _, _, _, _, data, _, _ = clusters
     end = 0
     for access in range(len(head)):
         cluster = head[access]
         while cluster != NO_CLUSTER:
-            for column in range(columns[cluster] + 1):
-                for i in range(size[cluster]):
-                    kept[end + column * size[cluster] + i] = data[begin[cluster] + column * room[cluster] + i]
-            begin[cluster], room[cluster] = end, size[cluster]
-            end += size[cluster] * (columns[cluster] + 1)
-            cluster = following[cluster]
+            size = clusters.size[cluster]
+            _copy(clusters, cluster, kept, end, size)
+            clusters.begin[cluster], clusters.room[cluster] = end, size
+            end += size * (clusters.columns[cluster] + 1)
+            cluster = clusters.following[cluster]
 
 
 # -- the cluster matching algorithm: methods for small numbers of columns, and a generic one
 
 
+class Block(NamedTuple):
+    """The place of one cluster in `data`."""
+
+    data: npt.NDArray[np.int32]
+    begin: int
+    room: int
+    size: int
+
+
 @inlined
-def _emit(out: Any, filled: int, c: int) -> int:
+def _emit(out: Numbers, filled: int, c: int) -> int:
     if filled < len(out):
         out[UP(filled)] = c
     return filled + 1
 
 
 @inlined
-def _test_1(bits: Any, data: Any, at: int, room: int, columns: int) -> int:
+def _test_1(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     """How many predicates of a subscription are true before one that is not."""
     return 1 if is_set(bits, data[UP(at)]) else 0
 
 
 @inlined
-def _test_2(bits: Any, data: Any, at: int, room: int, columns: int) -> int:
+def _test_2(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     if not is_set(bits, data[UP(at)]):
         return 0
     return 2 if is_set(bits, data[UP(at + room)]) else 1
 
 
 @inlined
-def _test_3(bits: Any, data: Any, at: int, room: int, columns: int) -> int:
+def _test_3(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     held = _test_2(bits, data, at, room, columns)
     return 3 if held == 2 and is_set(bits, data[UP(at + 2 * room)]) else held
 
 
 @inlined
-def _test_4(bits: Any, data: Any, at: int, room: int, columns: int) -> int:
+def _test_4(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     held = _test_3(bits, data, at, room, columns)
     return 4 if held == 3 and is_set(bits, data[UP(at + 3 * room)]) else held
 
 
 @inlined
-def _test_many(bits: Any, data: Any, at: int, room: int, columns: int) -> int:
+def _test_many(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
     for column in range(columns):
         if not is_set(bits, data[UP(at)]):
             return column
@@ -367,21 +396,24 @@ def _test_many(bits: Any, data: Any, at: int, room: int, columns: int) -> int:
     return columns
 
 
-def _method(test: Any) -> Any:
+_Test = Callable[[Words, Ids, int, int, int], int]
+_Method = Callable[[Block, int, Words, bool, Numbers, int], tuple[int, int]]
+
+
+def _method(test: _Test) -> _Method:
     """The cluster matching algorithm around one way to test a subscription."""
 
     @inlined
-    def check(
-        bits: Any, data: Any, begin: int, room: int, size: int, columns: int, ahead: bool, out: Any, filled: int
-    ) -> tuple[int, int]:
+    def check(block: Block, columns: int, bits: Words, ahead: bool, out: Numbers, filled: int) -> tuple[int, int]:
+        data, begin, room, size = block.data, block.begin, block.room, block.size
         line = begin + columns * room
         whole = size - size % LINE
         tested = 0
-        for block in range(0, whole, LINE):
+        for first in range(0, whole, LINE):
             if ahead:  # the first columns only: later ones are seldom read
-                prefetch(data, begin + block + _AHEAD)
-                prefetch(data, begin + room + block + _AHEAD)
-            for i in range(block, block + LINE):
+                prefetch(data, begin + first + _AHEAD)
+                prefetch(data, begin + room + first + _AHEAD)
+            for i in range(first, first + LINE):
                 held = test(bits, data, begin + i, room, columns)
                 tested += min(held + 1, columns)
                 if held == columns:
@@ -401,20 +433,18 @@ _check_many = _method(_test_many)
 
 
 @inlined
-def check_cluster(
-    bits: Any, data: Any, begin: int, room: int, size: int, columns: int, ahead: bool, out: Any, filled: int
-) -> Any:
+def check_cluster(block: Block, columns: int, bits: Words, ahead: bool, out: Numbers, filled: int) -> tuple[int, int]:
     """Append the subscriptions of a cluster that match; returns where they end, and how many predicates were tested."""
     if columns == 0:
-        for i in range(begin, begin + size):
-            filled = _emit(out, filled, data[UP(i)])
+        for i in range(block.begin, block.begin + block.size):
+            filled = _emit(out, filled, block.data[UP(i)])
         return filled, 0
     if columns == 1:
-        return _check_1(bits, data, begin, room, size, 1, ahead, out, filled)
+        return _check_1(block, 1, bits, ahead, out, filled)
     if columns == 2:
-        return _check_2(bits, data, begin, room, size, 2, ahead, out, filled)
+        return _check_2(block, 2, bits, ahead, out, filled)
     if columns == 3:
-        return _check_3(bits, data, begin, room, size, 3, ahead, out, filled)
+        return _check_3(block, 3, bits, ahead, out, filled)
     if columns == 4:
-        return _check_4(bits, data, begin, room, size, 4, ahead, out, filled)
-    return _check_many(bits, data, begin, room, size, columns, ahead, out, filled)
+        return _check_4(block, 4, bits, ahead, out, filled)
+    return _check_many(block, columns, bits, ahead, out, filled)

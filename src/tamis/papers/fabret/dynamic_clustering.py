@@ -43,13 +43,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.fabret.access import ALWAYS, NO_TABLE
+from tamis.papers.fabret.access import ALWAYS, MADE, NO_TABLE, AccessArrays
 from tamis.papers.fabret.assignment import Assignment, assign
+from tamis.papers.fabret.bit_vector import BitArrays, Ids
 from tamis.papers.fabret.power import PotentialTables, having
-from tamis.papers.fabret.predicate_index import Ids
 from tamis.papers.fabret.schemas import DEEPEST, Equalities, Schemas, count_equalities, equalities_of
-from tamis.papers.fabret.statistics import EventStatistics, nu_of
+from tamis.papers.fabret.statistics import EventStatistics, StatisticsArrays, nu_of
 from tamis.papers.fabret.two_phase import PAPER, Schema, TwoPhase
 from tamis.papers.interface import Index, Matches, Numbers
 from tamis.papers.options import Options, option
@@ -160,7 +161,7 @@ class DynamicClustering(Index):
         if learnt:
             self._learn()
             clusters = self._core.clusters.view()
-            touched = np.flatnonzero(clusters.size[: clusters.counts[0]])
+            touched = np.flatnonzero(clusters.size[: clusters.counts[MADE]])
         else:
             touched = self._clusters_of(inserted)
         touched = np.union1d(touched, self._drop_tables())
@@ -226,7 +227,7 @@ class DynamicClustering(Index):
                 self._dropped += 1
                 accesses, clusters = self._core.accesses.view(), self._core.clusters.view()
                 used = (clusters.size > 0) & (accesses.table[clusters.access] == table)
-                rows = self._core.clusters.members(np.flatnonzero(used[: clusters.counts[0]]))
+                rows = self._core.clusters.members(np.flatnonzero(used[: clusters.counts[MADE]]))
                 self._move(rows)
                 received.append(self._clusters_of(rows))
         return np.unique(np.concatenate(received))
@@ -313,18 +314,9 @@ class DynamicClustering(Index):
 
     def _nus_of_accesses(self, accesses: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         nus = np.ones(len(accesses))
-        bits = self._core.predicates.bits.view()
-        _nus_of(
-            accesses,
-            self._core.accesses.view(),
-            bits.exemplar,
-            bits.references,
-            self.table.view().predicates,
-            self._totals,
-            self._statistics.view(),
-            self._of_table,
-            nus,
-        )
+        core, predicates = self._core, self.table.view().predicates
+        of_accesses, bits, statistics = core.accesses.view(), core.predicates.bits.view(), self._statistics.view()
+        _nus_of(accesses, of_accesses, bits, predicates, self._totals, statistics, self._of_table, nus)
         return nus
 
     # -- the rest
@@ -369,29 +361,24 @@ class DynamicClustering(Index):
 
 @lean_kernel
 def _nus_of(
-    numbers: Any,
-    accesses: Any,
-    exemplar: Any,
-    references: Any,
-    predicates: Any,
-    totals: Any,
-    statistics: Any,
-    dependence: Any,
-    nus: Any,
+    numbers: npt.NDArray[np.int32],
+    accesses: AccessArrays,
+    bits: BitArrays,
+    predicates: Predicates,
+    totals: npt.NDArray[np.int64],
+    statistics: StatisticsArrays,
+    dependence: npt.NDArray[np.float64],
+    nus: npt.NDArray[np.float64],
 ) -> None:
     """How likely events satisfy some access predicates."""
-    events, present, distinct, seen = statistics
-    firsts, seconds, values, _ = seen
     for i in range(len(numbers)):
         access = numbers[i]
         if accesses.table[access] != NO_TABLE:
             nus[i] = dependence[accesses.table[access]]
         while access != ALWAYS:
             number = accesses.predicate[access]
-            p = exemplar[number]
+            p = bits.exemplar[number]
             d = predicates.dimension[p]
-            share = references[number] / max(totals[d], 1)
-            nus[i] *= nu_of(
-                events, present, distinct, firsts, seconds, values, d, predicates.lo[predicates.start[p]], share
-            )
+            share = bits.references[number] / max(totals[d], 1)
+            nus[i] *= nu_of(statistics, d, predicates.lo[predicates.start[p]], share)
             access = accesses.parent[access]

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels.hashing import SEED, fold
-from tamis.kernels.kernel import inlined, kernel, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 from tamis.kernels.ranges import grouped
-from tamis.papers.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, advance, child, considered
+from tamis.papers.fabret.schemas import Equalities, Path, SchemaArrays, Schemas, advance, child, considered, new_path
 from tamis.papers.fabret.statistics import EventStatistics
 from tamis.papers.fabret.two_phase import Schema
 
@@ -35,20 +35,35 @@ _CLOSE = 1e-9
 """Costs that differ by less count as equal."""
 
 
-class _Distinct:
+class _Distinct(NamedTuple):
     """A hash table of distinct access predicates. Entries with the number of an earlier use count as empty."""
 
-    def __init__(self, most: int) -> None:
-        capacity = 4
-        while capacity < 2 * most:
-            capacity *= 2
-        self._hashes = np.zeros(capacity, np.uint64)
-        self._numbers, self._uses = np.zeros((2, capacity), np.int64)
-        self._use = 0
+    hashes: npt.NDArray[np.uint64]
+    use: npt.NDArray[np.int64]
+    """One element: the number of the current use."""
+    numbers: npt.NDArray[np.int64]
+    uses: npt.NDArray[np.int64]
 
-    def cleared(self) -> tuple[Any, Any, Any, int]:
-        self._use += 1
-        return self._hashes, self._numbers, self._uses, self._use
+
+class _State(NamedTuple):
+    """The access predicates of the subscriptions so far, as drawn above."""
+
+    current: npt.NDArray[np.float64]
+    width: npt.NDArray[np.int32]
+    entry: npt.NDArray[np.int32]
+    population: npt.NDArray[np.int32]
+    leaving: npt.NDArray[np.int32]
+    """Entry -> how many subscriptions leave it for the table being tried."""
+
+
+class _Postings(NamedTuple):
+    """The subscriptions of each attribute of a schema: from ``at`` to ``end``, ascending."""
+
+    at: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    owner: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int64]
+    """The equality of the owner on the attribute."""
 
 
 class Candidates:
@@ -58,20 +73,21 @@ class Candidates:
         self._equalities = equalities
         self._sizes = sizes
         self._statistics = statistics
-        subscriptions = len(sizes)
-        self._current = sizes.astype(np.float64)
-        self._width = np.zeros(subscriptions, np.int32)
-        _begin(equalities, sizes, self._current, self._width)
-        self._entry = np.full(subscriptions, -1, np.int32)
-        self._population: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        self._leaving: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        owner = np.repeat(np.arange(subscriptions, dtype=np.int32), np.diff(equalities.start))
+        width, entry = np.zeros(len(sizes), np.int32), np.full(len(sizes), -1, np.int32)
+        nothing = np.zeros(0, np.int32)
+        self._state = _State(sizes.astype(np.float64), width, entry, nothing, nothing)
+        _begin(equalities, sizes, self._state)
+        owner = np.repeat(np.arange(len(sizes), dtype=np.int32), np.diff(equalities.start))
         order = grouped(equalities.dimension)
         self._places = order.astype(np.int64)
         self._owners = owner[order]
         self._attributes, first = np.unique(equalities.dimension[order], return_index=True)
         self._first = np.append(first, len(owner))
-        self._distinct = _Distinct(int(np.diff(self._first).max(initial=0)))
+        capacity = 4
+        while capacity < 2 * np.diff(self._first).max(initial=0):
+            capacity *= 2
+        numbers = np.zeros((2, capacity), np.int64)
+        self._distinct = _Distinct(np.zeros(capacity, np.uint64), np.zeros(1, np.int64), *numbers)
         self.groups = Schemas()
         self._alive: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
 
@@ -81,25 +97,25 @@ class Candidates:
 
     def cost(self) -> float:
         """The cost of checking subscriptions for one event."""
-        return float(self._current.sum())
+        return float(self._state.current.sum())
 
     def space(self) -> float:
         """The space of clusters behind single attributes; their tables exist anyway."""
-        return float(COLUMN_BYTES * (self._sizes - self._width + 1).sum())
+        return float(COLUMN_BYTES * (self._sizes - self._state.width + 1).sum())
 
     def find_groups(self, most: int, cost_of_table: Callable[[Schema], float]) -> None:
         """Find the groups of at most `most` attributes that may save more than their table costs."""
         for schema in self.single_attributes():
             self.groups.add(schema)
         self._alive = np.ones(len(self.groups), np.bool_)
-        counting = considered(most)
+        counting, path = considered(most), new_path()
         for level in range(2, most + 1):
-            bound = np.zeros(len(self.groups))
+            bound, limits = np.zeros(len(self.groups)), (level, counting)
             done = 0
             while True:
                 view = self.groups.view()
                 bound = np.append(bound, np.zeros(len(view.parent) - len(bound)))
-                done = _extend(view, self._equalities, self._current, self._alive, level, counting, bound, done)
+                done = _extend(view, self._equalities, self._state.current, self._alive, limits, path, bound, done)
                 if done == len(self._sizes):
                     break
                 attributes = min(int(np.diff(self._equalities.start)[done]), counting)
@@ -124,65 +140,68 @@ class Candidates:
         schema = self.groups.schema(node)
         at = np.searchsorted(self._attributes, schema)
         begin, end = self._first[at], self._first[at + 1]
-        first = len(self._population)
+        postings, state = _Postings(begin.copy(), end, self._owners, self._places), self._state
+        first = len(state.population)
         if for_good:
-            self._population = np.append(self._population, np.zeros(int((end - begin).min()), np.int32))
+            more = np.zeros(int((end - begin).min()), np.int32)
+            state = state._replace(population=np.append(state.population, more))
+        self._distinct.use[0] += 1
+        dependence = self._statistics.dependence(schema)
         saved, entries, made, columns = _move(
-            (begin.copy(), end, self._owners, self._places),
-            self._statistics.dependence(schema),
-            self._equalities,
-            self._sizes,
-            (self._current, self._width, self._entry, self._population, self._leaving),
-            self._distinct.cleared(),
-            first,
-            for_good,
+            postings, dependence, self._equalities, self._sizes, state, self._distinct, first, for_good
         )
         if for_good:
-            self._population = self._population[: first + made].copy()
-            self._leaving = np.zeros(first + made, np.int32)
+            population = state.population[: first + made].copy()
+            self._state = state._replace(population=population, leaving=np.zeros(first + made, np.int32))
         return saved, ENTRY_BYTES * entries - COLUMN_BYTES * columns
 
 
 @lean_kernel
-def _begin(equalities: Any, sizes: Any, current: Any, width: Any) -> None:
+def _begin(equalities: Equalities, sizes: npt.NDArray[np.int64], state: _State) -> None:
     """Set the access predicate of each subscription to one equality."""
     for s in range(len(sizes)):
         for e in range(equalities.start[s], equalities.start[s + 1]):
-            width[s] = 1
-            current[s] = min(current[s], equalities.nu[e] * (sizes[s] - 1))
+            state.width[s] = 1
+            state.current[s] = min(state.current[s], equalities.nu[e] * (sizes[s] - 1))
 
 
-@kernel
+@lean_kernel
 def _extend(
-    groups: Any, equalities: Any, current: Any, alive: Any, level: int, counting: int, bound: Any, done: int
+    groups: SchemaArrays,
+    equalities: Equalities,
+    current: npt.NDArray[np.float64],
+    alive: npt.NDArray[np.bool_],
+    limits: tuple[int, int],
+    path: Path,
+    bound: npt.NDArray[np.float64],
+    done: int,
 ) -> int:
-    """Add groups of one more attribute, and sum the costs of their subscriptions; returns the first without room."""
-    firsts, seconds, values, pairs = groups.map
-    _, parent, of_node, depths, nodes = groups
-    start, _, dimension, _ = equalities
-    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
+    """Add groups of one more attribute, and sum the costs of their subscriptions; returns the first without room.
+
+    `limits` are the attributes of a group, and how many equalities of a subscription are considered.
+    """
+    level, counting = limits
+    start, dimension = equalities.start, equalities.dimension
     for s in range(done, len(start) - 1):
         end = min(start[s + 1], start[s] + counting)
         wanted = 1
         for i in range(level):
             wanted = wanted * (end - start[s] - i) // (i + 1)
-        if 2 * (pairs[0] + wanted) > len(values) or nodes[0] + wanted > len(parent):
+        has_pairs = 2 * (groups.map.size[0] + wanted) <= len(groups.map.value)
+        if not has_pairs or groups.nodes[0] + wanted > len(groups.parent):
             return s
-        places[0], path[0] = start[s] - 1, ROOT
-        depth = advance(places, path, 0, level - 1, dimension, end, firsts, seconds, values)
+        path.place[0] = start[s] - 1
+        depth = advance(path, 0, level - 1, dimension, end, groups.map)
         while depth > 0:
-            if depth == level - 1 and alive[path[depth]]:
-                for e in range(places[depth] + 1, end):
-                    new = child(
-                        firsts, seconds, values, pairs, parent, of_node, depths, nodes, path[depth], dimension[e]
-                    )
-                    bound[new] += current[s]
-            depth = advance(places, path, depth, level - 1, dimension, end, firsts, seconds, values)
+            if depth == level - 1 and alive[path.node[depth]]:
+                for e in range(path.place[depth] + 1, end):
+                    bound[child(groups, path.node[depth], dimension[e])] += current[s]
+            depth = advance(path, depth, level - 1, dimension, end, groups.map)
     return len(start) - 1
 
 
 @inlined
-def _next_common(at: Any, end: Any, owners: Any) -> bool:
+def _next_common(at: npt.NDArray[np.int64], end: npt.NDArray[np.int64], owners: npt.NDArray[np.int32]) -> bool:
     """Move places in ascending lists on to the next number that is in all of them; False if there is none."""
     if at[0] == end[0]:
         return False
@@ -201,24 +220,19 @@ def _next_common(at: Any, end: Any, owners: Any) -> bool:
 
 @lean_kernel
 def _move(
-    postings: Any,
+    postings: _Postings,
     dependence: float,
-    equalities: Any,
-    sizes: Any,
-    state: Any,
-    table: Any,
+    equalities: Equalities,
+    sizes: npt.NDArray[np.int64],
+    state: _State,
+    table: _Distinct,
     first: int,
     for_good: bool,
 ) -> tuple[float, int, int, int]:
-    """The effect of a table for a schema: cost saved, more entries, entries made, fewer columns. Applied if for good.
-
-    The postings of an attribute are the range of its subscriptions, their numbers, and the places of their equalities.
-    """
-    _, ids, _, nus = equalities
-    at, end, owners, places = postings
-    current, width, entry, population, leaving = state
-    hashes, numbers, uses, use = table
-    mask = len(hashes) - 1
+    """The effect of a table for a schema: cost saved, more entries, entries made, fewer columns. Applied if for good."""
+    at, end, owners = postings.at, postings.end, postings.owner
+    current, leaving, numbers = state.current, state.leaving, table.numbers
+    use, mask = table.use[0], len(table.hashes) - 1
     saved, made, emptied, columns = 0.0, 0, 0, 0
     begin = at[0]
     while _next_common(at, end, owners):
@@ -226,32 +240,33 @@ def _move(
         nu = dependence
         hashed = SEED
         for k in range(len(at)):
-            nu *= nus[places[at[k]]]
-            hashed = fold(hashed, U64(ids[places[at[k]]]))
+            e = postings.place[at[k]]
+            nu *= equalities.nu[e]
+            hashed = fold(hashed, U64(equalities.id[e]))
         at[0] += 1
         new = nu * (sizes[s] - len(at))
         if not new < current[s] * (1 - _CLOSE):
             continue
         saved += current[s] - new
-        columns += len(at) - width[s]
+        columns += len(at) - state.width[s]
         slot = I64(hashed & U64(mask))
-        while uses[slot] == use and hashes[slot] != hashed:
+        while table.uses[slot] == use and table.hashes[slot] != hashed:
             slot = (slot + 1) & mask
-        if uses[slot] != use:
-            hashes[slot], numbers[slot], uses[slot] = hashed, first + made, use
+        if table.uses[slot] != use:
+            table.hashes[slot], numbers[slot], table.uses[slot] = hashed, first + made, use
             made += 1
-        old = entry[s]
+        old = state.entry[s]
         if old >= 0:
             leaving[old] += 1
-            emptied += leaving[old] == population[old]
+            emptied += leaving[old] == state.population[old]
         if for_good:
-            current[s], width[s], entry[s] = new, len(at), numbers[slot]
-            population[numbers[slot]] += 1
+            current[s], state.width[s], state.entry[s] = new, len(at), numbers[slot]
+            state.population[numbers[slot]] += 1
     if for_good:
         for old in range(len(leaving)):
-            population[old] -= leaving[old]
+            state.population[old] -= leaving[old]
     else:
         for i in range(begin, end[0]):
-            if entry[owners[i]] >= 0:
-                leaving[entry[owners[i]]] = 0
+            if state.entry[owners[i]] >= 0:
+                leaving[state.entry[owners[i]]] = 0
     return saved, made - emptied, made, columns

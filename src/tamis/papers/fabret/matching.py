@@ -12,21 +12,24 @@ table has such a dimension, or one with several values in the event, all its acc
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events.event_batch import holds
+from tamis.encoding.evaluation import EventPlaces, event_places, predicate_holds, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP
-from tamis.papers.fabret.access import ALWAYS, NO_ACCESS, NO_CLUSTER, NO_TABLE
-from tamis.papers.fabret.bit_vector import FREE, NONE_LEFT, WORD, WORDS, bit_of, is_equality, is_set
-from tamis.papers.fabret.clusters import check_cluster
-from tamis.papers.fabret.points import NOBODY
-from tamis.papers.fabret.ranges import NO_NODE
+from tamis.papers.fabret.access import ALWAYS, MADE, NO_ACCESS, NO_CLUSTER, NO_TABLE, AccessArrays
+from tamis.papers.fabret.bit_vector import FREE, NONE_LEFT, WORD, WORDS, BitArrays, Words, bit_of, is_equality, is_set
+from tamis.papers.fabret.clusters import Block, ClusterArrays, check_cluster
+from tamis.papers.fabret.points import NOBODY, PointArrays
+from tamis.papers.fabret.ranges import NO_NODE, TreeArrays
+from tamis.papers.interface import Numbers
 from tamis.papers.parts import pair_map
-from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES
+from tamis.papers.parts.collecting import Output, note_event
 
 _ODD = -2
 """Stands for the equality of a dimension where the event has several values or an interval."""
@@ -37,22 +40,39 @@ SATISFIED, LOOKUPS, LISTS, CLUSTERS = range(4)
 PHASES = 4
 
 
+class IndexArrays(NamedTuple):
+    """An index as kernels take it."""
+
+    bits: BitArrays
+    points: PointArrays
+    trees: TreeArrays
+    accesses: AccessArrays
+    clusters: ClusterArrays
+    schema_start: npt.NDArray[np.int64]
+    """The attributes of multi-attribute hash table t: ``schema_start[t]`` to ``schema_start[t + 1]``."""
+    attribute: Numbers
+    predicates: Predicates
+    """The predicates of the table of conjunctions."""
+
+
 class Scratch(NamedTuple):
     """Notes of a kernel about one event."""
 
-    first: npt.NDArray[np.int64]
-    present: npt.NDArray[np.int64]
-    chosen: npt.NDArray[np.int32]
-    touched: npt.NDArray[np.int32]
-    lists: npt.NDArray[np.int32]
+    places: EventPlaces
+    chosen: Numbers
+    """Dimension -> the id of the equality that its value satisfies, or NOBODY, _ODD, _INTERVAL."""
+    touched: Numbers
+    """Words of the bit vector that may differ from rest."""
+    lists: Numbers
+    """Access predicates that are satisfied."""
     odd: npt.NDArray[np.bool_]
+    """Table -> whether the event has its schema, but cannot be looked up in it."""
 
 
 def scratch_of(dimensions: int, words: int, values: int, accesses: int, tables: int) -> Scratch:
     """Scratch for events with these numbers of dimensions and values, and an index with these numbers of parts."""
     return Scratch(
-        np.zeros(dimensions, np.int64),
-        np.zeros(dimensions, np.int64),
+        event_places(dimensions),
         np.full(dimensions, NOBODY, np.int32),
         np.empty(2 * words + values + 1, np.int32),
         np.empty(accesses + 1, np.int32),
@@ -61,7 +81,7 @@ def scratch_of(dimensions: int, words: int, values: int, accesses: int, tables: 
 
 
 @inlined
-def _hit(bits: Any, rest: Any, touched: Any, count: int, literal: int) -> int:
+def _hit(literal: int, bits: Words, rest: Words, touched: Numbers, count: int) -> int:
     """Note that a value lies in a predicate's intervals; returns how many words were touched."""
     word = UP(literal >> 7)
     bit = bit_of(literal >> 1)
@@ -76,106 +96,137 @@ def _hit(bits: Any, rest: Any, touched: Any, count: int, literal: int) -> int:
     return count
 
 
-@inlined
-def _stab(
-    node: int,
-    key: int,
-    center: Any,
-    begin: Any,
-    end: Any,
-    left: Any,
-    right: Any,
-    low: Any,
-    high: Any,
-    of_low: Any,
-    of_high: Any,
-    bits: Any,
-    rest: Any,
-    touched: Any,
-    count: int,
-) -> tuple[int, int]:
+@merged
+def _begin_dimension(d: int, bits: BitArrays, touched: Numbers, count: int) -> int:
+    """Set the bits that any value of a dimension sets; returns how many words were touched."""
+    if bits.absent[d] != NONE_LEFT:
+        touched[count] = bits.absent[d] >> 6
+        count += 1
+        bits.bits[bits.absent[d] >> 6] &= ~bit_of(bits.absent[d])
+    word = bits.block[d]
+    while word != NONE_LEFT:
+        touched[count] = word
+        count += 1
+        bits.bits[word] = bits.fill[word]
+        word = bits.following[word]
+    return count
+
+
+@merged
+def _stab(d: int, key: int, trees: TreeArrays, bits: BitArrays, touched: Numbers, count: int) -> tuple[int, int]:
     """Hit the ranges of a tree that contain a key; returns how many words were touched, and how many ranges were hit."""
-    hits = 0
+    nodes, hits, node = trees.nodes, 0, trees.root[d]
     while node != NO_NODE:
-        if key < center[node]:
-            at = begin[node]
-            while at < end[node] and low[UP(at)] <= key:
-                count = _hit(bits, rest, touched, count, of_low[UP(at)])
+        begin, end = nodes.begin[node], nodes.end[node]
+        if key < nodes.center[node]:
+            at = begin
+            while at < end and trees.low[UP(at)] <= key:
+                count = _hit(trees.of_low[UP(at)], bits.bits, bits.rest, touched, count)
                 at += 1
-            hits += at - begin[node]
-            node = left[node]
+            hits += at - begin
+            node = nodes.left[node]
         else:
-            at = end[node] - 1
-            while at >= begin[node] and high[UP(at)] >= key:
-                count = _hit(bits, rest, touched, count, of_high[UP(at)])
+            at = end - 1
+            while at >= begin and trees.high[UP(at)] >= key:
+                count = _hit(trees.of_high[UP(at)], bits.bits, bits.rest, touched, count)
                 at -= 1
-            hits += end[node] - 1 - at
-            node = right[node]
+            hits += end - 1 - at
+            node = nodes.right[node]
     return count, hits
 
 
-@inlined
+@merged
+def _test_new(d: int, key: int, index: IndexArrays, touched: Numbers, count: int) -> tuple[int, int]:
+    """Test the ranges that are not in the tree yet; returns how many words were touched, and how many ranges were hit."""
+    bits, members, predicates, hits = index.bits, index.trees.members, index.predicates, 0
+    for m in range(members.begin[d] + index.trees.built[d], members.begin[d] + members.size[d]):
+        p = bits.exemplar[members.data[m]]
+        for k in range(predicates.start[p], predicates.start[p + 1]):
+            lo, hi = predicates.lo[k], predicates.hi[k]
+            if lo <= key <= hi and lo != hi:
+                count = _hit(2 * members.data[m] + predicates.mode[p], bits.bits, bits.rest, touched, count)
+                hits += 1
+    return count, hits
+
+
+@merged
+def _satisfy(
+    event: int, index: IndexArrays, batch: EventBatch, scratch: Scratch, listed: int
+) -> tuple[int, int, int, bool]:
+    """Phase 1: set the bits of the predicates that the values of an event satisfy, and note the lists of single equalities.
+
+    Returns how many words were touched, how many lists there are, how many bits were set, and whether there are intervals, which
+    are left out.
+    """
+    bits, points, accesses = index.bits, index.points, index.accesses
+    places, chosen, touched = scratch.places, scratch.chosen, scratch.touched
+    n, hits, intervals = 0, 0, False
+    for v in range(batch.start[event], batch.start[event + 1]):
+        d, key = batch.dimension[v], batch.lo[v]
+        if d >= len(bits.block):
+            continue
+        if places.values[d] == 0:
+            places.first[d] = v
+            n = _begin_dimension(d, bits, touched, n)
+        elif chosen[d] != _INTERVAL:
+            chosen[d] = _ODD
+        places.values[d] += 1
+        if key != batch.hi[v]:
+            chosen[d], intervals = _INTERVAL, True
+            continue
+        point = pair_map.value_of(points.map, d, key)
+        if point != pair_map.FREE:
+            number = points.equality[UP(point)]
+            if number != NOBODY and not is_set(bits.bits, number):
+                n = _hit(2 * number, bits.bits, bits.rest, touched, n)
+                hits += 1
+                access = accesses.single[number]
+                if access != NO_ACCESS and accesses.head[access] != NO_CLUSTER:
+                    scratch.lists[listed] = access
+                    listed += 1
+                if places.values[d] == 1:
+                    chosen[d] = number
+            first, size = points.lists.begin[point], points.lists.size[point]
+            for i in range(first, first + size):
+                n = _hit(points.lists.data[UP(i)], bits.bits, bits.rest, touched, n)
+            hits += size
+        n, stabbed = _stab(d, key, index.trees, bits, touched, n)
+        n, more = _test_new(d, key, index, touched, n)
+        hits += stabbed + more
+    return n, listed, hits, intervals
+
+
+@merged
 def _evaluate_intervals(
-    ids: int,
-    exemplar: Any,
-    references: Any,
-    p_dimension: Any,
-    p_mode: Any,
-    p_start: Any,
-    p_lo: Any,
-    p_hi: Any,
-    v_lo: Any,
-    v_hi: Any,
-    first: Any,
-    present: Any,
-    chosen: Any,
-    single: Any,
-    bits: Any,
-    rest: Any,
-    touched: Any,
-    count: int,
-    lists: Any,
-    listed: int,
+    index: IndexArrays, batch: EventBatch, scratch: Scratch, n: int, listed: int
 ) -> tuple[int, int]:
     """Evaluate every predicate on dimensions where the event has an interval; returns words touched, and lists."""
-    for number in range(ids):
-        p = exemplar[number]
-        if p == FREE or references[number] == 0 or chosen[p_dimension[p]] != _INTERVAL:
+    bits, predicates, single = index.bits, index.predicates, index.accesses.single
+    for number in range(bits.totals[WORDS] * WORD):
+        p = bits.exemplar[number]
+        if p == FREE or bits.references[number] == 0 or scratch.chosen[predicates.dimension[p]] != _INTERVAL:
             continue
-        d = p_dimension[p]
-        word, bit = number >> 6, bit_of(number)
-        if not holds(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], v_lo, v_hi, first[d], present[d]):
-            bits[word] &= ~bit
-        elif not is_set(bits, number):
-            count = _hit(bits, rest, touched, count, 2 * number)
-            if is_equality(p_mode, p_start, p_lo, p_hi, p) and single[number] != NO_ACCESS:
-                lists[listed] = single[number]
+        if not predicate_holds(p, predicates, batch, scratch.places):
+            bits.bits[number >> 6] &= ~bit_of(number)
+        elif not is_set(bits.bits, number):
+            n = _hit(2 * number, bits.bits, bits.rest, scratch.touched, n)
+            if is_equality(predicates, p) and single[number] != NO_ACCESS:
+                scratch.lists[listed] = single[number]
                 listed += 1
-    return count, listed
+    return n, listed
 
 
-@inlined
-def _look_up(
-    tables: Any,
-    attributes: Any,
-    firsts: Any,
-    seconds: Any,
-    values: Any,
-    single: Any,
-    chosen: Any,
-    present: Any,
-    odd: Any,
-    lists: Any,
-    listed: int,
-) -> tuple[int, int, int]:
+@merged
+def _look_up(index: IndexArrays, scratch: Scratch, listed: int) -> tuple[int, int, int]:
     """Look an event up in all tables whose schema it has; returns how many lists there are, look-ups, and odd tables."""
+    accesses, starts, chosen, odd = index.accesses, index.schema_start, scratch.chosen, scratch.odd
     lookups, strange = 0, 0
-    for t in range(len(tables) - 1):
+    for t in range(len(starts) - 1):
         odd[t] = False
-        there = tables[t + 1] > tables[t]
-        for a in range(tables[t], tables[t + 1]):
-            d = attributes[a]
-            if present[d] == 0:
+        there = starts[t + 1] > starts[t]
+        for a in range(starts[t], starts[t + 1]):
+            d = index.attribute[a]
+            if scratch.places.values[d] == 0:
                 there = False
                 break
             odd[t] |= chosen[d] < NOBODY
@@ -186,193 +237,97 @@ def _look_up(
         else:
             lookups += 1
             access = ALWAYS
-            for a in range(tables[t], tables[t + 1]):
-                number = chosen[attributes[a]]
+            for a in range(starts[t], starts[t + 1]):
+                number = chosen[index.attribute[a]]
                 if number == NOBODY:
                     access = NO_ACCESS
                 elif access == ALWAYS:
-                    access = single[number]
+                    access = accesses.single[number]
                 else:
-                    access = values[pair_map.slot_of(firsts, seconds, values, access, number)]
+                    access = pair_map.value_of(accesses.map, access, number)
                 if access == NO_ACCESS:
                     break
             if access != NO_ACCESS:
-                lists[listed] = access
+                scratch.lists[listed] = access
                 listed += 1
     return listed, lookups, strange
 
 
-@inlined
-def _try_all(
-    made: int, parent: Any, predicate: Any, table: Any, head: Any, odd: Any, bits: Any, lists: Any, listed: int
-) -> int:
+@merged
+def _try_all(accesses: AccessArrays, bits: Words, scratch: Scratch, listed: int) -> int:
     """Try every access predicate of the tables that the event could not be looked up in; returns how many lists there are."""
-    for access in range(1, made):
-        if parent[access] == NO_ACCESS or table[access] == NO_TABLE or head[access] == NO_CLUSTER:
+    for access in range(1, accesses.counts[MADE]):
+        if accesses.parent[access] == NO_ACCESS or accesses.head[access] == NO_CLUSTER:
             continue
-        if odd[table[access]]:
+        table = accesses.table[access]
+        if table != NO_TABLE and scratch.odd[table]:
             above = access
-            while above != ALWAYS and is_set(bits, predicate[above]):
-                above = parent[above]
+            while above != ALWAYS and is_set(bits, accesses.predicate[above]):
+                above = accesses.parent[above]
             if above == ALWAYS:
-                lists[listed] = access
+                scratch.lists[listed] = access
                 listed += 1
     return listed
 
 
 @merged
-def _satisfy(
-    v_begin: int,
-    v_end: int,
-    v_dimension: Any,
-    v_lo: Any,
-    v_hi: Any,
-    predicate_index: Any,
-    p_mode: Any,
-    p_start: Any,
-    p_lo: Any,
-    p_hi: Any,
-    head: Any,
-    single: Any,
-    scratch: Any,
-    listed: int,
-) -> tuple[int, int, int, bool]:
-    """Phase 1: set the bits of the predicates that the values of an event satisfy, and note the lists of single equalities.
+def _check_lists(
+    lists: Numbers, listed: int, index: IndexArrays, ahead: bool, out: Numbers, filled: int
+) -> tuple[int, int, int, int]:
+    """Phase 2: test the subscriptions of clusters whose access predicate is satisfied, and append those that match.
 
-    Returns how many words were touched, how many lists there are, how many bits were set, and whether there are intervals, which
-    are left out.
+    Returns where these end, how many subscriptions and predicates were tested, and how many clusters were visited.
     """
-    exemplar, _, _, _, bits, rest, fill, following, block, absent, _, _, _ = predicate_index.bits
-    firsts, seconds, values, _ = predicate_index.points.map
-    equality = predicate_index.points.equality
-    list_begin, list_size, _, list_data, _ = predicate_index.points.lists
-    members, built, root, center, t_begin, t_end, left, right, low, high, of_low, of_high = predicate_index.trees
-    member_begin, member_size, _, member_data, _ = members
-    first, present, chosen, touched, lists, _ = scratch
-    n, hits, intervals = 0, 0, False
-    for v in range(v_begin, v_end):
-        d = v_dimension[v]
-        if d >= len(block):
-            continue
-        if present[d] == 0:
-            first[d] = v
-            if absent[d] != NONE_LEFT:
-                touched[n] = absent[d] >> 6
-                n += 1
-                bits[absent[d] >> 6] &= ~bit_of(absent[d])
-            word = block[d]
-            while word != NONE_LEFT:
-                touched[n] = word
-                n += 1
-                bits[word] = fill[word]
-                word = following[word]
-        elif chosen[d] != _INTERVAL:
-            chosen[d] = _ODD
-        present[d] += 1
-        if v_lo[v] != v_hi[v]:
-            chosen[d], intervals = _INTERVAL, True
-            continue
-        key = v_lo[v]
-        point = values[UP(pair_map.slot_of(firsts, seconds, values, d, key))]
-        if point != pair_map.FREE:
-            number = equality[UP(point)]
-            if number != NOBODY and not is_set(bits, number):
-                n = _hit(bits, rest, touched, n, 2 * number)
-                hits += 1
-                if single[number] != NO_ACCESS and head[single[number]] != NO_CLUSTER:
-                    lists[listed] = single[number]
-                    listed += 1
-                if present[d] == 1:
-                    chosen[d] = number
-            for i in range(list_begin[point], list_begin[point] + list_size[point]):
-                n = _hit(bits, rest, touched, n, list_data[UP(i)])
-            hits += list_size[point]
-        n, stabbed = _stab(
-            root[d], key, center, t_begin, t_end, left, right, low, high, of_low, of_high, bits, rest, touched, n
-        )
-        hits += stabbed
-        for m in range(member_begin[d] + built[d], member_begin[d] + member_size[d]):
-            p = exemplar[member_data[m]]
-            for k in range(p_start[p], p_start[p + 1]):
-                if p_lo[k] <= key <= p_hi[k] and p_lo[k] != p_hi[k]:
-                    n = _hit(bits, rest, touched, n, 2 * member_data[m] + p_mode[p])
-                    hits += 1
-    return n, listed, hits, intervals
+    clusters, bits = index.clusters, index.bits.bits
+    candidates, tested, visited = 0, 0, 0
+    for i in range(listed):
+        cluster = index.accesses.head[lists[i]]
+        while cluster != NO_CLUSTER:
+            block = Block(clusters.data, clusters.begin[cluster], clusters.room[cluster], clusters.size[cluster])
+            filled, more = check_cluster(block, clusters.columns[cluster], bits, ahead, out, filled)
+            visited += 1
+            candidates += block.size
+            tested += more
+            cluster = clusters.following[cluster]
+    return filled, candidates, tested, visited
 
 
 @lean_kernel
 def match(
-    predicate_index: Any,
-    accesses: Any,
-    clusters: Any,
-    tables: Any,
-    predicates: Any,
-    batch: Any,
-    scratch: Any,
+    index: IndexArrays,
+    batch: EventBatch,
+    scratch: Scratch,
     ahead: bool,
-    phases: Any,
+    phases: npt.NDArray[np.int64],
     event: int,
-    counts: Any,
-    out: Any,
-    work: Any,
+    output: Output,
 ) -> int:
     """The event matching algorithm for events from one on: a kernel for `collect`."""
-    exemplar, _, references, _, bits, rest, _, _, block, _, _, _, totals = predicate_index.bits
-    a_firsts, a_seconds, a_values, _ = accesses.map
-    _, parent, access_predicate, table, head, _, _, single, _, access_counts = accesses
-    begin, room, size, columns, next_cluster, _, _, _, _, data, _, _ = clusters
-    table_start, attributes = tables
-    p_dimension, p_mode, p_start, p_lo, p_hi = predicates
-    v_start, v_dimension, v_lo, v_hi = batch
-    first, present, chosen, touched, lists, odd = scratch
-    filled = 0
-    for e in range(event, len(v_start) - 1):
-        listed = 0
-        if head[ALWAYS] != NO_CLUSTER:
-            lists[0] = ALWAYS
+    bits, accesses, filled = index.bits, index.accesses, 0
+    for e in range(event, len(batch.start) - 1):
+        listed, lookups, before = 0, 0, filled
+        if accesses.head[ALWAYS] != NO_CLUSTER:
+            scratch.lists[0] = ALWAYS
             listed = 1
-        n, listed, hits, intervals = _satisfy(
-            v_start[e], v_start[e + 1], v_dimension, v_lo, v_hi, predicate_index, p_mode, p_start, p_lo, p_hi, head,
-            single, scratch, listed,
-        )  # fmt: skip
+        n, listed, hits, intervals = _satisfy(e, index, batch, scratch, listed)
         if intervals:
-            n, listed = _evaluate_intervals(
-                totals[WORDS] * WORD, exemplar, references, p_dimension, p_mode, p_start, p_lo, p_hi, v_lo, v_hi,
-                first, present, chosen, single, bits, rest, touched, n, lists, listed,
-            )  # fmt: skip
-        lookups = 0
-        if len(table_start) > 1:
-            listed, lookups, strange = _look_up(
-                table_start, attributes, a_firsts, a_seconds, a_values, single, chosen, present, odd, lists, listed
-            )
+            n, listed = _evaluate_intervals(index, batch, scratch, n, listed)
+        if len(index.schema_start) > 1:
+            listed, lookups, strange = _look_up(index, scratch, listed)
             if strange > 0:
-                listed = _try_all(access_counts[0], parent, access_predicate, table, head, odd, bits, lists, listed)
-        # Phase 2: the subscriptions of clusters whose access predicate is satisfied.
-        before, candidates, tested, visited = filled, 0, 0, 0
-        for i in range(listed):
-            cluster = head[lists[i]]
-            while cluster != NO_CLUSTER:
-                visited += 1
-                candidates += size[cluster]
-                filled, more = check_cluster(
-                    bits, data, begin[cluster], room[cluster], size[cluster], columns[cluster], ahead, out, filled
-                )
-                tested += more
-                cluster = next_cluster[cluster]
+                listed = _try_all(accesses, bits.bits, scratch, listed)
+        filled, candidates, tested, visited = _check_lists(scratch.lists, listed, index, ahead, output.matches, filled)
         for i in range(n):
-            bits[UP(touched[i])] = rest[UP(touched[i])]
-        for v in range(v_start[e], v_start[e + 1]):
-            if v_dimension[v] < len(block):
-                present[v_dimension[v]] = 0
-                chosen[v_dimension[v]] = NOBODY
-        if filled > len(out):
+            word = UP(scratch.touched[i])
+            bits.bits[word] = bits.rest[word]
+        for v in range(batch.start[e], batch.start[e + 1]):
+            scratch.chosen[batch.dimension[v]] = NOBODY
+        unload_event(batch, e, scratch.places)
+        if filled > len(output.matches):
             return e
-        counts[e] = filled - before
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += tested
-        work[NODES] += visited + lookups
+        note_event(e, filled - before, candidates, tested, visited + lookups, output)
         phases[SATISFIED] += hits
         phases[LOOKUPS] += lookups
         phases[LISTS] += listed
         phases[CLUSTERS] += visited
-    return len(v_start) - 1
+    return len(batch.start) - 1

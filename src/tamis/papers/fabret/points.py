@@ -11,31 +11,35 @@ Invariant: a point is in the map while some predicate with references names it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.fabret.bit_vector import is_equality
+from tamis.papers.fabret.bit_vector import Ids, TableNumbers, is_equality
+from tamis.papers.interface import Numbers
 from tamis.papers.parts import pair_map
 from tamis.papers.parts.pair_map import PairArrays, PairMap
 from tamis.papers.parts.slabs import SlabArrays, Slabs, take_out
 
 NOBODY = -1
-_ABSENT, _NONE = int(Mode.ABSENT), int(Mode.NONE)
+_NONE = int(Mode.NONE)
 _LOWEST = 16
+MADE, FREED = 0, 1
+"""Places in `counts`: points ever made, and how many of them are free."""
 
 
 class PointArrays(NamedTuple):
-    """The points as kernels take them; `counts` has how many points were ever made, and how many of these are free."""
+    """The points as kernels take them."""
 
     map: PairArrays
-    equality: npt.NDArray[np.int32]
+    equality: Ids
     lists: SlabArrays
-    free: npt.NDArray[np.int32]
+    free: Numbers
     counts: npt.NDArray[np.int64]
 
 
@@ -65,7 +69,7 @@ class Points:
         point = self._map.get(dimension, key)
         return (NOBODY, set()) if point < 0 else (int(self._equality[point]), set(self._lists.values(point).tolist()))
 
-    def enter(self, table: Conjunctions, exemplar: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> None:
+    def enter(self, table: Conjunctions, exemplar: TableNumbers, ids: Ids) -> None:
         """Take in the points of new predicates."""
         start = table.predicates.start
         sizes = start[exemplar[ids] + 1] - start[exemplar[ids]]
@@ -74,72 +78,77 @@ class Points:
         while not _enter(table.predicates, exemplar, ids, self.view(), points, literals, progress):
             needed = int(sizes[progress[0]])
             self._map.reserve(max(len(self._map), needed))
-            if self._counts[0] + needed > len(self._equality):
+            if self._counts[MADE] + needed > len(self._equality):
                 more = max(len(self._equality), needed)
                 self._equality = np.append(self._equality, np.full(more, NOBODY, np.int32))
                 self._free = np.append(self._free, np.zeros(more, np.int32))
                 self._lists.add(more)
         self._lists.extend(points[: progress[1]], literals[: progress[1]])
 
-    def leave(self, table: Conjunctions, exemplar: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> None:
+    def leave(self, table: Conjunctions, exemplar: TableNumbers, ids: Ids) -> None:
         """Drop the points of predicates that no conjunction has any more."""
         _leave(table.predicates, exemplar, ids, self.view())
 
 
 @lean_kernel
-def _enter(predicates: Any, exemplar: Any, ids: Any, arrays: Any, points: Any, literals: Any, progress: Any) -> bool:
+def _enter(
+    predicates: Predicates,
+    exemplar: TableNumbers,
+    ids: Ids,
+    arrays: PointArrays,
+    points: npt.NDArray[np.int64],
+    literals: Numbers,
+    progress: npt.NDArray[np.int64],
+) -> bool:
     """Go on where `progress` says; False if there is no room. Elements of lists go to `points` and `literals`."""
-    dimension, mode, start, lo, hi = predicates
-    firsts, seconds, values, pairs = arrays.map
-    equality, free, counts = arrays.equality, arrays.free, arrays.counts
+    pairs, equality, counts = arrays.map, arrays.equality, arrays.counts
     for i in range(progress[0], len(ids)):
         p = exemplar[ids[i]]
-        size = start[p + 1] - start[p]
-        if 2 * (pairs[0] + size) > len(values) or counts[0] + size > len(equality):
+        d, begin, end = predicates.dimension[p], predicates.start[p], predicates.start[p + 1]
+        size = end - begin
+        if 2 * (pairs.size[0] + size) > len(pairs.value) or counts[MADE] + size > len(equality):
             progress[0] = i
             return False
-        alone = is_equality(mode, start, lo, hi, p)
-        for k in range(start[p], start[p + 1]):
-            if lo[k] != hi[k]:
+        alone = is_equality(predicates, p)
+        for k in range(begin, end):
+            key = predicates.lo[k]
+            if key != predicates.hi[k]:
                 continue
-            at = pair_map.slot_of(firsts, seconds, values, dimension[p], lo[k])
-            if values[at] == pair_map.FREE:
-                if counts[1] > 0:
-                    counts[1] -= 1
-                    point = free[counts[1]]
+            at = pair_map.slot_of(pairs, d, key)
+            if pairs.value[at] == pair_map.FREE:
+                if counts[FREED] > 0:
+                    counts[FREED] -= 1
+                    point = arrays.free[counts[FREED]]
                 else:
-                    point = counts[0]
-                    counts[0] += 1
-                pair_map.enter(firsts, seconds, values, pairs, at, dimension[p], lo[k], point)
-            point = values[at]
+                    point = counts[MADE]
+                    counts[MADE] += 1
+                pair_map.enter(pairs, at, d, key, point)
+            point = pairs.value[at]
             if alone:
                 equality[point] = ids[i]
             else:
                 points[progress[1]] = point
-                literals[progress[1]] = 2 * ids[i] + (mode[p] == _NONE)
+                literals[progress[1]] = 2 * ids[i] + (predicates.mode[p] == _NONE)
                 progress[1] += 1
     return True
 
 
 @lean_kernel
-def _leave(predicates: Any, exemplar: Any, ids: Any, arrays: Any) -> None:
-    dimension, mode, start, lo, hi = predicates
-    firsts, seconds, values, pairs = arrays.map
-    begin, size, _, data, _ = arrays.lists
-    equality, free, counts = arrays.equality, arrays.free, arrays.counts
+def _leave(predicates: Predicates, exemplar: TableNumbers, ids: Ids, arrays: PointArrays) -> None:
+    counts = arrays.counts
     for number in ids:
         p = exemplar[number]
-        alone = is_equality(mode, start, lo, hi, p)
-        for k in range(start[p], start[p + 1]):
-            if lo[k] != hi[k]:
+        alone = is_equality(predicates, p)
+        for k in range(predicates.start[p], predicates.start[p + 1]):
+            if predicates.lo[k] != predicates.hi[k]:
                 continue
-            at = pair_map.slot_of(firsts, seconds, values, dimension[p], lo[k])
-            point = values[at]
+            at = pair_map.slot_of(arrays.map, predicates.dimension[p], predicates.lo[k])
+            point = arrays.map.value[at]
             if alone:
-                equality[point] = NOBODY
+                arrays.equality[point] = NOBODY
             else:
-                take_out(begin, size, data, point, 2 * number + (mode[p] == _NONE))
-            if equality[point] == NOBODY and size[point] == 0:
-                pair_map.vacate(firsts, seconds, values, pairs, at)
-                free[counts[1]] = point
-                counts[1] += 1
+                take_out(arrays.lists, point, 2 * number + (predicates.mode[p] == _NONE))
+            if arrays.equality[point] == NOBODY and arrays.lists.size[point] == 0:
+                pair_map.vacate(arrays.map, at)
+                arrays.free[counts[FREED]] = point
+                counts[FREED] += 1

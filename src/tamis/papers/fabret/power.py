@@ -14,19 +14,30 @@ of the group.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.kernel import inlined, kernel, lean_kernel
-from tamis.papers.fabret.schemas import DEEPEST, ROOT, Equalities, Schemas, child, considered
+from tamis.kernels.kernel import lean_kernel, merged
+from tamis.papers.fabret.access import ALWAYS, AccessArrays
+from tamis.papers.fabret.bit_vector import TableNumbers
+from tamis.papers.fabret.schemas import Equalities, Path, SchemaArrays, Schemas, child, considered, new_path
 from tamis.papers.fabret.two_phase import Schema, TwoPhase
 from tamis.papers.interface import Numbers
 
 _NOTHING = 1e-6
 """Powers below this are rounding errors."""
+
+
+class _Accessed(NamedTuple):
+    """The access predicate of each of some subscriptions, and what says its attributes."""
+
+    chosen: npt.NDArray[np.int32]
+    accesses: AccessArrays
+    exemplar: TableNumbers
+    dimension: npt.NDArray[np.int32]
 
 
 class PotentialTables:
@@ -60,30 +71,19 @@ class PotentialTables:
         self._add(core, conjunctions, equalities, -self.waiting.view()[conjunctions], most)
         self.waiting.view()[conjunctions] = 0.0
 
-    def _add(self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, amounts: Any, most: int) -> None:
-        clusters = core.clusters.view()
+    def _add(
+        self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, amounts: npt.NDArray[np.float64], most: int
+    ) -> None:
+        clusters, exemplar = core.clusters.view(), core.predicates.bits.view().exemplar
         chosen = clusters.access[clusters.cluster_of[conjunctions]]
-        of_id = core.predicates.bits.view().exemplar
-        dimension = core.table.view().predicates.dimension
-        counting, done = considered(most), 0
+        accessed = _Accessed(chosen, core.accesses.view(), exemplar, core.table.view().predicates.dimension)
+        limits, path, done = (most, considered(most)), new_path(), 0
         while True:
             self._cover_groups()
-            done = _add_power(
-                self.groups.view(),
-                equalities,
-                chosen,
-                core.accesses.view(),
-                of_id,
-                dimension,
-                amounts,
-                most,
-                counting,
-                self.power,
-                done,
-            )
+            done = _add_power(self.groups.view(), equalities, accessed, amounts, limits, path, self.power, done)
             if done == len(conjunctions):
                 break
-            attributes = min(int(np.diff(equalities.start)[done]), counting)
+            attributes = min(int(np.diff(equalities.start)[done]), considered(most))
             self.groups.reserve(max(len(self.groups), _subsets(attributes, most)))
 
     def strongest(self, least: float) -> int:
@@ -134,13 +134,12 @@ def having(schema: Schema, equalities: Equalities) -> npt.NDArray[np.int64]:
 
 
 @lean_kernel
-def _having(schema: Any, equalities: Any, out: Any) -> int:
-    start, _, dimension, _ = equalities
-    count = 0
+def _having(schema: npt.NDArray[np.int32], equalities: Equalities, out: npt.NDArray[np.int64]) -> int:
+    start, count = equalities.start, 0
     for s in range(len(start) - 1):
         found = 0
         for e in range(start[s], start[s + 1]):
-            if found < len(schema) and dimension[e] == schema[found]:
+            if found < len(schema) and equalities.dimension[e] == schema[found]:
                 found += 1
         if found == len(schema):
             out[count] = s
@@ -158,58 +157,54 @@ def _subsets(attributes: int, most: int) -> int:
     return total
 
 
-@inlined
-def _is_accessed(
-    places: Any, depth: int, dimension: Any, access: int, parent: Any, predicate: Any, of_id: Any, of_p: Any
-) -> bool:
-    """Whether an access predicate has all attributes of a group."""
+@merged
+def _is_accessed(s: int, accessed: _Accessed, path: Path, depth: int, dimension: npt.NDArray[np.int32]) -> bool:
+    """Whether the access predicate of a subscription has all attributes of a group."""
+    accesses = accessed.accesses
     for k in range(1, depth + 1):
-        above = access
-        while above != ROOT and of_p[of_id[predicate[above]]] != dimension[places[k]]:
-            above = parent[above]
-        if above == ROOT:
+        d, access = dimension[path.place[k]], accessed.chosen[s]
+        while access != ALWAYS and accessed.dimension[accessed.exemplar[accesses.predicate[access]]] != d:
+            access = accesses.parent[access]
+        if access == ALWAYS:
             return False
     return True
 
 
-@kernel
+@lean_kernel
 def _add_power(
-    groups: Any,
-    equalities: Any,
-    chosen: Any,
-    accesses: Any,
-    of_id: Any,
-    of_p: Any,
-    amounts: Any,
-    most: int,
-    counting: int,
-    power: Any,
+    groups: SchemaArrays,
+    equalities: Equalities,
+    accessed: _Accessed,
+    amounts: npt.NDArray[np.float64],
+    limits: tuple[int, int],
+    path: Path,
+    power: npt.NDArray[np.float64],
     done: int,
 ) -> int:
-    """Add the amount of each subscription to all groups of its attributes; returns the first without room."""
-    firsts, seconds, values, pairs = groups.map
-    _, parent, of_node, depths, nodes = groups
-    start, _, dimension, _ = equalities
-    above, predicate = accesses.parent, accesses.predicate
-    places, path = np.empty(DEEPEST + 1, np.int64), np.empty(DEEPEST + 1, np.int64)
-    path[0] = ROOT
+    """Add the amount of each subscription to all groups of its attributes; returns the first without room.
+
+    `limits` are the most attributes of a group, and how many equalities of a subscription are considered.
+    """
+    most, counting = limits
+    start, dimension = equalities.start, equalities.dimension
     for s in range(done, len(start) - 1):
         end = min(start[s + 1], start[s] + counting)
         wanted = _subsets(end - start[s], most)
-        if 2 * (pairs[0] + wanted) > len(values) or nodes[0] + wanted > len(parent):
+        has_pairs = 2 * (groups.map.size[0] + wanted) <= len(groups.map.value)
+        if not has_pairs or groups.nodes[0] + wanted > len(groups.parent):
             return s
         depth, at = 0, start[s]
         while True:
             if at < end and depth < most:
-                node = child(firsts, seconds, values, pairs, parent, of_node, depths, nodes, path[depth], dimension[at])
+                node = child(groups, path.node[depth], dimension[at])
                 depth += 1
-                places[depth], path[depth] = at, node
-                if depth > 1 and not _is_accessed(places, depth, dimension, chosen[s], above, predicate, of_id, of_p):
+                path.place[depth], path.node[depth] = at, node
+                if depth > 1 and not _is_accessed(s, accessed, path, depth, dimension):
                     power[node] += amounts[s]
                 at += 1
             elif depth == 0:
                 break
             else:
-                at = places[depth] + 1
+                at = path.place[depth] + 1
                 depth -= 1
     return len(start) - 1

@@ -9,28 +9,15 @@ Phase 1 of the event matching algorithm, in `matching`, reads all three.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.ranges import run_indices
-from tamis.papers.fabret.bit_vector import FREE, LIVE, WORD, BitArrays, BitVector
-from tamis.papers.fabret.points import NOBODY, PointArrays, Points
-from tamis.papers.fabret.ranges import Ranges, TreeArrays, with_ranges
+from tamis.papers.fabret.bit_vector import FREE, LIVE, WORD, BitVector, Ids, TableNumbers
+from tamis.papers.fabret.points import NOBODY, Points
+from tamis.papers.fabret.ranges import Ranges, with_ranges
 from tamis.papers.interface import Numbers
-
-Ids = npt.NDArray[np.int32]
-
-
-class PredicateArrays(NamedTuple):
-    """The predicate index as kernels take it."""
-
-    bits: BitArrays
-    points: PointArrays
-    trees: TreeArrays
 
 
 class PredicateIndex:
@@ -44,9 +31,6 @@ class PredicateIndex:
     @property
     def nbytes(self) -> int:
         return self.bits.nbytes + self.points.nbytes + self.ranges.nbytes
-
-    def view(self) -> PredicateArrays:
-        return PredicateArrays(self.bits.view(), self.points.view(), self.ranges.view())
 
     def insert(self, table: Conjunctions, conjunctions: Numbers) -> Ids:
         """Take in the predicates of some conjunctions; returns their ids, conjunction after conjunction."""
@@ -118,6 +102,6 @@ class PredicateIndex:
         self.ranges.check(table, bits, members, set(retired.tolist()))
 
 
-def numbers_of(table: Conjunctions, conjunctions: Numbers) -> npt.NDArray[np.int64]:
+def numbers_of(table: Conjunctions, conjunctions: Numbers) -> TableNumbers:
     """The predicates of conjunctions, one after another."""
     return run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])

@@ -36,11 +36,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.fabret.bit_vector import is_equality
-from tamis.papers.fabret.statistics import EventStatistics, nu_of
+from tamis.papers.fabret.bit_vector import Ids, is_equality
+from tamis.papers.fabret.statistics import EventStatistics, StatisticsArrays, nu_of
 from tamis.papers.fabret.two_phase import PAPER, TwoPhase
 from tamis.papers.interface import Index, Matches, Numbers
 from tamis.papers.options import Options, option
@@ -98,12 +100,16 @@ class Propagation(Index):
 
 
 @lean_kernel
-def choose_equality(table: Any, conjunctions: Any, ids: Any, references: Any, statistics: Any, chosen: Any) -> None:
+def choose_equality(
+    table: Conjunctions,
+    conjunctions: Numbers,
+    ids: Ids,
+    references: npt.NDArray[np.int32],
+    statistics: StatisticsArrays,
+    chosen: Ids,
+) -> None:
     """The id of the most selective equality of each conjunction; -1 where there is none."""
-    dimension, mode, start, lo, hi = table.predicates
-    events, present, distinct, seen = statistics
-    firsts, seconds, values, _ = seen
-    at = 0
+    predicates, at = table.predicates, 0
     for i in range(len(conjunctions)):
         c = conjunctions[i]
         chosen[i] = _NOBODY
@@ -111,9 +117,8 @@ def choose_equality(table: Any, conjunctions: Any, ids: Any, references: Any, st
         for p in range(table.start[c], table.start[c + 1]):
             number = ids[at]
             at += 1
-            if is_equality(mode, start, lo, hi, p):
-                key = lo[start[p]]
-                shared = references[number] * 1.0
-                weight = nu_of(events, present, distinct, firsts, seconds, values, dimension[p], key, shared)
+            if is_equality(predicates, p):
+                key = predicates.lo[predicates.start[p]]
+                weight = nu_of(statistics, predicates.dimension[p], key, references[number] * 1.0)
                 if weight < least:
                     least, chosen[i] = weight, number

@@ -23,15 +23,27 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.kernel import kernel, lean_kernel
-from tamis.papers.fabret.bit_vector import BitArrays, is_everything
+from tamis.kernels.kernel import lean_kernel
+from tamis.papers.fabret.bit_vector import BitArrays, Ids, TableNumbers, is_everything
+from tamis.papers.interface import Numbers
+from tamis.papers.parts.parting import Keys, Waiting, part_at, room_for, wait
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 
 NO_NODE = -1
 _NONE = int(Mode.NONE)
 _FEWEST = 32
-Ids = npt.NDArray[np.int32]
+
+
+class NodeArrays(NamedTuple):
+    """The nodes of all trees."""
+
+    center: Keys
+    begin: Numbers
+    end: Numbers
+    left: Numbers
+    right: Numbers
 
 
 class TreeArrays(NamedTuple):
@@ -40,15 +52,23 @@ class TreeArrays(NamedTuple):
     members: SlabArrays
     built: npt.NDArray[np.int32]
     root: npt.NDArray[np.int32]
-    center: npt.NDArray[np.int64]
-    begin: npt.NDArray[np.int32]
-    end: npt.NDArray[np.int32]
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
-    of_low: npt.NDArray[np.int32]
-    of_high: npt.NDArray[np.int32]
+    nodes: NodeArrays
+    low: Keys
+    high: Keys
+    of_low: Numbers
+    of_high: Numbers
+
+
+class _Unfolded(NamedTuple):
+    """The ranges of some dimensions."""
+
+    tree: Numbers
+    literal: Numbers
+    by_low: Numbers
+    """Numbers of the ranges, by tree and lower end, and by tree and upper end."""
+    by_high: Numbers
+    low: Keys
+    high: Keys
 
 
 class Ranges:
@@ -60,23 +80,18 @@ class Ranges:
         self._clear()
 
     def _clear(self) -> None:
-        self._center, self._low, self._high = (GrowingArray(np.int64) for _ in range(3))
-        self._begin, self._end, self._left, self._right = (GrowingArray(np.int32) for _ in range(4))
-        self._of_low, self._of_high = (GrowingArray(np.int32) for _ in range(2))
+        self._nodes = [GrowingArray(dtype) for dtype in (np.int64, *4 * [np.int32])]
+        self._ends = [GrowingArray(dtype) for dtype in (np.int64, np.int64, np.int32, np.int32)]
         self._root[:], self._entries[:] = NO_NODE, 0
-
-    @property
-    def _trees(self) -> tuple[GrowingArray, ...]:
-        nodes = (self._center, self._begin, self._end, self._left, self._right)
-        return (*nodes, self._low, self._high, self._of_low, self._of_high)
 
     @property
     def nbytes(self) -> int:
         fixed = self._built.nbytes + self._dead.nbytes + self._root.nbytes + self._entries.nbytes
-        return fixed + self._members.nbytes + sum(array.nbytes for array in self._trees)
+        return fixed + self._members.nbytes + sum(array.nbytes for array in (*self._nodes, *self._ends))
 
     def view(self) -> TreeArrays:
-        return TreeArrays(self._members.view(), self._built, self._root, *(array.view() for array in self._trees))
+        nodes = NodeArrays(*(array.view() for array in self._nodes))
+        return TreeArrays(self._members.view(), self._built, self._root, nodes, *(array.view() for array in self._ends))
 
     def cover(self, dimensions: int) -> None:
         """Make room for `dimensions` dimensions."""
@@ -111,8 +126,9 @@ class Ranges:
         fresh = sizes - self._built[dimensions]
         late = (fresh > _FEWEST + 2 * np.sqrt(sizes)) | (self._dead[dimensions] > _FEWEST + sizes // 2)
         due = dimensions[late]
-        left_behind = len(self._low) - int(self._entries.sum()) + int(self._entries[due].sum())
-        if len(due) and 2 * left_behind > len(self._low):  # more than half of the arrays would be unused
+        size = len(self._ends[0])
+        left_behind = size - int(self._entries.sum()) + int(self._entries[due].sum())
+        if len(due) and 2 * left_behind > size:  # more than half of the arrays would be unused
             due = np.flatnonzero(self._members.view().size).astype(np.int32)
             self._clear()
         return self._plant(table, bits, due) if len(due) else np.zeros(0, np.int32)
@@ -121,31 +137,29 @@ class Ranges:
         members, predicates = self._members.view(), table.predicates
         retired = np.empty(int(self._dead[dimensions].sum()), np.int32)
         counts = np.zeros(len(dimensions) + 1, np.int64)
-        gone = _sift(predicates, bits.exemplar, bits.references, members, dimensions, retired, counts)
+        gone = _sift(predicates, bits, members, dimensions, retired, counts)
         assert gone == len(retired)
         starts = np.cumsum(counts)
-        lows, highs = np.empty((2, starts[-1]), np.int64)
-        literals, number = np.empty((2, starts[-1]), np.int32)
-        _unfold(predicates, bits.exemplar, members, dimensions, (number, lows, highs, literals))
-        by_low, by_high = np.lexsort((lows, number)), np.lexsort((highs, number))
-        centers, nodes = np.empty(starts[-1], np.int64), np.empty((4, starts[-1]), np.int32)
-        roots = np.empty(len(dimensions), np.int32)
-        base = (len(self._low), len(self._center))
-        count = _grow_trees(starts, lows, highs, by_low, by_high, centers, nodes, roots, base)
-        self._center.extend(centers[:count])
-        for column, values in zip((self._begin, self._end, self._left, self._right), nodes, strict=True):
+        tree, literal, by_low, by_high = np.empty((4, starts[-1]), np.int32)
+        ranges = _Unfolded(tree, literal, by_low, by_high, *np.empty((2, starts[-1]), np.int64))
+        _unfold(predicates, bits.exemplar, members, dimensions, ranges)
+        by_low[:], by_high[:] = np.lexsort((ranges.low, tree)), np.lexsort((ranges.high, tree))
+        nodes = NodeArrays(np.empty(starts[-1], np.int64), *np.empty((4, starts[-1]), np.int32))
+        roots, base = np.empty(len(dimensions), np.int32), (len(self._ends[0]), len(self._nodes[0]))
+        count = _grow_trees(starts, ranges, nodes, roots, room_for(starts[-1]), base)
+        grown: tuple[npt.NDArray[Any], ...] = nodes
+        for column, values in zip(self._nodes, grown, strict=True):
             column.extend(values[:count])
-        self._low.extend(lows[by_low])
-        self._high.extend(highs[by_high])
-        self._of_low.extend(literals[by_low])
-        self._of_high.extend(literals[by_high])
+        ends = (ranges.low[by_low], ranges.high[by_high], literal[by_low], literal[by_high])
+        for column, of_range in zip(self._ends, ends, strict=True):
+            column.extend(of_range)
         self._root[dimensions], self._entries[dimensions] = roots, np.diff(starts)
         self._built[dimensions], self._dead[dimensions] = members.size[dimensions], 0
         return retired
 
     def check(self, table: Conjunctions, bits: BitArrays, live: set[int], retired: set[int]) -> None:
         """Raise an AssertionError unless the trees and lists hold the ranges of these predicates, and no others."""
-        view = self.view()
+        view, of_node = self.view(), self.view().nodes
         listed = [self._members.values(d).tolist() for d in range(len(self._built))]
         ids = [number for each in listed for number in each]
         assert len(ids) == len(set(ids))
@@ -166,7 +180,7 @@ class Ranges:
                 node, least, most = nodes.pop()
                 if node == NO_NODE:
                     continue
-                center, begin, end = int(view.center[node]), int(view.begin[node]), int(view.end[node])
+                center, begin, end = int(of_node.center[node]), int(of_node.begin[node]), int(of_node.end[node])
                 assert begin < end, "no node is empty"
                 low, high = view.low[begin:end], view.high[begin:end]
                 assert (low <= center).all(), "what a node has contains its center"
@@ -177,12 +191,13 @@ class Ranges:
                 assert high[-1] <= most
                 lows += zip(low.tolist(), view.of_low[begin:end].tolist(), strict=True)
                 highs += zip(high.tolist(), view.of_high[begin:end].tolist(), strict=True)
-                nodes += [(int(view.left[node]), least, center - 1), (int(view.right[node]), center + 1, most)]
+                left, right = int(of_node.left[node]), int(of_node.right[node])
+                nodes += [(left, least, center - 1), (right, center + 1, most)]
             assert sorted(lows) == sorted((lo, literal) for lo, _, literal in expected)
             assert sorted(highs) == sorted((hi, literal) for _, hi, literal in expected)
 
 
-def with_ranges(table: Conjunctions, exemplar: npt.NDArray[np.int64], ids: Ids) -> npt.NDArray[np.bool_]:
+def with_ranges(table: Conjunctions, exemplar: TableNumbers, ids: Ids) -> npt.NDArray[np.bool_]:
     """Which of some predicates have ranges: intervals of more than one key, but not all keys."""
     found = np.zeros(len(ids), np.bool_)
     _with_ranges(table.predicates, exemplar, ids, found)
@@ -190,111 +205,98 @@ def with_ranges(table: Conjunctions, exemplar: npt.NDArray[np.int64], ids: Ids) 
 
 
 @lean_kernel
-def _with_ranges(predicates: Any, exemplar: Any, ids: Any, found: Any) -> None:
-    _, _, start, lo, hi = predicates
+def _with_ranges(predicates: Predicates, exemplar: TableNumbers, ids: Ids, found: npt.NDArray[np.bool_]) -> None:
     for i in range(len(ids)):
         p = exemplar[ids[i]]
-        if not is_everything(start, lo, hi, p):
-            for k in range(start[p], start[p + 1]):
-                found[i] |= lo[k] != hi[k]
+        if not is_everything(predicates, p):
+            for k in range(predicates.start[p], predicates.start[p + 1]):
+                found[i] |= predicates.lo[k] != predicates.hi[k]
 
 
 @lean_kernel
 def _sift(
-    predicates: Any, exemplar: Any, references: Any, members: Any, dimensions: Any, retired: Any, counts: Any
+    predicates: Predicates,
+    bits: BitArrays,
+    members: SlabArrays,
+    dimensions: Numbers,
+    retired: Ids,
+    counts: npt.NDArray[np.int64],
 ) -> int:
     """Drop members without references; returns how many. `counts` receives the number of ranges of the others."""
-    begin, size, _, data, _ = members
-    gone = 0
+    data, gone = members.data, 0
     for i in range(len(dimensions)):
         d = dimensions[i]
-        kept = begin[d]
-        for m in range(begin[d], begin[d] + size[d]):
-            if references[data[m]] == 0:
+        begin = kept = members.begin[d]
+        for m in range(begin, begin + members.size[d]):
+            if bits.references[data[m]] == 0:
                 retired[gone] = data[m]
                 gone += 1
                 continue
             data[kept] = data[m]
             kept += 1
-            p = exemplar[data[m]]
+            p = bits.exemplar[data[m]]
             for k in range(predicates.start[p], predicates.start[p + 1]):
                 counts[i + 1] += predicates.lo[k] != predicates.hi[k]
-        size[d] = kept - begin[d]
+        members.size[d] = kept - begin
     return gone
 
 
 @lean_kernel
-def _unfold(predicates: Any, exemplar: Any, members: Any, dimensions: Any, out: Any) -> None:
+def _unfold(
+    predicates: Predicates, exemplar: TableNumbers, members: SlabArrays, dimensions: Numbers, out: _Unfolded
+) -> None:
     """Write all ranges of some dimensions."""
-    _, mode, start, lo, hi = predicates
-    number, lows, highs, literals = out
     at = 0
     for i in range(len(dimensions)):
         d = dimensions[i]
         for m in range(members.begin[d], members.begin[d] + members.size[d]):
             p = exemplar[members.data[m]]
-            for k in range(start[p], start[p + 1]):
-                if lo[k] != hi[k]:
-                    number[at], lows[at], highs[at] = i, lo[k], hi[k]
-                    literals[at] = 2 * members.data[m] + (mode[p] == _NONE)
+            for k in range(predicates.start[p], predicates.start[p + 1]):
+                if predicates.lo[k] != predicates.hi[k]:
+                    out.tree[at], out.low[at], out.high[at] = i, predicates.lo[k], predicates.hi[k]
+                    out.literal[at] = 2 * members.data[m] + (predicates.mode[p] == _NONE)
                     at += 1
 
 
-@kernel
+@lean_kernel
 def _grow_trees(
-    starts: Any, lows: Any, highs: Any, by_low: Any, by_high: Any, center: Any, nodes: Any, roots: Any, base: Any
+    starts: npt.NDArray[np.int64],
+    ranges: _Unfolded,
+    nodes: NodeArrays,
+    roots: Numbers,
+    waiting: Waiting,
+    base: tuple[int, int],
 ) -> int:
-    """Build a tree over each run of intervals, and sort its intervals node by node. Returns how many nodes there are."""
+    """Build a tree over each run of ranges, and sort its ranges node by node. Returns how many nodes there are.
+
+    `base` is how many ranges and nodes there were before.
+    """
     first, first_node = base
-    spare = np.empty(len(by_low), np.int64)
-    waiting = np.empty(
-        (130, 3), np.int64
-    )  # the children still to build along a path: begin, end, and where the child's number goes
+    low, high, spare = ranges.low, ranges.high, waiting.spare
     count = 0
     for tree in range(len(roots)):
         roots[tree] = NO_NODE
-        depth = 0
-        if starts[tree + 1] > starts[tree]:
-            waiting[0, 0], waiting[0, 1], waiting[0, 2] = starts[tree], starts[tree + 1], -1
-            depth = 1
+        depth = 1 if starts[tree + 1] > starts[tree] else 0
+        wait(waiting, 0, starts[tree], starts[tree + 1], -1)
         while depth > 0:
             depth -= 1
-            begin, end, above = waiting[depth]
-            c = lows[by_low[(begin + end) // 2]]
-            here, below = 0, 0
-            for i in range(begin, end):
-                here += lows[by_low[i]] <= c <= highs[by_low[i]]
-                below += highs[by_low[i]] < c
-            for order in (by_low, by_high):
-                at, left, right = begin, begin + here, begin + here + below
-                for i in range(begin, end):
-                    spare[i] = order[i]
-                for i in range(begin, end):
-                    if highs[spare[i]] < c:
-                        order[left] = spare[i]
-                        left += 1
-                    elif lows[spare[i]] > c:
-                        order[right] = spare[i]
-                        right += 1
-                    else:
-                        order[at] = spare[i]
-                        at += 1
-            center[count] = c
-            nodes[0, count], nodes[1, count] = first + begin, first + begin + here
-            nodes[2, count], nodes[3, count] = NO_NODE, NO_NODE
-            if above < 0:
+            begin, end, parent = waiting.begin[depth], waiting.end[depth], waiting.parent[depth]
+            if parent < 0:
                 roots[tree] = first_node + count
+            elif parent & 1:
+                nodes.right[parent >> 1] = first_node + count
             else:
-                nodes[above & 3, above >> 2] = first_node + count
-            if below > 0:
-                waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = (
-                    begin + here,
-                    begin + here + below,
-                    count << 2 | 2,
-                )
+                nodes.left[parent >> 1] = first_node + count
+            center = low[ranges.by_low[(begin + end) // 2]]
+            part_at(center, ranges.by_high, begin, end, low, high, spare)
+            here, above = part_at(center, ranges.by_low, begin, end, low, high, spare)
+            nodes.center[count], nodes.begin[count], nodes.end[count] = center, first + here, first + above
+            nodes.left[count], nodes.right[count] = NO_NODE, NO_NODE
+            if begin < here:
+                wait(waiting, depth, begin, here, 2 * count)
                 depth += 1
-            if begin + here + below < end:
-                waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = begin + here + below, end, count << 2 | 3
+            if above < end:
+                wait(waiting, depth, above, end, 2 * count + 1)
                 depth += 1
             count += 1
     return count

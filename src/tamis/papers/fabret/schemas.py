@@ -14,14 +14,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.papers.fabret.bit_vector import is_equality
+from tamis.papers.fabret.bit_vector import Ids, is_equality
 from tamis.papers.fabret.statistics import StatisticsArrays, nu_of
 from tamis.papers.interface import Numbers
 from tamis.papers.parts import pair_map
@@ -54,10 +54,10 @@ class SchemaArrays(NamedTuple):
     """The schemas as kernels take them; `nodes` has one element, the number of schemas."""
 
     map: PairArrays
+    nodes: npt.NDArray[np.int64]
     parent: npt.NDArray[np.int32]
     dimension: npt.NDArray[np.int32]
     depth: npt.NDArray[np.int32]
-    nodes: npt.NDArray[np.int64]
 
 
 class Schemas:
@@ -65,8 +65,7 @@ class Schemas:
 
     def __init__(self) -> None:
         self._map = PairMap()
-        self._columns = [np.full(_LOWEST, -1, np.int32) for _ in range(2)]
-        self._columns.append(np.zeros(_LOWEST, np.int32))
+        self._columns = [np.full(_LOWEST, fill, np.int32) for fill in (-1, -1, 0)]
         self._nodes = np.ones(1, np.int64)
 
     def __len__(self) -> int:
@@ -77,8 +76,7 @@ class Schemas:
         return self._map.nbytes + sum(column.nbytes for column in self._columns)
 
     def view(self) -> SchemaArrays:
-        parent, dimension, depth = self._columns
-        return SchemaArrays(self._map.view(), parent, dimension, depth, self._nodes)
+        return SchemaArrays(self._map.view(), self._nodes, *self._columns)
 
     def reserve(self, more: int) -> None:
         """Make room for `more` more schemas."""
@@ -91,10 +89,10 @@ class Schemas:
     def schema(self, node: int) -> tuple[int, ...]:
         """The attributes of a schema."""
         found: tuple[int, ...] = ()
-        parent, dimension, _ = self._columns
+        arrays = self.view()
         while node != ROOT:
-            found = (int(dimension[node]), *found)
-            node = int(parent[node])
+            found = (int(arrays.dimension[node]), *found)
+            node = int(arrays.parent[node])
         return found
 
     def add(self, schema: tuple[int, ...]) -> int:
@@ -102,7 +100,7 @@ class Schemas:
         node = ROOT
         for dimension in schema:
             self.reserve(1)
-            node = _add(self.view(), node, dimension)
+            node = child(self.view(), node, dimension)
         return node
 
 
@@ -110,7 +108,7 @@ class Equalities(NamedTuple):
     """The equalities of some subscriptions as kernels take them."""
 
     start: npt.NDArray[np.int64]
-    id: npt.NDArray[np.int32]
+    id: Ids
     dimension: npt.NDArray[np.int32]
     nu: npt.NDArray[np.float64]
 
@@ -118,7 +116,7 @@ class Equalities(NamedTuple):
 def equalities_of(
     table: Conjunctions,
     conjunctions: Numbers,
-    ids: npt.NDArray[np.int32],
+    ids: Ids,
     references: npt.NDArray[np.int32],
     totals: npt.NDArray[np.int64],
     statistics: StatisticsArrays,
@@ -128,105 +126,96 @@ def equalities_of(
     `totals` is how many references there are to equalities on each dimension.
     """
     start = np.zeros(len(conjunctions) + 1, np.int64)
-    numbers, dimensions = np.empty((2, len(ids)), np.int32)
-    nus = np.empty(len(ids), np.float64)
-    count = _equalities(table, conjunctions, ids, references, totals, statistics, (start, numbers, dimensions, nus))
-    return Equalities(start, numbers[:count], dimensions[:count], nus[:count])
-
-
-def count_equalities(table: Conjunctions, conjunctions: Numbers, totals: npt.NDArray[np.int64], by: int) -> None:
-    """Add to `totals`, for each dimension, `by` for every equality of the conjunctions."""
-    _count(table, conjunctions, totals, by)
+    id_, dimension = np.empty((2, len(ids)), np.int32)
+    found = Equalities(start, id_, dimension, np.empty(len(ids)))
+    count = _equalities(table, conjunctions, ids, references, totals, statistics, found)
+    return Equalities(start, found.id[:count], found.dimension[:count], found.nu[:count])
 
 
 @lean_kernel
-def _count(table: Any, conjunctions: Any, totals: Any, by: int) -> None:
-    dimension, mode, start, lo, hi = table.predicates
+def count_equalities(table: Conjunctions, conjunctions: Numbers, totals: npt.NDArray[np.int64], by: int) -> None:
+    """Add to `totals`, for each dimension, `by` for every equality of the conjunctions."""
     for c in conjunctions:
         for p in range(table.start[c], table.start[c + 1]):
-            if is_equality(mode, start, lo, hi, p):
-                totals[dimension[p]] += by
+            if is_equality(table.predicates, p):
+                totals[table.predicates.dimension[p]] += by
 
 
 @lean_kernel
 def _equalities(
-    table: Any, conjunctions: Any, ids: Any, references: Any, totals: Any, statistics: Any, out: Any
+    table: Conjunctions,
+    conjunctions: Numbers,
+    ids: Ids,
+    references: npt.NDArray[np.int32],
+    totals: npt.NDArray[np.int64],
+    statistics: StatisticsArrays,
+    out: Equalities,
 ) -> int:
-    dimension, mode, start, lo, hi = table.predicates
-    events, present, distinct, seen = statistics
-    firsts, seconds, values, _ = seen
-    starts, numbers, dimensions, nus = out
+    predicates = table.predicates
     at, count = 0, 0
     for i in range(len(conjunctions)):
         c = conjunctions[i]
         for p in range(table.start[c], table.start[c + 1]):
             number = ids[at]
             at += 1
-            if not is_equality(mode, start, lo, hi, p):
+            if not is_equality(predicates, p):
                 continue
-            d = dimension[p]
+            d = predicates.dimension[p]
             share = references[number] / max(totals[d], 1)
-            nu = nu_of(events, present, distinct, firsts, seconds, values, d, lo[start[p]], share)
-            again = count > starts[i] and dimensions[count - 1] == d
-            if again and nus[count - 1] <= nu:
+            nu = nu_of(statistics, d, predicates.lo[predicates.start[p]], share)
+            again = count > out.start[i] and out.dimension[count - 1] == d
+            if again and out.nu[count - 1] <= nu:
                 continue
             place = count - 1 if again else count
-            numbers[place], dimensions[place], nus[place] = number, d, nu
+            out.id[place], out.dimension[place], out.nu[place] = number, d, nu
             count = place + 1
-        starts[i + 1] = count
+        out.start[i + 1] = count
     return count
 
 
-@inlined
-def child(
-    firsts: Any,
-    seconds: Any,
-    values: Any,
-    pairs: Any,
-    parent: Any,
-    dimension: Any,
-    depth: Any,
-    nodes: Any,
-    node: int,
-    d: int,
-) -> int:
-    """The schema with one attribute more, added if it is new; there must be room for it."""
-    at = pair_map.slot_of(firsts, seconds, values, node, d)
-    if values[at] == pair_map.FREE:
-        new = nodes[0]
-        pair_map.enter(firsts, seconds, values, pairs, at, node, d, new)
-        parent[new], dimension[new], depth[new] = node, d, depth[node] + 1
-        nodes[0] += 1
-    found: int = values[at]
-    return found
-
-
 @lean_kernel
-def _add(arrays: Any, node: int, d: int) -> int:
-    firsts, seconds, values, pairs = arrays.map
-    _, parent, dimension, depth, nodes = arrays
-    return child(firsts, seconds, values, pairs, parent, dimension, depth, nodes, node, d)
+def child(schemas: SchemaArrays, node: int, d: int) -> int:
+    """The schema with one attribute more, added if it is new; there must be room for it."""
+    pairs = schemas.map
+    at = pair_map.slot_of(pairs, node, d)
+    if pairs.value[at] == pair_map.FREE:
+        new = schemas.nodes[0]
+        pair_map.enter(pairs, at, node, d, new)
+        schemas.parent[new], schemas.dimension[new], schemas.depth[new] = node, d, schemas.depth[node] + 1
+        schemas.nodes[0] += 1
+    return pairs.value[at]
+
+
+class Path(NamedTuple):
+    """A schema of a subscription, and its prefixes, by depth: ``1`` to the depth of the schema."""
+
+    place: npt.NDArray[np.int64]
+    """The place of the last equality; at depth 0, one before the first."""
+    node: npt.NDArray[np.int64]
+
+
+def new_path() -> Path:
+    """Room for a path; it begins at the root."""
+    return Path(*np.full((2, DEEPEST + 1), ROOT, np.int64))
 
 
 @inlined
-def advance(
-    places: Any, nodes: Any, depth: int, most: int, dimension: Any, end: int, firsts: Any, seconds: Any, values: Any
-) -> int:
+def advance(path: Path, depth: int, most: int, dimension: npt.NDArray[np.int32], end: int, pairs: PairArrays) -> int:
     """Go to the next schema within the attributes of a subscription; returns its depth, 0 if none is left.
 
-    `places[1 : depth + 1]` are its equalities, and `nodes[1 : depth + 1]` its prefixes and itself. To begin, set `nodes[0]` to
-    ROOT, `places[0]` to one before the first equality, and `depth` to 0. The last equality is before `end`.
+    To begin, set ``path.place[0]`` to one before the first equality, and `depth` to 0. The last equality is before `end`. `pairs`
+    is the map of the schemas.
     """
-    at = places[depth] + 1
+    at = path.place[depth] + 1
     while True:
         while at < end and depth < most:
-            node = values[pair_map.slot_of(firsts, seconds, values, nodes[depth], dimension[at])]
+            node = pair_map.value_of(pairs, path.node[depth], dimension[at])
             if node != pair_map.FREE:
                 depth += 1
-                places[depth], nodes[depth] = at, node
+                path.place[depth], path.node[depth] = at, node
                 return depth
             at += 1
         if depth == 0:
             return 0
-        at = places[depth] + 1
+        at = path.place[depth] + 1
         depth -= 1

@@ -6,16 +6,16 @@
     having      for each dimension, a bit for each event that had it
 
 mu(A) is the share of events that have all attributes of A. nu(d = k) is mu(d) times the share of k among the keys of d. Each key
-is counted once more than it was seen, so a key never seen is unlikely but not impossible. nu of several equalities treats keys,
-but not attributes, as independent. Before the first event, nu comes from the subscriptions: mu is 1, and nu is the share of
-`d = k` among the equalities on d.
+is counted once more than it was seen, so a key never seen is unlikely, but possible. nu is 0 only if no event had d at all. nu of
+several equalities treats keys, but not attributes, as independent. Before the first event, nu comes from the subscriptions: mu is
+1, and nu is the share of `d = k` among the equalities on d.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -120,23 +120,21 @@ def _last(batch: EventBatch) -> EventBatch:
 
 
 @lean_kernel
-def _count(seen: Any, dimension: Any, key: Any, counts: Any) -> None:
-    firsts, seconds, values, pairs = seen
+def _count(
+    seen: PairArrays, dimension: npt.NDArray[np.int32], key: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> None:
     for i in range(len(key)):
-        at = pair_map.slot_of(firsts, seconds, values, dimension[i], key[i])
-        pair_map.enter(firsts, seconds, values, pairs, at, dimension[i], key[i], counts[i])
+        pair_map.enter(seen, pair_map.slot_of(seen, dimension[i], key[i]), dimension[i], key[i], counts[i])
 
 
 @inlined
-def nu_of(
-    events: int, present: Any, distinct: Any, firsts: Any, seconds: Any, values: Any, d: int, key: int, share: float
-) -> float:
+def nu_of(statistics: StatisticsArrays, d: int, key: int, share: float) -> float:
     """The probability that an event satisfies an equality; it is `share` if no events are known."""
+    events = statistics.events
     if events == 0:
         return share
-    if d >= len(present):
+    if d >= len(statistics.present):
         return 0.0
-    count = max(values[pair_map.slot_of(firsts, seconds, values, d, key)], 0)
+    present, count = statistics.present[d], max(pair_map.value_of(statistics.seen, d, key), 0)
     # Count each key once more than it was seen, and one key that was never seen.
-    nu: float = present[d] / events * (count + 1) / (present[d] + distinct[d] + 1)
-    return nu
+    return present / events * (count + 1) / (present + statistics.distinct[d] + 1)

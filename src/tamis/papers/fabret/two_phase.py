@@ -18,9 +18,9 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.papers.fabret import matching
 from tamis.papers.fabret.access import NO_CLUSTER, NO_TABLE, AccessPredicates
-from tamis.papers.fabret.bit_vector import FREE
+from tamis.papers.fabret.bit_vector import FREE, Ids
 from tamis.papers.fabret.clusters import Clusters
-from tamis.papers.fabret.predicate_index import Ids, PredicateIndex, numbers_of
+from tamis.papers.fabret.predicate_index import PredicateIndex, numbers_of
 from tamis.papers.interface import Matches, Numbers
 from tamis.papers.parts.collecting import collect
 
@@ -79,28 +79,22 @@ class TwoPhase:
 
     def match(self, batch: EventBatch, dimensions: int, ahead: bool) -> Matches:
         """The event matching algorithm."""
-        bits = self.predicates.bits.view()
-        view = self.table.view()
-        flat = np.array([attribute for schema in self.schemas for attribute in schema], np.int32)
-        starts = np.append(0, np.cumsum([len(schema) for schema in self.schemas])).astype(np.int64)
-        longest = int(np.diff(batch.start).max(initial=0))
-        scratch = matching.scratch_of(
-            max(dimensions, len(bits.block)), len(bits.bits), longest, len(self.accesses.view().head), len(self.schemas)
-        )
-        self.phases, self.events = np.zeros(matching.PHASES, np.int64), len(batch.start) - 1
-        kernel = partial(
-            matching.match,
-            self.predicates.view(),
-            self.accesses.view(),
+        accesses, bits = self.accesses.view(), self.predicates.bits.view()
+        index = matching.IndexArrays(
+            bits,
+            self.predicates.points.view(),
+            self.predicates.ranges.view(),
+            accesses,
             self.clusters.view(),
-            (starts, flat),
-            view.predicates,
-            batch,
-            scratch,
-            ahead,
-            self.phases,
+            np.append(0, np.cumsum([len(schema) for schema in self.schemas])).astype(np.int64),
+            np.array([attribute for schema in self.schemas for attribute in schema], np.int32),
+            self.table.view().predicates,
         )
-        return collect(batch, kernel)
+        longest = int(np.diff(batch.start).max(initial=0))
+        dimensions = max(dimensions, len(bits.block))
+        scratch = matching.scratch_of(dimensions, len(bits.bits), longest, len(accesses.head), len(self.schemas))
+        self.phases, self.events = np.zeros(matching.PHASES, np.int64), len(batch.start) - 1
+        return collect(batch, partial(matching.match, index, batch, scratch, ahead, self.phases))
 
     def figures(self) -> dict[str, Any]:
         """Sizes, and the work of both phases in the last match."""
@@ -151,7 +145,7 @@ class TwoPhase:
         ids_of = {
             c: set(self.predicates.bits.find(view, numbers_of(view, np.array([c]))).tolist()) for c in rows.tolist()
         }
-        self.clusters.check(self.accesses.view(), view, rows, ids_of.__getitem__, self.accesses.equalities)
+        self.clusters.check(self.accesses.view(), rows, ids_of.__getitem__, self.accesses.equalities)
         accesses, bits = self.accesses.view(), self.predicates.bits.view()
         for number, access in enumerate(accesses.single.tolist()):
             assert access < 0 or (accesses.parent[access], accesses.predicate[access]) == (0, number)

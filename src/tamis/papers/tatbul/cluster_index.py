@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from tamis.papers.tatbul.cluster_tree import LEAF, build_clusters, search_clusters
-from tamis.papers.tatbul.matching import PAPER, Array, Found, ProfileIndex
+from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
-from tamis.papers.tatbul.vectors import Lists, vectors
+from tamis.papers.tatbul.vectors import Array, Lists, vectors
 
 
 class ClusterIndex(ProfileIndex):

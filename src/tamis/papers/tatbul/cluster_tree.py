@@ -18,74 +18,94 @@ does not split is never chosen. If the search finds no key that splits, all endp
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.papers.interface import Numbers
 from tamis.papers.tatbul.profiles import Intervals
+from tamis.papers.tatbul.vectors import Array, Integers
 
 LEAF = -1
 _LOWEST_ROOM = 1 << 12
 _MOST_TRIES = 64
 """Most keys that a search tries: after this many halvings no endpoint is left."""
 
-Array = npt.NDArray[Any]
-
 
 class ClusterTree(NamedTuple):
     """The trees of all attributes, as kernels search them."""
 
-    root: npt.NDArray[np.int64]
-    key: npt.NDArray[np.int64]
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
+    root: Integers
+    key: Integers
+    left: Numbers
+    right: Numbers
 
 
 class Clusters(NamedTuple):
     """The leaves: intervals ``start[i]`` to ``start[i + 1]``, ascending, and the lowest and highest key that lead there."""
 
-    start: npt.NDArray[np.int64]
-    interval: npt.NDArray[np.int32]
-    lowest: npt.NDArray[np.int64]
-    highest: npt.NDArray[np.int64]
+    start: Integers
+    interval: Numbers
+    lowest: Integers
+    highest: Integers
+
+
+class Ordered(NamedTuple):
+    """Intervals in the order of both ends. A cluster lies at the same places of `by_lo` and `by_hi`."""
+
+    lo: Integers
+    hi: Integers
+    by_lo: Numbers
+    by_hi: Numbers
+
+
+class _Waiting(NamedTuple):
+    """Clusters that wait: their places, the node that each becomes, and the lowest and highest key that lead there."""
+
+    begin: Integers
+    end: Integers
+    node: Integers
+    lowest: Integers
+    highest: Integers
 
 
 class _Room(NamedTuple):
-    """The output of a kernel, and how much of it is used: nodes, leaves, and intervals of leaves."""
+    """The output of a kernel, and its scratch."""
 
-    key: Array
-    left: Array
-    right: Array
-    start: Array
-    lowest: Array
-    highest: Array
-    interval: Array
-    by_lo: Array
-    by_hi: Array
-    waiting: Array
-    endpoint: Array
-    tried: Array
-    used: Array
+    tree: ClusterTree
+    leaves: Clusters
+    clusters: Ordered
+    waiting: _Waiting
+    endpoint: Integers
+    tried: Integers
+    used: Integers
+    """How much of the output is used: nodes, leaves, and intervals of leaves."""
 
 
-def _room(size: int, endpoints: int) -> _Room:
-    int64, int32 = (np.empty((4, size), np.int64), np.empty((2, size), np.int32))
+def _room(intervals: Intervals, root: Integers, size: int, endpoints: int) -> _Room:
+    key, start, lowest, highest = np.empty((4, size), np.int64)
+    left, right = np.empty((2, size), np.int32)
+    interval, by_lo, by_hi = np.empty((3, 4 * size), np.int32)
     return _Room(
-        int64[0], int32[0], int32[1], int64[1], int64[2], int64[3], np.empty(4 * size, np.int32),
-        np.empty(4 * size, np.int32), np.empty(4 * size, np.int32), np.empty((5, size), np.int64),
-        np.empty(endpoints, np.int64), np.empty(_MOST_TRIES, np.int64), np.zeros(3, np.int64),
-    )  # fmt: skip
+        ClusterTree(root, key, left, right),
+        Clusters(start, interval, lowest, highest),
+        Ordered(intervals.lo, intervals.hi, by_lo, by_hi),
+        _Waiting(*np.empty((5, size), np.int64)),
+        np.empty(endpoints, np.int64),
+        np.empty(_MOST_TRIES, np.int64),
+        np.zeros(3, np.int64),
+    )
 
 
 def build_clusters(intervals: Intervals, smallest: int) -> tuple[ClusterTree, Clusters]:
     """Build the trees of all attributes. Clusters of `smallest` intervals or fewer are not split."""
     attributes = len(intervals.start) - 1
     owner = np.repeat(np.arange(attributes), np.diff(intervals.start))
-    by_lo = np.lexsort((intervals.lo, owner)).astype(np.int32)
-    by_hi = np.lexsort((intervals.hi, owner)).astype(np.int32)
+    by_lo, by_hi = (np.lexsort((ends, owner)).astype(np.int32) for ends in (intervals.lo, intervals.hi))
+    ordered = Ordered(intervals.lo, intervals.hi, by_lo, by_hi)
     root = np.zeros(attributes, np.int64)
     trees: list[tuple[Array, ...]] = []
     leaves: list[tuple[Array, ...]] = []
@@ -93,28 +113,17 @@ def build_clusters(intervals: Intervals, smallest: int) -> tuple[ClusterTree, Cl
     at, size = 0, max(_LOWEST_ROOM, longest)
     nodes, clusters = 0, 0
     while at < attributes:
-        room = _room(size, longest)
-        reached = _build(intervals.start, (intervals.lo, intervals.hi), by_lo, by_hi, smallest, at, root, room)
+        room = _room(intervals, root, size, longest)
+        reached = _build(intervals.start, ordered, smallest, at, room)
         used_nodes, used_leaves, used = room.used.tolist()
         root[at:reached] += nodes
         # So far, nodes and leaves are numbered within this part.
-        left, right = room.left[:used_nodes], room.right[:used_nodes]
-        is_leaf = left == LEAF
-        trees.append(
-            (
-                room.key[:used_nodes].copy(),
-                left + np.where(is_leaf, 0, nodes),
-                right + np.where(is_leaf, clusters, nodes),
-            )
-        )
-        leaves.append(
-            (
-                np.diff(np.append(room.start[:used_leaves], used)),
-                room.interval[:used].copy(),
-                room.lowest[:used_leaves].copy(),
-                room.highest[:used_leaves].copy(),
-            )
-        )
+        left, right = room.tree.left[:used_nodes], room.tree.right[:used_nodes]
+        left, right = left + np.where(left == LEAF, 0, nodes), right + np.where(left == LEAF, clusters, nodes)
+        trees.append((room.tree.key[:used_nodes].copy(), left, right))
+        sizes = np.diff(np.append(room.leaves.start[:used_leaves], used))
+        lowest, highest = room.leaves.lowest[:used_leaves].copy(), room.leaves.highest[:used_leaves].copy()
+        leaves.append((sizes, room.leaves.interval[:used].copy(), lowest, highest))
         nodes, clusters = nodes + used_nodes, clusters + used_leaves
         at, size = reached, 2 * size
     key, left, right = _joined(trees, (np.int64, np.int32, np.int32))
@@ -124,7 +133,7 @@ def build_clusters(intervals: Intervals, smallest: int) -> tuple[ClusterTree, Cl
     return ClusterTree(root, key, left, right), Clusters(start, interval, lowest, highest)
 
 
-def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[Any, ...]) -> list[Array]:
+def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[npt.DTypeLike, ...]) -> list[Array]:
     return [
         np.concatenate([np.zeros(0, dtype), *(part[column] for part in parts)]).astype(dtype)
         for column, dtype in enumerate(dtypes)
@@ -132,7 +141,7 @@ def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[Any, ...]) -> list[Arr
 
 
 @lean_kernel
-def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
+def _let_ascend(start: Integers, interval: Numbers, place: Integers, leaf_of: Numbers) -> None:
     """Sort the intervals of each leaf, and with them profiles: go through all intervals in order, and through their leaves."""
     for i in range(len(interval)):
         place[interval[i] + 1] += 1
@@ -156,7 +165,7 @@ def _let_ascend(start: Any, interval: Any, place: Any, leaf_of: Any) -> None:
 
 
 @inlined
-def _first_not_below(those: Any, ends: Any, begin: int, end: int, key: int) -> int:
+def _first_not_below(those: Numbers, ends: Integers, begin: int, end: int, key: int) -> int:
     """The first place whose end is not below a key, among intervals in the order of their ends."""
     while begin < end:
         middle = (begin + end) // 2
@@ -168,8 +177,9 @@ def _first_not_below(those: Any, ends: Any, begin: int, end: int, key: int) -> i
 
 
 @inlined
-def endpoints_of(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, endpoint: Any) -> int:
+def endpoints_of(ordered: Ordered, begin: int, end: int, endpoint: Integers) -> int:
     """Write the distinct endpoints of a cluster, ascending; returns how many. Open ends are not endpoints."""
+    lo, hi, by_lo, by_hi = ordered.lo, ordered.hi, ordered.by_lo, ordered.by_hi
     i, j, count = begin, begin, 0
     while i < end or j < end:
         if j == end or (i < end and lo[by_lo[i]] <= hi[by_hi[j]]):
@@ -185,10 +195,10 @@ def endpoints_of(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any,
 
 
 @inlined
-def halves(by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, key: int) -> tuple[int, int]:
+def halves(ordered: Ordered, begin: int, end: int, key: int) -> tuple[int, int]:
     """How many intervals of a cluster go left and right of a key."""
-    n_left = _first_not_below(by_lo, lo, begin, end, key) - begin
-    n_right = end - _first_not_below(by_hi, hi, begin, end, key)
+    n_left = _first_not_below(ordered.by_lo, ordered.lo, begin, end, key) - begin
+    n_right = end - _first_not_below(ordered.by_hi, ordered.hi, begin, end, key)
     return n_left, n_right
 
 
@@ -199,15 +209,13 @@ def score_of(n_left: int, n_right: int, size: int) -> int:
 
 
 @inlined
-def choose_key(
-    by_lo: Any, by_hi: Any, begin: int, end: int, lo: Any, hi: Any, endpoint: Any, count: int, tried: Any
-) -> int:
+def choose_key(ordered: Ordered, begin: int, end: int, endpoint: Integers, count: int, tried: Integers) -> int:
     """The place of the best key among the endpoints of a cluster; -1 if none splits it. `tried` receives the tried ones."""
     best, least, size, tries = -1, 0, end - begin, 0
     low, high = 0, count
     while low < high:
         at = low + (high - low + 1) // 2 - 1
-        n_left, n_right = halves(by_lo, by_hi, begin, end, lo, hi, endpoint[at])
+        n_left, n_right = halves(ordered, begin, end, endpoint[at])
         score = score_of(n_left, n_right, size)
         tried[tries] = at
         tries += 1
@@ -219,93 +227,101 @@ def choose_key(
             high = at
     if best < 0:
         for at in range(count):
-            n_left, n_right = halves(by_lo, by_hi, begin, end, lo, hi, endpoint[at])
+            n_left, n_right = halves(ordered, begin, end, endpoint[at])
             score = score_of(n_left, n_right, size)
             if n_left < size and n_right < size and (best < 0 or score < least):
                 best, least = at, score
     return best
 
 
+@inlined
+def _split(ordered: Ordered, begin: int, end: int, key: int) -> tuple[int, int]:
+    """Put the halves of a cluster in its place, the right one first; returns where each ends."""
+    lo, hi, by_lo, by_hi = ordered.lo, ordered.hi, ordered.by_lo, ordered.by_hi
+    n_left, n_right = halves(ordered, begin, end, key)
+    at_lo, at_hi = end, end  # both are written behind the cluster first
+    for i in range(begin, end):
+        if hi[by_lo[i]] >= key:
+            by_lo[at_lo] = by_lo[i]
+            at_lo += 1
+    for i in range(end - n_right, end):
+        by_hi[at_hi] = by_hi[i]
+        at_hi += 1
+    for i in range(begin, begin + n_left):
+        by_lo[at_lo] = by_lo[i]
+        at_lo += 1
+    for i in range(begin, end):
+        if lo[by_hi[i]] < key:
+            by_hi[at_hi] = by_hi[i]
+            at_hi += 1
+    for i in range(n_left + n_right):
+        by_lo[begin + i], by_hi[begin + i] = by_lo[end + i], by_hi[end + i]
+    return begin + n_right, begin + n_right + n_left
+
+
+@inlined
+def _wait(waiting: _Waiting, at: int, begin: int, end: int, node: int, lowest: int, highest: int) -> None:
+    """Let a cluster wait."""
+    waiting.begin[at], waiting.end[at], waiting.node[at] = begin, end, node
+    waiting.lowest[at], waiting.highest[at] = lowest, highest
+
+
 @lean_kernel
-def _build(
-    start: Any, ends: Any, all_by_lo: Any, all_by_hi: Any, smallest: int, first: int, root: Any, room: Any
-) -> int:
+def _build(start: Integers, ordered: Ordered, smallest: int, first: int, room: _Room) -> int:
     """Build the trees of attributes from `first` on; returns the attribute for which there was no room."""
-    lo, hi = ends
-    key, left, right, leaf_start, lowest, highest, interval, by_lo, by_hi, waiting, endpoint, tried, used = room
-    w_begin, w_node, w_end, w_low, w_high = waiting
+    tree, found, clusters, waiting = room.tree, room.leaves, room.clusters, room.waiting
     nodes, leaves, held = 0, 0, 0
-    for a in range(first, len(root)):
+    for a in range(first, len(tree.root)):
         size = start[a + 1] - start[a]
-        if nodes == len(key) or size > len(by_lo):
+        if nodes == len(tree.key) or size > len(clusters.by_lo):
             return a
         for i in range(size):
-            by_lo[i], by_hi[i] = all_by_lo[start[a] + i], all_by_hi[start[a] + i]
-        root[a] = nodes
-        w_begin[0], w_end[0], w_node[0], w_low[0], w_high[0] = 0, size, nodes, KEY_MIN, KEY_MAX
+            clusters.by_lo[i], clusters.by_hi[i] = ordered.by_lo[start[a] + i], ordered.by_hi[start[a] + i]
+        tree.root[a] = nodes
+        _wait(waiting, 0, 0, size, nodes, KEY_MIN, KEY_MAX)
         nodes += 1
         depth = 1
         while depth > 0:  # the next cluster lies behind the waiting ones
             depth -= 1
-            begin, end, node = w_begin[depth], w_end[depth], w_node[depth]
-            low, high = w_low[depth], w_high[depth]
+            begin, end, node = waiting.begin[depth], waiting.end[depth], waiting.node[depth]
+            lowest, highest = waiting.lowest[depth], waiting.highest[depth]
             chosen = -1
-            if end - begin > smallest and hi[by_hi[begin]] < lo[by_lo[end - 1]]:
-                count = endpoints_of(by_lo, by_hi, begin, end, lo, hi, endpoint)
-                chosen = choose_key(by_lo, by_hi, begin, end, lo, hi, endpoint, count, tried)
+            if end - begin > smallest and clusters.hi[clusters.by_hi[begin]] < clusters.lo[clusters.by_lo[end - 1]]:
+                count = endpoints_of(clusters, begin, end, room.endpoint)
+                chosen = choose_key(clusters, begin, end, room.endpoint, count, room.tried)
             if chosen < 0:
-                if leaves == len(leaf_start) or held + end - begin > len(interval):
+                if leaves == len(found.start) or held + end - begin > len(found.interval):
                     return a
-                left[node], right[node] = LEAF, leaves
-                leaf_start[leaves], lowest[leaves], highest[leaves] = held, low, high
+                tree.left[node], tree.right[node] = LEAF, leaves
+                found.start[leaves], found.lowest[leaves], found.highest[leaves] = held, lowest, highest
                 leaves += 1
                 for i in range(begin, end):
-                    interval[held] = by_lo[i]
+                    found.interval[held] = clusters.by_lo[i]
                     held += 1
                 continue
-            k = endpoint[chosen]
-            n_left, n_right = halves(by_lo, by_hi, begin, end, lo, hi, k)
-            if nodes + 2 > len(key) or depth + 2 > len(w_begin) or end + n_left + n_right > len(by_lo):
+            key = room.endpoint[chosen]
+            n_left, n_right = halves(clusters, begin, end, key)
+            no_place = end + n_left + n_right > len(clusters.by_lo)
+            if nodes + 2 > len(tree.key) or depth + 2 > len(waiting.begin) or no_place:
                 return a
-            # Both halves are written behind the cluster, the right one first, and then take its place.
-            at_lo, at_hi = end, end
-            for i in range(begin, end):
-                if hi[by_lo[i]] >= k:
-                    by_lo[at_lo] = by_lo[i]
-                    at_lo += 1
-            for i in range(end - n_right, end):
-                by_hi[at_hi] = by_hi[i]
-                at_hi += 1
-            for i in range(begin, begin + n_left):
-                by_lo[at_lo] = by_lo[i]
-                at_lo += 1
-            for i in range(begin, end):
-                if lo[by_hi[i]] < k:
-                    by_hi[at_hi] = by_hi[i]
-                    at_hi += 1
-            for i in range(n_left + n_right):
-                by_lo[begin + i], by_hi[begin + i] = by_lo[end + i], by_hi[end + i]
-            key[node], left[node], right[node] = k, nodes, nodes + 1
-            w_begin[depth], w_end[depth], w_node[depth] = begin, begin + n_right, nodes + 1
-            w_low[depth], w_high[depth] = k, high
-            depth += 1
-            w_begin[depth], w_end[depth], w_node[depth] = begin + n_right, begin + n_right + n_left, nodes
-            w_low[depth], w_high[depth] = low, k - 1
-            depth += 1
+            middle, behind = _split(clusters, begin, end, key)
+            tree.key[node], tree.left[node], tree.right[node] = key, nodes, nodes + 1
+            _wait(waiting, depth, begin, middle, nodes + 1, key, highest)
+            _wait(waiting, depth + 1, middle, behind, nodes, lowest, key - 1)
+            depth += 2
             nodes += 2
-        used[0], used[1], used[2] = nodes, leaves, held
-    return len(root)
+        room.used[0], room.used[1], room.used[2] = nodes, leaves, held
+    return len(tree.root)
 
 
 @lean_kernel
-def search_clusters(tree: Any, attributes: Any, keys: Any, leaves: Any) -> int:
+def search_clusters(tree: ClusterTree, attributes: Integers, keys: Integers, leaves: Integers) -> int:
     """Write the leaf that each key leads to; returns how many nodes with keys were visited."""
-    root, key, left, right = tree
     visited = 0
     for i in range(len(keys)):
-        node = root[attributes[i]]
-        while left[node] != LEAF:
+        node = tree.root[attributes[i]]
+        while tree.left[node] != LEAF:
             visited += 1
-            node = left[node] if keys[i] < key[node] else right[node]
-        leaves[i] = right[node]
+            node = tree.left[node] if keys[i] < tree.key[node] else tree.right[node]
+        leaves[i] = tree.right[node]
     return visited

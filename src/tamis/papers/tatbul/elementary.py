@@ -9,17 +9,16 @@ a gap lies between `< 5` and `>= 5`. Every interval covers a cell entirely or no
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from pyroaring import BitMap
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import lean_kernel
+from tamis.papers.interface import Numbers
 from tamis.papers.tatbul.profiles import Intervals
-from tamis.papers.tatbul.vectors import Lists, vectors
-
-Array = npt.NDArray[Any]
+from tamis.papers.tatbul.vectors import Integers, Lists, vectors
 
 _MOST_AT_ONCE = 1 << 25
 """Most profiles of cells laid out at a time before they become vectors."""
@@ -28,12 +27,12 @@ _MOST_AT_ONCE = 1 << 25
 class Cells(NamedTuple):
     """The elementary intervals of all attributes: attribute a has ``start[a]`` to ``start[a + 1]``, closed in keys."""
 
-    start: npt.NDArray[np.int64]
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
+    start: Integers
+    lo: Integers
+    hi: Integers
+    first: Integers
     """The first cell of each interval."""
-    last: npt.NDArray[np.int64]
+    last: Integers
 
 
 def cells_of(intervals: Intervals) -> Cells:
@@ -69,27 +68,22 @@ def cells_of(intervals: Intervals) -> Cells:
     return Cells(rank[start], lo[kept], hi[kept], rank[first], rank[last + 1] - 1)
 
 
-def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[Any], npt.NDArray[np.int64]]:
+def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[BitMap], Integers]:
     """The vectors of the profiles that cover each cell, and the numbers of these cells; uncovered cells are left out."""
     sizes = np.bincount(cells.first, minlength=len(cells.lo) + 1) - np.bincount(
         cells.last + 1, minlength=len(cells.lo) + 1
     )
     sizes = np.cumsum(sizes)[:-1]
     place = np.append(0, np.cumsum(sizes))
-    made: list[Any] = []
+    made: list[BitMap] = []
     begin = 0
     while begin < len(sizes):
         end = max(begin + 1, int(np.searchsorted(place, place[begin] + _MOST_AT_ONCE, side="right")) - 1)
         attribute = np.searchsorted(cells.start, [begin, end - 1], side="right") - 1
         data = np.empty(int(place[end] - place[begin]), np.int32)
-        _fill(
-            intervals.profile[intervals.start[attribute[0]] : intervals.start[attribute[1] + 1]],
-            cells.first[intervals.start[attribute[0]] : intervals.start[attribute[1] + 1]],
-            cells.last[intervals.start[attribute[0]] : intervals.start[attribute[1] + 1]],
-            begin,
-            place[begin:end] - place[begin],
-            data,
-        )
+        own = slice(intervals.start[attribute[0]], intervals.start[attribute[1] + 1])
+        place_of = place[begin:end] - place[begin]
+        _fill(intervals.profile[own], cells.first[own], cells.last[own], begin, place_of, data)
         covered = np.flatnonzero(sizes[begin:end]) + begin
         made += vectors(Lists(np.append(place[covered], place[end]) - place[begin], data))
         begin = end
@@ -97,7 +91,7 @@ def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[Any], npt
 
 
 @lean_kernel
-def _fill(profile: Any, first: Any, last: Any, begin: int, place: Any, data: Any) -> None:
+def _fill(profile: Numbers, first: Integers, last: Integers, begin: int, place: Integers, data: Numbers) -> None:
     """Write the profiles of the cells from `begin` on, by cell."""
     for i in range(len(profile)):
         for cell in range(max(first[i] - begin, 0), min(last[i] + 1 - begin, len(place))):

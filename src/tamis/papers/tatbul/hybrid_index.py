@@ -22,8 +22,9 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.papers.options import Options, option
 from tamis.papers.tatbul.cluster_tree import LEAF, Clusters, build_clusters, search_clusters
 from tamis.papers.tatbul.interval_index import IntervalIndex
-from tamis.papers.tatbul.matching import PAPER, Array, Found
+from tamis.papers.tatbul.matching import PAPER, Found
 from tamis.papers.tatbul.profiles import Intervals, Profiles
+from tamis.papers.tatbul.vectors import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,9 @@ import numpy as np
 
 from tamis.kernels.kernel import lean_kernel
 from tamis.papers.tatbul.elementary import cells_of, vectors_of_cells
-from tamis.papers.tatbul.matching import PAPER, Array, Found, ProfileIndex
+from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
+from tamis.papers.tatbul.vectors import Array, Integers
 
 
 class IntervalIndex(ProfileIndex):
@@ -62,7 +63,7 @@ class IntervalIndex(ProfileIndex):
 
 
 @lean_kernel
-def _search(start: Any, lo: Any, hi: Any, attributes: Any, keys: Any, what: Any) -> int:
+def _search(start: Integers, lo: Integers, hi: Integers, attributes: Integers, keys: Integers, what: Integers) -> int:
     """Write the node that contains each key, -1 if there is none; returns how many nodes were visited."""
     visited = 0
     for i in range(len(keys)):

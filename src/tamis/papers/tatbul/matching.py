@@ -29,15 +29,15 @@ from pyroaring import BitMap
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
-from tamis.encoding.events.event_batch import EventBatch, load, unload
-from tamis.kernels.kernel import kernel
+from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.kernel import lean_kernel
 from tamis.papers.interface import Counters, Matches, Numbers
 from tamis.papers.parts.collecting import is_true
 from tamis.papers.parts.static import StaticIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles, profiles_of
-from tamis.papers.tatbul.vectors import members, nbytes, vector, vectors
-
-Array = npt.NDArray[Any]
+from tamis.papers.tatbul.vectors import Array, Integers, Lists, members, nbytes, vector, vectors
 
 PAPER = "E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching, 2001, section "
 
@@ -110,7 +110,7 @@ class ProfileIndex(StaticIndex):
         evaluate = np.array([not (self.exact and plain) for _, plain in rest], np.bool_)
         kept = np.empty(len(candidates), np.bool_)
         chosen = self._built[candidates]
-        evaluated = _verify(self.table.view(), batch, dimensions, counts, chosen, evaluate, kept)
+        evaluated = _verify(self.table.view(), batch, event_places(dimensions), counts, chosen, evaluate, kept)
         events = np.repeat(np.arange(len(counts)), counts)[kept]
         return Matches(events, chosen[kept], Counters(len(candidates), found.comparisons + evaluated, found.nodes))
 
@@ -169,9 +169,9 @@ class ProfileIndex(StaticIndex):
         assert (self._built == self._rows).all()
         assert [members(each).tolist() for each in self._constrained] == _listed(profiles.constrained)
         for attribute in range(len(profiles.dimension)):
-            first, last = profiles.intervals.start[attribute : attribute + 2]
-            profile, lo, hi = (column[first:last] for column in profiles.intervals[1:])
-            self._check_attribute(attribute, profile, lo, hi)
+            own = slice(*profiles.intervals.start[attribute : attribute + 2])
+            intervals = profiles.intervals
+            self._check_attribute(attribute, intervals.profile[own], intervals.lo[own], intervals.hi[own])
         self._check_trees(profiles)
 
     def _check_attribute(self, attribute: int, profile: Array, lo: Array, hi: Array) -> None:
@@ -189,31 +189,37 @@ class ProfileIndex(StaticIndex):
         """Raise an AssertionError if the trees are not what they should be."""
 
 
-def _listed(lists: Any) -> list[list[int]]:
+def _listed(lists: Lists) -> list[list[int]]:
     return [lists.data[first:last].tolist() for first, last in zip(lists.start, lists.start[1:], strict=False)]
 
 
-@kernel
-def _verify(table: Any, batch: Any, dimensions: int, counts: Any, chosen: Any, evaluate: Any, kept: Any) -> int:
+@lean_kernel
+def _verify(
+    table: Conjunctions,
+    batch: EventBatch,
+    places: EventPlaces,
+    counts: Integers,
+    chosen: Numbers,
+    evaluate: npt.NDArray[np.bool_],
+    kept: npt.NDArray[np.bool_],
+) -> int:
     """Find which remaining conjunctions match: evaluate them, or look for missing attributes; returns the evaluations."""
-    c_start, (p_dimension, p_mode, _, _, _) = table
-    v_start, v_dimension, v_lo, v_hi = batch
-    first, count = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
+    predicates = table.predicates
     at, evaluated = 0, 0
     for e in range(len(counts)):
         if counts[e] == 0:
             continue
-        load(v_start, v_dimension, e, first, count)
+        load_event(batch, e, places)
         for i in range(at, at + counts[e]):
             if evaluate[e]:
-                kept[i], tested = is_true(chosen[i], table, v_lo, v_hi, first, count)
+                kept[i], tested = is_true(chosen[i], table, batch, places)
                 evaluated += tested
             else:
                 kept[i] = True
-                for p in range(c_start[chosen[i]], c_start[chosen[i] + 1]):
-                    if p_mode[p] != _ABSENT and count[p_dimension[p]] == 0:
+                for p in range(table.start[chosen[i]], table.start[chosen[i] + 1]):
+                    if predicates.mode[p] != _ABSENT and places.values[predicates.dimension[p]] == 0:
                         kept[i] = False
                         break
         at += counts[e]
-        unload(v_start, v_dimension, e, count)
+        unload_event(batch, e, places)
     return evaluated

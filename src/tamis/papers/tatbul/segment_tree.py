@@ -19,19 +19,37 @@ Departures from the paper: elementary intervals between neighbouring keys hold n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.encoding.dimensions.keys import KEY_MAX
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.tatbul.elementary import cells_of
-from tamis.papers.tatbul.matching import PAPER, Array, Found, ProfileIndex
+from tamis.papers.interface import Numbers
+from tamis.papers.tatbul.elementary import Cells, cells_of
+from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
-from tamis.papers.tatbul.vectors import Lists, vectors
+from tamis.papers.tatbul.vectors import Array, Integers, Lists, vectors
 
 _LEVELS = 64
 _NOBODY = -1
+
+
+class _Tree(NamedTuple):
+    """The trees of all attributes; attribute a has the leaves ``start[a]`` to ``start[a + 1]``."""
+
+    start: Integers
+    lo: Integers
+    hi: Integers
+    base: Integers
+    vector_of: Numbers
+
+
+class _Levels(NamedTuple):
+    """Scratch: for each level of a tree, where its nodes begin and how many it has."""
+
+    node: Integers
+    size: Integers
 
 
 class SegmentTree(ProfileIndex):
@@ -43,62 +61,61 @@ class SegmentTree(ProfileIndex):
 
     def _plant(self, intervals: Intervals) -> None:
         cells = cells_of(intervals)
-        self._start, self._lo, self._hi = cells.start, cells.lo, cells.hi
-        leaves = np.diff(cells.start)
-        nodes = np.zeros(len(leaves), np.int64)
-        size = leaves.copy()
+        size = np.diff(cells.start)
+        nodes = np.zeros(len(size), np.int64)
         while (size > 1).any():
             nodes += np.where(size > 1, size, 0)
             size = np.where(size > 1, (size + 1) // 2, size)
         nodes += size
-        self._base = np.append(0, np.cumsum(nodes))
-        owner = np.repeat(np.arange(len(leaves)), np.diff(intervals.start))
-        first, last = cells.first - cells.start[owner], cells.last - cells.start[owner]
-        sizes = np.zeros(int(self._base[-1]) + 1, np.int64)
-        no_data = np.empty(0, np.int32)
-        _store(self._base, leaves, owner, first, last, intervals.profile, sizes, no_data)
+        base = np.append(0, np.cumsum(nodes))
+        owner = np.repeat(np.arange(len(size)), np.diff(intervals.start))
+        sizes = np.zeros(int(base[-1]) + 1, np.int64)
+        _store(cells, owner, intervals.profile, base, sizes, np.empty(0, np.int32))
         place = np.append(0, np.cumsum(sizes[:-1]))
         data = np.empty(int(place[-1]), np.int32)
-        _store(self._base, leaves, owner, first, last, intervals.profile, place[:-1].copy(), data)
+        _store(cells, owner, intervals.profile, base, place[:-1].copy(), data)
         held = np.flatnonzero(sizes)
         self._vectors = vectors(Lists(np.append(place[held], place[-1]), data))
-        self._vector_of = np.full(int(self._base[-1]), _NOBODY, np.int32)
-        self._vector_of[held] = np.arange(len(held))
+        vector_of = np.full(int(base[-1]), _NOBODY, np.int32)
+        vector_of[held] = np.arange(len(held))
+        self._tree = _Tree(cells.start, cells.lo, cells.hi, base, vector_of)
 
     def _find(self, attributes: Array, keys: Array) -> Found:
         what = np.empty(len(keys) * _LEVELS, np.int64)
         start = np.zeros(len(keys) + 1, np.int64)
-        tree = self._start, self._hi, self._base, self._vector_of
-        offsets = np.empty(_LEVELS, np.int64), np.empty(_LEVELS, np.int64)
-        comparisons, nodes = _search(tree, attributes, keys, offsets, start, what)
+        levels = _Levels(*np.empty((2, _LEVELS), np.int64))
+        comparisons, nodes = _search(self._tree, attributes, keys, levels, start, what)
         return Found(start, what, comparisons, nodes)
 
     def _arrays(self) -> list[Array]:
-        return [self._start, self._lo, self._hi, self._base, self._vector_of]
+        return list(self._tree)
 
     def _shape(self) -> dict[str, Any]:
         # A tree of n leaves has n - 1 nodes above them; the promoted are counted once.
-        return {"tree_nodes": 2 * len(self._lo) - (len(self._start) - 1), "leaves": len(self._lo)}
+        leaves = len(self._tree.lo)
+        return {"tree_nodes": 2 * leaves - (len(self._tree.start) - 1), "leaves": leaves}
 
     def _check_trees(self, profiles: Profiles) -> None:
+        tree = self._tree
         assert all(self._vectors)
-        for a, (first, last) in enumerate(zip(self._start, self._start[1:], strict=False)):
-            assert self._hi[last - 1] == KEY_MAX
-            assert (self._hi[first:last][:-1] + 1 == self._lo[first:last][1:]).all()
-            size, base = int(last - first), int(self._base[a])
+        for a, (first, last) in enumerate(zip(tree.start, tree.start[1:], strict=False)):
+            assert tree.hi[last - 1] == KEY_MAX
+            assert (tree.hi[first:last][:-1] + 1 == tree.lo[first:last][1:]).all()
+            size, base = int(last - first), int(tree.base[a])
             while size > 1:
                 if size % 2:
-                    assert self._vector_of[base + size - 1] == _NOBODY
+                    assert tree.vector_of[base + size - 1] == _NOBODY
                 base, size = base + size, (size + 1) // 2
-            assert base + 1 == self._base[a + 1]
+            assert base + 1 == tree.base[a + 1]
 
 
 @lean_kernel
-def _store(base: Any, leaves: Any, owner: Any, first: Any, last: Any, profile: Any, place: Any, data: Any) -> None:
-    """Write each profile to the nodes within its interval whose parents are not; without output arrays, only count."""
+def _store(cells: Cells, owner: Integers, profile: Numbers, base: Integers, place: Integers, data: Numbers) -> None:
+    """Write each profile to the nodes within its interval whose parents are not; without room for data, only count."""
     for i in range(len(owner)):
-        node, size = base[owner[i]], leaves[owner[i]]
-        low, high = first[i], last[i] + 1
+        start = cells.start[owner[i]]
+        node, size = base[owner[i]], cells.start[owner[i] + 1] - start
+        low, high = cells.first[i] - start, cells.last[i] + 1 - start
         while low < high:
             if size == 1 or low & 1:
                 if len(data):
@@ -118,36 +135,37 @@ def _store(base: Any, leaves: Any, owner: Any, first: Any, last: Any, profile: A
 
 
 @lean_kernel
-def _search(tree: Any, attributes: Any, keys: Any, offsets: Any, start: Any, what: Any) -> tuple[int, int]:
+def _search(
+    tree: _Tree, attributes: Integers, keys: Integers, levels: _Levels, start: Integers, what: Integers
+) -> tuple[int, int]:
     """Write the vectors on the way from the root to the leaf of each key; returns comparisons made and nodes visited."""
-    cell_start, hi, base, vector_of = tree
-    offset, sizes = offsets
-    count, comparisons, nodes = 0, 0, 0
+    vector_of, count, comparisons, nodes = tree.vector_of, 0, 0, 0
     for i in range(len(keys)):
         a = attributes[i]
-        level, size, node = 0, cell_start[a + 1] - cell_start[a], base[a]
+        level, size, node = 0, tree.start[a + 1] - tree.start[a], tree.base[a]
         leaves = size
-        offset[0], sizes[0] = node, size
+        levels.node[0], levels.size[0] = node, size
         while size > 1:
             node += size
             size = (size + 1) >> 1
             level += 1
-            offset[level], sizes[level] = node, size
+            levels.node[level], levels.size[level] = node, size
         at = 0
         nodes += 1
-        if vector_of[offset[level]] != _NOBODY:
-            what[count] = vector_of[offset[level]]
+        if vector_of[node] != _NOBODY:
+            what[count] = vector_of[node]
             count += 1
         while level > 0:
             level -= 1
             at *= 2
-            if at + 1 < sizes[level]:  # not promoted
+            if at + 1 < levels.size[level]:  # not promoted
                 comparisons += 1
                 nodes += 1
-                if keys[i] > hi[cell_start[a] + min((at + 1) << level, leaves) - 1]:
+                if keys[i] > tree.hi[tree.start[a] + min((at + 1) << level, leaves) - 1]:
                     at += 1
-                if vector_of[offset[level] + at] != _NOBODY:
-                    what[count] = vector_of[offset[level] + at]
+                node = levels.node[level] + at
+                if vector_of[node] != _NOBODY:
+                    what[count] = vector_of[node]
                     count += 1
         start[i + 1] = count
     return comparisons, nodes

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 Array = npt.NDArray[Any]
+Integers = npt.NDArray[np.int64]
 
 # Runs are searched in larger vectors only: the search takes longer than making a small vector.
 _FEWEST_FOR_RUNS = 64

@@ -1,0 +1,63 @@
+"""Parts intervals at a key, as interval trees do: lower intervals, those that contain the key, higher ones.
+
+those    4  6  1  2  7  0  3                 numbers of intervals, in any order
+at 35    0  3  |  4  6  1  2  |  7           each part keeps the order
+         begin    first          last   end
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.kernel import inlined
+
+_MOST_WAITING = 256
+"""Room for nodes that wait while others are built: keys are in the middle, so there are two for each level."""
+Numbers = npt.NDArray[np.int32]
+Keys = npt.NDArray[np.int64]
+
+
+class Waiting(NamedTuple):
+    """Nodes that wait to be built: the range of their intervals, and twice the parent, plus one for its right child; or -1."""
+
+    spare: Numbers
+    """Room for the numbers of all intervals."""
+    begin: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    parent: npt.NDArray[np.int64]
+
+
+def room_for(intervals: int) -> Waiting:
+    """Room to build trees of so many intervals."""
+    return Waiting(np.empty(intervals, np.int32), *np.empty((3, _MOST_WAITING), np.int64))
+
+
+@inlined
+def wait(waiting: Waiting, at: int, begin: int, end: int, parent: int) -> None:
+    """Let a node wait."""
+    waiting.begin[at], waiting.end[at], waiting.parent[at] = begin, end, parent
+
+
+@inlined
+def part_at(key: int, those: Numbers, begin: int, end: int, lo: Keys, hi: Keys, spare: Numbers) -> tuple[int, int]:
+    """Part the intervals from `begin` to `end`; returns where those that contain the key begin and end."""
+    first, last = begin, end
+    for i in range(begin, end):
+        spare[i] = those[i]
+        first += hi[those[i]] < key
+        last -= lo[those[i]] > key
+    lower, middle, higher = begin, first, last
+    for i in range(begin, end):
+        if hi[spare[i]] < key:
+            those[lower] = spare[i]
+            lower += 1
+        elif lo[spare[i]] > key:
+            those[higher] = spare[i]
+            higher += 1
+        else:
+            those[middle] = spare[i]
+            middle += 1
+    return first, last
