@@ -382,7 +382,7 @@ def test_gain_counts_subsumed_and_covered_predicates() -> None:
     top = next(x for x in range(1, 9) if sorted(entries_of(arrays, x)) == [3])
     # Below a's top bucket: S4 and S8 have a; S1, S7, S9 have a and b. S1 is equal to a's [1, 8].
     assert arrays.cold[top, [BELOW, SUBSUMED, COVERED]].tolist() == [5, 1, 7]
-    assert rank_of(arrays.cold, arrays.rates, top) == 8
+    assert rank_of(arrays.cold, arrays.settings, top) == 8
     assert arrays.cold[0, [SUBSUMED, COVERED]].tolist() == [1, 10]
 
 
@@ -394,7 +394,7 @@ def test_loss_is_what_events_evaluate_in_vain() -> None:
     # Of the four, those from 3 and 4 on are false candidates, each after one test.
     buckets = [x for x in range(1, int(arrays.state[0])) if len(entries_of(tree._nodes.view(), x))]
     assert sum(int(arrays.cold[x, LOSS]) for x in buckets) == 2 * LOSS_UNIT
-    assert rank_of(arrays.cold, arrays.rates, top) == 4 - 2
+    assert rank_of(arrays.cold, arrays.settings, top) == 4 - 2
 
 
 def test_a_node_whose_rank_falls_is_recycled() -> None:

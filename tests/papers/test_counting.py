@@ -154,7 +154,7 @@ def test_a_profile_is_in_the_lists_of_its_rarest_terms() -> None:
     lists = {}
     for term in [(0, 1), (1, 5), (2, 3), (2, 4)]:
         number = sift._pairs.get(*term)
-        lists[term] = sift._lists[sift._start[number] : sift._start[number + 1]].tolist()
+        lists[term] = sift._profiles[sift._start[number] : sift._start[number + 1]].tolist()
     # The two terms of the range occur once each, no more often than the word that three have.
     assert lists == {(0, 1): [0], (1, 5): [2], (2, 3): [1], (2, 4): [1]}
     found = index.match(batch_of([{0: [(1, 1)], 1: [(5, 5)], 2: [(9, 9)]}]), 3)

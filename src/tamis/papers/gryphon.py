@@ -42,16 +42,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
-from tamis.encoding.events.event_batch import EventBatch, holds
+from tamis.encoding.evaluation import predicate_holds
+from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions, ConjunctionTable
 from tamis.encoding.expressions.predicates import Predicates, taken
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP
 from tamis.kernels.ranges import run_indices
 from tamis.papers.interface import Matches, Numbers
 from tamis.papers.options import Options, option
-from tamis.papers.parts.collecting import collect, is_true, note_event
-from tamis.papers.parts.records import event_scratch, load_event, unload_event
+from tamis.papers.parts.collecting import Output, collect, is_true, note_event
+from tamis.papers.parts.records import EventKeys, event_keys, load_keys, unload_keys
 from tamis.papers.parts.static import StaticIndex
 
 LEAF = -1
@@ -84,6 +85,23 @@ class Paths(NamedTuple):
     test: npt.NDArray[np.int32]
 
 
+class _Stack(NamedTuple):
+    """Runs of rows with the same tests up to a depth, and the edge that leads to each run."""
+
+    begin: npt.NDArray[np.int32]
+    end: npt.NDArray[np.int32]
+    depth: npt.NDArray[np.int32]
+    parent: npt.NDArray[np.int32]
+
+
+class _Scratch(NamedTuple):
+    """Scratch that events reuse, one after another."""
+
+    keys: EventKeys
+    stack: npt.NDArray[np.int32]
+    """Nodes to be visited."""
+
+
 class Gryphon(StaticIndex):
     """A matching tree."""
 
@@ -110,7 +128,7 @@ class Gryphon(StaticIndex):
             np.empty(edges, np.int32),
             rows[order],
         )
-        stack = np.empty((4, len(paths.test) + 1), np.int32)
+        stack = _Stack(*np.empty((4, len(paths.test) + 1), np.int32))
         sorted_paths = _reordered(paths, order)
         nodes, used = _grow(sorted_paths, self._tests.dimension, tree, stack) if len(rows) else (0, 0)
         self._tree = Tree(
@@ -157,19 +175,9 @@ class Gryphon(StaticIndex):
         return np.lexsort((lowest, tests.mode != _ABSENT, level[tests.dimension]))
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
-        stack = np.empty(len(self._tree.child) + 1, np.int32)
-        return collect(
-            batch,
-            partial(
-                _follow,
-                self._tree,
-                self._tests,
-                self.table.view(),
-                self.options.equality_only,
-                batch,
-                (*event_scratch(dimensions), stack),
-            ),
-        )
+        scratch = _Scratch(event_keys(dimensions), np.empty(len(self._tree.child) + 1, np.int32))
+        arrays = self._tree, self._tests, self.table.view()
+        return collect(batch, partial(_follow, *arrays, self.options.equality_only, batch, scratch))
 
     def _figures(self) -> dict[str, Any]:
         leaves = int(np.count_nonzero(self._tree.attribute == LEAF))
@@ -236,28 +244,23 @@ def _reordered(paths: Paths, order: npt.NDArray[np.int64]) -> Paths:
 
 
 @lean_kernel
-def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
-    """Write the tree over ordered rows; returns how many nodes and edges it has.
-
-    The stack holds runs of rows with the same tests up to a depth, and the edge that leads to each run.
-    """
-    start, test = paths
-    attribute, star, edges, tests, child, _ = tree
-    begins, ends, depths, parents = stack
-    begins[0], ends[0], depths[0], parents[0] = 0, len(start) - 1, 0, -1
+def _grow(paths: Paths, dimension: npt.NDArray[np.int32], tree: Tree, stack: _Stack) -> tuple[int, int]:
+    """Write the tree over ordered rows; returns how many nodes and edges it has."""
+    start, test, attribute = paths.start, paths.test, tree.attribute
+    stack.begin[0], stack.end[0], stack.depth[0], stack.parent[0] = 0, len(start) - 1, 0, -1
     height, nodes, used = 1, 0, 0
     while height > 0:
         height -= 1
-        row, end, depth, parent = begins[height], ends[height], depths[height], parents[height]
+        row, end, depth, parent = stack.begin[height], stack.end[height], stack.depth[height], stack.parent[height]
         if parent >= 0:
-            child[parent] = nodes
+            tree.child[parent] = nodes
         pushed = height
         while row < end:
-            edges[nodes] = used
+            tree.edges[nodes] = used
             at = start[row] + depth
             if at == start[row + 1]:  # This and all that follow have no more tests.
                 attribute[nodes] = LEAF
-                tests[used], child[used] = row, end
+                tree.test[used], tree.child[used] = row, end
                 used += 1
                 row = end
             else:
@@ -266,27 +269,27 @@ def _grow(paths: Any, dimension: Any, tree: Any, stack: Any) -> tuple[int, int]:
                     same = test[start[row] + depth]
                     if dimension[same] != attribute[nodes]:
                         break
-                    begins[height], depths[height], parents[height] = row, depth + 1, used
-                    tests[used] = same
+                    stack.begin[height], stack.depth[height], stack.parent[height] = row, depth + 1, used
+                    tree.test[used] = same
                     while row < end and start[row] + depth < start[row + 1] and test[start[row] + depth] == same:
                         row += 1
-                    ends[height] = row
+                    stack.end[height] = row
                     height += 1
                     used += 1
-                star[nodes] = row < end
+                tree.star[nodes] = row < end
             nodes += 1
         # Grow the first edge first: nodes that are visited soon lie near.
         low, high = pushed, height - 1
         while low < high:
-            for column in (begins, ends, depths, parents):
+            for column in (stack.begin, stack.end, stack.depth, stack.parent):
                 column[low], column[high] = column[high], column[low]
             low, high = low + 1, high - 1
-    edges[nodes] = used
+    tree.edges[nodes] = used
     return nodes, used
 
 
 @inlined
-def _equal_edge(begin: int, end: int, tests: Any, operands: Any, key: int) -> int:
+def _equal_edge(begin: int, end: int, tests: npt.NDArray[np.int32], operands: npt.NDArray[np.int64], key: int) -> int:
     """The edge whose test is for a key, among edges with ascending operands; `end` if there is none."""
     last = end
     while begin < last:
@@ -300,28 +303,24 @@ def _equal_edge(begin: int, end: int, tests: Any, operands: Any, key: int) -> in
 
 @lean_kernel
 def _follow(
-    tree: Any,
-    distinct: Any,
-    table: Any,
+    tree: Tree,
+    tests: Predicates,
+    table: Conjunctions,
     equality_only: bool,
-    batch: Any,
-    scratch: Any,
+    batch: EventBatch,
+    scratch: _Scratch,
     event: int,
-    counts: Any,
-    out: Any,
-    work: Any,
+    output: Output,
 ) -> int:
     """Follow the edges that are true of each event from one on, and `*`."""
-    attribute, star, edges, tests, child, rows = tree
-    start, dimension, lo, hi = batch
-    key, first, values, stack = scratch
+    keys, stack = scratch.keys, scratch.stack
     filled = 0
-    for e in range(event, len(start) - 1):
+    for e in range(event, len(batch.start) - 1):
         before = filled
         candidates, tested, nodes = 0, 0, 0
-        plain = load_event(start[e], start[e + 1], dimension, lo, hi, key, first, values)
+        plain = load_keys(batch, e, keys)
         height = 0
-        if len(attribute):
+        if len(tree.attribute):
             stack[0] = 0
             height = 1
         while height > 0:
@@ -329,96 +328,76 @@ def _follow(
             node = stack[height]
             while True:
                 nodes += 1
-                d = attribute[UP(node)]
-                begin, end = edges[UP(node)], edges[UP(node + 1)]
+                d = tree.attribute[UP(node)]
+                begin, end = tree.edges[UP(node)], tree.edges[UP(node + 1)]
                 if d == LEAF:
-                    candidates += child[begin] - tests[begin]
-                    filled, more = _report(
-                        rows, tests[begin], child[begin], equality_only, table, lo, hi, first, values, out, filled
-                    )
+                    candidates += tree.child[begin] - tree.test[begin]
+                    filled, more = _report(begin, tree, equality_only, table, batch, keys, output, filled)
                     tested += more
                     break
                 if equality_only and plain:
-                    if values[UP(d)]:
+                    if keys.places.values[UP(d)]:
                         tested += 1
-                        edge = _equal_edge(begin, end, tests, distinct.lo, key[UP(d)])
+                        edge = _equal_edge(begin, end, tree.test, tests.lo, keys.key[UP(d)])
                         if edge < end:
-                            stack[height] = child[edge]
+                            stack[height] = tree.child[edge]
                             height += 1
                 else:
-                    height, more = _push_true(
-                        begin, end, tests, child, distinct, d, plain, key, lo, hi, first, values, stack, height
-                    )
+                    height, more = _push_true(node, tree, tests, plain, batch, scratch, height)
                     tested += more
-                if not star[UP(node)]:
+                if not tree.star[UP(node)]:
                     break
                 node += 1
-        unload_event(start[e], start[e + 1], dimension, key, values)
-        if filled > len(out):
+        unload_keys(batch, e, keys)
+        if filled > len(output.matches):
             return e
-        note_event(e, filled - before, candidates, tested, nodes, counts, work)
-    return len(start) - 1
+        note_event(e, filled - before, candidates, tested, nodes, output)
+    return len(batch.start) - 1
 
 
 @inlined
 def _report(
-    rows: Any,
-    begin: int,
-    end: int,
+    leaf: int,
+    tree: Tree,
     evaluate: bool,
-    table: Any,
-    lo: Any,
-    hi: Any,
-    first: Any,
-    values: Any,
-    out: Any,
+    table: Conjunctions,
+    batch: EventBatch,
+    keys: EventKeys,
+    output: Output,
     filled: int,
 ) -> tuple[int, int]:
-    """Write the rows of a leaf, or only the true ones; returns how much of `out` is filled, and how many tests were made."""
+    """Write the rows of a leaf, or only the true ones; returns how many matches there are, and how many tests were made."""
     tested = 0
-    for i in range(begin, end):
+    for i in range(tree.test[leaf], tree.child[leaf]):
         if evaluate:
-            true, more = is_true(rows[i], table, lo, hi, first, values)
+            true, more = is_true(tree.rows[i], table, batch, keys.places)
             tested += more
             if not true:
                 continue
-        if filled < len(out):
-            out[filled] = rows[i]
+        if filled < len(output.matches):
+            output.matches[filled] = tree.rows[i]
         filled += 1
     return filled, tested
 
 
-@inlined
+@merged
 def _push_true(
-    begin: int,
-    end: int,
-    tests: Any,
-    child: Any,
-    distinct: Any,
-    d: int,
-    plain: bool,
-    key: Any,
-    lo: Any,
-    hi: Any,
-    first: Any,
-    values: Any,
-    stack: Any,
-    height: int,
+    node: int, tree: Tree, tests: Predicates, plain: bool, batch: EventBatch, scratch: _Scratch, height: int
 ) -> tuple[int, int]:
     """Push the children behind the true edges of a node; returns the height of the stack, and how many edges were tested."""
-    _, mode, start, lows, highs = distinct
+    keys, d = scratch.keys, tree.attribute[UP(node)]
     tested = 0
-    for edge in range(begin, end):
-        t = tests[UP(edge)]
-        at, after = start[UP(t)], start[UP(t + 1)]
+    for edge in range(tree.edges[UP(node)], tree.edges[UP(node + 1)]):
+        t = tree.test[UP(edge)]
+        at, mode = tests.start[UP(t)], tests.mode[UP(t)]
         tested += 1
-        if values[UP(d)] == 0 and mode[UP(t)] != _ABSENT:
+        if keys.places.values[UP(d)] == 0 and mode != _ABSENT:
             break  # No later edge is true either.
-        if plain and mode[UP(t)] == _SOME and after - at == 1:
-            true = lows[UP(at)] <= key[UP(d)] <= highs[UP(at)]
+        if plain and mode == _SOME and tests.start[UP(t + 1)] - at == 1:
+            true = tests.lo[UP(at)] <= keys.key[UP(d)] <= tests.hi[UP(at)]
         else:
-            true = holds(mode[t], lows, highs, at, after, lo, hi, first[d], values[d])
+            true = predicate_holds(t, tests, batch, keys.places)
         if true:
-            stack[height] = child[edge]
+            scratch.stack[height] = tree.child[edge]
             height += 1
     return height, tested

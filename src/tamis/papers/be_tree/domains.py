@@ -16,7 +16,7 @@ are very far apart.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -113,10 +113,9 @@ def _dimensions(table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
 
 
 @lean_kernel
-def _see(table: Any, rows: Any, domains: Any) -> None:
+def _see(table: Conjunctions, rows: Numbers, domains: DomainArrays) -> None:
     """Note the lowest and highest constant of each dimension, and how many are strays."""
-    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole, named, strays = domains
-    predicates = table.predicates
+    predicates, seen_lo, seen_hi = table.predicates, domains.seen_lo, domains.seen_hi
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):
             if predicates.mode[p] != _SOME:
@@ -126,33 +125,37 @@ def _see(table: Any, rows: Any, domains: Any) -> None:
                 for end, outward in ((predicates.lo[i], -1), (predicates.hi[i], 1)):
                     if KEY_MIN < end < KEY_MAX:
                         fits = I64(1)
-                        if kind[d] == _NUMBER and whole[d]:
+                        if domains.kind[d] == _NUMBER and domains.whole[d]:
                             fits = max(_is_whole(end), _is_whole(end + outward))
-                        named[d] += 1
-                        strays[d] += not lo[d] <= end <= hi[d] or fits == 0
+                        domains.named[d] += 1
+                        domains.strays[d] += not domains.lo[d] <= end <= domains.hi[d] or fits == 0
                         seen_lo[d], seen_hi[d] = min(seen_lo[d], end), max(seen_hi[d], end)
-                        seen_whole[d] = min(seen_whole[d], fits)
+                        domains.seen_whole[d] = min(domains.seen_whole[d], fits)
 
 
 @lean_kernel
-def _learn(dimensions: Any, domains: Any) -> None:
-    """Widen domains. The first rows set a domain exactly; later, many strays make it twice as wide as needed."""
-    kind, lo, hi, whole, seen_lo, seen_hi, seen_whole, named, strays = domains
+def _learn(dimensions: npt.NDArray[np.int32], domains: DomainArrays) -> None:
+    """Widen domains. The first rows set a domain exactly.
+
+    Later, many strays make a domain twice as wide as its constants need, on the side where there are strays. Strays on both sides
+    double it twice, so that it becomes four times as wide: first downward, then upward.
+    """
+    lo, hi = domains.lo, domains.hi
     for d in dimensions:
-        if _FEWEST_STRAYS * strays[d] <= named[d]:
+        if _FEWEST_STRAYS * domains.strays[d] <= domains.named[d]:
             continue
-        low, high = min(lo[d], seen_lo[d]), max(hi[d], seen_hi[d])
+        low, high = min(lo[d], domains.seen_lo[d]), max(hi[d], domains.seen_hi[d])
         if lo[d] <= hi[d]:
             if low < lo[d]:
-                low = _beyond(kind[d], low, high, -1)
+                low = _beyond(domains.kind[d], low, high, -1)
             if high > hi[d]:
-                high = _beyond(kind[d], low, high, 1)
-        lo[d], hi[d], whole[d] = low, high, min(whole[d], seen_whole[d])
-        strays[d] = 0
+                high = _beyond(domains.kind[d], low, high, 1)
+        lo[d], hi[d], domains.whole[d] = low, high, min(domains.whole[d], domains.seen_whole[d])
+        domains.strays[d] = 0
 
 
 @inlined
-def _beyond(kind: int, lo: int, hi: int, direction: int) -> Any:
+def _beyond(kind: int, lo: int, hi: int, direction: int) -> int:
     """The end of a domain that is twice as wide as from lo to hi, downward or upward."""
     end = lo if direction < 0 else hi
     width = _width(kind, lo, hi)
@@ -163,7 +166,7 @@ def _beyond(kind: int, lo: int, hi: int, direction: int) -> Any:
 
 
 @inlined
-def value_of(kind: int, key: int) -> Any:
+def value_of(kind: int, key: int) -> float:
     """The number that a key stands for, as a double."""
     if kind == _NUMBER:
         return I64(key if key >= 0 else key ^ _SIGN).view(np.float64)
@@ -171,24 +174,24 @@ def value_of(kind: int, key: int) -> Any:
 
 
 @inlined
-def _key_of(value: float) -> Any:
+def _key_of(value: float) -> int:
     bits = F64(value + 0.0).view(np.int64)
     return bits if bits >= 0 else bits ^ _SIGN
 
 
 @inlined
-def _is_whole(key: int) -> Any:
+def _is_whole(key: int) -> int:
     value = value_of(_NUMBER, key)
     return I64(value == np.floor(value))
 
 
 @inlined
-def _width(kind: int, lo: int, hi: int) -> Any:
+def _width(kind: int, lo: int, hi: int) -> float:
     return value_of(kind, hi) - value_of(kind, lo) if lo <= hi else F64(-1.0)
 
 
 @inlined
-def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
+def middle(kind: int, whole: int, lo: int, hi: int) -> int:
     """The key at which to cut the bucket from lo to hi, lo < hi, in halves: the highest of the lower half."""
     between = (lo >> 1) + (hi >> 1) + (lo & hi & 1)
     if kind != _NUMBER:
@@ -203,7 +206,7 @@ def middle(kind: int, whole: int, lo: int, hi: int) -> Any:
 
 
 @inlined
-def behind(kind: int, whole: int, cut: int, hi: int) -> Any:
+def behind(kind: int, whole: int, cut: int, hi: int) -> int:
     """Where the upper half begins."""
     if kind == _NUMBER and whole:
         return min(max(_key_of(value_of(kind, cut) + 1.0), cut + 1), hi)  # above 2**53, adding one may change nothing
@@ -211,7 +214,7 @@ def behind(kind: int, whole: int, cut: int, hi: int) -> Any:
 
 
 @inlined
-def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
+def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> float:
     """About which share of the domain from lo to hi lies in the interval from low to high."""
     unit = F64(1.0) if kind == _INTEGER or (kind == _NUMBER and whole) else F64(0.0)
     all_of_it = _width(kind, lo, hi) + unit
@@ -222,7 +225,7 @@ def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
 
 
 @inlined
-def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
+def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> float:
     """The share of a histogram's cells over the domain that an interval touches."""
     if hi <= lo:
         return F64(1.0)
@@ -232,9 +235,16 @@ def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> Any:
 
 
 @lean_kernel
-def order_predicates(table: Any, rows: Any, domains: Any, shares: Any, order: Any, sizes: Any) -> None:
+def order_predicates(
+    table: Conjunctions,
+    rows: Numbers,
+    domains: DomainArrays,
+    shares: npt.NDArray[np.float64],
+    order: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int32],
+) -> None:
     """Order the predicates of each row, the most selective first: SOME (a value in a set), then NONE, then ABSENT."""
-    kind, lo, hi, whole = domains[:4]
+    kind, lo, hi, whole = domains.kind, domains.lo, domains.hi, domains.whole
     predicates = table.predicates
     end = 0
     for r in range(len(rows)):

@@ -6,8 +6,6 @@ NOT IN, as in the paper. Attributes that must be absent are not used.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.kernels.kernel import inlined
@@ -18,26 +16,32 @@ from tamis.papers.be_tree.nodes import (
     B_LO,
     CNODE,
     COVERED,
+    E_HI,
+    E_LO,
+    ENTRY,
     HALF,
-    LEAF,
     OWN_COVERED,
     OWN_SUBSUMED,
     OWNER,
     ROOM,
     SETTLED,
     SUBSUMED,
+    Columns,
+    Tree,
+    entries_at,
     open_window,
     parent_of,
     room_for,
     set_room,
 )
+from tamis.papers.parts.records import ONE_INTERVAL, RecordArrays, Words
 
 SOME, ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 ALL_LO, ALL_HI = KEY_MIN + 1, KEY_MAX
 
 
 @inlined
-def interval_at(words: Any, at: int) -> tuple[Any, Any]:
+def interval_at(words: Words, at: int) -> tuple[int, int]:
     """The interval of the predicate whose head is at a place of a record."""
     head = words[at]
     if head & 3 == SOME:
@@ -46,114 +50,108 @@ def interval_at(words: Any, at: int) -> tuple[Any, Any]:
 
 
 @inlined
-def following(words: Any, at: int) -> Any:
+def following(words: Words, at: int) -> int:
     """Where the next predicate of a record is."""
     return at + 1 + 2 * ((words[at] & HALF) >> 2)
 
 
 @inlined
-def predicate_on(words: Any, at: int, size: int, attribute: int) -> Any:
-    """Where the first usable predicate on an attribute is in a record: the most selective one. -1: there is none."""
-    for _ in range(size):
-        head = words[at]
-        if head >> 32 == attribute and head & 3 != ABSENT:
-            return at
+def interval_on(records: RecordArrays, c: int, attribute: int) -> tuple[int, int]:
+    """The interval of a conjunction on an attribute: that of its first usable predicate there, the most selective one."""
+    words, at = records.words, records.at[c]
+    for _ in range(records.size[c]):
+        if words[at] >> 32 == attribute and words[at] & 3 != ABSENT:
+            break
         at = following(words, at)
-    return I64(-1)
+    return interval_at(words, at)
 
 
 @inlined
-def mark_path(cold: Any, pnode: Any, x: int, path: Any) -> Any:
+def mark_path(tree: Tree, x: int, path: Words) -> int:
     """Note the bucket of every attribute that was used on the way to a node; returns how many there are."""
     used = I64(0)
-    while cold[x, OWNER] > 0:
-        p = cold[x, OWNER]
-        path[pnode[p, ATTR]] = x
+    while tree.cold[x, OWNER] > 0:
+        p = tree.cold[x, OWNER]
+        path[tree.pnode[p, ATTR]] = x
         used += 1
-        x = pnode[p, CNODE]
+        x = tree.pnode[p, CNODE]
     return used
 
 
 @inlined
-def unmark_path(cold: Any, pnode: Any, x: int, path: Any) -> None:
-    while cold[x, OWNER] > 0:
-        p = cold[x, OWNER]
-        path[pnode[p, ATTR]] = 0
-        x = pnode[p, CNODE]
+def unmark_path(tree: Tree, x: int, path: Words) -> None:
+    while tree.cold[x, OWNER] > 0:
+        p = tree.cold[x, OWNER]
+        path[tree.pnode[p, ATTR]] = 0
+        x = tree.pnode[p, CNODE]
 
 
 @inlined
-def subsumed(cold: Any, words: Any, at: int, size: int, path: Any) -> Any:
-    """How many predicates of a record are equal to the bucket on their attribute."""
-    equal = I64(0)
-    for _ in range(size):
+def subsumed(cold: Columns, records: RecordArrays, c: int, path: Words) -> int:
+    """How many predicates of a conjunction are equal to the bucket on their attribute."""
+    words, at, equal = records.words, records.at[c], I64(0)
+    for _ in range(records.size[c]):
         head = words[at]
         x = path[head >> 32]
-        if x > 0 and head & HALF == 1 << 2 | SOME and words[at + 1] == cold[x, B_LO] and words[at + 2] == cold[x, B_HI]:
+        if x > 0 and head & HALF == ONE_INTERVAL and words[at + 1] == cold[x, B_LO] and words[at + 2] == cold[x, B_HI]:
             equal += 1
         at = following(words, at)
     return equal
 
 
 @inlined
-def settle(
-    hot: Any,
-    cold: Any,
-    pnode: Any,
-    data: Any,
-    state: Any,
-    limits: Any,
-    rates: Any,
-    rec_at: Any,
-    rec_size: Any,
-    words: Any,
-    path: Any,
-    x: int,
-) -> None:
+def settle(tree: Tree, records: RecordArrays, path: Words, x: int) -> None:
     """Write the tests of the last entries of an l-node, which stay there, and count their gain."""
-    begin, count = hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
+    cold, data = tree.cold, tree.data
+    begin, count = entries_at(tree.hot, x)
     if cold[x, ROOM] > 0 and count <= 1 << cold[x, ROOM] >> 2:
-        set_room(hot, cold, data, state, x, room_for(count) if count > 0 else -1)
-        begin = hot[x, LEAF] >> 32
-    used = mark_path(cold, pnode, x, path)
+        set_room(tree, x, room_for(count) if count > 0 else -1)
+        begin, _ = entries_at(tree.hot, x)
+    used = mark_path(tree, x, path)
     equal = I64(0)
     for i in range(begin + cold[x, SETTLED], begin + count):
-        c = data[i, 0] >> 32
-        at, size = rec_at[c], rec_size[c]
-        equal += subsumed(cold, words, at, size, path)
-        data[i, 0] = I64(c) << 32
-        found = False
-        for _ in range(size):
-            head = words[at]
-            if head & 3 != SOME:
-                break
-            if data[i, 0] & HALF == 0 or (not found and path[head >> 32] == 0):
-                data[i, 0] = I64(c) << 32 | ((head >> 32) + 1)
-                data[i, 1], data[i, 2] = interval_at(words, at)
-                found = path[head >> 32] == 0
-                if found:
-                    break
-            at = following(words, at)
+        c = data[i, ENTRY] >> 32
+        equal += subsumed(cold, records, c, path)
+        data[i, ENTRY] = I64(c) << 32
+        _write_test(data, i, records, c, path)
     covers = used * (count - cold[x, SETTLED]) - equal
-    unmark_path(cold, pnode, x, path)
+    unmark_path(tree, x, path)
     cold[x, SETTLED] = count
-    count_gain(cold, pnode, x, equal, covers)
-    open_window(hot, cold, limits, rates, x)
+    count_gain(tree, x, equal, covers)
+    open_window(tree, x)
 
 
 @inlined
-def count_gain(cold: Any, pnode: Any, x: int, equal: int, covers: int) -> None:
+def _write_test(data: Columns, i: int, records: RecordArrays, c: int, path: Words) -> None:
+    """Give an entry its test: the first predicate on an attribute that the path does not use, or else the first one."""
+    words, at = records.words, records.at[c]
+    for _ in range(records.size[c]):
+        head = words[at]
+        if head & 3 != SOME:
+            break
+        is_free = path[head >> 32] == 0
+        if is_free or data[i, ENTRY] & HALF == 0:
+            data[i, ENTRY] = I64(c) << 32 | ((head >> 32) + 1)
+            data[i, E_LO], data[i, E_HI] = interval_at(words, at)
+        if is_free:
+            break
+        at = following(words, at)
+
+
+@inlined
+def count_gain(tree: Tree, x: int, equal: int, covers: int) -> None:
     """Add to the subsumed and covered predicates of an l-node, and of all nodes above."""
+    cold = tree.cold
     cold[x, OWN_SUBSUMED] += equal
     cold[x, OWN_COVERED] += covers
     while x >= 0:
         cold[x, SUBSUMED] += equal
         cold[x, COVERED] += covers
-        x = parent_of(cold, pnode, x)
+        x = parent_of(tree, x)
 
 
 @inlined
-def unsettle(cold: Any, pnode: Any, x: int) -> None:
+def unsettle(tree: Tree, x: int) -> None:
     """Take all entries of an l-node out of the count of the gain: some of them may leave it."""
-    count_gain(cold, pnode, x, -cold[x, OWN_SUBSUMED], -cold[x, OWN_COVERED])
-    cold[x, SETTLED] = 0
+    count_gain(tree, x, -tree.cold[x, OWN_SUBSUMED], -tree.cold[x, OWN_COVERED])
+    tree.cold[x, SETTLED] = 0

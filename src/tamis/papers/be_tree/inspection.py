@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.papers.be_tree import nodes as n
 from tamis.papers.be_tree.domains import DomainArrays
-from tamis.papers.be_tree.nodes import HALF, UNSPLIT, Nodes, Tree
+from tamis.papers.be_tree.nodes import HALF, UNSPLIT, Home, Nodes, Tree
 from tamis.papers.parts.records import RecordArrays
 
 _EVERYTHING = (-(2**63) + 1, 2**63 - 1)
@@ -21,7 +20,7 @@ Interval = tuple[int, int]
 def entries_of(tree: Tree, x: int) -> list[int]:
     """The conjunctions of an l-node."""
     begin, count = int(tree.hot[x, n.LEAF]) >> 32, int(tree.hot[x, n.LEAF]) & HALF
-    found: list[int] = (tree.data[begin : begin + count, 0] >> 32).tolist()
+    found: list[int] = (tree.data[begin : begin + count, n.ENTRY] >> 32).tolist()
     return found
 
 
@@ -68,13 +67,13 @@ class _Sums(NamedTuple):
     p_nodes: int
 
 
-def check(nodes: Nodes, records: RecordArrays, home: npt.NDArray[np.int32], count: int, domains: DomainArrays) -> None:
+def check(nodes: Nodes, records: RecordArrays, home: Home, count: int, domains: DomainArrays) -> None:
     """Raise an AssertionError if an invariant does not hold."""
     tree = nodes.view()
     checker = _Checker(nodes, records)
     sums = checker.node(0, {})
     assert len(set(sums.conjunctions)) == len(sums.conjunctions) == count
-    assert np.count_nonzero(home[:, 0] >= 0) == count
+    assert np.count_nonzero(home[:, n.NODE] >= 0) == count
     for c in sums.conjunctions:
         x, place = home[c]
         assert entries_of(tree, x)[place] == c
@@ -119,7 +118,7 @@ class _Checker:
         hot, cold = self._tree.hot[x].tolist(), self._tree.cold[x].tolist()
         own = entries_of(self._tree, x)
         assert len(own) <= cold[n.CAP]
-        assert cold[n.CAP] % self._tree.limits[n.MAX_CAP] == 0
+        assert cold[n.CAP] % self._tree.settings.max_cap == 0
         assert cold[n.SETTLED] == len(own)
         self._room(x, len(own))
         attributes = {int(self._tree.pnode[p, n.ATTR]) for p in p_nodes_of(self._tree, x)}
@@ -202,7 +201,7 @@ class _Checker:
             begin = int(self._tree.state[n.HEADS + room])
             while begin:
                 chunks.append((begin - 1, 1 << room))
-                begin = int(self._tree.data[begin - 1, 0])
+                begin = int(self._tree.data[begin - 1, n.ENTRY])
         end = 0
         for begin, size in sorted(chunks):
             assert begin == end

@@ -9,16 +9,20 @@ reads of a pass do not depend on each other, so the processor overlaps them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, UP
 from tamis.papers.be_tree.entries import SOME
 from tamis.papers.be_tree.nodes import (
     ATTR,
+    E_HI,
+    E_LO,
+    ENTRY,
     HALF,
     KIDS,
     LEAF,
@@ -30,204 +34,226 @@ from tamis.papers.be_tree.nodes import (
     T_HI,
     T_LO,
     TOP,
+    Columns,
+    Tree,
     close_window,
 )
-from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES
-from tamis.papers.parts.pair_map import slot_of
-from tamis.papers.parts.records import EventScratch, event_scratch, failing, load_event, unload_event
+from tamis.papers.parts.collecting import Output, note_event
+from tamis.papers.parts.pair_map import value_of
+from tamis.papers.parts.records import EventKeys, RecordArrays, event_keys, failing, load_keys, unload_keys
 
 _BLOCK = 128
 """Records verified at a time: few enough to stay in the cache."""
+# Columns of `passed`: place and size of the record, conjunction, node.
+_AT, _SIZE, _ROW, _FROM = range(4)
 
 
 class MatchScratch(NamedTuple):
     """Scratch that events reuse, one after another."""
 
-    event: EventScratch
+    keys: EventKeys
     reached: npt.NDArray[np.int32]
     """The nodes that the event reaches and that have entries or p-nodes."""
     buckets: npt.NDArray[np.int32]
+    """Buckets to be searched."""
     passed: npt.NDArray[np.int64]
-    """Entries of a block that passed their tests: place and size of the record, conjunction, node."""
+    """Entries of a block that passed their tests."""
 
 
 def match_scratch(dimensions: int, nodes: int) -> MatchScratch:
     """Scratch for `dimensions` dimensions and a tree of `nodes` nodes."""
     reached, buckets = np.empty((2, nodes + 1), np.int32)
-    return MatchScratch(event_scratch(dimensions), reached, buckets, np.empty((_BLOCK, 4), np.int64))
+    return MatchScratch(event_keys(dimensions), reached, buckets, np.empty((_BLOCK, 4), np.int64))
 
 
 @lean_kernel
 def match_events(
-    tree: Any, pairs: Any, records: Any, batch: Any, scratch: Any, event: int, counts: Any, out: Any, work: Any
+    tree: Tree, records: RecordArrays, batch: EventBatch, scratch: MatchScratch, event: int, output: Output
 ) -> int:
     """Match events from one on: a kernel for `collecting`."""
-    v_start, v_dimension, v_lo, v_hi = batch
-    key, first, count = scratch.event
     written = 0
-    numbers = (I64(0), I64(0), I64(0))
-    while event < len(v_start) - 1:
-        begin, end = v_start[event], v_start[event + 1]
-        plain = load_event(begin, end, v_dimension, v_lo, v_hi, key, first, count)
-        reached, visited = _search(tree, pairs, batch, scratch, begin, end, plain)
-        numbers = _check_subs(tree, records, batch, scratch, reached, plain, out, written)
-        unload_event(begin, end, v_dimension, key, count)
-        matched, candidates, evaluated = numbers
-        if written + matched > len(out):
+    while event < len(batch.start) - 1:
+        plain = load_keys(batch, event, scratch.keys)
+        reached, visited = _search(tree, batch, scratch, event, plain)
+        matched, candidates, evaluated = _check_subs(tree, records, batch, scratch, reached, plain, output, written)
+        unload_keys(batch, event, scratch.keys)
+        if written + matched > len(output.matches):
             break
-        counts[event] = matched
+        note_event(event, matched, candidates, evaluated, visited, output)
         written += matched
-        work[CANDIDATES] += candidates
-        work[PREDICATES] += evaluated
-        work[NODES] += visited
         event += 1
     return event
 
 
 @lean_kernel
-def _search(tree: Any, pairs: Any, batch: Any, scratch: Any, begin: int, end: int, plain: bool) -> tuple[Any, Any]:
+def _search(tree: Tree, batch: EventBatch, scratch: MatchScratch, event: int, plain: bool) -> tuple[int, int]:
     """MatchBETree without its first line: find the nodes that the event reaches; how many are useful, and how many in all."""
-    hot, cold, pnode, _, state, _, due, limits, rates = tree
-    firsts, seconds, values, _ = pairs
-    _, v_dimension, v_lo, v_hi = batch
-    key, first, count = scratch.event
-    nodes, buckets = scratch.reached, scratch.buckets
+    pnode, places = tree.pnode, scratch.keys.places
+    begin, end = batch.start[event], batch.start[event + 1]
     attributes = 0
     for v in range(begin, end):
-        attributes += first[v_dimension[v]] == v
-    if hot[0, LEFT] <= 0:
-        close_window(hot, cold, pnode, state, due, limits, rates, 0)
-    hot[0, LEFT] -= 1
-    nodes[0] = 0
+        attributes += places.first[batch.dimension[v]] == v
+    _count_event(tree, 0)
+    scratch.reached[0] = 0
     at, reached, visited = 0, 1, 1
     while at < reached:
-        x = nodes[at]
+        x = scratch.reached[at]
         at += 1
         # Search the p-directory the shorter way: along its p-nodes, or along the event's attributes.
-        directory, v = hot[UP(x), PDIR], begin
+        directory, v = tree.hot[UP(x), PDIR], begin
         p, listed = directory & HALF, directory >> 32 <= attributes
         while p > 0 and (listed or v < end):
             if listed:
                 d, y = pnode[UP(p), ATTR], pnode[UP(p), TOP]
                 p = pnode[UP(p), NEXT]
             else:
-                d, y = I64(v_dimension[v]), I64(0)
-                if first[d] == v:
-                    y = pnode[max(values[slot_of(firsts, seconds, values, x, d)], 0), TOP]
+                d, y = I64(batch.dimension[v]), I64(0)
+                if places.first[d] == v:
+                    y = pnode[max(value_of(tree.pairs, x, d), 0), TOP]
                 v += 1
-            if y == 0 or count[UP(d)] == 0:
+            if y == 0 or places.values[UP(d)] == 0:
                 continue
-            # SearchCDir
             if plain:
-                value = key[UP(d)]
-                while y > 0:
-                    visited += 1
-                    if hot[UP(y), LEFT] <= 0:
-                        close_window(hot, cold, pnode, state, due, limits, rates, y)
-                    hot[UP(y), LEFT] -= 1
-                    if not hot[UP(y), T_LO] <= value <= hot[UP(y), T_HI]:
-                        hot[UP(y), LOST] += 1
-                        break
-                    nodes[UP(reached)] = y
-                    reached += (hot[UP(y), LEAF] & HALF | hot[UP(y), PDIR]) != 0
-                    kids = hot[UP(y), KIDS]
-                    y = kids >> 32 if value <= hot[UP(y), SPLIT] else kids & HALF
-                continue
-            buckets[0] = y
-            left = 1
-            while left > 0:
-                left -= 1
-                y = buckets[left]
-                visited += 1
-                if hot[y, LEFT] <= 0:
-                    close_window(hot, cold, pnode, state, due, limits, rates, y)
-                hot[y, LEFT] -= 1
-                if not _meets(v_lo, v_hi, first[d], count[d], hot[y, T_LO], hot[y, T_HI]):
-                    hot[y, LOST] += 1
-                    continue
-                nodes[reached] = y
-                reached += 1
-                for child in (hot[y, KIDS] >> 32, hot[y, KIDS] & HALF):
-                    if child > 0:
-                        buckets[left] = child
-                        left += 1
+                reached, visited = _search_cdir(tree, scratch, d, y, reached, visited)
+            else:
+                reached, visited = _search_several(tree, batch, scratch, d, y, reached, visited)
+    return reached, visited
+
+
+@inlined
+def _count_event(tree: Tree, x: int) -> None:
+    """Count an event that comes to a node: it is an operation of the window."""
+    if tree.hot[UP(x), LEFT] <= 0:
+        close_window(tree, x)
+    tree.hot[UP(x), LEFT] -= 1
+
+
+@merged
+def _search_cdir(tree: Tree, scratch: MatchScratch, d: int, y: int, reached: int, visited: int) -> tuple[int, int]:
+    """SearchCDir for a plain event; returns how many nodes are useful, and how many there are in all."""
+    hot, value = tree.hot, scratch.keys.key[UP(d)]
+    while y > 0:
+        visited += 1
+        _count_event(tree, y)
+        if not hot[UP(y), T_LO] <= value <= hot[UP(y), T_HI]:
+            hot[UP(y), LOST] += 1
+            break
+        scratch.reached[UP(reached)] = y
+        reached += (hot[UP(y), LEAF] & HALF | hot[UP(y), PDIR]) != 0
+        kids = hot[UP(y), KIDS]
+        y = kids >> 32 if value <= hot[UP(y), SPLIT] else kids & HALF
+    return reached, visited
+
+
+@merged
+def _search_several(
+    tree: Tree, batch: EventBatch, scratch: MatchScratch, d: int, top: int, reached: int, visited: int
+) -> tuple[int, int]:
+    """SearchCDir for any other event."""
+    hot, buckets = tree.hot, scratch.buckets
+    buckets[0] = top
+    left = 1
+    while left > 0:
+        left -= 1
+        bucket = buckets[left]
+        visited += 1
+        _count_event(tree, bucket)
+        if not _meets(batch, scratch.keys, d, hot[bucket, T_LO], hot[bucket, T_HI]):
+            hot[bucket, LOST] += 1
+            continue
+        scratch.reached[reached] = bucket
+        reached += 1
+        for child in (hot[bucket, KIDS] >> 32, hot[bucket, KIDS] & HALF):
+            if child > 0:
+                buckets[left] = child
+                left += 1
     return reached, visited
 
 
 @lean_kernel
 def _check_subs(
-    tree: Any, records: Any, batch: Any, scratch: Any, reached: int, plain: bool, out: Any, written: int
-) -> tuple[Any, Any, Any]:
+    tree: Tree,
+    records: RecordArrays,
+    batch: EventBatch,
+    scratch: MatchScratch,
+    reached: int,
+    plain: bool,
+    output: Output,
+    written: int,
+) -> tuple[int, int, int]:
     """CheckSub of all nodes that were reached; returns the numbers of matches, candidates and evaluated predicates."""
     hot, data = tree.hot, tree.data
-    _, _, v_lo, v_hi = batch
-    key, first, count = scratch.event
-    nodes, passed = scratch.reached, scratch.passed
+    passed, key = scratch.passed, scratch.keys.key
     candidates, evaluated, matched, filled = I64(0), I64(0), I64(0), 0
     for n in range(reached):
-        x = nodes[n]
+        x = scratch.reached[n]
         i, lost = hot[UP(x), LEAF] >> 32, 0
         last = i + (hot[UP(x), LEAF] & HALF)
         candidates += last - i
         while i < last:
-            d = (data[UP(i), 0] & HALF) - 1
+            d = (data[UP(i), ENTRY] & HALF) - 1
             passes = True
             if d >= 0:
                 evaluated += 1
                 if plain:
-                    passes = data[UP(i), 1] <= key[UP(d)] <= data[UP(i), 2]
+                    passes = data[UP(i), E_LO] <= key[UP(d)] <= data[UP(i), E_HI]
                 else:
-                    passes = _meets(v_lo, v_hi, first[d], count[d], data[i, 1], data[i, 2])
+                    passes = _meets(batch, scratch.keys, d, data[i, E_LO], data[i, E_HI])
             if passes:
-                passed[filled, 2], passed[filled, 3] = data[UP(i), 0] >> 32, x
+                passed[filled, _ROW], passed[filled, _FROM] = data[UP(i), ENTRY] >> 32, x
                 filled += 1
                 if filled == _BLOCK:
-                    more, tests = _verify(hot, records, batch, scratch, filled, plain, out, written + matched)
+                    more, tests = _verify(hot, records, batch, scratch, filled, plain, output, written + matched)
                     matched, evaluated, filled = matched + more, evaluated + tests, 0
             else:
                 lost += 1
             i += 1
         hot[UP(x), LOST] += lost
-    more, tests = _verify(hot, records, batch, scratch, filled, plain, out, written + matched)
+    more, tests = _verify(hot, records, batch, scratch, filled, plain, output, written + matched)
     return matched + more, candidates, evaluated + tests
 
 
 @lean_kernel
 def _verify(
-    hot: Any, records: Any, batch: Any, scratch: Any, filled: int, plain: bool, out: Any, written: int
-) -> tuple[Any, Any]:
+    hot: Columns,
+    records: RecordArrays,
+    batch: EventBatch,
+    scratch: MatchScratch,
+    filled: int,
+    plain: bool,
+    output: Output,
+    written: int,
+) -> tuple[int, int]:
     """Verify a block of candidates by their records; returns the numbers of matches and of evaluated predicates."""
-    rec_at, rec_size, words = records
-    _, _, v_lo, v_hi = batch
-    key, first, count = scratch.event
-    passed = scratch.passed
+    words, passed, matches = records.words, scratch.passed, output.matches
     for i in range(filled):
-        c = passed[UP(i), 2]
-        passed[UP(i), 0], passed[UP(i), 1] = rec_at[UP(c)], rec_size[UP(c)]
+        c = passed[UP(i), _ROW]
+        passed[UP(i), _AT], passed[UP(i), _SIZE] = records.at[UP(c)], records.size[UP(c)]
     matched, tests, touched = I64(0), I64(0), I64(0)
     for i in range(filled):  # loads the first words of all records together
-        if passed[UP(i), 1] > 0:
-            touched |= words[UP(passed[UP(i), 0])]
+        if passed[UP(i), _SIZE] > 0:
+            touched |= words[UP(passed[UP(i), _AT])]
     if touched == -1:  # never true: the compiler must not drop the reads
         return matched, tests
     for i in range(filled):
-        size = passed[UP(i), 1]
-        held = failing(words, passed[UP(i), 0], size, plain, key, first, count, v_lo, v_hi)
+        size = passed[UP(i), _SIZE]
+        held = failing(words, passed[UP(i), _AT], size, plain, scratch.keys, batch)
         tests += min(held + 1, size)
         if held == size:
-            if written + matched < len(out):
-                out[written + matched] = passed[UP(i), 2]
+            if written + matched < len(matches):
+                matches[written + matched] = passed[UP(i), _ROW]
             matched += 1
         else:
-            tested = words[UP(passed[UP(i), 0])] & 3 == SOME
-            hot[UP(passed[UP(i), 3]), LOST] += held + 1 + tested
+            tested = words[UP(passed[UP(i), _AT])] & 3 == SOME
+            hot[UP(passed[UP(i), _FROM]), LOST] += held + 1 + tested
     return matched, tests
 
 
 @inlined
-def _meets(lo: Any, hi: Any, first: int, count: int, low: int, high: int) -> bool:
-    """Whether some value of an event meets an interval."""
-    for v in range(first, first + count):  # noqa: SIM110 - kernels know no generators
-        if lo[v] <= high and low <= hi[v]:
+def _meets(batch: EventBatch, keys: EventKeys, d: int, low: int, high: int) -> bool:
+    """Whether some value of an event in a dimension meets an interval."""
+    first = keys.places.first[d]
+    for v in range(first, first + keys.places.values[d]):  # noqa: SIM110 - kernels know no generators
+        if batch.lo[v] <= high and low <= batch.hi[v]:
             return True
     return False

@@ -29,6 +29,13 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
+from tamis.papers.parts.records import Words
+from tamis.papers.parts.size import held_bytes
+
+Columns = npt.NDArray[np.int64]
+"""An array with a row for each thing, and a column for each of its figures."""
+Home = npt.NDArray[np.int32]
+"""Conjunction -> its node and its place there."""
 
 # Columns of `hot`.
 T_LO, T_HI, SPLIT, KIDS, PDIR, LEAF, LEFT, LOST = range(8)
@@ -56,6 +63,10 @@ while the bucket is not split. LEFT: operations to the end of the window. LOST: 
     COLD,
 ) = range(18)
 ATTR, TOP, CNODE, NEXT, BEFORE, WHOLE, PNODE = range(7)
+# Columns of `data`: the conjunction and, behind it, the dimension of its test plus one, 0 without a test; the bounds of the test.
+ENTRY, E_LO, E_HI = range(3)
+# Columns of `home`.
+NODE, PLACE = range(2)
 # The state of the tree. From HEADS on: the first free chunk of 1 << i entries, plus one.
 (
     NODE_END,
@@ -75,9 +86,6 @@ ATTR, TOP, CNODE, NEXT, BEFORE, WHOLE, PNODE = range(7)
 ) = range(14)
 HEADS = 16
 _STATE = HEADS + 40
-# Settings.
-MAX_CAP, MIN_SIZE, LEAST_WINDOW, HISTOGRAM, RECYCLING = range(5)
-BETA, GAMMA, ALPHA_S, ALPHA_C, THETA, RANK_WINDOW = range(6)
 
 # Tasks for a node whose l-node may be too full: see `insertion`.
 PARTITION, CLUSTER = 0, 1
@@ -90,24 +98,44 @@ _FEWEST_DATA = 64
 _LEAST_ROOM = 1
 
 
-class Tree(NamedTuple):
-    """The tree as kernels take it; `due` are nodes to be recycled, `tasks` are nodes to be split or partitioned."""
+class Settings(NamedTuple):
+    """The options that kernels read: see `BETreeOptions`."""
 
-    hot: npt.NDArray[np.int64]
-    cold: npt.NDArray[np.int64]
-    pnode: npt.NDArray[np.int64]
-    data: npt.NDArray[np.int64]
-    state: npt.NDArray[np.int64]
-    tasks: npt.NDArray[np.int64]
+    max_cap: int
+    min_size: int
+    least_window: int
+    histogram: bool
+    recycling: bool
+    beta: float
+    gamma: float
+    alpha_s: float
+    alpha_c: float
+    theta: float
+    rank_window: float
+
+
+class Tree(NamedTuple):
+    """The tree as kernels take it."""
+
+    hot: Columns
+    cold: Columns
+    pnode: Columns
+    data: Columns
+    state: Words
+    tasks: Words
+    """Nodes to be split or partitioned."""
     due: npt.NDArray[np.int32]
-    limits: npt.NDArray[np.int64]
-    rates: npt.NDArray[np.float64]
+    """Nodes to be recycled."""
+    pairs: PairArrays
+    """(node, attribute) -> p-node."""
+    settings: Settings
 
 
 class Nodes:
     """The arrays of a tree. Kernels stop when room is lacking, and `reserve` makes room."""
 
-    def __init__(self, limits: npt.NDArray[np.int64], rates: npt.NDArray[np.float64]) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self.pairs = PairMap()
         self._arrays = Tree(
             np.zeros((_FEWEST_NODES, 8), np.int64),
             np.zeros((_FEWEST_NODES, COLD), np.int64),
@@ -116,22 +144,18 @@ class Nodes:
             np.zeros(_STATE, np.int64),
             np.zeros(_FEWEST_NODES, np.int64),
             np.zeros(_FEWEST_NODES, np.int32),
-            limits,
-            rates,
+            self.pairs.view(),
+            settings,
         )
-        self.pairs = PairMap()
         self._arrays.state[P_END] = 1
         _make_root(self._arrays)
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self._arrays) + self.pairs.nbytes
+        return held_bytes(self._arrays)
 
     def view(self) -> Tree:
         return self._arrays
-
-    def pair_view(self) -> PairArrays:
-        return self.pairs.view()
 
     def reserve(self) -> None:
         """Make the room that a kernel asked for by NEED, and enlarge every array that is nearly full."""
@@ -143,14 +167,15 @@ class Nodes:
         if data > len(arrays.data):
             data = max(data, len(arrays.data) + len(arrays.data) // 2)
         tasks = _grown(len(arrays.tasks), int(state[TASKS]), 8)
+        self.pairs.reserve(max(8, len(self.pairs) // 4))
         self._arrays = arrays._replace(
             hot=_longer(arrays.hot, nodes),
             cold=_longer(arrays.cold, nodes),
             pnode=_longer(arrays.pnode, pnodes),
             data=_longer(arrays.data, data),
             tasks=_longer(arrays.tasks, tasks),
+            pairs=self.pairs.view(),
         )
-        self.pairs.reserve(max(8, len(self.pairs) // 4))
 
 
 def _grown(length: int, used: int, spare: int) -> int:
@@ -170,16 +195,24 @@ def _longer(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
 
 
 @inlined
-def has_room(hot: Any, pnode: Any, data: Any, state: Any, tasks: Any, values: Any, pairs: Any, entries: int) -> Any:
+def has_room(tree: Tree, entries: int) -> bool:
     """Whether there is room for a step that makes at most two nodes, one p-node and lists of `entries` entries."""
+    state = tree.state
     state[NEED] = entries
     return (
-        state[NODES] + 2 <= len(hot)
-        and state[PNODES] + 2 <= len(pnode)
-        and state[DATA_END] + entries <= len(data)
-        and state[TASKS] + 4 <= len(tasks)
-        and 2 * pairs[0] + 2 <= len(values)
+        state[NODES] + 2 <= len(tree.hot)
+        and state[PNODES] + 2 <= len(tree.pnode)
+        and state[DATA_END] + entries <= len(tree.data)
+        and state[TASKS] + 4 <= len(tree.tasks)
+        and 2 * tree.pairs.size[0] + 2 <= len(tree.pairs.value)
     )
+
+
+@inlined
+def add_task(tree: Tree, x: int, task: int) -> None:
+    """Note that a node is to be split or partitioned. There must be room."""
+    tree.tasks[tree.state[TASKS]] = I64(x) << 1 | task
+    tree.state[TASKS] += 1
 
 
 @inlined
@@ -192,7 +225,7 @@ def room_for(count: int) -> int:
 
 
 @inlined
-def take_chunk(data: Any, state: Any, room: int) -> Any:
+def take_chunk(data: Columns, state: Words, room: int) -> int:
     """Where a chunk of 1 << room entries begins: a free one, a part of a larger free one, or one at the end."""
     larger = room
     while larger < 32 and state[HEADS + larger] == 0:
@@ -202,7 +235,7 @@ def take_chunk(data: Any, state: Any, room: int) -> Any:
         state[DATA_END] += 1 << room
         return begin
     begin = state[HEADS + larger] - 1
-    state[HEADS + larger] = data[begin, 0]
+    state[HEADS + larger] = data[begin, ENTRY]
     while larger > room:
         larger -= 1
         give_chunk(data, state, begin + (1 << larger), larger)
@@ -210,47 +243,59 @@ def take_chunk(data: Any, state: Any, room: int) -> Any:
 
 
 @inlined
-def give_chunk(data: Any, state: Any, begin: int, room: int) -> None:
+def give_chunk(data: Columns, state: Words, begin: int, room: int) -> None:
     """Free a chunk."""
-    data[begin, 0] = state[HEADS + room]
+    data[begin, ENTRY] = state[HEADS + room]
     state[HEADS + room] = begin + 1
 
 
 @inlined
-def set_room(hot: Any, cold: Any, data: Any, state: Any, x: int, room: int) -> None:
+def set_room(tree: Tree, x: int, room: int) -> None:
     """Move the entries of an l-node to a chunk of another size; -1: free the chunk."""
-    old, leaf = cold[x, ROOM], hot[x, LEAF]
-    begin, count = leaf >> 32, leaf & HALF
+    data, old = tree.data, tree.cold[x, ROOM]
+    begin, count = entries_at(tree.hot, x)
     to = I64(0)
     if room >= 0:
-        to = take_chunk(data, state, room)
+        to = take_chunk(data, tree.state, room)
         for i in range(count):
-            for word in range(3):
-                data[to + i, word] = data[begin + i, word]
+            copy_entry(data, begin + i, to + i)
     if old >= 0:
-        give_chunk(data, state, begin, old)
-    hot[x, LEAF] = to << 32 | count
-    cold[x, ROOM] = room
+        give_chunk(data, tree.state, begin, old)
+    tree.hot[x, LEAF] = to << 32 | count
+    tree.cold[x, ROOM] = room
 
 
 @inlined
-def append(hot: Any, cold: Any, data: Any, state: Any, home: Any, x: int, c: int) -> None:
+def entries_at(hot: Columns, x: int) -> tuple[int, int]:
+    """Where the entries of an l-node begin, and how many there are."""
+    return hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
+
+
+@inlined
+def copy_entry(data: Columns, at: int, to: int) -> None:
+    for word in range(3):
+        data[to, word] = data[at, word]
+
+
+@inlined
+def append(tree: Tree, home: Home, x: int, c: int) -> None:
     """Append a conjunction to an l-node, without its test. There must be room for a chunk of twice the size."""
-    count = hot[x, LEAF] & HALF
-    if cold[x, ROOM] < 0 or count == 1 << cold[x, ROOM]:
-        set_room(hot, cold, data, state, x, room_for(count + 1))
-    at = (hot[x, LEAF] >> 32) + count
-    data[at, 0] = I64(c) << 32
-    hot[x, LEAF] += 1
-    home[c, 0], home[c, 1] = x, count
+    count = tree.hot[x, LEAF] & HALF
+    if tree.cold[x, ROOM] < 0 or count == 1 << tree.cold[x, ROOM]:
+        set_room(tree, x, room_for(count + 1))
+    at = (tree.hot[x, LEAF] >> 32) + count
+    tree.data[at, ENTRY] = I64(c) << 32
+    tree.hot[x, LEAF] += 1
+    home[c, NODE], home[c, PLACE] = x, count
 
 
 # -- nodes
 
 
 @inlined
-def new_node(hot: Any, cold: Any, state: Any, lo: int, hi: int, above: int, owner: int, cap: int) -> Any:
+def new_node(tree: Tree, lo: int, hi: int, above: int, owner: int) -> int:
     """An empty node."""
+    hot, cold, state = tree.hot, tree.cold, tree.state
     x = state[NODE_FREE]
     if x > 0:
         state[NODE_FREE] = cold[x, ABOVE]
@@ -264,21 +309,21 @@ def new_node(hot: Any, cold: Any, state: Any, lo: int, hi: int, above: int, owne
         cold[x, column] = 0
     hot[x, T_LO], hot[x, T_HI], hot[x, SPLIT] = KEY_MAX, KEY_MIN, UNSPLIT
     cold[x, B_LO], cold[x, B_HI], cold[x, ABOVE], cold[x, OWNER] = lo, hi, above, owner
-    cold[x, ROOM], cold[x, CAP] = -1, cap
+    cold[x, ROOM], cold[x, CAP] = -1, tree.settings.max_cap
     return x
 
 
 @lean_kernel
-def _make_root(tree: Any) -> None:
-    hot, cold, _, _, state, _, _, limits, rates = tree
-    open_window(hot, cold, limits, rates, new_node(hot, cold, state, 0, 0, -1, 0, limits[MAX_CAP]))
+def _make_root(tree: Tree) -> None:
+    open_window(tree, new_node(tree, 0, 0, -1, 0))
 
 
 @inlined
-def free_node(hot: Any, cold: Any, data: Any, state: Any, x: int) -> None:
+def free_node(tree: Tree, x: int) -> None:
     """Free a node. The caller removes all references to it."""
+    hot, cold, state = tree.hot, tree.cold, tree.state
     if cold[x, ROOM] >= 0:
-        give_chunk(data, state, hot[x, LEAF] >> 32, cold[x, ROOM])
+        give_chunk(tree.data, state, hot[x, LEAF] >> 32, cold[x, ROOM])
     cold[x, ABOVE], cold[x, ROOM], cold[x, DUE], cold[x, OWNER] = state[NODE_FREE], -1, 0, -1
     hot[x, LEAF] = 0
     state[NODE_FREE] = x
@@ -286,30 +331,30 @@ def free_node(hot: Any, cold: Any, data: Any, state: Any, x: int) -> None:
 
 
 @inlined
-def parent_of(cold: Any, pnode: Any, x: int) -> Any:
+def parent_of(tree: Tree, x: int) -> int:
     """The node above: the bucket that it is a half of, or the c-node of its p-node; -1 for the root."""
-    if cold[x, ABOVE] >= 0:
-        return cold[x, ABOVE]
-    return pnode[cold[x, OWNER], CNODE] if cold[x, OWNER] > 0 else I64(-1)
+    above, owner = tree.cold[x, ABOVE], tree.cold[x, OWNER]
+    if above >= 0:
+        return above
+    return tree.pnode[owner, CNODE] if owner > 0 else I64(-1)
 
 
 @inlined
-def half(hot: Any, x: int, upper: bool) -> Any:
+def half(hot: Columns, x: int, upper: bool) -> int:
     """One half of a bucket, 0 if it has no node."""
     return hot[x, KIDS] & HALF if upper else hot[x, KIDS] >> 32
 
 
 @inlined
-def set_half(hot: Any, x: int, upper: bool, child: int) -> None:
+def set_half(hot: Columns, x: int, upper: bool, child: int) -> None:
     other = half(hot, x, not upper)
     hot[x, KIDS] = other << 32 | child if upper else I64(child) << 32 | other
 
 
 @inlined
-def new_pnode(
-    hot: Any, pnode: Any, state: Any, firsts: Any, seconds: Any, values: Any, pairs: Any, x: int, attribute: int
-) -> Any:
+def new_pnode(tree: Tree, x: int, attribute: int) -> int:
     """Add a p-node to the p-directory of a c-node (CreatePDir). The caller makes its top bucket."""
+    hot, pnode, state = tree.hot, tree.pnode, tree.state
     p = state[P_FREE]
     if p > 0:
         state[P_FREE] = pnode[p, NEXT]
@@ -322,13 +367,14 @@ def new_pnode(
     if first > 0:
         pnode[first, BEFORE] = p
     hot[x, PDIR] = ((hot[x, PDIR] >> 32) + 1) << 32 | p
-    enter(firsts, seconds, values, pairs, slot_of(firsts, seconds, values, x, attribute), x, attribute, p)
+    enter(tree.pairs, slot_of(tree.pairs, x, attribute), x, attribute, p)
     return p
 
 
 @inlined
-def free_pnode(hot: Any, pnode: Any, state: Any, firsts: Any, seconds: Any, values: Any, pairs: Any, p: int) -> None:
+def free_pnode(tree: Tree, p: int) -> None:
     """Take a p-node out of its p-directory."""
+    hot, pnode, state = tree.hot, tree.pnode, tree.state
     x, following, before = pnode[p, CNODE], pnode[p, NEXT], pnode[p, BEFORE]
     number, first = hot[x, PDIR] >> 32, hot[x, PDIR] & HALF
     if before > 0:
@@ -338,16 +384,16 @@ def free_pnode(hot: Any, pnode: Any, state: Any, firsts: Any, seconds: Any, valu
     if following > 0:
         pnode[following, BEFORE] = before
     hot[x, PDIR] = (number - 1) << 32 | first
-    at = slot_of(firsts, seconds, values, x, pnode[p, ATTR])
-    if values[at] != FREE:
-        vacate(firsts, seconds, values, pairs, at)
+    at = slot_of(tree.pairs, x, pnode[p, ATTR])
+    if tree.pairs.value[at] != FREE:
+        vacate(tree.pairs, at)
     pnode[p, TOP], pnode[p, NEXT] = 0, state[P_FREE]
     state[P_FREE] = p
     state[PNODES] -= 1
 
 
 @inlined
-def widen(hot: Any, x: int, lo: int, hi: int) -> None:
+def widen(hot: Columns, x: int, lo: int, hi: int) -> None:
     """Let a bucket enclose one more interval."""
     hot[x, T_LO], hot[x, T_HI] = min(hot[x, T_LO], lo), max(hot[x, T_HI], hi)
 
@@ -356,39 +402,50 @@ def widen(hot: Any, x: int, lo: int, hi: int) -> None:
 
 
 @inlined
-def rank_of(cold: Any, rates: Any, x: int) -> Any:
+def rank_of(cold: Columns, settings: Settings, x: int) -> float:
     """Rank(n): the gain of all l-nodes below less the loss of all nodes below. A p-node has the rank of its top bucket."""
-    gain = rates[ALPHA_S] * cold[x, SUBSUMED] + rates[ALPHA_C] * cold[x, COVERED]
-    return rates[BETA] * gain - rates[GAMMA] * (F64(cold[x, LOSS_BELOW]) / LOSS_UNIT)
+    gain = settings.alpha_s * cold[x, SUBSUMED] + settings.alpha_c * cold[x, COVERED]
+    return settings.beta * gain - settings.gamma * (F64(cold[x, LOSS_BELOW]) / LOSS_UNIT)
 
 
 @inlined
-def open_window(hot: Any, cold: Any, limits: Any, rates: Any, x: int) -> None:
+def open_window(tree: Tree, x: int) -> None:
     """Begin a window of rank_window operations."""
-    length = max(limits[LEAST_WINDOW], I64(rates[RANK_WINDOW] * cold[x, BELOW]))
-    hot[x, LEFT], hot[x, LOST] = length, 0
-    cold[x, OPENED], cold[x, CHANGES] = length, 0
+    length = max(I64(tree.settings.least_window), I64(tree.settings.rank_window * tree.cold[x, BELOW]))
+    tree.hot[x, LEFT], tree.hot[x, LOST] = length, 0
+    tree.cold[x, OPENED], tree.cold[x, CHANGES] = length, 0
 
 
 @inlined
-def close_window(hot: Any, cold: Any, pnode: Any, state: Any, due: Any, limits: Any, rates: Any, x: int) -> None:
+def close_window(tree: Tree, x: int) -> None:
     """End a window: set the loss of the node to the mean loss of its events, and mark it for recycling if its rank is low."""
+    hot, cold, state, settings = tree.hot, tree.cold, tree.state, tree.settings
     events = cold[x, OPENED] - cold[x, CHANGES] - hot[x, LEFT]
     if events > 0:
         change = hot[x, LOST] * LOSS_UNIT // events - cold[x, LOSS]
         cold[x, LOSS] += change
-        add_up(cold, pnode, x, LOSS_BELOW, change)
-        low = x != 0 and cold[x, BELOW] > 0 and rank_of(cold, rates, x) < rates[THETA]
-        if low and limits[RECYCLING] and not cold[x, DUE] and state[DUES] < len(due):
-            due[state[DUES]] = x
+        add_up(tree, x, LOSS_BELOW, change)
+        low = x != 0 and cold[x, BELOW] > 0 and rank_of(cold, settings, x) < settings.theta
+        if low and settings.recycling and not cold[x, DUE] and state[DUES] < len(tree.due):
+            tree.due[state[DUES]] = x
             state[DUES] += 1
             cold[x, DUE] = 1
-    open_window(hot, cold, limits, rates, x)
+    open_window(tree, x)
 
 
 @inlined
-def add_up(cold: Any, pnode: Any, x: int, column: int, change: int) -> None:
+def add_up(tree: Tree, x: int, column: int, change: int) -> None:
     """Add to a figure of a node and of all above it."""
     while x >= 0:
-        cold[x, column] += change
-        x = parent_of(cold, pnode, x)
+        tree.cold[x, column] += change
+        x = parent_of(tree, x)
+
+
+@inlined
+def count_change(tree: Tree, x: int, change: int) -> None:
+    """Count an insertion or a deletion in a node: it is an operation of the window."""
+    tree.cold[x, BELOW] += change
+    tree.cold[x, CHANGES] += 1
+    tree.hot[x, LEFT] -= 1
+    if tree.hot[x, LEFT] <= 0:
+        close_window(tree, x)

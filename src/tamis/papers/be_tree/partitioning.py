@@ -7,30 +7,32 @@ over thousands of attributes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tamis.kernels.kernel import inlined, kernel
+from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import I64
-from tamis.papers.be_tree.domains import cells
+from tamis.papers.be_tree.domains import DomainArrays, cells
 from tamis.papers.be_tree.entries import ABSENT, following, interval_at, mark_path, unmark_path
 from tamis.papers.be_tree.nodes import (
     BELOW,
-    BETA,
     CAP,
     CLUSTER,
-    GAMMA,
+    ENTRY,
     HALF,
-    HISTOGRAM,
     LEAF,
-    MAX_CAP,
-    MIN_SIZE,
     PARTITIONS,
-    TASKS,
+    PLACE,
     TOP,
     WHOLE,
+    Home,
+    Settings,
+    Tree,
+    add_task,
     append,
+    entries_at,
     has_room,
     new_node,
     new_pnode,
@@ -38,183 +40,245 @@ from tamis.papers.be_tree.nodes import (
     set_room,
     widen,
 )
+from tamis.papers.parts.records import RecordArrays, Words
 
 _MOVED = HALF
 """Marks an entry that has moved to a p-node; it stands in place of the entry's test."""
 
 
+class Scratch(NamedTuple):
+    """Arrays by dimension. Kernels leave them in their initial state, except `wanted_lo`, `wanted_hi` and `slot`."""
+
+    score: npt.NDArray[np.float64]
+    """The score of an attribute in the l-node that is partitioned."""
+    path: npt.NDArray[np.int64]
+    """The bucket on the path to a node, 0 where its attribute is not used there."""
+    wanted: npt.NDArray[np.int64]
+    """Whether the expression in hand has an interval there that is not used yet."""
+    wanted_lo: npt.NDArray[np.int64]
+    wanted_hi: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
+    """How many expressions of an l-node have the attribute."""
+    seen: npt.NDArray[np.int64]
+    """The last entry that was found to have the attribute."""
+    slot: npt.NDArray[np.int64]
+    """The place of the attribute in `Lists`."""
+
+
+def scratch_of(dimensions: int) -> Scratch:
+    """Scratch for `dimensions` dimensions."""
+    columns = [np.zeros(dimensions, np.int64) for _ in Scratch._fields[1:]]
+    return Scratch(np.zeros(dimensions, np.float64), *columns)
+
+
+class Lists(NamedTuple):
+    """The unused attributes of an l-node and their entries, if these are enough for a p-node.
+
+    attribute   7      3    12
+    begin       0      5    5        the entries of attribute a: entry[begin[a]] .. entry[end[a]]
+    end         5      5    8
+    heap        0   2                the best attribute is on top
+    key         5.0         3.0      its score when it was last put into the heap
+    """
+
+    attribute: npt.NDArray[np.int64]
+    begin: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    heap: npt.NDArray[np.int64]
+    key: npt.NDArray[np.float64]
+    entry: npt.NDArray[np.int64]
+
+
 @kernel
-def space_partitioning(tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, home: Any, x: int) -> bool:
+def space_partitioning(
+    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home, x: int
+) -> bool:
     """While the l-node of a c-node is too full: make a p-node for the best attribute, and move all its entries there.
 
     False if there is not enough room; part of the work is then done.
     """
-    hot, cold, pnode, data, state, tasks, _, limits, _ = tree
-    number, score = scratch.number, scratch.score
-    begin, count = hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
-    mark_path(cold, pnode, x, scratch.path)
+    total = _predicates_in(tree, records, x)
+    most = min(total, len(scratch.number))
+    numbers = np.empty((4, most), np.int64)
+    key, entry = np.empty(most, np.float64), np.empty(total, np.int64)
+    lists = Lists(numbers[0], numbers[1], numbers[2], numbers[3], key, entry)
+    return _partition(tree, records, domains, scratch, home, lists, x)
+
+
+@inlined
+def _predicates_in(tree: Tree, records: RecordArrays, x: int) -> int:
+    """How many predicates the entries of an l-node have."""
+    begin, count = entries_at(tree.hot, x)
     total = I64(0)
     for i in range(begin, begin + count):
-        total += records.size[data[i, 0] >> 32]
-    attributes = np.empty(min(total, len(number)), np.int64)
-    candidates = _count_attributes(data[begin : begin + count], records, domains, scratch, tree, attributes)
-    list_begin, list_end = np.empty(candidates, np.int64), np.empty(candidates, np.int64)
-    heap, key = np.empty(candidates, np.int64), np.empty(candidates, np.float64)
-    size, places = I64(0), I64(0)
-    for a in range(candidates):
-        d = attributes[a]
-        scratch.slot[d], list_begin[a], list_end[a] = a, places, places
-        if number[d] >= limits[MIN_SIZE]:
-            heap[size], key[a] = a, score[d]
-            size += 1
-            places += number[d]
-    lists = np.empty(places, np.int64)
-    _list_entries(data[begin : begin + count], records, scratch, limits, list_end, lists)
+        total += records.size[tree.data[i, ENTRY] >> 32]
+    return total
+
+
+@lean_kernel
+def _partition(
+    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home, lists: Lists, x: int
+) -> bool:
+    number, score, least = scratch.number, scratch.score, tree.settings.min_size
+    begin, count = entries_at(tree.hot, x)
+    mark_path(tree, x, scratch.path)
+    candidates = _count_attributes(tree, records, domains, scratch, lists, x)
+    size = _list_entries(tree, records, scratch, lists, candidates, x)
     for start in range(size // 2 - 1, -1, -1):
-        _sift_down(heap, size, start, key, attributes)
+        _sift_down(lists, size, start)
     left, enough = count, True
-    while left > cold[x, CAP] and size > 0:
-        a = heap[0]
-        d = attributes[a]
-        if number[d] < limits[MIN_SIZE]:
+    while left > tree.cold[x, CAP] and size > 0:
+        a = lists.heap[0]
+        d = lists.attribute[a]
+        if number[d] < least:
             size -= 1
-            heap[0] = heap[size]
-        elif key[a] != score[d]:
-            key[a] = score[d]
+            lists.heap[0] = lists.heap[size]
+        elif lists.key[a] != score[d]:
+            lists.key[a] = score[d]
         else:
-            enough = has_room(hot, pnode, data, state, tasks, pairs.value, pairs.pairs, 2 * number[d] + 8)
+            enough = has_room(tree, 2 * number[d] + 8)
             if not enough:
                 break
             left -= number[d]
-            _partition_by(tree, pairs, records, domains, scratch, home, x, d, lists[list_begin[a] : list_end[a]])
-        _sift_down(heap, size, 0, key, attributes)
+            _partition_by(tree, records, domains, scratch, home, lists, a, x)
+        _sift_down(lists, size, 0)
     for a in range(candidates):
-        d = attributes[a]
+        d = lists.attribute[a]
         number[d], scratch.seen[d], score[d] = 0, 0, 0.0
-    unmark_path(cold, pnode, x, scratch.path)
+    unmark_path(tree, x, scratch.path)
     kept = I64(0)
     for i in range(begin, begin + count):
-        if data[i, 0] & HALF != _MOVED:
-            data[begin + kept, 0] = data[i, 0]
-            home[data[i, 0] >> 32, 1] = kept
+        entry = tree.data[i, ENTRY]
+        if entry & HALF != _MOVED:
+            tree.data[begin + kept, ENTRY] = entry
+            home[entry >> 32, PLACE] = kept
             kept += 1
-    hot[x, LEAF] = begin << 32 | kept
+    tree.hot[x, LEAF] = begin << 32 | kept
     if enough:
-        update_capacity(cold, limits, x, kept, kept < count)
+        update_capacity(tree, x, kept, kept < count)
     return enough
 
 
 @inlined
-def update_capacity(cold: Any, limits: Any, x: int, count: int, partitioned: bool) -> None:
+def update_capacity(tree: Tree, x: int, count: int, partitioned: bool) -> None:
     """UpdateClusterCapacity. If no attribute was left, the capacity grows until all entries fit."""
+    cold, step = tree.cold, tree.settings.max_cap
     while cold[x, CAP] < count:
-        cold[x, CAP] += limits[MAX_CAP]
+        cold[x, CAP] += step
     if partitioned:
-        cold[x, CAP] = limits[MAX_CAP] * max(1, (count + limits[MAX_CAP] - 1) // limits[MAX_CAP])
+        cold[x, CAP] = step * max(1, (count + step - 1) // step)
 
 
 @inlined
-def _worth(domains: Any, limits: Any, rates: Any, words: Any, at: int, d: int) -> Any:
+def _worth(domains: DomainArrays, settings: Settings, words: Words, at: int, d: int) -> float:
     """What one expression adds to the score of an attribute: one to the gain, its share of a histogram to the loss."""
-    if not limits[HISTOGRAM]:
-        return rates[BETA]
+    if not settings.histogram:
+        return settings.beta
     lo, hi = interval_at(words, at)
-    return rates[BETA] - rates[GAMMA] * cells(domains.kind[d], domains.whole[d], domains.lo[d], domains.hi[d], lo, hi)
+    part = cells(domains.kind[d], domains.whole[d], domains.lo[d], domains.hi[d], lo, hi)
+    return settings.beta - settings.gamma * part
 
 
-@kernel
-def _count_attributes(entries: Any, records: Any, domains: Any, scratch: Any, tree: Any, attributes: Any) -> int:
+@lean_kernel
+def _count_attributes(
+    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, lists: Lists, x: int
+) -> int:
     """Find the unused attributes of an l-node's entries, in how many they occur, and their scores."""
-    path, number, seen, score = scratch.path, scratch.number, scratch.seen, scratch.score
-    rec_at, rec_size, words = records
-    limits, rates = tree.limits, tree.rates
+    number, seen, words = scratch.number, scratch.seen, records.words
+    begin, count = entries_at(tree.hot, x)
     candidates = 0
-    for i in range(len(entries)):
-        c = entries[i, 0] >> 32
-        at = rec_at[c]
-        for _ in range(rec_size[c]):
+    for i in range(count):
+        c = tree.data[begin + i, ENTRY] >> 32
+        at = records.at[c]
+        for _ in range(records.size[c]):
             d = words[at] >> 32
-            if words[at] & 3 != ABSENT and path[d] == 0 and seen[d] != i + 1:
+            if words[at] & 3 != ABSENT and scratch.path[d] == 0 and seen[d] != i + 1:
                 if number[d] == 0:
-                    attributes[candidates] = d
+                    lists.attribute[candidates] = d
                     candidates += 1
                 seen[d] = i + 1
                 number[d] += 1
-                score[d] += _worth(domains, limits, rates, words, at, d)
+                scratch.score[d] += _worth(domains, tree.settings, words, at, d)
             at = following(words, at)
     return candidates
 
 
-@kernel
-def _list_entries(entries: Any, records: Any, scratch: Any, limits: Any, list_end: Any, lists: Any) -> None:
-    """Write the list of entries of each attribute that enough entries have."""
-    path, number, seen, slot = scratch.path, scratch.number, scratch.seen, scratch.slot
-    rec_at, rec_size, words = records
-    for i in range(len(entries)):
-        c = entries[i, 0] >> 32
-        at = rec_at[c]
-        for _ in range(rec_size[c]):
-            d = words[at] >> 32
-            usable = words[at] & 3 != ABSENT and path[d] == 0 and number[d] >= limits[MIN_SIZE]
-            if usable and seen[d] != -i - 1:
+@lean_kernel
+def _list_entries(tree: Tree, records: RecordArrays, scratch: Scratch, lists: Lists, candidates: int, x: int) -> int:
+    """Write the entries of each attribute that enough entries have, and these attributes into the heap; returns its size."""
+    number, seen, slot, least = scratch.number, scratch.seen, scratch.slot, tree.settings.min_size
+    size, places = 0, I64(0)
+    for a in range(candidates):
+        d = lists.attribute[a]
+        slot[d], lists.begin[a], lists.end[a] = a, places, places
+        if number[d] >= least:
+            lists.heap[size], lists.key[a] = a, scratch.score[d]
+            size += 1
+            places += number[d]
+    begin, count = entries_at(tree.hot, x)
+    for i in range(count):
+        c = tree.data[begin + i, ENTRY] >> 32
+        at = records.at[c]
+        for _ in range(records.size[c]):
+            head = records.words[at]
+            d = head >> 32
+            if head & 3 != ABSENT and scratch.path[d] == 0 and number[d] >= least and seen[d] != -i - 1:
                 seen[d] = -i - 1
-                lists[list_end[slot[d]]] = i
-                list_end[slot[d]] += 1
-            at = following(words, at)
+                lists.entry[lists.end[slot[d]]] = i
+                lists.end[slot[d]] += 1
+            at = following(records.words, at)
+    return size
 
 
-@kernel
+@lean_kernel
 def _partition_by(
-    tree: Any, pairs: Any, records: Any, domains: Any, scratch: Any, home: Any, x: int, d: int, entries: Any
+    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home, lists: Lists, a: int, x: int
 ) -> None:
     """Make a p-node for an attribute, and move all entries with it that have not moved yet to its top bucket."""
-    hot, cold, pnode, data, state, tasks, _, limits, rates = tree
-    firsts, seconds, values, taken = pairs
-    rec_at, rec_size, words = records
-    path, number, seen, score = scratch.path, scratch.number, scratch.seen, scratch.score
-    p = new_pnode(hot, pnode, state, firsts, seconds, values, taken, x, d)
-    hi = domains.hi[d]
-    top = new_node(hot, cold, state, min(domains.lo[d], hi), hi, -1, p, limits[MAX_CAP])
-    pnode[p, TOP], pnode[p, WHOLE] = top, domains.whole[d]
-    set_room(hot, cold, data, state, top, room_for(number[d]))
-    begin, count = hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
-    for i in entries:
-        if data[begin + i, 0] & HALF == _MOVED:
+    number, seen, words = scratch.number, scratch.seen, records.words
+    d = lists.attribute[a]
+    p = new_pnode(tree, x, d)
+    top = new_node(tree, min(domains.lo[d], domains.hi[d]), domains.hi[d], -1, p)
+    tree.pnode[p, TOP], tree.pnode[p, WHOLE] = top, domains.whole[d]
+    set_room(tree, top, room_for(number[d]))
+    begin, count = entries_at(tree.hot, x)
+    for i in lists.entry[lists.begin[a] : lists.end[a]]:
+        if tree.data[begin + i, ENTRY] & HALF == _MOVED:
             continue
-        c = data[begin + i, 0] >> 32
-        at = rec_at[c]
+        c = tree.data[begin + i, ENTRY] >> 32
+        at = records.at[c]
         stamp = count + 1 + i
-        for _ in range(rec_size[c]):
+        for _ in range(records.size[c]):
             other = words[at] >> 32
-            if words[at] & 3 != ABSENT and path[other] == 0 and seen[other] != stamp:
+            if words[at] & 3 != ABSENT and scratch.path[other] == 0 and seen[other] != stamp:
                 seen[other] = stamp
                 if other == d:
                     lo, hi = interval_at(words, at)
-                    widen(hot, top, lo, hi)
+                    widen(tree.hot, top, lo, hi)
                 number[other] -= 1
-                score[other] -= _worth(domains, limits, rates, words, at, other)
+                scratch.score[other] -= _worth(domains, tree.settings, words, at, other)
             at = following(words, at)
-        data[begin + i, 0] = I64(c) << 32 | _MOVED
-        append(hot, cold, data, state, home, top, c)
-    cold[top, BELOW] = hot[top, LEAF] & HALF
-    state[PARTITIONS] += 1
-    tasks[state[TASKS]] = top << 1 | CLUSTER
-    state[TASKS] += 1
+        tree.data[begin + i, ENTRY] = I64(c) << 32 | _MOVED
+        append(tree, home, top, c)
+    tree.cold[top, BELOW] = tree.hot[top, LEAF] & HALF
+    tree.state[PARTITIONS] += 1
+    add_task(tree, top, CLUSTER)
 
 
 @inlined
-def _sift_down(heap: Any, size: int, at: int, key: Any, attributes: Any) -> None:
+def _sift_down(lists: Lists, size: int, at: int) -> None:
     """Let an element that may be too high in a heap sink: the highest key, then the lowest attribute, is on top."""
+    heap = lists.heap
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and _before(key, attributes, heap[child + 1], heap[child]):
+        if child + 1 < size and _before(lists, heap[child + 1], heap[child]):
             child += 1
-        if not _before(key, attributes, heap[child], heap[at]):
+        if not _before(lists, heap[child], heap[at]):
             break
         heap[at], heap[child] = heap[child], heap[at]
         at = child
 
 
 @inlined
-def _before(key: Any, attributes: Any, a: int, b: int) -> Any:
-    return key[a] > key[b] or (key[a] == key[b] and attributes[a] < attributes[b])
+def _before(lists: Lists, a: int, b: int) -> bool:
+    return lists.key[a] > lists.key[b] or (lists.key[a] == lists.key[b] and lists.attribute[a] < lists.attribute[b])

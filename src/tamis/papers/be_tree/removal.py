@@ -10,46 +10,47 @@ so deleting needs no search. An l-node underflows if it has fewer than min_size 
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from tamis.kernels.kernel import inlined, kernel, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64
 from tamis.papers.be_tree.entries import count_gain, mark_path, settle, subsumed, unmark_path, unsettle
 from tamis.papers.be_tree.nodes import (
     ABOVE,
     BELOW,
     CAP,
-    CHANGES,
     COVERED,
     DATA_END,
+    ENTRY,
     HALF,
     KIDS,
     LEAF,
-    LEFT,
     LOSS,
     LOSS_BELOW,
-    MIN_SIZE,
     NEXT,
-    NODES,
+    NODE,
     OWNER,
     PDIR,
     PENDING,
+    PLACE,
     SETTLED,
     SPLIT,
     SUBSUMED,
     TOP,
     UNSPLIT,
+    Home,
+    Tree,
     add_up,
     append,
-    close_window,
+    copy_entry,
+    count_change,
+    entries_at,
     free_node,
     free_pnode,
     half,
     parent_of,
     set_half,
 )
+from tamis.papers.interface import Numbers
+from tamis.papers.parts.records import RecordArrays, Words
 
 AWAY = -1
 """The home of a conjunction that is not in the tree."""
@@ -58,154 +59,144 @@ WAITING = -2
 
 
 @lean_kernel
-def delete_rows(tree: Any, pairs: Any, records: Any, path: Any, home: Any, pending: Any, rows: Any, done: int) -> int:
+def delete_rows(
+    tree: Tree, records: RecordArrays, path: Words, home: Home, pending: Numbers, rows: Numbers, done: int
+) -> int:
     """Delete rows from one on. Returns the first row still there: it stops when too many rows wait to be inserted again."""
-    hot, cold, pnode, data, state, _, due, limits, rates = tree
-    rec_at, rec_size, words = records
+    hot, cold, data = tree.hot, tree.cold, tree.data
     for r in range(done, len(rows)):
         c = rows[r]
-        if state[PENDING] + limits[MIN_SIZE] > len(pending):
+        if tree.state[PENDING] + tree.settings.min_size > len(pending):
             return r
-        x, place = home[c, 0], home[c, 1]
-        home[c, 0] = AWAY
+        x, place = home[c, NODE], home[c, PLACE]
+        home[c, NODE] = AWAY
         if x == WAITING:
             continue
-        used = mark_path(cold, pnode, x, path)
-        equal = subsumed(cold, words, rec_at[c], rec_size[c], path)
-        unmark_path(cold, pnode, x, path)
-        count_gain(cold, pnode, x, -equal, equal - used)
-        begin, last = hot[x, LEAF] >> 32, (hot[x, LEAF] & HALF) - 1
-        for word in range(3):
-            data[begin + place, word] = data[begin + last, word]
-        home[data[begin + place, 0] >> 32, 1] = place
+        used = mark_path(tree, x, path)
+        equal = subsumed(cold, records, c, path)
+        unmark_path(tree, x, path)
+        count_gain(tree, x, -equal, equal - used)
+        begin, count = entries_at(hot, x)
+        copy_entry(data, begin + count - 1, begin + place)
+        home[data[begin + place, ENTRY] >> 32, PLACE] = place
         hot[x, LEAF] -= 1
         cold[x, SETTLED] -= 1
         y = I64(x)
         while y >= 0:
-            cold[y, BELOW] -= 1
-            cold[y, CHANGES] += 1
-            hot[y, LEFT] -= 1
-            if hot[y, LEFT] <= 0:
-                close_window(hot, cold, pnode, state, due, limits, rates, y)
-            y = parent_of(cold, pnode, y)
-        _underflow(tree, pairs, records, path, home, pending, x)
+            count_change(tree, y, -1)
+            y = parent_of(tree, y)
+        _underflow(tree, records, path, home, pending, x)
     return len(rows)
 
 
 @lean_kernel
-def _underflow(tree: Any, pairs: Any, records: Any, path: Any, home: Any, pending: Any, x: int) -> None:
+def _underflow(tree: Tree, records: RecordArrays, path: Words, home: Home, pending: Numbers, x: int) -> None:
     """Merge, reinsert or remove a node that may have become too small, and then the ones above."""
-    hot, cold, pnode, data, state, _, _, limits, rates = tree
-    firsts, seconds, values, taken = pairs
-    rec_at, rec_size, words = records
+    hot, cold = tree.hot, tree.cold
     while x > 0 and hot[x, PDIR] == 0:
         if cold[x, BELOW] == 0:
-            x = _vanish(hot, cold, pnode, data, state, firsts, seconds, values, taken, x)
+            x = _vanish(tree, x)
         elif hot[x, KIDS] != 0:
-            if not _can_merge(hot, cold, data, state, limits, x):
+            if not _can_merge(tree, x):
                 break
             for upper in (False, True):
                 child = half(hot, x, upper)
                 if child > 0:
-                    unsettle(cold, pnode, child)
-                    begin = hot[child, LEAF] >> 32
-                    for i in range(begin, begin + (hot[child, LEAF] & HALF)):
-                        append(hot, cold, data, state, home, x, data[i, 0] >> 32)
+                    unsettle(tree, child)
+                    begin, count = entries_at(hot, child)
+                    for i in range(begin, begin + count):
+                        append(tree, home, x, tree.data[i, ENTRY] >> 32)
                     hot[child, LEAF] = begin << 32
-                    _vanish(hot, cold, pnode, data, state, firsts, seconds, values, taken, child)
-            settle(hot, cold, pnode, data, state, limits, rates, rec_at, rec_size, words, path, x)
+                    _vanish(tree, child)
+            settle(tree, records, path, x)
         else:
             hot[x, SPLIT] = UNSPLIT
             count = hot[x, LEAF] & HALF
-            if count >= limits[MIN_SIZE]:
+            if count >= tree.settings.min_size:
                 break
             if cold[x, ABOVE] >= 0:
                 x = cold[x, ABOVE]
-            elif state[PENDING] + count <= len(pending):
-                _take_out(hot, cold, pnode, data, state, home, pending, x)
+            elif tree.state[PENDING] + count <= len(pending):
+                unsettle(tree, x)
+                _take_out(tree, home, pending, x)
+                add_up(tree, x, BELOW, -count)
             else:
                 break
 
 
 @inlined
-def _can_merge(hot: Any, cold: Any, data: Any, state: Any, limits: Any, x: int) -> bool:
+def _can_merge(tree: Tree, x: int) -> bool:
     """Whether both halves of an open bucket are open leaves, one of them underflows, and the bucket has room for both."""
+    hot, below = tree.hot, tree.cold[x, BELOW]
     underflows = False
     for upper in (False, True):
         child = half(hot, x, upper)
         if child > 0:
             if hot[child, PDIR] != 0 or hot[child, KIDS] != 0:
                 return False
-            underflows |= hot[child, LEAF] & HALF < limits[MIN_SIZE]
-    enough: bool = state[DATA_END] + 4 * cold[x, BELOW] + 8 <= len(data)
-    return underflows and enough and cold[x, BELOW] <= cold[x, CAP]
+            underflows |= hot[child, LEAF] & HALF < tree.settings.min_size
+    enough = tree.state[DATA_END] + 4 * below + 8 <= len(tree.data)
+    return underflows and enough and below <= tree.cold[x, CAP]
 
 
 @inlined
-def _take_out(hot: Any, cold: Any, pnode: Any, data: Any, state: Any, home: Any, pending: Any, x: int) -> None:
+def _take_out(tree: Tree, home: Home, pending: Numbers, x: int) -> None:
     """Move all entries of an l-node to `pending`, to be inserted again. There must be room for them."""
-    unsettle(cold, pnode, x)
-    begin, count = hot[x, LEAF] >> 32, hot[x, LEAF] & HALF
+    begin, count = entries_at(tree.hot, x)
     for i in range(begin, begin + count):
-        c = data[i, 0] >> 32
-        pending[state[PENDING]] = c
-        state[PENDING] += 1
-        home[c, 0] = WAITING
-    hot[x, LEAF] = begin << 32
-    add_up(cold, pnode, x, BELOW, -count)
+        c = tree.data[i, ENTRY] >> 32
+        pending[tree.state[PENDING]] = c
+        tree.state[PENDING] += 1
+        home[c, NODE] = WAITING
+    tree.hot[x, LEAF] = begin << 32
 
 
 @inlined
-def _vanish(
-    hot: Any, cold: Any, pnode: Any, data: Any, state: Any, firsts: Any, seconds: Any, values: Any, taken: Any, x: int
-) -> Any:
+def _vanish(tree: Tree, x: int) -> int:
     """Remove an empty node with nothing below it, and with a top bucket also its p-node; returns the node above."""
-    above, p = parent_of(cold, pnode, x), cold[x, OWNER]
-    add_up(cold, pnode, x, LOSS_BELOW, -cold[x, LOSS])
-    if cold[x, ABOVE] >= 0:
-        set_half(hot, above, half(hot, above, True) == x, 0)
-    else:
-        free_pnode(hot, pnode, state, firsts, seconds, values, taken, p)
-    free_node(hot, cold, data, state, x)
+    above = parent_of(tree, x)
+    add_up(tree, x, LOSS_BELOW, -tree.cold[x, LOSS])
+    _remove(tree, x)
     return above
 
 
-@kernel
-def uproot(tree: Any, pairs: Any, records: Any, path: Any, home: Any, pending: Any, x: int) -> None:
-    """Remove a node and all below it. Their expressions go to `pending`, which must have room, to be inserted again."""
-    hot, cold, pnode, data, state, _, _, _, _ = tree
-    firsts, seconds, values, taken = pairs
-    nodes = np.empty(state[NODES], np.int64)
+@inlined
+def _remove(tree: Tree, x: int) -> None:
+    """Free a node, and with a top bucket also its p-node."""
+    above = tree.cold[x, ABOVE]
+    if above >= 0:
+        set_half(tree.hot, above, half(tree.hot, above, True) == x, 0)
+    else:
+        free_pnode(tree, tree.cold[x, OWNER])
+    free_node(tree, x)
+
+
+@lean_kernel
+def uproot(tree: Tree, records: RecordArrays, path: Words, home: Home, pending: Numbers, nodes: Words, x: int) -> None:
+    """Remove a node and all below it, which are written to `nodes`.
+
+    Their expressions go to `pending`, to be inserted again. Both arrays must have room.
+    """
+    hot = tree.hot
     nodes[0] = x
     reached, count = 0, 1
     while reached < count:  # all nodes below, parents before children
         y = nodes[reached]
         reached += 1
-        for child in (hot[y, KIDS] >> 32, hot[y, KIDS] & HALF):
+        for upper in (False, True):
+            child = half(hot, y, upper)
             if child > 0:
                 nodes[count] = child
                 count += 1
         p = hot[y, PDIR] & HALF
         while p > 0:
-            nodes[count] = pnode[p, TOP]
+            nodes[count] = tree.pnode[p, TOP]
             count += 1
-            p = pnode[p, NEXT]
-    above = parent_of(cold, pnode, x)
-    add_up(cold, pnode, above, BELOW, -cold[x, BELOW])
-    add_up(cold, pnode, above, SUBSUMED, -cold[x, SUBSUMED])
-    add_up(cold, pnode, above, COVERED, -cold[x, COVERED])
-    add_up(cold, pnode, above, LOSS_BELOW, -cold[x, LOSS_BELOW])
-    for reached in range(count - 1, -1, -1):
-        y = nodes[reached]
-        begin = hot[y, LEAF] >> 32
-        for i in range(begin, begin + (hot[y, LEAF] & HALF)):
-            c = data[i, 0] >> 32
-            pending[state[PENDING]] = c
-            state[PENDING] += 1
-            home[c, 0] = WAITING
-        if cold[y, ABOVE] >= 0:
-            set_half(hot, cold[y, ABOVE], half(hot, cold[y, ABOVE], True) == y, 0)
-        else:
-            free_pnode(hot, pnode, state, firsts, seconds, values, taken, cold[y, OWNER])
-        free_node(hot, cold, data, state, y)
-    _underflow(tree, pairs, records, path, home, pending, above)
+            p = tree.pnode[p, NEXT]
+    above = parent_of(tree, x)
+    for column in (BELOW, SUBSUMED, COVERED, LOSS_BELOW):
+        add_up(tree, above, column, -tree.cold[x, column])
+    for i in range(count - 1, -1, -1):
+        _take_out(tree, home, pending, nodes[i])
+        _remove(tree, nodes[i])
+    _underflow(tree, records, path, home, pending, above)

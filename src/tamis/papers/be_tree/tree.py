@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.growing import GrowingArray
 from tamis.papers.be_tree.domains import Domains, order_predicates
-from tamis.papers.be_tree.insertion import fill_root, insert_rows, scratch_of
+from tamis.papers.be_tree.insertion import fill_root, insert_rows
 from tamis.papers.be_tree.inspection import check, draw
 from tamis.papers.be_tree.matching import match_events, match_scratch
 from tamis.papers.be_tree.nodes import (
@@ -21,6 +21,7 @@ from tamis.papers.be_tree.nodes import (
     DUE,
     DUES,
     NEED,
+    NODE,
     NODES,
     PARTITIONS,
     PENDING,
@@ -29,15 +30,17 @@ from tamis.papers.be_tree.nodes import (
     STRANGER,
     TASKS,
     TOP,
+    Home,
     Nodes,
+    Settings,
     Tree,
 )
+from tamis.papers.be_tree.partitioning import scratch_of
 from tamis.papers.be_tree.removal import AWAY, WAITING, delete_rows, uproot
 from tamis.papers.interface import Index, Matches, Numbers
 from tamis.papers.options import WIDEST, Options, option
 from tamis.papers.parts.collecting import collect
-from tamis.papers.parts.pair_map import PairArrays
-from tamis.papers.parts.records import RecordArrays, Records
+from tamis.papers.parts.records import RecordArrays, Records, Words
 
 _FEWEST_PENDING = 64
 _MERGED = 64
@@ -116,9 +119,9 @@ class BETree(Index):
 
     def _clear(self) -> None:
         chosen: BETreeOptions = self.options
-        limits = [chosen.max_cap, chosen.min_size, chosen.least_window, chosen.loss == "histogram", chosen.recycling]
-        rates = [chosen.beta, chosen.gamma, chosen.alpha_s, chosen.alpha_c, chosen.theta, chosen.rank_window]
-        self._nodes = Nodes(np.array(limits, np.int64), np.array(rates, np.float64))
+        limits = chosen.max_cap, chosen.min_size, chosen.least_window, chosen.loss == "histogram", chosen.recycling
+        rates = chosen.beta, chosen.gamma, chosen.alpha_s, chosen.alpha_c, chosen.theta, chosen.rank_window
+        self._nodes = Nodes(Settings(*limits, *map(float, rates)))
         self._domains = Domains(self.kind_of, chosen.domain_lo, chosen.domain_hi)
         self._records = Records()
         self._home = GrowingArray(np.int32)
@@ -159,15 +162,15 @@ class BETree(Index):
         while done < len(rows):
             self._nodes.view().state[NEED] = _MERGED
             self._nodes.reserve()
-            done = delete_rows(*self._arrays(), self._scratch.path, self._homes(), self._pending, rows, done)
+            done = delete_rows(*self._for_removal(), rows, done)
             self._insert(self._taken())
         self._records.remove(rows)
         self._recycle()
 
-    def _arrays(self) -> tuple[Tree, PairArrays, RecordArrays]:
-        return self._nodes.view(), self._nodes.pair_view(), self._records.view()
+    def _for_removal(self) -> tuple[Tree, RecordArrays, Words, Home, Numbers]:
+        return self._nodes.view(), self._records.view(), self._scratch.path, self._homes(), self._pending
 
-    def _homes(self) -> npt.NDArray[np.int32]:
+    def _homes(self) -> Home:
         return self._home.view().reshape(-1, 2)
 
     def _insert(self, rows: Numbers) -> None:
@@ -183,8 +186,8 @@ class BETree(Index):
             rows = left.pop()
             done = 0
             while done < len(rows) or nodes.view().state[TASKS] > 0:
-                more = (self._domains.view(), self._scratch, self._homes())
-                done = insert_rows(*self._arrays(), *more, rows, done)
+                arrays = nodes.view(), self._records.view(), self._domains.view(), self._scratch, self._homes()
+                done = insert_rows(*arrays, rows, done)
                 stranger = int(nodes.view().state[STRANGER])
                 if stranger > 0:
                     # The stranger goes first. Otherwise the bucket would be partitioned again without it.
@@ -202,14 +205,14 @@ class BETree(Index):
             pending = np.empty(2 * needed, np.int32)
             pending[: tree.state[PENDING]] = self._pending[: tree.state[PENDING]]
             self._pending = pending
-        uproot(*self._arrays(), self._scratch.path, self._homes(), self._pending, node)
+        uproot(*self._for_removal(), np.empty(tree.state[NODES], np.int64), node)
 
     def _taken(self) -> Numbers:
         """The pending conjunctions that have not been deleted since."""
         state = self._nodes.view().state
         rows: Numbers = self._pending[: state[PENDING]]
-        rows = rows[self._homes()[rows, 0] == WAITING]
-        self._homes()[rows, 0] = AWAY
+        rows = rows[self._homes()[rows, NODE] == WAITING]
+        self._homes()[rows, NODE] = AWAY
         state[PENDING] = 0
         return rows
 
@@ -237,7 +240,7 @@ class BETree(Index):
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         tree = self._nodes.view()
         scratch = match_scratch(max(dimensions, len(self._domains)), int(tree.state[NODES]))
-        matches = collect(batch, partial(match_events, *self._arrays(), batch, scratch))
+        matches = collect(batch, partial(match_events, tree, self._records.view(), batch, scratch))
         self._recycle()
         return matches
 

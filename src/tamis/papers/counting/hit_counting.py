@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-from tamis.encoding.events.event_batch import load, unload
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.evaluation import EventPlaces, load_event, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP
-from tamis.papers.parts.collecting import is_true, note_event
-from tamis.papers.parts.pair_map import FREE, slot_of
+from tamis.papers.parts.collecting import Output, is_true, note_event
+from tamis.papers.parts.pair_map import FREE, PairArrays, value_of
+from tamis.papers.parts.slabs import SlabArrays
 
 # Kinds of predicates. The kinds before PRESENT have a bound, and an order for each dimension.
 EQUAL, AT_LEAST, AT_MOST, PRESENT, ABSENT = range(5)
@@ -19,29 +25,49 @@ _KILLED = -(2**30)
 """Value of a hit counter that can never reach its need."""
 
 
+class PredicateIndex(NamedTuple):
+    """The predicate index and the association, drawn in `index`."""
+
+    pairs: PairArrays
+    """(dimension and kind, bound) -> number of the predicate."""
+    lists: SlabArrays
+    orders: SlabArrays
+    bound: npt.NDArray[np.int64]
+
+
+class HitCounters(NamedTuple):
+    """The hits that each conjunction needs and has, and the predicates that an event satisfies."""
+
+    need: npt.NDArray[np.int32]
+    hits: npt.NDArray[np.int32]
+    visited: npt.NDArray[np.int32]
+
+
 @inlined
-def _hit(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
+def _hit(number: int, lists: SlabArrays, counters: HitCounters, count: int) -> int:
     """Add a hit to all conjunctions of a predicate, and note the predicate if there is room; returns how many were visited."""
-    for i in range(begin[UP(number)], begin[UP(number)] + size[UP(number)]):
-        hits[UP(data[UP(i)])] += 1
-    visited[UP(min(count, len(visited) - 1))] = number
+    begin = lists.begin[UP(number)]
+    for i in range(begin, begin + lists.size[UP(number)]):
+        counters.hits[UP(lists.data[UP(i)])] += 1
+    counters.visited[UP(min(count, len(counters.visited) - 1))] = number
     return count + 1
 
 
 @inlined
-def _kill(number: int, begin: Any, size: Any, data: Any, hits: Any, visited: Any, count: int) -> int:
-    for i in range(begin[number], begin[number] + size[number]):
-        hits[data[i]] = _KILLED
-    visited[min(count, len(visited) - 1)] = number
+def _kill(number: int, lists: SlabArrays, counters: HitCounters, count: int) -> int:
+    begin = lists.begin[number]
+    for i in range(begin, begin + lists.size[number]):
+        counters.hits[lists.data[i]] = _KILLED
+    counters.visited[min(count, len(counters.visited) - 1)] = number
     return count + 1
 
 
 @inlined
-def _first_not_below(data: Any, bound: Any, low: int, high: int, key: int) -> int:
+def _first_not_below(order: npt.NDArray[np.int32], bound: npt.NDArray[np.int64], low: int, high: int, key: int) -> int:
     """The first place of an order, from `low` to `high`, whose bound is not below a key."""
     while low < high:
         middle = (low + high) // 2
-        if bound[data[middle]] < key:
+        if bound[order[middle]] < key:
             low = middle + 1
         else:
             high = middle
@@ -50,21 +76,22 @@ def _first_not_below(data: Any, bound: Any, low: int, high: int, key: int) -> in
 
 @lean_kernel
 def match_by_hits(
-    index: Any, counters: Any, table: Any, batch: Any, scratch: Any, event: int, counts: Any, out: Any, work: Any
+    index: PredicateIndex,
+    counters: HitCounters,
+    table: Conjunctions,
+    batch: EventBatch,
+    places: EventPlaces,
+    event: int,
+    output: Output,
 ) -> int:
-    pairs, lists, orders, bound = index
-    begin, size, _room, data, _end = lists
-    need, hits, visited = counters
-    v_start, v_dimension, v_lo, v_hi = batch
-    first, count = scratch
+    need, hits, visited = counters.need, counters.hits, counters.visited
+    begin, size, data, out = index.lists.begin, index.lists.size, index.lists.data, output.matches
     filled = 0
-    always = pairs.value[slot_of(pairs.first, pairs.second, pairs.value, I64(ALWAYS), 0)]
-    for e in range(event, len(v_start) - 1):
-        load(v_start, v_dimension, e, first, count)
+    always = value_of(index.pairs, I64(ALWAYS), 0)
+    for e in range(event, len(batch.start) - 1):
+        load_event(batch, e, places)
         before, candidates = filled, 0
-        nodes, predicates, plain = _satisfied(
-            pairs, begin, size, data, orders, bound, hits, visited, v_start[e], v_start[e + 1], batch, count
-        )
+        nodes, predicates, plain = _satisfied(e, index, counters, batch, places.values)
         total = 0
         for i in range(min(nodes, len(visited))):
             total += size[visited[i]]
@@ -90,71 +117,73 @@ def match_by_hits(
                 if had < need[UP(c)] or need[UP(c)] == 0:
                     continue
                 if not plain:
-                    true, tested = is_true(c, table, v_lo, v_hi, first, count)
+                    true, tested = is_true(c, table, batch, places)
                     predicates += tested
                     if not true:
                         continue
                 if filled < len(out):
                     out[filled] = c
                 filled += 1
-        unload(v_start, v_dimension, e, count)
+        unload_event(batch, e, places)
         if filled > len(out):
             return e
-        note_event(e, filled - before, candidates, predicates, nodes, counts, work)
-    return len(v_start) - 1
+        note_event(e, filled - before, candidates, predicates, nodes, output)
+    return len(batch.start) - 1
 
 
 @inlined
 def _satisfied(
-    pairs: Any, begin: Any, size: Any, data: Any, orders: Any, bound: Any, hits: Any, visited: Any,
-    v: int, end: int, batch: Any, count: Any,
-) -> tuple[int, int, bool]:  # fmt: skip
+    event: int, index: PredicateIndex, counters: HitCounters, batch: EventBatch, values: npt.NDArray[np.int64]
+) -> tuple[int, int, bool]:
     """Find the satisfied predicates of an event and count hits. How many, how many were evaluated, whether it is plain."""
-    firsts, seconds, values, _pairs = pairs
-    o_begin, o_size, _room, order, _end = orders
-    _start, v_dimension, v_lo, v_hi = batch
+    pairs, lists, order, bound = index.pairs, index.lists, index.orders.data, index.bound
     nodes, predicates, plain = 0, 0, True
+    v, end = batch.start[event], batch.start[event + 1]
     at = v
     while at < end:  # attributes that must be absent: before any hit is counted
-        number = values[slot_of(firsts, seconds, values, I64(v_dimension[at]) * KINDS + ABSENT, 0)]
+        number = value_of(pairs, I64(batch.dimension[at]) * KINDS + ABSENT, 0)
         if number != FREE:
-            nodes = _kill(number, begin, size, data, hits, visited, nodes)
-        at += count[v_dimension[at]]
+            nodes = _kill(number, lists, counters, nodes)
+        at += values[batch.dimension[at]]
     while v < end:
-        d = I64(v_dimension[v])
-        low, high = v_lo[v], v_hi[v]
-        plain &= count[d] == 1 and low == high
-        for i in range(v, v + count[d]):
-            low, high = min(low, v_lo[i]), max(high, v_hi[i])
+        d = I64(batch.dimension[v])
+        low, high = batch.lo[v], batch.hi[v]
+        plain &= values[d] == 1 and low == high
+        for i in range(v, v + values[d]):
+            low, high = min(low, batch.lo[i]), max(high, batch.hi[i])
             predicates += 1
-            if v_lo[i] == v_hi[i]:
-                number = values[slot_of(firsts, seconds, values, d * KINDS + EQUAL, v_lo[i])]
+            if batch.lo[i] == batch.hi[i]:
+                number = value_of(pairs, d * KINDS + EQUAL, batch.lo[i])
                 if number != FREE:
-                    nodes = _hit(number, begin, size, data, hits, visited, nodes)
-            elif d * ORDERED + EQUAL < len(o_begin):
-                at = o_begin[d * ORDERED + EQUAL]
-                last = at + o_size[d * ORDERED + EQUAL]
-                at = _first_not_below(order, bound, at, last, v_lo[i])
-                while at < last and bound[order[at]] <= v_hi[i]:
-                    nodes = _hit(order[at], begin, size, data, hits, visited, nodes)
+                    nodes = _hit(number, lists, counters, nodes)
+            else:
+                at, last = _order_of(index.orders, d, EQUAL)
+                at = _first_not_below(order, bound, at, last, batch.lo[i])
+                while at < last and bound[order[at]] <= batch.hi[i]:
+                    nodes = _hit(order[at], lists, counters, nodes)
                     predicates, at = predicates + 1, at + 1
-        v += count[d]
-        number = values[slot_of(firsts, seconds, values, d * KINDS + PRESENT, 0)]
+        v += values[d]
+        number = value_of(pairs, d * KINDS + PRESENT, 0)
         if number != FREE:
-            nodes = _hit(number, begin, size, data, hits, visited, nodes)
+            nodes = _hit(number, lists, counters, nodes)
             predicates += 1
-        if d * ORDERED + AT_LEAST < len(o_begin):
-            at = o_begin[d * ORDERED + AT_LEAST]
-            last = at + o_size[d * ORDERED + AT_LEAST]
-            while at < last and bound[order[at]] <= high:
-                nodes = _hit(order[at], begin, size, data, hits, visited, nodes)
-                predicates, at = predicates + 1, at + 1
-            predicates += at < last
-        if d * ORDERED + AT_MOST < len(o_begin):
-            at = o_begin[d * ORDERED + AT_MOST]
-            last = at + o_size[d * ORDERED + AT_MOST]
-            while last > at and bound[order[last - 1]] >= low:
-                nodes = _hit(order[last - 1], begin, size, data, hits, visited, nodes)
-                predicates, last = predicates + 1, last - 1
-            predicates += last > at
+        at, last = _order_of(index.orders, d, AT_LEAST)
+        while at < last and bound[order[at]] <= high:
+            nodes = _hit(order[at], lists, counters, nodes)
+            predicates, at = predicates + 1, at + 1
+        predicates += at < last
+        at, last = _order_of(index.orders, d, AT_MOST)
+        while last > at and bound[order[last - 1]] >= low:
+            nodes = _hit(order[last - 1], lists, counters, nodes)
+            predicates, last = predicates + 1, last - 1
+        predicates += last > at
     return nodes, predicates, plain
+
+
+@inlined
+def _order_of(orders: SlabArrays, d: int, kind: int) -> tuple[int, int]:
+    """Where the order of a dimension and kind begins and ends."""
+    number = d * ORDERED + kind
+    if number >= len(orders.begin):
+        return I64(0), I64(0)
+    return orders.begin[number], orders.begin[number] + orders.size[number]

@@ -37,9 +37,11 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.evaluation import event_places
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.kernel import kernel, lean_kernel
+from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I64
 from tamis.papers.counting.hit_counting import (
     ABSENT,
@@ -50,14 +52,18 @@ from tamis.papers.counting.hit_counting import (
     KINDS,
     ORDERED,
     PRESENT,
+    HitCounters,
+    PredicateIndex,
     match_by_hits,
 )
 from tamis.papers.counting.sift import KeyMethod, SiftIndex, TreeMethod
 from tamis.papers.interface import Capabilities, Index, Matches, Numbers
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import collect
-from tamis.papers.parts.pair_map import FREE, PairMap, enter, slot_of, vacate
-from tamis.papers.parts.slabs import Slabs
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate, value_of
+from tamis.papers.parts.slabs import SlabArrays, Slabs
+
+Bounds = npt.NDArray[np.int64]
 
 _DEAD = -1
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
@@ -174,18 +180,18 @@ class Counting(Index):
             return
         groups, bounds, _ = self._predicates(conjunctions, np.empty(len(self._need), np.int32))
         self._need.view()[conjunctions] = _DEAD
-        numbers = np.unique(_numbers_of(self._hash.view(), groups, bounds))
-        _drop_dead(self._lists.view(), numbers, self._need.view())
+        numbers = np.empty(len(groups), np.int64)
+        _find_numbers(self._hash.view(), groups, bounds, numbers)
+        numbers = np.unique(numbers)
+        _drop(self._lists.view(), numbers, self._need.view(), _DEAD)
         empty = numbers[self._lists.view().size[numbers] == 0]
         groups = self._group.view()[empty]
         _vacate(self._hash.view(), groups, self._bound.view()[empty])
         orders = np.unique(_order_of(groups[(groups % KINDS < ORDERED) & (groups >= 0)]))
-        _drop_empty(self._orders.view(), orders, self._lists.view().size)
+        _drop(self._orders.view(), orders, self._lists.view().size, 0)
         self._free.extend(empty)
 
-    def _predicates(
-        self, conjunctions: Numbers, need: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Numbers]:
+    def _predicates(self, conjunctions: Numbers, need: npt.NDArray[np.int32]) -> tuple[Bounds, Bounds, Numbers]:
         """Group, bound and conjunction of each predicate of some conjunctions. Notes how many hits each conjunction needs."""
         table = self.table.view()
         count = _most_predicates(table, conjunctions)
@@ -198,12 +204,12 @@ class Counting(Index):
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         if self._sift is not None:
             return self._sift.match(batch, dimensions)
-        scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
         # An event visits a predicate once, unless the event has several intervals.
         visited = np.empty(len(self._group) + 1, np.int32)
-        counters = self._need.view(), self._hits, visited
-        index = self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view()
-        return collect(batch, partial(match_by_hits, index, counters, self.table.view(), batch, scratch))
+        counters = HitCounters(self._need.view(), self._hits, visited)
+        index = PredicateIndex(self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view())
+        places = event_places(dimensions)
+        return collect(batch, partial(match_by_hits, index, counters, self.table.view(), batch, places))
 
     def stats(self) -> dict[str, Any]:
         if self._sift is not None:
@@ -252,7 +258,7 @@ class Counting(Index):
         assert ordered == sum(first >= 0 and first % KINDS < ORDERED for first, _ in expected)
 
 
-def _order_of(group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _order_of(group: Bounds) -> Bounds:
     """The order in which the predicates of groups stand."""
     return group // KINDS * ORDERED + group % KINDS
 
@@ -270,7 +276,7 @@ def _shortened(array: GrowingArray, length: int) -> GrowingArray:
 
 
 @lean_kernel
-def _most_predicates(table: Any, conjunctions: Any) -> int:
+def _most_predicates(table: Conjunctions, conjunctions: Numbers) -> int:
     """An upper bound on the number of one-bound predicates of some conjunctions."""
     count = 0
     for c in conjunctions:
@@ -280,14 +286,21 @@ def _most_predicates(table: Any, conjunctions: Any) -> int:
 
 
 @lean_kernel
-def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, owners: Any) -> int:
+def _split(
+    table: Conjunctions,
+    conjunctions: Numbers,
+    need: npt.NDArray[np.int32],
+    groups: Bounds,
+    bounds: Bounds,
+    owners: Numbers,
+) -> int:
     """Split the predicates of conjunctions into those with one bound; returns how many there are."""
-    dimension, mode, start, lo, hi = table.predicates
+    mode, start, lo, hi = table.predicates.mode, table.predicates.start, table.predicates.lo, table.predicates.hi
     at = 0
     for c in conjunctions:
         before, needed = at, 0
         for p in range(table.start[c], table.start[c + 1]):
-            group, first, last = I64(dimension[p]) * KINDS, start[p], start[p + 1]
+            group, first, last = I64(table.predicates.dimension[p]) * KINDS, start[p], start[p + 1]
             before_p = at
             only_points = mode[p] == _SOME
             for i in range(first, last):
@@ -339,49 +352,46 @@ def _split(table: Any, conjunctions: Any, need: Any, groups: Any, bounds: Any, o
 
 
 @lean_kernel
-def _number(pairs: Any, groups: Any, bounds: Any, free: Any, old: int, numbers: Any, fresh: Any) -> int:
+def _number(
+    pairs: PairArrays, groups: Bounds, bounds: Bounds, free: Bounds, old: int, numbers: Bounds, fresh: Bounds
+) -> int:
     """The number of each predicate. A new one gets the last free number or the next; `fresh` receives the places of new ones."""
-    firsts, seconds, values, count = pairs
     added = 0
     for i in range(len(groups)):
-        at = slot_of(firsts, seconds, values, groups[i], bounds[i])
-        if values[at] == FREE:
+        at = slot_of(pairs, groups[i], bounds[i])
+        if pairs.value[at] == FREE:
             number = free[len(free) - 1 - added] if added < len(free) else old + added - len(free)
-            enter(firsts, seconds, values, count, at, groups[i], bounds[i], number)
+            enter(pairs, at, groups[i], bounds[i], number)
             fresh[added] = i
             added += 1
-        numbers[i] = values[at]
+        numbers[i] = pairs.value[at]
     return added
 
 
-@kernel
-def _numbers_of(pairs: Any, groups: Any, bounds: Any) -> Any:
-    firsts, seconds, values, _ = pairs
-    numbers = np.empty(len(groups), np.int64)
+@lean_kernel
+def _find_numbers(pairs: PairArrays, groups: Bounds, bounds: Bounds, numbers: Bounds) -> None:
     for i in range(len(groups)):
-        numbers[i] = values[slot_of(firsts, seconds, values, groups[i], bounds[i])]
-    return numbers
+        numbers[i] = value_of(pairs, groups[i], bounds[i])
 
 
 @lean_kernel
-def _vacate(pairs: Any, groups: Any, bounds: Any) -> None:
-    firsts, seconds, values, count = pairs
+def _vacate(pairs: PairArrays, groups: Bounds, bounds: Bounds) -> None:
     for i in range(len(groups)):
-        vacate(firsts, seconds, values, count, slot_of(firsts, seconds, values, groups[i], bounds[i]))
+        vacate(pairs, slot_of(pairs, groups[i], bounds[i]))
 
 
 @lean_kernel
-def _sort(orders: Any, bound: Any, changed: Any, sorted_before: Any) -> None:
+def _sort(orders: SlabArrays, bound: Bounds, changed: Bounds, sorted_before: npt.NDArray[np.int32]) -> None:
     """Sort orders whose first `sorted_before` numbers already ascend."""
-    begin, size, _, data, _ = orders
+    data = orders.data
     for i in range(len(changed)):
-        first, last = begin[changed[i]], begin[changed[i]] + size[changed[i]]
+        first, size = orders.begin[changed[i]], orders.size[changed[i]]
         gap = 1
-        if size[changed[i]] - sorted_before[i] > 16:  # Shell sort; few new ones are moved to their place one by one
-            while 9 * gap < last - first:
+        if size - sorted_before[i] > 16:  # Shell sort; few new ones are moved to their place one by one
+            while 9 * gap < size:
                 gap = 3 * gap + 1
         while gap > 0:
-            for j in range(first + gap, last):
+            for j in range(first + gap, first + size):
                 moving, at = data[j], j
                 while at >= first + gap and bound[data[at - gap]] > bound[moving]:
                     data[at] = data[at - gap]
@@ -391,26 +401,12 @@ def _sort(orders: Any, bound: Any, changed: Any, sorted_before: Any) -> None:
 
 
 @lean_kernel
-def _drop_dead(lists: Any, numbers: Any, need: Any) -> None:
-    """Remove dead conjunctions from some lists."""
-    begin, size, _, data, _ = lists
+def _drop(lists: SlabArrays, numbers: Bounds, figure: npt.NDArray[np.int32], gone: int) -> None:
+    """Remove from some lists the values whose figure says that they are gone."""
     for number in numbers:
-        kept = begin[number]
-        for i in range(begin[number], begin[number] + size[number]):
-            if need[data[i]] != _DEAD:
-                data[kept] = data[i]
+        begin, kept = lists.begin[number], 0
+        for i in range(begin, begin + lists.size[number]):
+            if figure[lists.data[i]] != gone:
+                lists.data[begin + kept] = lists.data[i]
                 kept += 1
-        size[number] = kept - begin[number]
-
-
-@lean_kernel
-def _drop_empty(orders: Any, changed: Any, sizes: Any) -> None:
-    """Remove predicates that no conjunction has from some orders."""
-    begin, size, _, data, _ = orders
-    for order in changed:
-        kept = begin[order]
-        for i in range(begin[order], begin[order] + size[order]):
-            if sizes[data[i]] > 0:
-                data[kept] = data[i]
-                kept += 1
-        size[order] = kept - begin[order]
+        lists.size[number] = kept

@@ -31,20 +31,21 @@ checked on a hit.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, KeyKind
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.evaluation import event_places
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import CapabilityError
 from tamis.kernels.ranges import run_indices
-from tamis.papers.counting.sift_matching import ROOT, match_keys, match_tree
+from tamis.papers.counting.sift_matching import ROOT, Profiles, SiftScratch, match_keys, match_tree
 from tamis.papers.counting.sift_terms import (
     Terms,
     chunks,
@@ -72,11 +73,20 @@ class SiftIndex(StaticIndex):
 
     name = "counting"
     summary = "SIFT"
+    kernel: ClassVar[Callable[..., int]]
+    """Finds the profiles of each event by its terms, and evaluates them."""
+    _pairs: PairMap
+    _start: npt.NDArray[np.int64]
+    _profiles: Numbers
+    _always: Numbers
+    _seen: npt.NDArray[np.bool_]
+    _found: Numbers
 
     def __init__(self, table: ConjunctionTable, kind_of: KindOf, lowest: int, highest: int) -> None:
         super().__init__(table, None, kind_of)
         self._domain = (lowest, highest)
         self._names = self._numbers = np.zeros(0, np.bool_)
+        self._edges, self._nodes = PairMap(), 0
         self._build(self._rows)
 
     def refuse(self, conjunctions: Numbers) -> None:
@@ -149,12 +159,10 @@ class SiftIndex(StaticIndex):
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
         values = self._values(batch.lo, batch.dimension)
-        scratch = np.zeros(dimensions, np.int64), np.zeros(dimensions, np.int64)
-        return self._search(batch, values, scratch)
-
-    @abstractmethod
-    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
-        """Find the profiles of each event by its terms, and evaluate them."""
+        stack, known = np.empty(self._nodes + 1, np.int64), np.empty(int(np.diff(batch.start).max(initial=0)), np.int64)
+        scratch = SiftScratch(event_places(dimensions), self._seen, self._found, stack, known)
+        profiles = Profiles(self._pairs.view(), self._edges.view(), self._start, self._profiles, self._always)
+        return collect(batch, partial(self.kernel, profiles, self.table.view(), batch, values, scratch))
 
 
 # -- the key method
@@ -162,6 +170,8 @@ class SiftIndex(StaticIndex):
 
 class KeyMethod(SiftIndex):
     """Every profile in the lists of its rarest predicate."""
+
+    kernel = staticmethod(match_keys)
 
     def _build(self, rows: Numbers) -> None:
         terms = self._terms(rows)
@@ -183,29 +193,24 @@ class KeyMethod(SiftIndex):
         )
         self._pairs, sizes = counted(terms)
         self._start = np.append(0, np.cumsum(sizes)).astype(np.int64)
-        self._lists = np.empty(int(self._start[-1]), np.int32)
-        fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), rows[keyed], self._lists)
+        self._profiles = np.empty(int(self._start[-1]), np.int32)
+        fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), rows[keyed], self._profiles)
         self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
 
-    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
-        index = self._pairs.view(), self._start, self._lists, self._always
-        seen = self._seen, self._found
-        return collect(batch, partial(match_keys, index, seen, self.table.view(), batch, values, scratch))
-
     def _figures(self) -> dict[str, Any]:
-        arrays = (self._start, self._lists, self._always, self._seen, self._found)
+        arrays = (self._start, self._profiles, self._always, self._seen, self._found)
         return {
             "bytes": self._pairs.nbytes + sum(array.nbytes for array in arrays),
             "terms": len(self._pairs),
-            "postings": len(self._lists),
+            "postings": len(self._profiles),
         }
 
     def _check(self) -> None:
         assert not self._seen.any()
-        assert sorted({*self._lists.tolist(), *self._always.tolist()}) == self._rows.tolist()
+        assert sorted({*self._profiles.tolist(), *self._always.tolist()}) == self._rows.tolist()
         terms = self._terms(self._rows)
         for i, row in enumerate(self._rows.tolist()):
-            places = np.flatnonzero(self._lists == row)
+            places = np.flatnonzero(self._profiles == row)
             numbers = set((np.searchsorted(self._start, places, side="right") - 1).tolist())
             ways = [_numbers(terms, p, self._pairs) for p in range(terms.start[i], terms.start[i + 1])]
             assert numbers in ways or (not ways and row in self._always)
@@ -216,6 +221,8 @@ class KeyMethod(SiftIndex):
 
 class TreeMethod(SiftIndex):
     """A trie over the terms of profiles."""
+
+    kernel = staticmethod(match_tree)
 
     def _build(self, rows: Numbers) -> None:
         terms = self._terms(rows)
@@ -250,13 +257,6 @@ class TreeMethod(SiftIndex):
         self._profiles = rows[np.concatenate([np.zeros(0, np.int64), *at_profile])[order]]
         self._nodes, self._depth = nodes, level
         self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
-
-    def _search(self, batch: EventBatch, values: Array, scratch: tuple[Array, Array]) -> Matches:
-        longest = int(np.diff(batch.start).max()) if len(batch.start) > 1 else 0
-        stack = np.empty(self._nodes + 1, np.int64), np.empty(longest, np.int64)
-        index = self._pairs.view(), self._edges.view(), self._start, self._profiles, self._always
-        seen = self._seen, self._found
-        return collect(batch, partial(match_tree, index, stack, seen, self.table.view(), batch, values, scratch))
 
     def _figures(self) -> dict[str, Any]:
         arrays = (self._start, self._profiles, self._always, self._seen, self._found)

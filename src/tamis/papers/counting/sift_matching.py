@@ -2,78 +2,100 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-from tamis.encoding.events.event_batch import load, unload
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.evaluation import EventPlaces, load_event, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import UP
-from tamis.papers.parts.collecting import is_true, note_event
-from tamis.papers.parts.pair_map import FREE, slot_of
+from tamis.papers.interface import Numbers
+from tamis.papers.parts.collecting import Output, is_true, note_event
+from tamis.papers.parts.pair_map import FREE, PairArrays, value_of
 
 ROOT = 0
 """The node of a trie where a search begins."""
 
 
+class Profiles(NamedTuple):
+    """The profiles that terms lead to: those of list or node i are `rows[start[i]]` to `rows[start[i + 1] - 1]`."""
+
+    terms: PairArrays
+    """(dimension, value) -> number of the term; with the key method, also of its list."""
+    edges: PairArrays
+    """(node, number of a term) -> child; only with the tree method."""
+    start: npt.NDArray[np.int64]
+    rows: Numbers
+    always: Numbers
+
+
+class SiftScratch(NamedTuple):
+    """Scratch that events reuse, one after another."""
+
+    places: EventPlaces
+    seen: npt.NDArray[np.bool_]
+    found: Numbers
+    """Profiles that may match."""
+    stack: npt.NDArray[np.int64]
+    """Nodes to be visited, and numbers of the event's terms; only with the tree method."""
+    known: npt.NDArray[np.int64]
+
+
 @inlined
-def _look(those: Any, first: int, last: int, seen: Any, found: Any, count: int) -> int:
+def _look(rows: Numbers, first: int, last: int, scratch: SiftScratch, count: int) -> int:
     """Note the profiles of a list that were not seen yet."""
     for i in range(first, last):
-        c = those[UP(i)]
-        if not seen[UP(c)]:
-            seen[UP(c)] = True
-            found[UP(count)] = c
+        c = rows[UP(i)]
+        if not scratch.seen[UP(c)]:
+            scratch.seen[UP(c)] = True
+            scratch.found[UP(count)] = c
             count += 1
     return count
 
 
 @lean_kernel
 def match_keys(
-    index: Any,
-    seen: Any,
-    table: Any,
-    batch: Any,
-    values: Any,
-    scratch: Any,
+    profiles: Profiles,
+    table: Conjunctions,
+    batch: EventBatch,
+    values: npt.NDArray[np.int64],
+    scratch: SiftScratch,
     event: int,
-    counts: Any,
-    out: Any,
-    work: Any,
+    output: Output,
 ) -> int:
-    (firsts, seconds, numbers, _count), start, lists, always = index
-    seen, found = seen
-    v_start, v_dimension, _, _ = batch
-    first, count = scratch
-    filled = 0
-    for e in range(event, len(v_start) - 1):
-        load(v_start, v_dimension, e, first, count)
-        candidates, nodes = _look(always, 0, len(always), seen, found, 0), 0
-        for v in range(v_start[e], v_start[e + 1]):
-            number = numbers[slot_of(firsts, seconds, numbers, v_dimension[v], values[v])]
+    start, filled = profiles.start, 0
+    for e in range(event, len(batch.start) - 1):
+        candidates, nodes = _look(profiles.always, 0, len(profiles.always), scratch, 0), 0
+        for v in range(batch.start[e], batch.start[e + 1]):
+            number = value_of(profiles.terms, batch.dimension[v], values[v])
             if number != FREE:
                 nodes += 1
-                candidates = _look(lists, start[number], start[number + 1], seen, found, candidates)
-        filled = _evaluate(e, found, candidates, nodes, seen, table, batch, scratch, counts, out, filled, work)
+                candidates = _look(profiles.rows, start[number], start[number + 1], scratch, candidates)
+        filled = _evaluate(e, candidates, nodes, table, batch, scratch, filled, output)
         if filled < 0:
             return e
-    return len(v_start) - 1
+    return len(batch.start) - 1
 
 
 @lean_kernel
 def match_tree(
-    index: Any, stacks: Any, seen: Any, table: Any, batch: Any, values: Any, scratch: Any,
-    event: int, counts: Any, out: Any, work: Any,
-) -> int:  # fmt: skip
-    (firsts, seconds, numbers, _count), (e_firsts, e_seconds, e_values, _e_count), start, profiles, always = index
-    stack, terms = stacks
-    seen, found = seen
-    v_start, v_dimension, _, _ = batch
-    first, count = scratch
+    profiles: Profiles,
+    table: Conjunctions,
+    batch: EventBatch,
+    values: npt.NDArray[np.int64],
+    scratch: SiftScratch,
+    event: int,
+    output: Output,
+) -> int:
+    start, stack, terms = profiles.start, scratch.stack, scratch.known
     filled = 0
-    for e in range(event, len(v_start) - 1):
-        load(v_start, v_dimension, e, first, count)
-        candidates, nodes, known = _look(always, 0, len(always), seen, found, 0), 0, 0
-        for v in range(v_start[e], v_start[e + 1]):
-            number = numbers[slot_of(firsts, seconds, numbers, v_dimension[v], values[v])]
+    for e in range(event, len(batch.start) - 1):
+        candidates, nodes, known = _look(profiles.always, 0, len(profiles.always), scratch, 0), 0, 0
+        for v in range(batch.start[e], batch.start[e + 1]):
+            number = value_of(profiles.terms, batch.dimension[v], values[v])
             if number != FREE:
                 terms[known] = number
                 known += 1
@@ -82,51 +104,46 @@ def match_tree(
             height -= 1
             node = stack[height]
             nodes += 1
-            candidates = _look(profiles, start[node], start[node + 1], seen, found, candidates)
+            candidates = _look(profiles.rows, start[node], start[node + 1], scratch, candidates)
             for t in range(known):
                 repeated = False  # several values of an event may be one term
                 for u in range(t):
                     repeated |= terms[u] == terms[t]
-                child = e_values[slot_of(e_firsts, e_seconds, e_values, node, terms[t])]
+                child = value_of(profiles.edges, node, terms[t])
                 if child != FREE and not repeated:
                     stack[height] = child
                     height += 1
-        filled = _evaluate(e, found, candidates, nodes, seen, table, batch, scratch, counts, out, filled, work)
+        filled = _evaluate(e, candidates, nodes, table, batch, scratch, filled, output)
         if filled < 0:
             return e
-    return len(v_start) - 1
+    return len(batch.start) - 1
 
 
 @inlined
 def _evaluate(
     event: int,
-    found: Any,
     candidates: int,
     nodes: int,
-    seen: Any,
-    table: Any,
-    batch: Any,
-    scratch: Any,
-    counts: Any,
-    out: Any,
+    table: Conjunctions,
+    batch: EventBatch,
+    scratch: SiftScratch,
     filled: int,
-    work: Any,
+    output: Output,
 ) -> int:
-    """Evaluate the profiles that may match an event, then clear the scratch. How much is filled, -1 if there is no room."""
-    v_start, v_dimension, v_lo, v_hi = batch
-    first, count = scratch
+    """Evaluate the profiles that may match an event, and clear `seen`. How much is filled, -1 if there is no room."""
     before, evaluated = filled, 0
+    load_event(batch, event, scratch.places)
     for i in range(candidates):
-        c = found[i]
-        seen[c] = False
-        true, tested = is_true(c, table, v_lo, v_hi, first, count)
+        c = scratch.found[i]
+        scratch.seen[c] = False
+        true, tested = is_true(c, table, batch, scratch.places)
         evaluated += tested
         if true:
-            if filled < len(out):
-                out[filled] = c
+            if filled < len(output.matches):
+                output.matches[filled] = c
             filled += 1
-    unload(v_start, v_dimension, event, count)
-    if filled > len(out):
+    unload_event(batch, event, scratch.places)
+    if filled > len(output.matches):
         return -1
-    note_event(event, filled - before, candidates, evaluated, nodes, counts, work)
+    note_event(event, filled - before, candidates, evaluated, nodes, output)
     return filled

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I64
-from tamis.papers.parts.pair_map import FREE, PairMap, enter, slot_of
+from tamis.papers.interface import Numbers
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, value_of
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[np.int64]
 
 _SOME = int(Mode.SOME)
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
@@ -35,7 +37,7 @@ class Terms(NamedTuple):
     hi: Array
 
 
-def whole_part(keys: Array, is_number: Array) -> npt.NDArray[np.float64]:
+def whole_part(keys: Array, is_number: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     """The whole part of the values of keys that are numbers."""
     doubles = np.where(keys >= 0, keys, keys ^ _SIGN).view(np.float64)
     # The lowest and highest keys are not codes of doubles.
@@ -44,7 +46,7 @@ def whole_part(keys: Array, is_number: Array) -> npt.NDArray[np.float64]:
 
 
 @lean_kernel
-def write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of: Any) -> None:
+def write_ranges(predicates: Predicates, chosen: Array, ranges: Array, lo: Array, hi: Array, of: Array) -> None:
     """Write the key intervals that the chosen predicates allow. For NONE it is the complement, with parts that may be empty."""
     for i in range(len(chosen)):
         first, last = predicates.start[chosen[i]], predicates.start[chosen[i] + 1]
@@ -66,7 +68,7 @@ def write_ranges(predicates: Any, chosen: Any, ranges: Any, lo: Any, hi: Any, of
 
 
 @lean_kernel
-def part_ranges(ranges: Any, lo: Any, hi: Any, values: Any) -> None:
+def part_ranges(ranges: Array, lo: Array, hi: Array, values: Array) -> None:
     """Make the ranges of each predicate disjoint, and count their values."""
     for p in range(len(values)):
         for i in range(ranges[p], ranges[p + 1]):
@@ -97,43 +99,37 @@ def counted(terms: Terms) -> tuple[PairMap, Array]:
 
 
 @lean_kernel
-def _count_terms(terms: Any, first: int, last: int, pairs: Any, frequency: Any) -> None:
-    _, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, count = pairs
+def _count_terms(terms: Terms, first: int, last: int, pairs: PairArrays, frequency: Array) -> None:
     for p in range(first, last):
-        for i in range(ranges[p], ranges[p + 1]):
-            for value in range(lo[i], hi[i] + 1):
-                at = slot_of(firsts, seconds, values, dimension[p], value)
-                if values[at] == FREE:
-                    enter(firsts, seconds, values, count, at, dimension[p], value, count[0])
-                frequency[values[at]] += 1
+        for i in range(terms.ranges[p], terms.ranges[p + 1]):
+            for value in range(terms.lo[i], terms.hi[i] + 1):
+                at = slot_of(pairs, terms.dimension[p], value)
+                if pairs.value[at] == FREE:
+                    enter(pairs, at, terms.dimension[p], value, pairs.size[0])
+                frequency[pairs.value[at]] += 1
 
 
 @lean_kernel
-def rarest(terms: Any, pairs: Any, frequency: Any, keys: Any) -> None:
+def rarest(terms: Terms, pairs: PairArrays, frequency: Array, keys: Array) -> None:
     """Find the predicate of each profile whose terms occur least often together; -1 if it has no terms."""
-    start, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, _count = pairs
     for i in range(len(keys)):
         keys[i] = -1
         least = I64(0)
-        for p in range(start[i], start[i + 1]):
+        for p in range(terms.start[i], terms.start[i + 1]):
             occurrences = I64(0)
-            for j in range(ranges[p], ranges[p + 1]):
-                for value in range(lo[j], hi[j] + 1):
-                    occurrences += frequency[values[slot_of(firsts, seconds, values, dimension[p], value)]]
+            for j in range(terms.ranges[p], terms.ranges[p + 1]):
+                for value in range(terms.lo[j], terms.hi[j] + 1):
+                    occurrences += frequency[value_of(pairs, terms.dimension[p], value)]
             if keys[i] < 0 or occurrences < least:
                 keys[i], least = p, occurrences
 
 
 @lean_kernel
-def fill_lists(terms: Any, pairs: Any, place: Any, rows: Any, lists: Any) -> None:
-    _, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, _count = pairs
+def fill_lists(terms: Terms, pairs: PairArrays, place: Array, rows: Numbers, lists: Numbers) -> None:
     for i in range(len(rows)):
-        for j in range(ranges[i], ranges[i + 1]):
-            for value in range(lo[j], hi[j] + 1):
-                number = values[slot_of(firsts, seconds, values, dimension[i], value)]
+        for j in range(terms.ranges[i], terms.ranges[i + 1]):
+            for value in range(terms.lo[j], terms.hi[j] + 1):
+                number = value_of(pairs, terms.dimension[i], value)
                 lists[place[number]] = rows[i]
                 place[number] += 1
 
@@ -152,21 +148,27 @@ def stays(terms: Terms, level: int, node: Array, profile: Array, paths: Array, n
 
 
 @lean_kernel
-def grow(terms: Any, level: int, pairs: Any, edges: Any, node: Any, profile: Any, nodes: int, child: Any) -> int:
+def grow(
+    terms: Terms,
+    level: int,
+    pairs: PairArrays,
+    edges: PairArrays,
+    node: Array,
+    profile: Array,
+    nodes: int,
+    child: Array,
+) -> int:
     """Move profiles down by one predicate, to a child for each of its values; returns the new number of nodes."""
-    start, dimension, _, ranges, lo, hi = terms
-    firsts, seconds, values, _count = pairs
-    e_firsts, e_seconds, e_values, e_count = edges
     at = 0
     for i in range(len(node)):
-        p = start[profile[i]] + level
-        for j in range(ranges[p], ranges[p + 1]):
-            for value in range(lo[j], hi[j] + 1):
-                number = values[slot_of(firsts, seconds, values, dimension[p], value)]
-                slot = slot_of(e_firsts, e_seconds, e_values, node[i], number)
-                if e_values[slot] == FREE:
-                    enter(e_firsts, e_seconds, e_values, e_count, slot, node[i], number, nodes)
+        p = terms.start[profile[i]] + level
+        for j in range(terms.ranges[p], terms.ranges[p + 1]):
+            for value in range(terms.lo[j], terms.hi[j] + 1):
+                number = value_of(pairs, terms.dimension[p], value)
+                slot = slot_of(edges, node[i], number)
+                if edges.value[slot] == FREE:
+                    enter(edges, slot, node[i], number, nodes)
                     nodes += 1
-                child[at] = e_values[slot]
+                child[at] = edges.value[slot]
                 at += 1
     return nodes
