@@ -12,9 +12,10 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
-from tamis.papers.parts.pair_map import FREE, home_of, mixed_of, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, value_of
 from tamis.papers.parts.records import Words
-from tamis.papers.ps_tree.cells import ENTRY, CellArrays, may_have, pair_key
+from tamis.papers.parts.slabs import SlabArrays
+from tamis.papers.ps_tree.cells import ENTRY, Bits, CellArrays, may_have, pair_key
 from tamis.papers.ps_tree.forest import ForestArrays
 from tamis.papers.ps_tree.nodes import Ints, Longs
 from tamis.papers.ps_tree.verifying import (
@@ -121,7 +122,7 @@ def _is_too_many(n: int, many: int, conjunctions: int) -> bool:
     combinations = np.float64(many)
     for i in range(1, n):
         combinations *= np.float64(many - i) / (i + 1)
-    return combinations > _MANY and combinations > conjunctions
+    return bool(combinations > _MANY and combinations > conjunctions)
 
 
 @inlined
@@ -154,10 +155,12 @@ def _next_block(
             stop = at + cells.lists.size[UP(keys.cell[UP(hit)])]
             hit += 1
         else:
-            found, chosen = _next_keys(chosen, many, cells, scratch.met, scratch.met_dimension, keys)
+            found, chosen = _next_keys(
+                cells.n, many, chosen, cells.table, cells.filter, scratch.met, scratch.met_dimension, keys
+            )
             if found == 0:
                 break
-            hit, hits = 0, _cells_of(found, cells, keys)
+            hit, hits = 0, _cells_of(found, cells.table, cells.lists, keys)
             visited += hits
     return count, visited, _Place(chosen, hit, hits, at, stop)
 
@@ -180,15 +183,22 @@ def _take(at: int, stop: int, plain: bool, data: Ints, words: Words, scratch: Sc
     return count, at
 
 
-@merged
+@inlined
 def _next_keys(
-    chosen: _Combination, many: int, cells: CellArrays, met: Ints, met_dimension: Ints, keys: KeyScratch
+    n: int,
+    many: int,
+    chosen: _Combination,
+    table: PairArrays,
+    bits: Bits,
+    met: Ints,
+    met_dimension: Ints,
+    keys: KeyScratch,
 ) -> tuple[int, _Combination]:
     """Write the keys of the next combinations of leaves, without most keys that have no cell, and fetch their home slots.
 
     Returns how many keys, and the combination that comes next.
     """
-    n, table, m = cells.n, cells.table, 0
+    m = 0
     while m < _KEYS and chosen.a + n <= many:
         a, b, c, differ = _by_dimension(n, chosen, met_dimension)
         chosen = _after(n, many, chosen)
@@ -198,7 +208,7 @@ def _next_keys(
         third = met[UP(c)] if n == 3 else 0
         high, low = pair_key(n, met[UP(a)], second, third)
         mixed = mixed_of(high, low)
-        if may_have(cells.filter, mixed):
+        if may_have(bits, mixed):
             home = home_of(mixed, len(table.value))
             keys.first[UP(m)], keys.second[UP(m)] = high, low
             prefetch(table.value, home)
@@ -238,17 +248,17 @@ def _by_dimension(n: int, chosen: _Combination, dimension: Ints) -> tuple[int, i
     return a, b, c, True
 
 
-@merged
-def _cells_of(count: int, cells: CellArrays, keys: KeyScratch) -> int:
+@inlined
+def _cells_of(count: int, table: PairArrays, lists: SlabArrays, keys: KeyScratch) -> int:
     """Look up the keys, and fetch the entries of their cells; returns how many keys have cells."""
     hits = 0
     for x in range(count):
-        cell = value_of(cells.table, keys.first[UP(x)], keys.second[UP(x)])
+        cell = value_of(table, keys.first[UP(x)], keys.second[UP(x)])
         if cell != FREE:
             keys.cell[UP(hits)] = cell
-            prefetch(cells.lists.begin, cell)
-            prefetch(cells.lists.size, cell)
+            prefetch(lists.begin, cell)
+            prefetch(lists.size, cell)
             hits += 1
     for x in range(hits):
-        prefetch(cells.lists.data, cells.lists.begin[UP(keys.cell[UP(x)])])
+        prefetch(lists.data, lists.begin[UP(keys.cell[UP(x)])])
     return hits
