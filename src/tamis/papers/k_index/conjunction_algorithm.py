@@ -2,95 +2,111 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX
-from tamis.encoding.events.event_batch import load, unload
-from tamis.kernels.kernel import inlined, kernel
+from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, UP
 from tamis.kernels.sorting import sort_unique
-from tamis.papers.k_index.enumeration import is_exact, last_cell
-from tamis.papers.k_index.posting import place_of
-from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, is_true
-from tamis.papers.parts.pair_map import FREE, slot_of
+from tamis.papers.interface import Numbers
+from tamis.papers.k_index.enumeration import Domains, domain_of, is_exact, last_cell
+from tamis.papers.k_index.posting import Lists, Longs, place_of
+from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, Output, is_true, note_event
+from tamis.papers.parts.pair_map import FREE, value_of
 
 _EXHAUSTED = 2**31 - 1
 """The current conjunction of a list at its end."""
 _LIST = 0xFFFFFFFF
 
 
-class Event(NamedTuple):
-    """One event, in reused arrays: the values of each dimension, and for each value its cells and whether they are exact."""
+class KIndexArrays(NamedTuple):
+    """The index as kernels read it."""
 
-    first: npt.NDArray[np.int64]
-    held: npt.NDArray[np.int64]
-    low_cell: npt.NDArray[np.int64]
-    high_cell: npt.NDArray[np.int64]
-    exact: npt.NDArray[np.bool_]
+    lists: Lists
+    domains: Domains
+    table: Conjunctions
 
 
 class Open(NamedTuple):
     """The lists of an event in one K: current place and end of each, and `order`: current conjunction and list, ascending."""
 
-    at: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    order: npt.NDArray[np.int64]
+    at: Longs
+    end: Longs
+    order: Longs
 
 
-@kernel
-def match_events(lists: Any, domains: Any, table: Any, batch: Any, place: Any, counts: Any, out: Any, work: Any) -> int:
-    """Match events from one on: a kernel for `collect`."""
-    number: int = place[0]
-    _, dimensions, longest = place
-    event = Event(
-        np.zeros(dimensions, np.int64),
-        np.zeros(dimensions, np.int64),
-        np.empty(longest, np.int64),
-        np.empty(longest, np.int64),
-        np.empty(longest, np.bool_),
+class Scratch(NamedTuple):
+    """Scratch for one event."""
+
+    places: EventPlaces
+    low_cell: Longs
+    """Value of the event -> its first and its last cell, and whether they are exact."""
+    high_cell: Longs
+    exact: npt.NDArray[np.bool_]
+    opened: Open
+    mixed: npt.NDArray[np.int32]
+    """Lists that were merged."""
+    needed: Longs
+    """One number: the length that `mixed` lacked."""
+    tally: Longs
+    """The work, as in `Output`."""
+
+
+def scratch_for(dimensions: int, values: int) -> Scratch:
+    """Scratch for events of at most `values` values."""
+    low_cell, high_cell, at, end, order = np.empty((5, values), np.int64)
+    return Scratch(
+        event_places(dimensions),
+        low_cell,
+        high_cell,
+        np.empty(values, np.bool_),
+        Open(at, end, order),
+        np.empty(0, np.int32),
+        np.zeros(1, np.int64),
+        np.zeros(3, np.int64),
     )
-    opened = Open(np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64))
-    mixed, tally = np.empty(0, np.int32), np.zeros(3, np.int64)
-    data, total = lists.data, 0
-    while number < len(batch.start) - 1:
+
+
+@lean_kernel
+def match_events(index: KIndexArrays, batch: EventBatch, scratch: Scratch, event: int, output: Output) -> int:
+    """Match events from one on: a kernel for `collect`. It also stops before an event for which `mixed` is too short."""
+    tally, total = scratch.tally, 0
+    while event < len(batch.start) - 1:
         tally[:] = 0
-        load(batch.start, batch.dimension, number, event.first, event.held)
-        size, plain = _locate(domains, batch, number, event)
-        filled = _looked_at(lists.always, table, batch, event, out, total, tally)
-        for k in lists.sizes:
+        load_event(batch, event, scratch.places)
+        size, plain = _locate(index.domains, batch, event, scratch)
+        filled = _looked_at(index, batch, scratch, output.matches, total)
+        for k in index.lists.sizes:
             if k > size or filled < 0:
                 break
             if plain:
-                current, many = data, _open(lists, k, batch, number, event, opened)
+                many = _open(index.lists, k, batch, event, scratch)
             else:
-                needed = _room(lists, k, batch, number, event)
-                if needed > len(mixed):
-                    mixed = np.empty(2 * needed, np.int32)
-                current, many = mixed, _open_mixed(lists, k, batch, number, event, opened, mixed)
+                many = _open_mixed(index.lists, k, batch, event, scratch)
+                filled = filled if many >= 0 else -1
             tally[NODES] += many
             if many >= k:
-                filled = _conjunctions(
-                    current, opened, k, many, plain, lists.doubtful, table, batch, event, out, filled, tally
-                )
-        unload(batch.start, batch.dimension, number, event.held)
+                filled = _conjunctions(k, many, plain, index, batch, scratch, output.matches, filled)
+        unload_event(batch, event, scratch.places)
         if filled < 0:
             break
-        for i in range(3):
-            work[i] += tally[i]
-        counts[number] = filled - total
+        note_event(event, filled - total, tally[CANDIDATES], tally[PREDICATES], tally[NODES], output)
         total = filled
-        number += 1
-    return number
+        event += 1
+    return event
 
 
 @inlined
-def _locate(domains: Any, batch: Any, number: int, event: Any) -> tuple[int, bool]:
+def _locate(domains: Domains, batch: EventBatch, event: int, scratch: Scratch) -> tuple[int, bool]:
     """Find the cells of an event's values. Returns how many dimensions it has, and if each has one value in an exact cell."""
-    begin, size, plain = batch.start[number], 0, True
-    for v in range(begin, batch.start[number + 1]):
+    begin, size, plain = batch.start[event], 0, True
+    for v in range(begin, batch.start[event + 1]):
         i, d = v - begin, batch.dimension[v]
         if i == 0 or batch.dimension[v - 1] != d:
             size += 1
@@ -99,138 +115,117 @@ def _locate(domains: Any, batch: Any, number: int, event: Any) -> tuple[int, boo
         lo, hi = batch.lo[v], batch.hi[v]
         low_cell, high_cell, exact = lo, hi, True
         if d < len(domains.kind):
-            kind, ranged, low, high = domains.kind[d], domains.ranged[d], domains.low[d], domains.high[d]
-            low_cell, high_cell = last_cell(kind, ranged, low, high, lo), last_cell(kind, ranged, low, high, hi)
-            exact = is_exact(kind, ranged, low, high, lo, hi)
-        event.low_cell[i], event.high_cell[i], event.exact[i] = low_cell, high_cell, exact
+            domain = domain_of(domains, d)
+            low_cell, high_cell = last_cell(domain, lo), last_cell(domain, hi)
+            exact = is_exact(domain, lo, hi)
+        scratch.low_cell[i], scratch.high_cell[i], scratch.exact[i] = low_cell, high_cell, exact
         plain &= exact and lo == hi
     return size, plain
 
 
-@inlined
-def _looked_at(always: Any, table: Any, batch: Any, event: Any, out: Any, filled: int, tally: Any) -> int:
-    """Evaluate the conjunctions in `always` and write the true ones; returns how much of `out` is filled then."""
-    for c in always:
-        if _is_true(table, c, batch, event, tally):
-            if filled == len(out):
+@merged
+def _looked_at(index: KIndexArrays, batch: EventBatch, scratch: Scratch, matches: Numbers, filled: int) -> int:
+    """Evaluate the conjunctions in `always` and write the true ones; returns how much is filled then, -1 if there is no room."""
+    for c in index.lists.always:
+        if _is_true(index.table, c, batch, scratch.places, scratch.tally):
+            if filled == len(matches):
                 return -1
-            out[filled] = c
+            matches[filled] = c
             filled += 1
-    tally[CANDIDATES] += len(always)
+    scratch.tally[CANDIDATES] += len(index.lists.always)
     return filled
 
 
 @inlined
-def _is_true(table: Any, c: int, batch: Any, event: Any, tally: Any) -> Any:
-    true, evaluated = is_true(c, table, batch.lo, batch.hi, event.first, event.held)
+def _is_true(table: Conjunctions, c: int, batch: EventBatch, places: EventPlaces, tally: Longs) -> bool:
+    true, evaluated = is_true(c, table, batch, places)
     tally[PREDICATES] += evaluated
     return true
 
 
 @inlined
-def _group(directory: Any, k: int, dimension: int, gap: int) -> int:
-    """The group of a size and a dimension; FREE if there is none."""
-    firsts, seconds, numbers, _ = directory
-    group: int = numbers[UP(slot_of(firsts, seconds, numbers, k, 2 * I64(dimension) + gap))]
-    return group
-
-
-@inlined
-def _entries(groups: Any, start: Any, group: int, low_cell: int, high_cell: int) -> tuple[int, int]:
+def _entries(lists: Lists, group: int, low_cell: int, high_cell: int) -> tuple[int, int]:
     """Where the entries of a range of cells begin and end."""
-    base, width, least, values, cell = groups
-    first = base[group] + place_of(width, least, values, cell, group, low_cell)
-    behind = base[group] + width[group]
+    groups, start = lists.groups, lists.start
+    base = groups.base[group]
+    first, behind = base + place_of(groups, group, low_cell), base + groups.width[group]
     if high_cell < KEY_MAX:
-        behind = base[group] + place_of(width, least, values, cell, group, high_cell + 1)
+        behind = base + place_of(groups, group, high_cell + 1)
     return start[UP(first)], start[UP(behind)]
 
 
-@inlined
-def _open(lists: Any, k: int, batch: Any, number: int, event: Any, opened: Any) -> int:
+@merged
+def _open(lists: Lists, k: int, batch: EventBatch, event: int, scratch: Scratch) -> int:
     """Open the list of each value of an event whose cells are exact; returns how many there are."""
-    many, begin = 0, batch.start[number]
-    for i in range(batch.start[number + 1] - begin):
-        group = _group(lists.directory, k, batch.dimension[begin + i], 0)
+    many, begin = 0, batch.start[event]
+    for i in range(batch.start[event + 1] - begin):
+        group = value_of(lists.directory, k, 2 * I64(batch.dimension[begin + i]))
         if group != FREE:
-            first, behind = _entries(lists.groups, lists.start, group, event.low_cell[i], event.low_cell[i])
+            first, behind = _entries(lists, group, scratch.low_cell[i], scratch.low_cell[i])
             if first < behind:
-                opened.at[many], opened.end[many] = first, behind
+                scratch.opened.at[many], scratch.opened.end[many] = first, behind
                 many += 1
     return many
 
 
-@inlined
-def _room(lists: Any, k: int, batch: Any, number: int, event: Any) -> int:
-    """How many entries all lists of an event have."""
-    room, begin = 0, batch.start[number]
-    for i in range(batch.start[number + 1] - begin):
-        for gap in range(1 if event.exact[i] else 2):
-            group = _group(lists.directory, k, batch.dimension[begin + i], gap)
-            if group != FREE:
-                first, behind = _entries(lists.groups, lists.start, group, event.low_cell[i], event.high_cell[i])
-                room += behind - first
-    return room
+@merged
+def _open_mixed(lists: Lists, k: int, batch: EventBatch, event: int, scratch: Scratch) -> int:
+    """Merge the lists of cells and gaps of each dimension of an event, and open the merged lists.
 
-
-@inlined
-def _open_mixed(lists: Any, k: int, batch: Any, number: int, event: Any, opened: Any, mixed: Any) -> int:
-    """Merge the lists of cells and gaps of each dimension of an event, and open the merged lists; returns how many."""
-    many, written, i, begin = 0, 0, 0, batch.start[number]
-    while i < batch.start[number + 1] - begin:
-        d, since, sorted_yet = batch.dimension[begin + i], written, True
-        while i < batch.start[number + 1] - begin and batch.dimension[begin + i] == d:
-            for gap in range(1 if event.exact[i] else 2):
-                group = _group(lists.directory, k, d, gap)
+    Returns how many there are, -1 if `mixed` is too short. Then `needed` has how long it must be.
+    """
+    mixed, begin, end = scratch.mixed, batch.start[event], batch.start[event + 1]
+    many, written, v = 0, 0, begin
+    while v < end:
+        d, since, sorted_yet = batch.dimension[v], written, True
+        while v < end and batch.dimension[v] == d:
+            for gap in range(1 if scratch.exact[v - begin] else 2):
+                group = value_of(lists.directory, k, 2 * I64(d) + gap)
                 if group != FREE:
-                    low_cell, high_cell = event.low_cell[i], event.high_cell[i]
-                    first, behind = _entries(lists.groups, lists.start, group, low_cell, high_cell)
+                    first, behind = _entries(lists, group, scratch.low_cell[v - begin], scratch.high_cell[v - begin])
+                    if written + behind - first > len(mixed):
+                        scratch.needed[0] = written + behind - first
+                        return -1
                     for entry in range(first, behind):
                         c = lists.data[UP(entry)]
                         sorted_yet &= written == since or mixed[UP(written - 1)] < c
                         mixed[UP(written)] = c
                         written += 1
-            i += 1
+            v += 1
         if written > since:
             if not sorted_yet:
                 written = since + sort_unique(mixed, since, written)
-            opened.at[many], opened.end[many] = since, written
+            scratch.opened.at[many], scratch.opened.end[many] = since, written
             many += 1
     return many
 
 
-@inlined
+@merged
 def _conjunctions(
-    current: Any,
-    opened: Any,
     k: int,
     many: int,
     plain: bool,
-    doubtful: Any,
-    table: Any,
-    batch: Any,
-    event: Any,
-    out: Any,
+    index: KIndexArrays,
+    batch: EventBatch,
+    scratch: Scratch,
+    matches: Numbers,
     filled: int,
-    tally: Any,
 ) -> int:
-    """The conjunction algorithm: write conjunctions in `k` lists; returns how much of `out` is filled, -1 if it is too small."""
-    at, end, order = opened
+    """The conjunction algorithm: write conjunctions in `k` lists; returns how much is filled, -1 if there is no room."""
+    at, end, order = scratch.opened.at, scratch.opened.end, scratch.opened.order
+    current = index.lists.data if plain else scratch.mixed
     rounds, skips = 0, 0
-    for i in range(many):
-        order[UP(i)] = I64(current[UP(at[UP(i)])]) << 32 | i
-        for j in range(i, 0, -1):
-            if order[UP(j - 1)] < order[UP(j)]:
-                break
-            order[UP(j - 1)], order[UP(j)] = order[UP(j)], order[UP(j - 1)]
+    _sort_lists(current, at, order, many)
     while order[UP(k - 1)] >> 32 < _EXHAUSTED:
         target, moving = order[UP(k - 1)] >> 32, k - 1
         rounds += 1
         if order[0] >> 32 == target:
-            if (plain and not doubtful[UP(target)]) or _is_true(table, target, batch, event, tally):
-                if filled == len(out):
+            if (plain and not index.lists.doubtful[UP(target)]) or _is_true(
+                index.table, target, batch, scratch.places, scratch.tally
+            ):
+                if filled == len(matches):
                     return -1
-                out[filled] = target
+                matches[filled] = target
                 filled += 1
             target, moving = target + 1, k
         for i in range(moving - 1, -1, -1):
@@ -242,13 +237,24 @@ def _conjunctions(
                     following = I64(current[UP(at[UP(each)])])
                 _sink(order, i, many, following << 32 | each)
                 skips += 1
-    tally[CANDIDATES] += rounds
-    tally[PREDICATES] += skips
+    scratch.tally[CANDIDATES] += rounds
+    scratch.tally[PREDICATES] += skips
     return filled
 
 
 @inlined
-def _skipped(current: Any, at: int, end: int, target: int) -> int:
+def _sort_lists(current: Numbers, at: Longs, order: Longs, many: int) -> None:
+    """Sort the lists by their first conjunction."""
+    for i in range(many):
+        order[UP(i)] = I64(current[UP(at[UP(i)])]) << 32 | i
+        for j in range(i, 0, -1):
+            if order[UP(j - 1)] < order[UP(j)]:
+                break
+            order[UP(j - 1)], order[UP(j)] = order[UP(j)], order[UP(j - 1)]
+
+
+@inlined
+def _skipped(current: Numbers, at: int, end: int, target: int) -> int:
     """The first place behind `at` whose conjunction is not before `target`; `end` if there is none."""
     step = 1
     while at + step < end and current[UP(at + step)] < target:
@@ -266,7 +272,7 @@ def _skipped(current: Any, at: int, end: int, target: int) -> int:
 
 
 @inlined
-def _sink(order: Any, i: int, many: int, word: int) -> None:
+def _sink(order: Longs, i: int, many: int, word: int) -> None:
     """Replace the i-th by a larger one, and let it sink to where it belongs."""
     while i + 1 < many and order[UP(i + 1)] < word:
         order[UP(i)] = order[UP(i + 1)]

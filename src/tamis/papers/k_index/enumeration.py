@@ -114,6 +114,15 @@ class Domains(NamedTuple):
         return f"a range within {low:,} .. {high:,} has more than {most:,} values"
 
 
+class Domain(NamedTuple):
+    """The domain of one dimension, as in `Domains`."""
+
+    kind: int
+    ranged: int
+    low: int
+    high: int
+
+
 def no_domains() -> Domains:
     """The domains of no dimensions."""
     return _unknown(0)
@@ -143,14 +152,14 @@ def _more(first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], most: int) 
 
 
 @lean_kernel
-def _mark(table: Any, rows: Any, seen: Any) -> None:
+def _mark(table: Conjunctions, rows: Numbers, seen: npt.NDArray[np.bool_]) -> None:
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):
             seen[table.predicates.dimension[p]] = True
 
 
 @lean_kernel
-def _survey(table: Any, rows: Any, domains: Any, least: int, most: int) -> None:
+def _survey(table: Conjunctions, rows: Numbers, domains: Domains, least: int, most: int) -> None:
     predicates = table.predicates
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):
@@ -161,7 +170,7 @@ def _survey(table: Any, rows: Any, domains: Any, least: int, most: int) -> None:
 
 
 @inlined
-def _note(domains: Any, d: int, lo: int, hi: int, least: int, most: int) -> None:
+def _note(domains: Domains, d: int, lo: int, hi: int, least: int, most: int) -> None:
     """Note one interval of a predicate. The domain, if it is given, is from `least` to `most`."""
     kind = domains.kind[d]
     first, last = KEY_MIN, KEY_MAX
@@ -225,42 +234,48 @@ def values_between(first: int, last: int) -> Any:
 
 
 @inlined
-def first_cell(kind: int, ranged: int, low: int, high: int, lo: int) -> int:
+def domain_of(domains: Domains, d: int) -> Domain:
+    """The domain of a dimension."""
+    return Domain(domains.kind[d], domains.ranged[d], domains.low[d], domains.high[d])
+
+
+@inlined
+def first_cell(domain: Domain, lo: int) -> int:
     """The first cell of a predicate's interval that begins at a key."""
-    if not ranged:
+    if not domain.ranged:
         return lo
-    cell, exact = floored(kind, lo)
-    if cell < low:
-        return low - 1
-    if cell > high:
-        return high + 1
+    cell, exact = floored(domain.kind, lo)
+    if cell < domain.low:
+        return domain.low - 1
+    if cell > domain.high:
+        return domain.high + 1
     return cell if exact else cell + 1
 
 
 @inlined
-def last_cell(kind: int, ranged: int, low: int, high: int, hi: int) -> int:
+def last_cell(domain: Domain, hi: int) -> int:
     """The last cell of a predicate's interval that ends at a key; the cell of a value."""
-    if not ranged:
+    if not domain.ranged:
         return hi
-    cell, exact = floored(kind, hi)
-    if cell < low:
-        return low - 1
-    return high + 1 if cell > high or (cell == high and not exact) else cell
+    cell, exact = floored(domain.kind, hi)
+    if cell < domain.low:
+        return domain.low - 1
+    return domain.high + 1 if cell > domain.high or (cell == domain.high and not exact) else cell
 
 
 @inlined
-def gap_of(kind: int, ranged: int, low: int, high: int, lo: int) -> int:
+def gap_of(domain: Domain, lo: int) -> int:
     """The number of the domain behind which a key lies in the gap; NO_GAP if it is in none."""
-    if not ranged:
+    if not domain.ranged:
         return NO_GAP
-    cell, exact = floored(kind, lo)
-    return NO_GAP if exact or cell < low or cell >= high else cell
+    cell, exact = floored(domain.kind, lo)
+    return NO_GAP if exact or cell < domain.low or cell >= domain.high else cell
 
 
 @inlined
-def is_exact(kind: int, ranged: int, low: int, high: int, lo: int, hi: int) -> bool:
+def is_exact(domain: Domain, lo: int, hi: int) -> bool:
     """Whether the cell of an event's value has exactly the predicates that are true of it."""
-    if not ranged:
+    if not domain.ranged:
         return True
-    cell, exact = floored(kind, lo)
-    return lo == hi and exact and low <= cell <= high
+    cell, exact = floored(domain.kind, lo)
+    return lo == hi and exact and domain.low <= cell <= domain.high

@@ -50,11 +50,11 @@ from tamis.encoding.dimensions.keys import INT_EXACT, KeyKind, double_code
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.errors import CapabilityError
 from tamis.papers.interface import Capabilities, Matches, Numbers
-from tamis.papers.k_index.conjunction_algorithm import match_events
+from tamis.papers.k_index.conjunction_algorithm import KIndexArrays, match_events, scratch_for
 from tamis.papers.k_index.enumeration import Domains, no_domains
 from tamis.papers.k_index.posting import build, choose
 from tamis.papers.options import Options, option
-from tamis.papers.parts.collecting import collect
+from tamis.papers.parts.collecting import Output, collect
 from tamis.papers.parts.static import StaticIndex
 
 _CHECKED = 1_000
@@ -141,11 +141,16 @@ class KIndex(StaticIndex):
     # -- matching
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
-        table, longest = self.table.view(), int(np.diff(batch.start).max(initial=0))
+        index = KIndexArrays(self._lists, self._domains, self.table.view())
+        scratch = scratch_for(dimensions, int(np.diff(batch.start).max(initial=0)))
 
-        def match(event: int, counts: Any, out: Any, work: Any) -> int:
-            place = (event, dimensions, longest)
-            return match_events(self._lists, self._domains, table, batch, place, counts, out, work)
+        def match(event: int, output: Output) -> int:
+            nonlocal scratch
+            reached = match_events(index, batch, scratch, event, output)
+            while reached == event and scratch.needed[0] > len(scratch.mixed):
+                scratch = scratch._replace(mixed=np.empty(2 * scratch.needed[0], np.int32))
+                reached = match_events(index, batch, scratch, event, output)
+            return reached
 
         return collect(batch, match)
 

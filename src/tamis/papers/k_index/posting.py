@@ -16,12 +16,21 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates, taken
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, UP
 from tamis.kernels.ranges import grouped
 from tamis.papers.interface import Numbers
-from tamis.papers.k_index.enumeration import NO_GAP, SIDES, Domains, first_cell, gap_of, last_cell, values_between
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of
+from tamis.papers.k_index.enumeration import (
+    NO_GAP,
+    SIDES,
+    Domains,
+    domain_of,
+    first_cell,
+    gap_of,
+    last_cell,
+    values_between,
+)
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, value_of
 
 _SOME = int(Mode.SOME)
 _GROUPS_AT_ONCE = 1 << 12
@@ -29,6 +38,8 @@ _MOST_CELLS = 4
 """Most cells per entry for which every cell of a group has a list. With more cells, only cells that occur have one."""
 _SPAN, _VALUES, _COUNT, _FILL = range(4)
 """The steps, one for each walk over all entries."""
+Longs = npt.NDArray[np.int64]
+_NO_NUMBERS, _NO_CONJUNCTIONS = np.zeros(0, np.int64), np.zeros(0, np.int32)
 
 
 class Groups(NamedTuple):
@@ -42,6 +53,19 @@ class Groups(NamedTuple):
     least: npt.NDArray[np.int64]
     values: npt.NDArray[np.int64]
     cell: npt.NDArray[np.int64]
+
+
+class Columns(NamedTuple):
+    """What the steps write. _SPAN: the number of entries, least and greatest cell of each group. _VALUES: the group and the cell
+    of each entry, in groups without a list for every cell. _COUNT and _FILL: `start` and `data` of `Lists`."""
+
+    entries: Longs = _NO_NUMBERS
+    least: Longs = _NO_NUMBERS
+    greatest: Longs = _NO_NUMBERS
+    owner: Longs = _NO_NUMBERS
+    cell: Longs = _NO_NUMBERS
+    start: Longs = _NO_NUMBERS
+    data: npt.NDArray[np.int32] = _NO_CONJUNCTIONS
 
 
 class Lists(NamedTuple):
@@ -95,16 +119,16 @@ def build(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Li
     chosen = choose(table, rows, domains, most)
     directory, entered = _enter(table, rows, chosen, domains)
 
-    def walk(step: int, groups: Groups, *columns: npt.NDArray[Any]) -> None:
+    def walk(step: int, groups: Groups, columns: Columns) -> None:
         _walk(entered, domains, directory.view(), groups, step, columns)
 
     groups, total = _groups(len(directory), walk)
     start, data = np.zeros(int(groups.width.sum()) + 1, np.int64), np.empty(total, np.int32)
-    none = np.zeros(0, np.int64)
-    walk(_COUNT, groups, start, data, none)
+    columns = Columns(start=start, data=data)
+    walk(_COUNT, groups, columns)
     # Where each list ends; filling it moves that to where it begins.
     np.cumsum(start, out=start)
-    walk(_FILL, groups, start, data, none)
+    walk(_FILL, groups, columns)
     sizes = np.unique(chosen.sizes)
     always = rows[chosen.sizes == 0]
     return Lists(directory.view(), groups, start, data, sizes[sizes > 0], always, chosen.doubtful)
@@ -116,26 +140,26 @@ def _enter(table: Conjunctions, rows: Numbers, chosen: Chosen, domains: Domains)
     group = np.empty(len(chosen.predicates), np.int64)
     while row < len(chosen.sizes):
         directory.reserve(max(_GROUPS_AT_ONCE, len(directory)))
-        row, place = _enter_groups(table, chosen, domains, directory.view(), group, row, place)
+        row, place = _enter_groups(table.predicates, chosen, domains, directory.view(), group, row, place)
     directory.shrink()
     order, sizes = grouped(group), chosen.sizes
     conjunction, size = np.repeat(rows, sizes)[order], np.repeat(sizes, sizes)[order]
     return directory, Entered(taken(table.predicates, chosen.predicates[order]), conjunction, size, group[order])
 
 
-def _groups(count: int, walk: Callable[..., None]) -> tuple[Groups, int]:
+def _groups(count: int, walk: Callable[[int, Groups, Columns], None]) -> tuple[Groups, int]:
     """The groups, and how many entries they have together."""
-    limits, none = np.iinfo(np.int64), np.zeros(0, np.int64)
+    limits = np.iinfo(np.int64)
     entries, least, greatest = np.zeros(count, np.int64), np.full(count, limits.max), np.full(count, limits.min)
-    unknown = Groups(none, none, none, none, none)
-    walk(_SPAN, unknown, entries, least, greatest)
+    unknown = Groups(*(_NO_NUMBERS for _ in Groups._fields))
+    walk(_SPAN, unknown, Columns(entries, least, greatest))
     # The difference is negative if it overflows.
     span = greatest - least + 1
     sparse = (span <= 0) | (span > _MOST_CELLS * entries)
     held = np.where(sparse, entries, 0)
     values = np.where(sparse, np.cumsum(held) - held, -1)
     owner, cell = np.empty(int(held.sum()), np.int64), np.empty(int(held.sum()), np.int64)
-    walk(_VALUES, unknown._replace(values=values), owner, cell, none)
+    walk(_VALUES, unknown._replace(values=values), Columns(owner=owner, cell=cell))
     order = np.lexsort((cell, owner))
     owner, cell = owner[order], cell[order]
     distinct = np.ones(len(owner), np.bool_)
@@ -147,10 +171,17 @@ def _groups(count: int, walk: Callable[..., None]) -> tuple[Groups, int]:
 
 
 @lean_kernel
-def _choose(table: Any, rows: Any, domains: Any, most: int, chosen: Any, sizes: Any, doubtful: Any) -> int:
+def _choose(
+    table: Conjunctions,
+    rows: Numbers,
+    domains: Domains,
+    most: int,
+    chosen: Longs,
+    sizes: Longs,
+    doubtful: npt.NDArray[np.uint8],
+) -> int:
     """Choose the predicate with the fewest values on each dimension; returns how many were chosen."""
-    start, predicates = table
-    count = 0
+    start, predicates, count = table.start, table.predicates, 0
     for i in range(len(rows)):
         c = rows[i]
         before, p, end = count, start[c], start[c + 1]
@@ -172,15 +203,11 @@ def _choose(table: Any, rows: Any, domains: Any, most: int, chosen: Any, sizes: 
 
 
 @inlined
-def _width(predicates: Any, domains: Any, p: int, most: int) -> Any:
+def _width(predicates: Predicates, domains: Domains, p: int, most: int) -> int:
     """How many cells a predicate has; -1 if one of its ranges has too many."""
-    d = predicates.dimension[p]
-    kind, ranged, low, high = domains.kind[d], domains.ranged[d], domains.low[d], domains.high[d]
-    width = I64(0)
+    domain, width = domain_of(domains, predicates.dimension[p]), I64(0)
     for i in range(predicates.start[p], predicates.start[p + 1]):
-        first = first_cell(kind, ranged, low, high, predicates.lo[i])
-        last = last_cell(kind, ranged, low, high, predicates.hi[i])
-        cells = values_between(first, last)
+        cells = values_between(first_cell(domain, predicates.lo[i]), last_cell(domain, predicates.hi[i]))
         if cells > most:
             return I64(-1)
         width += cells
@@ -189,99 +216,96 @@ def _width(predicates: Any, domains: Any, p: int, most: int) -> Any:
 
 @lean_kernel
 def _enter_groups(
-    table: Any, chosen: Any, domains: Any, directory: Any, group: Any, row: int, place: int
+    predicates: Predicates,
+    chosen: Chosen,
+    domains: Domains,
+    directory: PairArrays,
+    group: Longs,
+    row: int,
+    place: int,
 ) -> tuple[int, int]:
     """Number the groups of rows from one on; returns the place where the directory had no more room."""
-    predicates = table.predicates
-    firsts, seconds, values, count = directory
     while row < len(chosen.sizes):
         size = chosen.sizes[row]
-        if 2 * (count[0] + 2 * size) > len(values):
+        if 2 * (directory.size[0] + 2 * size) > len(directory.value):
             break
         for i in range(place, place + size):
             p = chosen.predicates[i]
             d = I64(predicates.dimension[p])
-            kind, ranged, low, high = domains.kind[d], domains.ranged[d], domains.low[d], domains.high[d]
-            gap = False
+            domain, gap = domain_of(domains, d), False
             for each in range(predicates.start[p], predicates.start[p + 1]):
-                gap |= gap_of(kind, ranged, low, high, predicates.lo[each]) != NO_GAP
+                gap |= gap_of(domain, predicates.lo[each]) != NO_GAP
             for key in range(2 * d, 2 * d + (2 if gap else 1)):
-                at = slot_of(firsts, seconds, values, size, key)
-                if values[at] == FREE:
-                    enter(firsts, seconds, values, count, at, size, key, count[0])
-            group[i] = values[slot_of(firsts, seconds, values, size, 2 * d)]
+                at = slot_of(directory, size, key)
+                if directory.value[at] == FREE:
+                    enter(directory, at, size, key, directory.size[0])
+            group[i] = value_of(directory, size, 2 * d)
         place += size
         row += 1
     return row, place
 
 
 @lean_kernel
-def _walk(entered: Any, domains: Any, directory: Any, groups: Any, step: int, columns: Any) -> None:
+def _walk(
+    entered: Entered, domains: Domains, directory: PairArrays, groups: Groups, step: int, columns: Columns
+) -> None:
     """Do one step for every entry. Conjunctions descend: lists are filled from their end, so they ascend."""
-    firsts, seconds, numbers, _ = directory
     predicates = entered.predicates
     for p in range(len(entered.group) - 1, -1, -1):
         c = entered.conjunction[p]
         d = I64(predicates.dimension[p])
-        kind, ranged, low, high = domains.kind[d], domains.ranged[d], domains.low[d], domains.high[d]
+        domain = domain_of(domains, d)
         # Several intervals may be in one cell: beyond the domain, or in one gap.
         any_yet, reached, last_gap = False, I64(0), I64(NO_GAP)
         for i in range(predicates.start[p], predicates.start[p + 1]):
-            first = first_cell(kind, ranged, low, high, predicates.lo[i])
-            last = last_cell(kind, ranged, low, high, predicates.hi[i])
+            first, last = first_cell(domain, predicates.lo[i]), last_cell(domain, predicates.hi[i])
             if any_yet and first <= reached:
                 first = reached + 1
             if first <= last:
                 _do(step, entered.group[p], first, last, c, groups, columns)
                 any_yet, reached = True, last
-            gap = gap_of(kind, ranged, low, high, predicates.lo[i])
+            gap = gap_of(domain, predicates.lo[i])
             if gap not in (NO_GAP, last_gap):
-                gaps = numbers[slot_of(firsts, seconds, numbers, entered.size[p], 2 * d + 1)]
+                gaps = value_of(directory, entered.size[p], 2 * d + 1)
                 _do(step, gaps, gap, gap, c, groups, columns)
                 last_gap = gap
 
 
-@inlined
-def _do(step: int, group: int, first: int, last: int, c: int, groups: Any, columns: Any) -> None:
+@merged
+def _do(step: int, group: int, first: int, last: int, c: int, groups: Groups, columns: Columns) -> None:
     """Do a step for a conjunction in the cells of a group from `first` to `last`."""
     if step == _SPAN:
-        entries, least, greatest = columns
-        entries[group] += last - first + 1
-        least[group] = min(least[group], first)
-        greatest[group] = max(greatest[group], last)
+        columns.entries[group] += last - first + 1
+        columns.least[group] = min(columns.least[group], first)
+        columns.greatest[group] = max(columns.greatest[group], last)
     elif step == _VALUES:
-        owner, cell, _ = columns
         if groups.values[group] >= 0:
             for i in range(last - first + 1):
-                owner[groups.values[group]] = group
-                cell[groups.values[group]] = first + i
+                columns.owner[groups.values[group]] = group
+                columns.cell[groups.values[group]] = first + i
                 groups.values[group] += 1
     else:
-        start, data, _ = columns
-        base, width, least, values, cell = groups
-        number = base[group] + place_of(width, least, values, cell, group, first)
+        number = groups.base[group] + place_of(groups, group, first)
         for i in range(number, number + last - first + 1):
             if step == _COUNT:
-                start[i] += 1
+                columns.start[i] += 1
             else:
-                start[i] -= 1
-                data[start[i]] = c
+                columns.start[i] -= 1
+                columns.data[columns.start[i]] = c
 
 
 @inlined
-def place_of(width: Any, least: Any, values: Any, cell: Any, group: int, first: int) -> int:
+def place_of(groups: Groups, group: int, first: int) -> int:
     """How many lists of a group are for cells before `first`."""
-    if values[group] < 0:
-        if first <= least[group]:
+    width, least, begin = groups.width[group], groups.least[group], groups.values[group]
+    if begin < 0:
+        if first <= least:
             return 0
-        place: int = width[group] if first > least[group] + width[group] - 1 else first - least[group]
-        return place
-    begin = values[group]
-    low: int = I64(0)
-    high = width[group]
+        return width if first > least + width - 1 else first - least
+    low, high = I64(0), width
     while low < high:
         middle = (low + high) // 2
-        if cell[UP(begin + middle)] < first:
+        if groups.cell[UP(begin + middle)] < first:
             low = middle + 1
         else:
             high = middle

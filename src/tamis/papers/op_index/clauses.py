@@ -9,7 +9,7 @@ if it would become too large, or if it has IS NULL, which has no entries. Its ro
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,36 +40,41 @@ class Distributed(NamedTuple):
     bit: npt.NDArray[np.int32]
 
 
+class _Sources(NamedTuple):
+    """The same, with the number of each entry that becomes an entry of the row."""
+
+    start: npt.NDArray[np.int64]
+    bits: npt.NDArray[np.int32]
+    verified: npt.NDArray[np.bool_]
+    source: npt.NDArray[np.int64]
+    bit: npt.NDArray[np.int32]
+
+
 def distributed(rows: FactorRows) -> Distributed:
     """The clauses of rows, every interval distributed over its disjunction."""
-    predicates = rows.clauses.predicates
-    count = len(predicates.dimension)
-    entries = entries_of(Conjunctions(np.arange(count + 1), predicates), np.arange(count, dtype=np.int32))
-    start = np.zeros(len(rows.start), np.int64)
-    bits, verified = np.zeros(len(start) - 1, np.int32), np.zeros(len(start) - 1, np.bool_)
-    source, bit = np.empty(0, np.int64), np.empty(0, np.int32)
-    _distribute(rows.start, rows.clauses.start, entries, start, bits, verified, source, bit, False)
-    source, bit = np.empty(int(start[-1]), np.int64), np.empty(int(start[-1]), np.int32)
-    _distribute(rows.start, rows.clauses.start, entries, start, bits, verified, source, bit, True)
-    columns: Entries = entries
+    predicates, count = rows.clauses.predicates, len(rows.start) - 1
+    numbers = np.arange(len(predicates.dimension) + 1)
+    entries = entries_of(Conjunctions(numbers, predicates), numbers[:-1].astype(np.int32))
+    start, bits, verified = np.zeros(count + 1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.bool_)
+    for _ in range(2):  # The first turn counts, the second writes.
+        source, bit = np.empty(int(start[-1]), np.int64), np.empty(int(start[-1]), np.int32)
+        _distribute(rows, entries, _Sources(start, bits, verified, source, bit))
     return Distributed(
-        start, bits, verified, columns.operator[source], columns.attribute[source], columns.operand[source], bit
+        start, bits, verified, entries.operator[source], entries.attribute[source], entries.operand[source], bit
     )
 
 
 @lean_kernel
-def _distribute(
-    rows: Any, clauses: Any, entries: Any, start: Any, bits: Any, verified: Any, source: Any, bit: Any, write: bool
-) -> None:
-    """Count the entries and clauses of every row, or write them: the source of each entry, and its bit."""
-    at = 0
-    for i in range(len(rows) - 1):
-        start[i] = at
+def _distribute(rows: FactorRows, entries: Entries, made: _Sources) -> None:
+    """Count the entries and clauses of every row, and write the entries if there is room."""
+    clauses, at = rows.clauses.start, 0
+    for i in range(len(rows.start) - 1):
+        made.start[i] = at
         used = 0
-        for k in range(rows[i], rows[i + 1]):
+        for k in range(rows.start[i], rows.start[i + 1]):
             combinations = _combinations(entries, clauses[k], clauses[k + 1])
             if combinations == 0 or used + combinations > MOST_CLAUSES:
-                verified[i] = True
+                made.verified[i] = True
                 continue
             for combination in range(combinations):
                 rest = combination
@@ -77,16 +82,16 @@ def _distribute(
                     digit, rest = rest % entries.clauses[p], rest // entries.clauses[p]
                     for e in range(entries.start[p], entries.start[p + 1]):
                         if entries.clause[e] == digit:
-                            if write:
-                                source[at], bit[at] = e, used + combination
+                            if at < len(made.source):
+                                made.source[at], made.bit[at] = e, used + combination
                             at += 1
             used += combinations
-        bits[i] = used
-    start[len(rows) - 1] = at
+        made.bits[i] = used
+    made.start[len(rows.start) - 1] = at
 
 
 @inlined
-def _combinations(entries: Any, begin: int, end: int) -> int:
+def _combinations(entries: Entries, begin: int, end: int) -> int:
     """The number of clauses of a disjunction of predicates; 0 if a predicate has no entries, or if there are too many."""
     combinations = 1
     for p in range(begin, end):

@@ -28,8 +28,6 @@ Departures from the paper:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -41,9 +39,9 @@ from tamis.kernels.ranges import run_indices
 from tamis.papers.clause_table import ClauseTable
 from tamis.papers.interface import Numbers
 from tamis.papers.op_index.clauses import Distributed, distributed
-from tamis.papers.op_index.counting_index import REST, CountingOpIndex, ListEntries
+from tamis.papers.op_index.counting_index import REST, Added, CountingOpIndex, ListEntries
 from tamis.papers.op_index.growing_lists import GrowingRuns
-from tamis.papers.op_index.matching import GONE, BitmapArrays
+from tamis.papers.op_index.matching import GONE, BitmapArrays, CounterArrays
 
 END = -1
 
@@ -71,7 +69,7 @@ class CnfOpIndex(CountingOpIndex):
         start = np.zeros(len(conjunctions) + 1, np.int64)
         pivots = np.empty(len(parts.attribute) + len(conjunctions), np.int32)
         seen = np.full(len(self._asked), -1, np.int64)
-        pivots = pivots[: _choose_pivots(parts.start, parts.attribute, parts.bit, frequency, seen, start, pivots)]
+        pivots = pivots[: _choose_pivots(parts, frequency, seen, start, pivots)]
         first = pivots[start[:-1]]
         self._pivot.view()[conjunctions] = np.where(first == END, REST, first)
         self._place.view()[conjunctions] = len(self._pivots) + start[:-1]
@@ -87,8 +85,8 @@ class CnfOpIndex(CountingOpIndex):
         """Enter each row under each of its pivots; returns the places of its words in V."""
         self._make_room(pivots, (parts.bits[rows].astype(np.int64) + 63) // 64)
         places = np.empty(len(rows), np.int32)
-        counters = (self._v_number.view(), self._v.begin, self._v.size, *self._v.columns)
-        _append((conjunctions[rows], pivots, parts.bits[rows], parts.verified[rows]), counters, places)
+        added = Added(conjunctions[rows], pivots, parts.bits[rows], parts.verified[rows])
+        _append(added, self._v_arrays(), self._bitmaps(), places)
         counts = np.diff(parts.start)[rows]
         chosen = run_indices(parts.start[rows], counts)
         self.lists.put(
@@ -101,11 +99,7 @@ class CnfOpIndex(CountingOpIndex):
         return places
 
     def _kill(self, rows: Numbers) -> None:
-        _forget(
-            rows,
-            (self._place.view(), self._pivots.view(), self._places.view()),
-            (self._v_number.view(), self._v.begin, self._v.columns[1], self._v.columns[4]),
-        )
+        _forget(rows, self._v_arrays(), self._bitmaps(), self._places.view())
 
     def _bitmaps(self) -> BitmapArrays:
         first, words = self._v.columns[3:]
@@ -169,13 +163,17 @@ class CnfOpIndex(CountingOpIndex):
 
 @lean_kernel
 def _choose_pivots(
-    start: Any, attribute: Any, bit: Any, frequency: Any, seen: Any, pivot_start: Any, pivots: Any
+    parts: Distributed,
+    frequency: npt.NDArray[np.int64],
+    seen: npt.NDArray[np.int64],
+    pivot_start: npt.NDArray[np.int64],
+    pivots: npt.NDArray[np.int32],
 ) -> int:
     """Write, for every row, the attributes of the clause with the fewest, then END; returns how many numbers in all.
 
     A row whose clauses have no entries gets none. `seen` is by attribute, and starts with negative numbers.
     """
-    total: int = I64(0)
+    start, attribute, bit, total = parts.start, parts.attribute, parts.bit, I64(0)
     for i in range(len(start) - 1):
         pivot_start[i] = total
         best, best_frequency = I64(0), I64(0)
@@ -200,7 +198,9 @@ def _choose_pivots(
 
 
 @inlined
-def _write_attributes(attribute: Any, begin: int, end: int, pivots: Any, first: int) -> None:
+def _write_attributes(
+    attribute: npt.NDArray[np.int32], begin: int, end: int, pivots: npt.NDArray[np.int32], first: int
+) -> None:
     """Write each attribute of a clause once."""
     at = first
     for e in range(begin, end):
@@ -213,30 +213,26 @@ def _write_attributes(attribute: Any, begin: int, end: int, pivots: Any, first: 
 
 
 @lean_kernel
-def _append(added: Any, counters: Any, places: Any) -> None:
+def _append(added: Added, counters: CounterArrays, bitmaps: BitmapArrays, places: npt.NDArray[np.int32]) -> None:
     """Append the bitmap of each row to V of a pivot; `places` receives where in V it begins."""
-    rows, pivots, bits, checked = added
-    v_number, begin, size, initial, conjunction, verified, first, words = counters
-    for i in range(len(rows)):
-        target = v_number[pivots[i]]
-        places[i] = size[target]
-        count = (bits[i] + 63) // 64
+    for i in range(len(added.row)):
+        target, count = counters.number[added.pivot[i]], (added.clauses[i] + 63) // 64
+        places[i] = counters.size[target]
         for word in range(count):
-            at = begin[target] + places[i] + word
-            initial[at] = ~U64(0) >> U64(64 - min(bits[i] - 64 * word, 64))
-            conjunction[at], verified[at], first[at], words[at] = rows[i], checked[i], places[i], count
-        size[target] += count
+            at = counters.begin[target] + places[i] + word
+            counters.initial[at] = ~U64(0) >> U64(64 - min(added.clauses[i] - 64 * word, 64))
+            counters.conjunction[at], counters.verified[at] = added.row[i], added.verified[i]
+            bitmaps.first[at], bitmaps.words[at] = places[i], count
+        counters.size[target] += count
 
 
 @lean_kernel
-def _forget(rows: Any, entered: Any, counters: Any) -> None:
+def _forget(rows: Numbers, counters: CounterArrays, bitmaps: BitmapArrays, places: npt.NDArray[np.int32]) -> None:
     """Mark the words of rows as gone, under every pivot."""
-    place, pivots, places = entered
-    v_number, begin, conjunction, words = counters
     for c in rows:
-        at = place[c]
-        while pivots[at] != END:
-            first = begin[v_number[pivots[at]]] + places[at]
-            for word in range(first, first + words[first]):
-                conjunction[word] = GONE
+        at = bitmaps.place[c]
+        while bitmaps.pivots[at] != END:
+            first = counters.begin[counters.number[bitmaps.pivots[at]]] + places[at]
+            for word in range(first, first + bitmaps.words[first]):
+                counters.conjunction[word] = GONE
             at += 1

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,15 @@ from tamis.papers.interface import Index, Matches, Numbers
 from tamis.papers.op_index.entries import OPERATORS, entries_of
 from tamis.papers.op_index.growing_lists import GrowingRuns
 from tamis.papers.op_index.lists import NO_LIST, PredicateLists, shape_of
-from tamis.papers.op_index.matching import DEAD, GONE, CounterArrays, match_events, scratch_for
+from tamis.papers.op_index.matching import (
+    DEAD,
+    GONE,
+    BitmapArrays,
+    CounterArrays,
+    OpIndexArrays,
+    match_events,
+    scratch_for,
+)
 from tamis.papers.op_index.probes import probes_for
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import collect
@@ -64,6 +72,15 @@ _FEWEST_DEAD = 64
 
 ListEntries = dict[tuple[int, int], list[tuple[int, int, int]]]
 """Pivot and operator -> attribute, operand and pointer of every entry."""
+
+
+class Added(NamedTuple):
+    """Conjunctions that are appended to V: their pivots, how many clauses they have, and whether they must be verified."""
+
+    row: Numbers
+    pivot: npt.NDArray[np.int32]
+    clauses: npt.NDArray[np.int32]
+    verified: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +168,7 @@ class CountingOpIndex(Index):
         rows, pivot = conjunctions[pivot != REST], pivot[pivot != REST]
         entries = entries_of(table, rows)
         self._make_room(pivot, np.ones(len(pivot), np.int64))
-        _append(
-            (rows, pivot, entries.clauses, entries.verified),
-            (self._v_number.view(), self._v.begin, self._v.size, *self._v.columns),
-            self._place.view(),
-        )
+        _append(Added(rows, pivot, entries.clauses, entries.verified), self._v_arrays(), self._place.view())
         counts = np.diff(entries.start)
         self.lists.put(
             np.repeat(pivot, counts),
@@ -206,28 +219,25 @@ class CountingOpIndex(Index):
 
     def observe(self, batch: EventBatch, dimensions: int) -> None:
         _lengthen(self._seen, dimensions, 0)
-        _count_seen(batch.start, batch.dimension, self._seen.view())
+        _count_seen(batch, self._seen.view())
         self._events += len(batch.start) - 1
 
     # -- matching
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        counters = CounterArrays(self._v_number.view(), self._v.begin, self._v.size, *self._v.columns[:3])
-        work = partial(
-            match_events,
-            self.lists.view(),
-            counters,
-            self._bitmaps(),
-            self._rows(),
-            self._rest.view(),
-            batch,
-            self.lists.shape,
-            probes_for(int(np.diff(batch.start).max(initial=0))),
-            scratch_for(int(self._v.size.max(initial=0)), counters.initial.dtype, dimensions),
+        counters = self._v_arrays()
+        index = OpIndexArrays(
+            self.lists.view(), self.lists.shape, counters, self._bitmaps(), self._rows(), self._rest.view()
         )
-        return collect(batch, work)
+        probes = probes_for(int(np.diff(batch.start).max(initial=0)))
+        scratch = scratch_for(int(self._v.size.max(initial=0)), counters.initial.dtype, dimensions)
+        return collect(batch, partial(match_events, index, batch, probes, scratch))
 
-    def _bitmaps(self) -> Any:
+    def _v_arrays(self) -> CounterArrays:
+        """V for kernels."""
+        return CounterArrays(self._v_number.view(), self._v.begin, self._v.size, *self._v.columns[:3])
+
+    def _bitmaps(self) -> BitmapArrays | None:
         """The arrays of bitmaps for kernels; None if there are only counters."""
         return None
 
@@ -308,21 +318,21 @@ def _lengthen(column: GrowingArray, length: int, fill: int) -> None:
 
 
 @lean_kernel
-def _count_seen(start: Any, dimension: Any, seen: Any) -> None:
+def _count_seen(batch: EventBatch, seen: npt.NDArray[np.int64]) -> None:
     """Count the events that have each attribute."""
-    for e in range(len(start) - 1):
-        for v in range(start[e], start[e + 1]):
-            if v == start[e] or dimension[v] != dimension[v - 1]:
-                seen[dimension[v]] += 1
+    for e in range(len(batch.start) - 1):
+        for v in range(batch.start[e], batch.start[e + 1]):
+            if v == batch.start[e] or batch.dimension[v] != batch.dimension[v - 1]:
+                seen[batch.dimension[v]] += 1
 
 
 @lean_kernel
-def _count_attributes(table: Any, rows: Any, asked: Any, by: int) -> None:
+def _count_attributes(table: Conjunctions, rows: Numbers, asked: npt.NDArray[np.int64], by: int) -> None:
     """Count the subscriptions that need each attribute."""
-    start, predicates = table
+    predicates = table.predicates
     for c in rows:
         last = -1
-        for p in range(start[c], start[c + 1]):
+        for p in range(table.start[c], table.start[c + 1]):
             d = predicates.dimension[p]
             if predicates.mode[p] != _ABSENT and d != last:
                 asked[d] += by
@@ -330,25 +340,26 @@ def _count_attributes(table: Any, rows: Any, asked: Any, by: int) -> None:
 
 
 @lean_kernel
-def _choose_pivots(table: Any, rows: Any, frequency: Any, pivot: Any) -> None:
+def _choose_pivots(
+    table: Conjunctions, rows: Numbers, frequency: npt.NDArray[np.int64], pivot: npt.NDArray[np.int32]
+) -> None:
     """Choose the least frequent attribute of each subscription; of several, the first."""
-    start, predicates = table
+    predicates = table.predicates
     for i in range(len(rows)):
         pivot[i] = REST
-        for p in range(start[rows[i]], start[rows[i] + 1]):
+        for p in range(table.start[rows[i]], table.start[rows[i] + 1]):
             d = predicates.dimension[p]
             if predicates.mode[p] != _ABSENT and (pivot[i] == REST or frequency[d] < frequency[pivot[i]]):
                 pivot[i] = d
 
 
 @lean_kernel
-def _append(added: Any, counters: Any, place: Any) -> None:
+def _append(added: Added, counters: CounterArrays, place: npt.NDArray[np.int32]) -> None:
     """Append a counter for each subscription to V of its pivot."""
-    rows, pivot, clauses, checked = added
-    number, begin, size, initial, conjunction, verified = counters
-    for i in range(len(rows)):
-        target = number[pivot[i]]
-        at = begin[target] + size[target]
-        initial[at], conjunction[at], verified[at] = clauses[i], rows[i], checked[i]
-        place[rows[i]] = size[target]
-        size[target] += 1
+    for i in range(len(added.row)):
+        target = counters.number[added.pivot[i]]
+        at = counters.begin[target] + counters.size[target]
+        counters.initial[at], counters.conjunction[at] = added.clauses[i], added.row[i]
+        counters.verified[at] = added.verified[i]
+        place[added.row[i]] = counters.size[target]
+        counters.size[target] += 1

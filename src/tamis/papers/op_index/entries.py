@@ -21,7 +21,7 @@ counter ends at zero exactly if all clauses are true.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,8 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 
 
 class Operator(IntEnum):
@@ -63,66 +64,44 @@ class Entries(NamedTuple):
 
 def entries_of(table: Conjunctions, rows: npt.NDArray[np.int32]) -> Entries:
     """The entries of some rows of a table."""
-    start = np.zeros(len(rows) + 1, np.int64)
-    clauses, verified = np.zeros(len(rows), np.int32), np.zeros(len(rows), np.bool_)
-    made = _columns(0)
-    _rewrite(table, rows, start, clauses, verified, made, False)
-    made = _columns(int(start[-1]))
-    _rewrite(table, rows, start, clauses, verified, made, True)
-    return Entries(start, clauses, verified, *made)
-
-
-def _columns(
-    count: int,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    return np.empty(count, np.uint8), np.empty(count, np.int32), np.empty(count, np.int64), np.empty(count, np.int32)
+    start, clauses, verified = (
+        np.zeros(len(rows) + 1, np.int64),
+        np.zeros(len(rows), np.int32),
+        np.zeros(len(rows), bool),
+    )
+    for _ in range(2):  # The first turn counts, the second writes.
+        count = int(start[-1])
+        operator, attribute, clause = np.empty(count, np.uint8), np.empty(count, np.int32), np.empty(count, np.int32)
+        entries = Entries(start, clauses, verified, operator, attribute, np.empty(count, np.int64), clause)
+        _rewrite(table, rows, entries)
+    return entries
 
 
 @lean_kernel
-def _rewrite(table: Any, rows: Any, start: Any, clauses: Any, verified: Any, made: Any, write: bool) -> None:
-    """Count the entries of every row, or write them."""
-    first, predicates = table
-    dimension, mode, begin, lo, hi = predicates
-    operators, attributes, operands, numbers = made
-    at = 0
+def _rewrite(table: Conjunctions, rows: npt.NDArray[np.int32], entries: Entries) -> None:
+    """Count the entries of every row, and write them if there is room."""
+    predicates, at = table.predicates, 0
     for i in range(len(rows)):
-        start[i] = at
+        entries.start[i] = at
         clause = 0
-        for p in range(first[rows[i]], first[rows[i] + 1]):
-            if mode[p] == _ABSENT:
-                verified[i] = True
+        for p in range(table.start[rows[i]], table.start[rows[i] + 1]):
+            if predicates.mode[p] == _ABSENT:
+                entries.verified[i] = True
                 continue
             before = at
-            at, clause = rewrite_one(
-                mode[p], lo, hi, begin[p], begin[p + 1], operators, operands, numbers, at, clause, write
-            )
-            if write:
-                attributes[before:at] = dimension[p]
-        clauses[i] = clause
-    start[len(rows)] = at
+            at, clause = _rewrite_one(p, predicates, entries, at, clause)
+            entries.attribute[before:at] = predicates.dimension[p]
+        entries.clauses[i] = clause
+    entries.start[len(rows)] = at
 
 
-@inlined
-def rewrite_one(
-    mode: int,
-    lo: Any,
-    hi: Any,
-    begin: int,
-    end: int,
-    operators: Any,
-    operands: Any,
-    numbers: Any,
-    at: int,
-    clause: int,
-    write: bool,
-) -> tuple[int, int]:
+@merged
+def _rewrite_one(p: int, predicates: Predicates, entries: Entries, at: int, clause: int) -> tuple[int, int]:
     """The entries of one predicate, from place `at` and clause number `clause` on; returns the next place and number."""
-    if mode == _NONE:
+    lo, hi, begin, end = predicates.lo, predicates.hi, predicates.start[p], predicates.start[p + 1]
+    if predicates.mode[p] == _NONE:
         for i in range(begin, end):
-            if lo[i] == hi[i]:
-                at = _put(operators, operands, numbers, at, NE, lo[i], clause, write)
-            else:
-                at = _outside(operators, operands, numbers, at, lo[i], hi[i], clause, write)
+            at = _put(entries, at, NE, lo[i], clause) if lo[i] == hi[i] else _outside(entries, at, lo[i], hi[i], clause)
             clause += 1
         return at, clause
     bounded = end - begin == 1 and lo[begin] != hi[begin]
@@ -131,42 +110,40 @@ def rewrite_one(
     if not bounded:
         for i in range(begin, end):
             if lo[i] == hi[i]:
-                at = _put(operators, operands, numbers, at, EQ, lo[i], clause, write)
+                at = _put(entries, at, EQ, lo[i], clause)
             elif lo[i] > KEY_MIN:
-                at = _put(operators, operands, numbers, at, GE, lo[i], clause, write)
+                at = _put(entries, at, GE, lo[i], clause)
             else:
-                at = _put(operators, operands, numbers, at, LE, hi[i], clause, write)
+                at = _put(entries, at, LE, hi[i], clause)
         return at, clause + 1
     before = clause
     if lo[begin] > KEY_MIN:
-        at = _put(operators, operands, numbers, at, GE, lo[begin], clause, write)
+        at = _put(entries, at, GE, lo[begin], clause)
         clause += 1
     for i in range(begin + 1, end):
-        at = _outside(operators, operands, numbers, at, hi[i - 1] + 1, lo[i] - 1, clause, write)
+        at = _outside(entries, at, hi[i - 1] + 1, lo[i] - 1, clause)
         clause += 1
     if hi[end - 1] < KEY_MAX:
-        at = _put(operators, operands, numbers, at, LE, hi[end - 1], clause, write)
+        at = _put(entries, at, LE, hi[end - 1], clause)
         clause += 1
     if clause == before:  # everything: there is a value
-        at = _put(operators, operands, numbers, at, GE, KEY_MIN, clause, write)
+        at = _put(entries, at, GE, KEY_MIN, clause)
         clause += 1
     return at, clause
 
 
 @inlined
-def _outside(operators: Any, operands: Any, numbers: Any, at: int, lo: int, hi: int, clause: int, write: bool) -> int:
+def _outside(entries: Entries, at: int, lo: int, hi: int, clause: int) -> int:
     """A clause that is true outside an interval."""
     if lo > KEY_MIN:
-        at = _put(operators, operands, numbers, at, LE, lo - 1, clause, write)
+        at = _put(entries, at, LE, lo - 1, clause)
     if hi < KEY_MAX:
-        at = _put(operators, operands, numbers, at, GE, hi + 1, clause, write)
+        at = _put(entries, at, GE, hi + 1, clause)
     return at
 
 
 @inlined
-def _put(
-    operators: Any, operands: Any, numbers: Any, at: int, operator: int, operand: int, clause: int, write: bool
-) -> int:
-    if write:
-        operators[at], operands[at], numbers[at] = operator, operand, clause
+def _put(entries: Entries, at: int, operator: int, operand: int, clause: int) -> int:
+    if at < len(entries.operator):
+        entries.operator[at], entries.operand[at], entries.clause[at] = operator, operand, clause
     return at + 1

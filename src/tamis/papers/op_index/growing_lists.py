@@ -110,7 +110,7 @@ class GrowingRuns:
 
 
 @lean_kernel
-def _copy(begin: Any, size: Any, to: Any, old: Any, new: Any) -> None:
+def _copy(begin: Ints, size: Ints, to: Ints, old: npt.NDArray[Any], new: npt.NDArray[Any]) -> None:
     for number in range(len(begin)):
         for i in range(size[number]):
             new[to[number] + i] = old[begin[number] + i]

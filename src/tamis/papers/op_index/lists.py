@@ -46,15 +46,26 @@ def shape_of(segments: int, bits: int) -> Shape:
 
 
 class ListArrays(NamedTuple):
-    """The lists as kernels read them; `number` is by 4 * pivot + operator."""
+    """The lists as kernels take them; `number` is by 4 * pivot + operator."""
 
     number: npt.NDArray[np.int32]
+    operator: npt.NDArray[np.uint8]
     begin: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
     attribute: npt.NDArray[np.int32]
     operand: npt.NDArray[np.int64]
     pointer: npt.NDArray[Any]
     directory: npt.NDArray[np.int32]
     signature: npt.NDArray[np.uint64]
+
+
+class _Pending(NamedTuple):
+    """Entries that are not in their lists yet, with the numbers of these lists."""
+
+    number: npt.NDArray[np.int32]
+    attribute: npt.NDArray[np.int32]
+    operand: npt.NDArray[np.int64]
+    pointer: npt.NDArray[Any]
 
 
 class PredicateLists:
@@ -98,13 +109,18 @@ class PredicateLists:
     def view(self) -> ListArrays:
         """The lists with everything in its place."""
         self.settle()
-        columns = self._runs.columns
+        return self._arrays()
+
+    def _arrays(self) -> ListArrays:
+        attribute, operand, pointer = self._runs.columns
         return ListArrays(
             self._number.view(),
+            self._operator.view(),
             self._runs.begin,
-            columns[0],
-            columns[1],
-            columns[2],
+            self._runs.size,
+            attribute,
+            operand,
+            pointer,
             self._directory.view(),
             self._signature.view(),
         )
@@ -142,24 +158,18 @@ class PredicateLists:
 
     def settle(self) -> None:
         """Bring pending entries to their places."""
-        number, attribute, operand, pointer = (column.view() for column in self._pending)
-        if len(number) == 0:
+        pending = _Pending(*(column.view() for column in self._pending))
+        if len(pending.number) == 0:
             return
-        order = np.arange(len(number)) if self._always else self._sorted(number, attribute, operand)
-        lists, added = np.unique(number, return_counts=True)
+        order = np.arange(len(pending.number)) if self._always else self._sorted(pending)
+        lists, added = np.unique(pending.number, return_counts=True)
         self._runs.reserve(lists.astype(np.int64), added)
-        _merge(
-            (order, number, attribute, operand, pointer),
-            (self._runs.begin, self._runs.size, self._operator.view(), *self._runs.columns),
-            self._directory.view(),
-            self._signature.view(),
-            self.shape,
-            self._always,
-        )
+        _merge(pending, order, self._arrays(), self.shape, self._always)
         self._forget_pending()
 
-    def _sorted(self, number: Any, attribute: Any, operand: Any) -> npt.NDArray[np.int64]:
+    def _sorted(self, pending: _Pending) -> npt.NDArray[np.int64]:
         """The order by list, segment, attribute and operand."""
+        number, attribute, operand = pending.number, pending.attribute, pending.operand
         if len(number) < _FEWEST_TO_COUNT:
             return np.lexsort((operand, attribute, attribute % self.shape.segments, number))
         dimensions = np.arange(int(attribute.max()) + 1)
@@ -219,12 +229,16 @@ def signature_bit(operator: int, attribute: int, operand: int, bits: int) -> int
     mixed = fold(SEED, U64(I64(attribute)))
     if operator == EQ:
         mixed = fold(mixed, U64(I64(operand)))
-    bit: int = I64(mixed % U64(bits))
-    return bit
+    return I64(mixed % U64(bits))
 
 
 @lean_kernel
-def _counted(codes: Any, order: Any, counts: Any, out: Any) -> None:
+def _counted(
+    codes: npt.NDArray[np.int32],
+    order: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    out: npt.NDArray[np.int64],
+) -> None:
     """Sort by small codes, stably."""
     for code in codes:
         counts[code + 1] += 1
@@ -246,11 +260,10 @@ def _behind(attribute: int, operand: int, other: int, other_operand: int, segmen
 
 
 @lean_kernel
-def _merge(pending: Any, lists: Any, directory: Any, signature: Any, shape: Any, one_by_one: bool) -> None:
+def _merge(pending: _Pending, order: npt.NDArray[np.int64], lists: ListArrays, shape: Shape, one_by_one: bool) -> None:
     """Insert entries: all entries of a list together, in the order of the list, or one by one."""
-    order, number, attribute, operand, pointer = pending
-    begin, size, operators, attributes, operands, pointers = lists
-    segments, bits, words = shape
+    number, attribute, operand, segments = pending.number, pending.attribute, pending.operand, shape.segments
+    attributes, operands, pointers = lists.attribute, lists.operand, lists.pointer
     i = 0
     while i < len(order):
         target = number[order[i]]
@@ -258,25 +271,25 @@ def _merge(pending: Any, lists: Any, directory: Any, signature: Any, shape: Any,
         while not one_by_one and end < len(order) and number[order[end]] == target:
             end += 1
         first = i
-        old = begin[target] + size[target] - 1
+        old = lists.begin[target] + lists.size[target] - 1
         to = old + end - i
         for k in range(end - 1, i - 1, -1):
             e = order[k]
-            while old >= begin[target] and _behind(
+            while old >= lists.begin[target] and _behind(
                 attributes[UP(old)], operands[UP(old)], attribute[e], operand[e], segments
             ):
                 attributes[UP(to)], operands[UP(to)] = attributes[UP(old)], operands[UP(old)]
                 pointers[UP(to)] = pointers[UP(old)]
                 old, to = old - 1, to - 1
-            attributes[UP(to)], operands[UP(to)], pointers[UP(to)] = attribute[e], operand[e], pointer[e]
+            attributes[UP(to)], operands[UP(to)], pointers[UP(to)] = attribute[e], operand[e], pending.pointer[e]
             to -= 1
-        size[target] += end - i
+        lists.size[target] += end - i
         place = target * (segments + 1)
         for segment in range(segments):
             while i < end and attribute[order[i]] % segments == segment:
-                if bits:
-                    bit = signature_bit(operators[target], attribute[order[i]], operand[order[i]], bits)
-                    word = (target * segments + segment) * words + (bit >> 6)
-                    signature[word] = signature[word] | (U64(1) << U64(bit & 63))
+                if shape.bits:
+                    bit = signature_bit(lists.operator[target], attribute[order[i]], operand[order[i]], shape.bits)
+                    word = (target * segments + segment) * shape.words + (bit >> 6)
+                    lists.signature[word] |= U64(1) << U64(bit & 63)
                 i += 1
-            directory[place + segment + 1] += i - first
+            lists.directory[place + segment + 1] += i - first

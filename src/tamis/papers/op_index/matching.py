@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events.event_batch import holds, load, unload
+from tamis.encoding.evaluation import EventPlaces, event_places, load_event, predicate_holds, unload_event
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import U64, UP
 from tamis.papers.op_index.entries import NE
-from tamis.papers.op_index.lists import NO_LIST
-from tamis.papers.op_index.probes import ask, lower, operands_between, prepare, segment_of
-from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, is_true
+from tamis.papers.op_index.lists import NO_LIST, ListArrays, Shape
+from tamis.papers.op_index.probes import Probes, Segment, ask, lower, operands_between, prepare, segment_of
+from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, Output, is_true, note_event
 
 DEAD = 1 << 30
 """The size of a deleted subscription: larger than the number of values in any event."""
@@ -53,60 +55,53 @@ class BitmapArrays(NamedTuple):
     clause: npt.NDArray[np.int32]
 
 
+class OpIndexArrays(NamedTuple):
+    """The index as kernels read it. `rest` are the conjunctions without a pivot."""
+
+    lists: ListArrays
+    shape: Shape
+    counters: CounterArrays
+    bitmaps: BitmapArrays | None
+    table: Conjunctions
+    rest: npt.NDArray[np.int32]
+
+
 class Scratch(NamedTuple):
     """Scratch of matching: for a pivot, V and the places that are zero; for an event, its values' places and the work."""
 
     left: npt.NDArray[Any]
     zeros: npt.NDArray[np.int32]
-    first: npt.NDArray[np.int64]
-    held: npt.NDArray[np.int64]
+    places: EventPlaces
     tally: npt.NDArray[np.int64]
 
 
 def scratch_for(longest: int, dtype: npt.DTypeLike, dimensions: int) -> Scratch:
     """Scratch for at most `longest` counters of a pivot."""
-    first, held = np.zeros((2, dimensions), np.int64)
-    return Scratch(np.empty(longest, dtype), np.empty(longest, np.int32), first, held, np.zeros(3, np.int64))
+    left, zeros = np.empty(longest, dtype), np.empty(longest, np.int32)
+    return Scratch(left, zeros, event_places(dimensions), np.zeros(3, np.int64))
 
 
 @lean_kernel
 def match_events(
-    lists: Any,
-    counters: Any,
-    bitmaps: Any,
-    table: Any,
-    rest: Any,
-    batch: Any,
-    shape: Any,
-    probes: Any,
-    scratch: Any,
-    event: int,
-    counts: Any,
-    out: Any,
-    work: Any,
+    index: OpIndexArrays, batch: EventBatch, probes: Probes, scratch: Scratch, event: int, output: Output
 ) -> int:
-    """Algorithm 2, for every event from one on."""
-    start, dimension, lo, hi = batch
-    segments, bits, words = shape
-    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, _ = probes
+    """Algorithm 2, for every event from one on: a kernel for `collect`."""
+    counters, bitmaps, table, tally = index.counters, index.bitmaps, index.table, scratch.tally
     filled = 0
-    for e in range(event, len(start) - 1):
+    for e in range(event, len(batch.start) - 1):
         before = filled
-        begin, end = start[e], start[e + 1]
-        load(start, dimension, e, scratch.first, scratch.held)
-        plain = prepare(
-            begin, end, dimension, lo, hi, segments, bits, words, leads, least, most, segment, equal_word, equal_mask,
-            attribute_word, attribute_mask,
-        )  # fmt: skip
-        scratch.tally[:] = 0
-        scratch.tally[CANDIDATES] = len(rest)
-        for c in rest:
+        load_event(batch, e, scratch.places)
+        plain = prepare(e, batch, index.shape, probes)
+        tally[:] = 0
+        tally[CANDIDATES] = len(index.rest)
+        for c in index.rest:
             if _is_true(c, table, bitmaps, batch, scratch):
-                filled = _write(out, filled, c)
-        for a in range(begin, end):
-            pivot = dimension[a]
-            if leads[a - begin] and pivot < len(counters.number) and counters.number[pivot] != NO_LIST:
-                zero = _count_down(pivot, begin, end, lists, counters, bitmaps, batch, shape, probes, scratch)
+                filled = _write(output.matches, filled, c)
+        for a in range(batch.start[e], batch.start[e + 1]):
+            pivot = batch.dimension[a]
+            leads = probes.leads[a - batch.start[e]]
+            if leads and pivot < len(counters.number) and counters.number[pivot] != NO_LIST:
+                zero = _count_down(pivot, e, index, batch, probes, scratch)
                 base = counters.begin[counters.number[pivot]]
                 for i in range(zero):
                     c = _ended(scratch.zeros[i], base, pivot, counters, bitmaps, scratch)
@@ -114,96 +109,72 @@ def match_events(
                         (plain and not counters.verified[base + scratch.zeros[i]])
                         or _is_true(c, table, bitmaps, batch, scratch)
                     ):
-                        filled = _write(out, filled, c)
-        unload(start, dimension, e, scratch.held)
-        if filled > len(out):
+                        filled = _write(output.matches, filled, c)
+        unload_event(batch, e, scratch.places)
+        if filled > len(output.matches):
             return e
-        counts[e] = filled - before
-        for i in range(len(work)):
-            work[i] += scratch.tally[i]
-    return len(start) - 1
+        note_event(e, filled - before, tally[CANDIDATES], tally[PREDICATES], tally[NODES], output)
+    return len(batch.start) - 1
 
 
 @inlined
-def _write(out: Any, filled: int, c: int) -> int:
+def _write(matches: npt.NDArray[np.int32], filled: int, c: int) -> int:
     """Write a conjunction if there is room; count it in any case."""
-    if filled < len(out):
-        out[filled] = c
+    if filled < len(matches):
+        matches[filled] = c
     return filled + 1
 
 
 @merged
 def _count_down(
-    pivot: int,
-    begin: int,
-    end: int,
-    lists: Any,
-    counters: Any,
-    bitmaps: Any,
-    batch: Any,
-    shape: Any,
-    probes: Any,
-    scratch: Any,
+    pivot: int, event: int, index: OpIndexArrays, batch: EventBatch, probes: Probes, scratch: Scratch
 ) -> int:
     """Go through the lists of a pivot; returns how many counters or words are zero."""
-    l_number, l_begin, attributes, operands, pointers, directory, signature = lists
-    leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits = probes
-    _, dimension, lo, hi = batch
-    left, zeros, _, _, tally = scratch
+    counters, first = index.counters, batch.start[event]
     base, size = counters.begin[counters.number[pivot]], counters.size[counters.number[pivot]]
     for i in range(size):
-        left[UP(i)] = counters.initial[UP(base + i)]
+        scratch.left[UP(i)] = counters.initial[UP(base + i)]
     zero, tested, nodes = 0, 0, 0
-    asked = ask(
-        pivot, end - begin, l_number, signature, shape.segments * shape.words, leads, equal_word, equal_mask,
-        attribute_word, attribute_mask, hits,
-    )  # fmt: skip
+    asked = ask(pivot, batch.start[event + 1] - first, index.lists, index.shape, probes)
     for h in range(asked):
-        v, operator, from_, to = segment_of(hits[h], pivot, l_number, l_begin, directory, shape.segments, segment)
-        if from_ < to:
+        segment = segment_of(probes.hits[h], pivot, index.lists, index.shape.segments, probes)
+        if segment.begin < segment.end:
             nodes += 1
-            low, high = operands_between(operator, lo[begin + v], hi[begin + v], least[v], most[v])
-            zero, looked = _scan(
-                operator, dimension[begin + v], lo[begin + v], hi[begin + v], low, high, from_, to,
-                attributes, operands, pointers, left, zeros, zero, bitmaps,
-            )  # fmt: skip
+            zero, looked = _scan(segment, first + segment.value, index, batch, probes, scratch, zero)
             tested += looked
-    tally[PREDICATES] += tested
-    tally[NODES] += nodes
-    tally[CANDIDATES] += _lowered(base, size, pivot, counters, bitmaps, scratch)
+    scratch.tally[PREDICATES] += tested
+    scratch.tally[NODES] += nodes
+    scratch.tally[CANDIDATES] += _lowered(base, size, pivot, counters, index.bitmaps, scratch)
     return zero
 
 
 @merged
 def _scan(
-    operator: int,
-    d: int,
-    lo: int,
-    hi: int,
-    low: int,
-    high: int,
-    first: int,
-    last: int,
-    attributes: Any,
-    operands: Any,
-    pointers: Any,
-    left: Any,
-    zeros: Any,
+    segment: Segment,
+    v: int,
+    index: OpIndexArrays,
+    batch: EventBatch,
+    probes: Probes,
+    scratch: Scratch,
     zero: int,
-    bitmaps: Any,
 ) -> tuple[int, int]:
     """Count down for the entries of a segment that are true of a value; returns how many are zero, and how many were visited."""
-    first = lower(attributes, operands, first, last, d, low)
+    attributes, operands, pointers = index.lists.attribute, index.lists.operand, index.lists.pointer
+    operator, d, lo, hi = segment.operator, batch.dimension[v], batch.lo[v], batch.hi[v]
+    low, high = operands_between(operator, lo, hi, probes.least[segment.value], probes.most[segment.value])
+    first = lower(attributes, operands, segment.begin, segment.end, d, low)
     i = first
-    while i < last and attributes[UP(i)] == d and operands[UP(i)] <= high:
+    while i < segment.end and attributes[UP(i)] == d and operands[UP(i)] <= high:
         if operator != NE or not lo <= operands[UP(i)] <= hi:
-            zero = _lower_one(pointers[UP(i)], left, zeros, zero, bitmaps)
+            zero = _lower_one(pointers[UP(i)], scratch.left, scratch.zeros, zero, index.bitmaps)
         i += 1
     return zero, i - first
 
 
 @inlined
-def _lower_one(pointer: int, left: Any, zeros: Any, zero: int, bitmaps: Any) -> int:
+def _lower_one(
+    pointer: int, left: npt.NDArray[Any], zeros: npt.NDArray[np.int32], zero: int, bitmaps: BitmapArrays | None
+) -> int:
     """Lower a counter, or clear the bit of a clause in its word; returns how many have become zero."""
     if bitmaps is None:
         left[UP(pointer)] -= 1
@@ -221,7 +192,9 @@ def _lower_one(pointer: int, left: Any, zeros: Any, zero: int, bitmaps: Any) -> 
 
 
 @inlined
-def _lowered(base: int, size: int, pivot: int, counters: Any, bitmaps: Any, scratch: Any) -> int:
+def _lowered(
+    base: int, size: int, pivot: int, counters: CounterArrays, bitmaps: BitmapArrays | None, scratch: Scratch
+) -> int:
     """How many subscriptions of a pivot were touched, without those that another pivot of the event counts."""
     initial, left, touched = counters.initial, scratch.left, 0
     if bitmaps is None:
@@ -236,38 +209,39 @@ def _lowered(base: int, size: int, pivot: int, counters: Any, bitmaps: Any, scra
         for word in range(i, i + bitmaps.words[base + i]):
             some |= left[word] != initial[base + word]
         c = counters.conjunction[base + i]
-        touched += some and c != GONE and _is_first(c, pivot, bitmaps, scratch.held)
+        touched += some and c != GONE and _is_first(c, pivot, bitmaps, scratch.places)
         i += bitmaps.words[base + i]
     return touched
 
 
 @inlined
-def _ended(place: int, base: int, pivot: int, counters: Any, bitmaps: Any, scratch: Any) -> int:
+def _ended(
+    place: int, base: int, pivot: int, counters: CounterArrays, bitmaps: BitmapArrays | None, scratch: Scratch
+) -> int:
     """The conjunction of a zero counter or word; NOTHING if it is gone, not complete, or found under another pivot."""
-    c: int = counters.conjunction[base + place]
+    c = counters.conjunction[base + place]
     if bitmaps is None:
         return c
     done = c != GONE and bitmaps.first[base + place] == place  # The first of several words stands for all.
     for word in range(place, place + bitmaps.words[base + place]):
         done = done and scratch.left[word] == 0
-    return c if done and _is_first(c, pivot, bitmaps, scratch.held) else NOTHING
+    return c if done and _is_first(c, pivot, bitmaps, scratch.places) else NOTHING
 
 
 @inlined
-def _is_first(c: int, pivot: int, bitmaps: Any, held: Any) -> bool:
+def _is_first(c: int, pivot: int, bitmaps: BitmapArrays, places: EventPlaces) -> bool:
     """Whether this is the conjunction's first pivot in the event: the conjunction is found under the others too."""
     at = bitmaps.place[c]
-    while held[bitmaps.pivots[at]] == 0:
+    while places.values[bitmaps.pivots[at]] == 0:
         at += 1
-    first: bool = bitmaps.pivots[at] == pivot
-    return first
+    return bitmaps.pivots[at] == pivot
 
 
 @inlined
-def _is_true(c: int, table: Any, bitmaps: Any, batch: Any, scratch: Any) -> bool:
-    """Whether a conjunction is true of the event that was laid out by `load`."""
+def _is_true(c: int, table: Conjunctions, bitmaps: BitmapArrays | None, batch: EventBatch, scratch: Scratch) -> bool:
+    """Whether a conjunction is true of the loaded event."""
     if bitmaps is None:
-        true, tested = is_true(c, table, batch.lo, batch.hi, scratch.first, scratch.held)
+        true, tested = is_true(c, table, batch, scratch.places)
         scratch.tally[PREDICATES] += tested
         return true
     for k in range(bitmaps.start[c], bitmaps.start[c + 1]):  # noqa: SIM110 - a kernel
@@ -277,12 +251,10 @@ def _is_true(c: int, table: Any, bitmaps: Any, batch: Any, scratch: Any) -> bool
 
 
 @inlined
-def _has_true(clause: int, clauses: Any, batch: Any, scratch: Any) -> bool:
+def _has_true(clause: int, clauses: Conjunctions, batch: EventBatch, scratch: Scratch) -> bool:
     """Whether some predicate of a disjunction is true."""
-    start, (dimension, mode, begin, lo, hi) = clauses
-    for p in range(start[clause], start[clause + 1]):
+    for p in range(clauses.start[clause], clauses.start[clause + 1]):
         scratch.tally[PREDICATES] += 1
-        d = dimension[p]
-        if holds(mode[p], lo, hi, begin[p], begin[p + 1], batch.lo, batch.hi, scratch.first[d], scratch.held[d]):
+        if predicate_holds(p, clauses.predicates, batch, scratch.places):
             return True
     return False

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, merged
 from tamis.kernels.numbers import U64, UP
 from tamis.papers.op_index.entries import EQ, GE, LE, OPERATORS
-from tamis.papers.op_index.lists import NO_LIST, signature_bit
+from tamis.papers.op_index.lists import NO_LIST, ListArrays, Shape, signature_bit
 
 
 class Probes(NamedTuple):
@@ -43,8 +44,24 @@ def probes_for(values: int) -> Probes:
     return Probes(leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits)
 
 
+class Segment(NamedTuple):
+    """A segment to search for a value: the place of the value in its event, the operator of the list, begin and end."""
+
+    value: int
+    operator: int
+    begin: int
+    end: int
+
+
 @inlined
-def lower(attributes: Any, operands: Any, first: int, last: int, attribute: int, operand: int) -> int:
+def lower(
+    attributes: npt.NDArray[np.int32],
+    operands: npt.NDArray[np.int64],
+    first: int,
+    last: int,
+    attribute: int,
+    operand: int,
+) -> int:
     """The first entry of a segment that is not before the given attribute and operand."""
     while first < last:
         middle = (first + last) >> 1
@@ -57,29 +74,13 @@ def lower(attributes: Any, operands: Any, first: int, last: int, attribute: int,
     return first
 
 
-@inlined
-def prepare(
-    begin: int,
-    end: int,
-    dimension: Any,
-    lo: Any,
-    hi: Any,
-    segments: int,
-    bits: int,
-    words: int,
-    leads: Any,
-    least: Any,
-    most: Any,
-    segment: Any,
-    equal_word: Any,
-    equal_mask: Any,
-    attribute_word: Any,
-    attribute_mask: Any,
-) -> bool:
+@merged
+def prepare(event: int, batch: EventBatch, shape: Shape, probes: Probes) -> bool:
     """Lay out the probes of an event; returns whether it is plain."""
-    plain = True
-    leader = 0
-    for v in range(begin, end):
+    dimension, lo, hi = batch.dimension, batch.lo, batch.hi
+    leads, least, most, segment = probes.leads, probes.least, probes.most, probes.segment
+    begin, plain, leader = batch.start[event], True, 0
+    for v in range(begin, batch.start[event + 1]):
         i = v - begin
         leads[i] = i == 0 or dimension[v] != dimension[v - 1]
         if leads[i]:
@@ -88,15 +89,16 @@ def prepare(
         else:
             least[leader], most[leader] = min(least[leader], lo[v]), max(most[leader], hi[v])
         plain &= leads[i] and lo[v] == hi[v]
-        segment[i] = dimension[v] % segments
-        equal_word[i], equal_mask[i] = 0, U64(0)
-        attribute_word[i], attribute_mask[i] = 0, U64(0)
-        if bits:
-            bit = signature_bit(LE, dimension[v], 0, bits)
-            attribute_word[i], attribute_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
+        segment[i] = dimension[v] % shape.segments
+        probes.equal_word[i], probes.equal_mask[i] = 0, U64(0)
+        probes.attribute_word[i], probes.attribute_mask[i] = 0, U64(0)
+        if shape.bits:
+            first = segment[i] * shape.words
+            bit = signature_bit(LE, dimension[v], 0, shape.bits)
+            probes.attribute_word[i], probes.attribute_mask[i] = first + (bit >> 6), U64(1) << U64(bit & 63)
             if lo[v] == hi[v]:
-                bit = signature_bit(EQ, dimension[v], lo[v], bits)
-                equal_word[i], equal_mask[i] = segment[i] * words + (bit >> 6), U64(1) << U64(bit & 63)
+                bit = signature_bit(EQ, dimension[v], lo[v], shape.bits)
+                probes.equal_word[i], probes.equal_mask[i] = first + (bit >> 6), U64(1) << U64(bit & 63)
     return plain
 
 
@@ -112,46 +114,31 @@ def operands_between(operator: int, lo: int, hi: int, least: int, most: int) -> 
 
 
 @merged
-def ask(
-    pivot: int,
-    values: int,
-    l_number: Any,
-    signature: Any,
-    width: int,
-    leads: Any,
-    equal_word: Any,
-    equal_mask: Any,
-    attribute_word: Any,
-    attribute_mask: Any,
-    hits: Any,
-) -> int:
+def ask(pivot: int, values: int, lists: ListArrays, shape: Shape, probes: Probes) -> int:
     """Write ``4 * value + operator`` for every list of a pivot and every value that its signatures let pass; returns how many.
 
     All signatures are read before the first segment is searched, and without a branch, so the processor overlaps the reads.
-    `width` is the number of words of a list.
     """
     count = 0
     for operator in range(OPERATORS):
         place = pivot * OPERATORS + operator
-        if place < len(l_number) and l_number[place] != NO_LIST:
-            signed = l_number[place] * width
+        if place < len(lists.number) and lists.number[place] != NO_LIST:
+            signed = lists.number[place] * (shape.segments * shape.words)
             for v in range(values):
-                hits[UP(count)] = v * OPERATORS + operator
+                probes.hits[UP(count)] = v * OPERATORS + operator
                 if operator == EQ:
-                    word, mask = signature[UP(signed + equal_word[v])], equal_mask[v]
+                    word, mask = lists.signature[UP(signed + probes.equal_word[v])], probes.equal_mask[v]
                     count += (mask == 0) | (word & mask != 0)
                 else:
-                    word, mask = signature[UP(signed + attribute_word[v])], attribute_mask[v]
-                    count += ((mask == 0) | (word & mask != 0)) & leads[v]
+                    word, mask = lists.signature[UP(signed + probes.attribute_word[v])], probes.attribute_mask[v]
+                    count += ((mask == 0) | (word & mask != 0)) & probes.leads[v]
     return count
 
 
-@inlined
-def segment_of(
-    hit: int, pivot: int, l_number: Any, l_begin: Any, directory: Any, segments: int, segment: Any
-) -> tuple[int, int, int, int]:
-    """Decode a hit of `ask`: the place of the value in its event, the operator, and the bounds of the segment."""
-    v, operator = hit // OPERATORS, hit % OPERATORS
-    number = l_number[pivot * OPERATORS + operator]
-    listed = number * (segments + 1) + segment[v]
-    return v, operator, l_begin[number] + directory[UP(listed)], l_begin[number] + directory[UP(listed + 1)]
+@merged
+def segment_of(hit: int, pivot: int, lists: ListArrays, segments: int, probes: Probes) -> Segment:
+    """Decode a hit of `ask`."""
+    value, operator = hit // OPERATORS, hit % OPERATORS
+    number = lists.number[pivot * OPERATORS + operator]
+    listed, begin = number * (segments + 1) + probes.segment[value], lists.begin[number]
+    return Segment(value, operator, begin + lists.directory[UP(listed)], begin + lists.directory[UP(listed + 1)])

@@ -77,7 +77,7 @@ class PSTBloom(PSTreeLists):
         self._role.view()[order[table.predicates.mode[order] != _ABSENT]] = SIGNED
         super()._choose(table, order, start)
 
-    def _most(self, role: npt.NDArray[np.uint8]) -> Any:
+    def _most(self, role: npt.NDArray[np.uint8]) -> Longs:
         return np.where(role == ACCESS, self.options.most_leaves, self.options.most_signed)
 
     def _follow_splits(self, log: Log) -> None:

@@ -24,10 +24,12 @@ from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 from tamis.kernels.ranges import run_indices
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, slot_of, vacate
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, slot_of, vacate, value_of
 from tamis.papers.parts.records import RecordArrays
 from tamis.papers.parts.slabs import SlabArrays, Slabs, take_out
 from tamis.papers.ps_tree.forest import Log
+from tamis.papers.ps_tree.forest_index import drop_dead
+from tamis.papers.ps_tree.nodes import Ints, Longs
 
 _AT_ONCE = 1 << 16
 _BITS_PER_SLOT = 4
@@ -36,16 +38,19 @@ ENTRY = 3
 _USED, _FREE = 0, 1
 _NO_CELL = -1
 
-Cells64 = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint64]
 
 
 class CellArrays(NamedTuple):
-    """Cells as matching reads them."""
+    """Cells as kernels take them. `state` has how many numbers were used, and the first number that is free."""
 
+    n: int
     table: PairArrays
+    leaf: Ints
     lists: SlabArrays
     of_leaf: SlabArrays
-    filter: npt.NDArray[np.uint64]
+    filter: Bits
+    state: Longs
 
 
 class Cells:
@@ -65,14 +70,15 @@ class Cells:
         return len(self._table)
 
     def view(self) -> CellArrays:
-        return CellArrays(self._table.view(), self._lists.view(), self._of_leaf.view(), self._filter)
+        lists, of_leaf = self._lists.view(), self._of_leaf.view()
+        return CellArrays(self._n, self._table.view(), self._leaf.view(), lists, of_leaf, self._filter, self._state)
 
     def reserve(self, leaves: int) -> None:
         """Make room for `leaves` leaves."""
         if leaves > len(self._of_leaf):
             self._of_leaf.add(max(leaves - len(self._of_leaf), len(self._of_leaf) // 2))
 
-    def enter(self, keys: npt.NDArray[np.int32], entries: npt.NDArray[np.int32]) -> None:
+    def enter(self, keys: Ints, entries: Ints) -> None:
         """Put entries, a row each, into cells. `keys` has the N leaves of each, in the order of their dimensions."""
         for first in range(0, len(keys), _AT_ONCE):
             cells = self._found(keys[first : first + _AT_ONCE])
@@ -81,9 +87,9 @@ class Cells:
 
     def relocate(self, records: RecordArrays) -> None:
         """Follow records that have moved."""
-        _relocate(self._lists.view(), records)
+        _relocate(self._lists.view(), records.at)
 
-    def _found(self, keys: npt.NDArray[np.int32]) -> Cells64:
+    def _found(self, keys: Ints) -> Longs:
         """The cells of some keys; missing cells are made."""
         self._table.reserve(len(keys))
         words = len(self._table.view().value) * _BITS_PER_SLOT // 64
@@ -98,7 +104,7 @@ class Cells:
             self._lists.add(short)
             self._leaf.grow(short * self._n)
         cells, fresh = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-        count = _find(self._table.view(), self._leaf.view(), self._state, self._filter, keys, cells, fresh)
+        count = _find(self.view(), keys, cells, fresh)
         fresh = fresh[:count]
         for i in range(self._n):
             leaves = self._leaf.view().reshape(-1, self._n)[fresh, i]
@@ -115,9 +121,9 @@ class Cells:
                 cells = self._of_leaf.values(old).astype(np.int64)
                 keys = self._leaf.view().reshape(-1, self._n)[cells]
                 keys = np.where(keys == old, np.int32(new), keys)
-                begin, size, _, data, _ = self._lists.view()
-                counts = size[cells].astype(np.int64)
-                copied = data[run_indices(begin[cells], counts)].reshape(-1, ENTRY)
+                lists = self._lists.view()
+                counts = lists.size[cells].astype(np.int64)
+                copied = lists.data[run_indices(lists.begin[cells], counts)].reshape(-1, ENTRY)
                 self.enter(np.repeat(keys, counts // ENTRY, axis=0), copied)
                 sizes = self._of_leaf.view().size
 
@@ -127,20 +133,15 @@ class Cells:
             cells = self._of_leaf.values(gone).astype(np.int64)
             if len(cells):
                 self.entries -= int(self._lists.view().size[cells].sum()) // ENTRY
-                self._drop(cells)
+                _drop(self.view(), cells)
 
-    def remove(self, keys: npt.NDArray[np.int32], live: npt.NDArray[np.bool_]) -> None:
+    def remove(self, keys: Ints, live: npt.NDArray[np.bool_]) -> None:
         """Remove conjunctions that are not live any more from the cells of some keys, and free empty cells."""
         cells = np.empty(len(keys), np.int64)
         _look_up(self._table.view(), keys, cells)
         cells = np.unique(cells)
-        self.entries -= _drop_dead(self._lists.view(), cells, live)
-        self._drop(cells[self._lists.view().size[cells] == 0])
-
-    def _drop(self, cells: Cells64) -> None:
-        _drop(
-            self._table.view(), self._leaf.view(), self._n, self._state, self._lists.view(), self._of_leaf.view(), cells
-        )
+        self.entries -= drop_dead(self._lists.view(), cells, live, ENTRY)
+        _drop(self.view(), cells[self._lists.view().size[cells] == 0])
 
     def items(self) -> dict[tuple[int, ...], list[int]]:
         """All cells: their leaves, and the conjunctions in each."""
@@ -186,45 +187,43 @@ def pair_key(n: int, a: int, b: int, c: int) -> tuple[int, int]:
 
 
 @inlined
-def may_have(bits: Any, hashed: Any) -> bool:
+def may_have(bits: Bits, hashed: Any) -> bool:
     """Whether there may be a cell whose key has this hash."""
     bit = (hashed >> U64(24)) & U64(64 * len(bits) - 1)
-    found: bool = (bits[UP(bit >> U64(6))] >> (bit & U64(63))) & U64(1) != U64(0)
-    return found
+    return (bits[UP(bit >> U64(6))] >> (bit & U64(63))) & U64(1) != U64(0)
 
 
 @inlined
-def _set_bit(bits: Any, first: int, second: int) -> None:
+def _set_bit(bits: Bits, first: int, second: int) -> None:
     bit = (mixed_of(first, second) >> U64(24)) & U64(64 * len(bits) - 1)
     bits[UP(bit >> U64(6))] |= U64(1) << (bit & U64(63))
 
 
 @lean_kernel
-def _is_marked(bits: Any, first: int, second: int) -> bool:
+def _is_marked(bits: Bits, first: int, second: int) -> bool:
     return may_have(bits, mixed_of(first, second))
 
 
 @lean_kernel
-def _fill_filter(table: Any, bits: Any) -> None:
+def _fill_filter(table: PairArrays, bits: Bits) -> None:
     for i in range(len(table.value)):
         if table.value[i] != FREE:
             _set_bit(bits, table.first[i], table.second[i])
 
 
 @inlined
-def _key_of(n: int, keys: Any, i: int) -> tuple[int, int]:
+def _key_of(n: int, keys: Ints, i: int) -> tuple[int, int]:
     return pair_key(n, keys[i, 0], keys[i, min(1, n - 1)], keys[i, n - 1])
 
 
 @lean_kernel
-def _find(table: Any, leaf: Any, state: Any, bits: Any, keys: Any, cells: Any, fresh: Any) -> int:
-    """Write the cell of each key, and new cells to `fresh`; returns how many are new."""
-    firsts, seconds, values, count = table
-    n, made = keys.shape[1], 0
+def _find(cells: CellArrays, keys: Ints, found: Longs, fresh: Longs) -> int:
+    """Write the cell of each key to `found`, and new cells to `fresh`; returns how many are new."""
+    n, table, leaf, state, made = cells.n, cells.table, cells.leaf, cells.state, 0
     for i in range(len(keys)):
         first, second = _key_of(n, keys, i)
-        at = slot_of(firsts, seconds, values, first, second)
-        if values[at] == FREE:
+        at = slot_of(table, first, second)
+        if table.value[at] == FREE:
             cell = state[_FREE]
             if cell == _NO_CELL:
                 cell = state[_USED]
@@ -233,56 +232,37 @@ def _find(table: Any, leaf: Any, state: Any, bits: Any, keys: Any, cells: Any, f
                 state[_FREE] = leaf[cell * n]
             for j in range(n):
                 leaf[cell * n + j] = keys[i, j]
-            enter(firsts, seconds, values, count, at, first, second, cell)
-            _set_bit(bits, first, second)
+            enter(table, at, first, second, cell)
+            _set_bit(cells.filter, first, second)
             fresh[made] = cell
             made += 1
-        cells[i] = values[at]
+        found[i] = table.value[at]
     return made
 
 
 @lean_kernel
-def _look_up(table: Any, keys: Any, cells: Any) -> None:
-    firsts, seconds, values, _ = table
+def _look_up(table: PairArrays, keys: Ints, found: Longs) -> None:
     for i in range(len(keys)):
         first, second = _key_of(keys.shape[1], keys, i)
-        cells[i] = values[slot_of(firsts, seconds, values, first, second)]
+        found[i] = value_of(table, first, second)
 
 
 @lean_kernel
-def _drop_dead(lists: Any, cells: Any, live: Any) -> int:
-    begin, size, _, data, _ = lists
-    dropped = 0
-    for cell in cells:
-        kept = begin[cell]
-        for i in range(begin[cell], begin[cell] + size[cell], ENTRY):
-            if live[data[i]]:
-                for j in range(ENTRY):
-                    data[kept + j] = data[i + j]
-                kept += ENTRY
-        dropped += (begin[cell] + size[cell] - kept) // ENTRY
-        size[cell] = kept - begin[cell]
-    return dropped
+def _relocate(lists: SlabArrays, at: Longs) -> None:
+    for cell in range(len(lists.begin)):
+        for i in range(lists.begin[cell], lists.begin[cell] + lists.size[cell], ENTRY):
+            lists.data[i + 1] = at[lists.data[i]]
 
 
 @lean_kernel
-def _relocate(lists: Any, records: Any) -> None:
-    begin, size, _, data, _ = lists
-    for cell in range(len(begin)):
-        for i in range(begin[cell], begin[cell] + size[cell], ENTRY):
-            data[i + 1] = records.at[data[i]]
-
-
-@lean_kernel
-def _drop(table: Any, leaf: Any, n: int, state: Any, lists: Any, of_leaf: Any, cells: Any) -> None:
-    firsts, seconds, values, count = table
-    begin, size, _, data, _ = of_leaf
-    for cell in cells:
+def _drop(cells: CellArrays, gone: Longs) -> None:
+    n, leaf, state = cells.n, cells.leaf, cells.state
+    for cell in gone:
         at = cell * n
         first, second = pair_key(n, leaf[at], leaf[at + min(1, n - 1)], leaf[at + n - 1])
-        vacate(firsts, seconds, values, count, slot_of(firsts, seconds, values, first, second))
+        vacate(cells.table, slot_of(cells.table, first, second))
         for i in range(n):
-            take_out(begin, size, data, leaf[at + i], cell)
-        lists.size[cell] = 0
+            take_out(cells.of_leaf, leaf[at + i], cell)
+        cells.lists.size[cell] = 0
         leaf[at] = state[_FREE]
         state[_FREE] = cell

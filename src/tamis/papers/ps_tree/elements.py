@@ -90,7 +90,7 @@ def code_of(value: Any, kind: Kind) -> int:
 
 
 @inlined
-def write_elements(key: int, elements: Any) -> None:
+def write_elements(key: int, elements: npt.NDArray[np.int32]) -> None:
     """The elements of an int64."""
     elements[0] = 1 if key >= 0 else 0
     elements[1] = (key >> 60) & 7

@@ -15,19 +15,18 @@ Splits and merges of leaves are logged, in order, for structures that keep data 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
-from tamis.papers.parts.past_events import History, count_between
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate, value_of
+from tamis.papers.parts.past_events import History, HistoryArrays, count_between
 from tamis.papers.ps_tree import nodes
 from tamis.papers.ps_tree.checking import chain_of, check_all
 from tamis.papers.ps_tree.elements import INT64_ELEMENTS, write_elements
@@ -53,6 +52,7 @@ class ForestArrays(NamedTuple):
     trees: TreeArrays
     roots: Ints
     cuts: PairArrays
+    flat: Flat
 
 
 class Log(NamedTuple):
@@ -86,7 +86,7 @@ class Forest:
         return int(self._trees.state[USED_LEAVES])
 
     def view(self) -> ForestArrays:
-        return ForestArrays(self._trees, self._roots.view(), self._cuts.view())
+        return ForestArrays(self._trees, self._roots.view(), self._cuts.view(), self._flat)
 
     def chain(self, dimension: int) -> list[int]:
         """The leaves of a dimension, ascending."""
@@ -126,7 +126,7 @@ class Forest:
             self._outdate()
         return _filled(log, filled)
 
-    def recount(self, leaves: npt.NDArray[Any], history: History) -> None:
+    def recount(self, leaves: Ints, history: History) -> None:
         """Set the event counters of some leaves."""
         _recount(self._trees, leaves, history.view())
 
@@ -140,18 +140,16 @@ class Forest:
 
     # -- reading
 
-    def flat(self, events: int) -> Flat:
-        """The leaf chains as arrays, if they are up to date or if `events` events pay for the copy."""
+    def flatten(self, events: int) -> None:
+        """Copy the leaf chains to arrays, if the arrays are out of date and `events` more events pay for the copy."""
         if not len(self._flat.start) and len(self._roots):
             self._waited += events
             if self.leaves <= max(_CHEAP, _LEAVES_PER_EVENT * self._waited):
                 start = np.zeros(len(self._roots) + 1, np.int64)
-                lo, leaf = np.empty(self.leaves, np.int64), np.empty(self.leaves, np.int32)
-                _flatten(self._trees, self._roots.view(), start, lo, leaf)
-                self._flat = Flat(start, lo, leaf)
-        return self._flat
+                self._flat = Flat(start, np.empty(self.leaves, np.int64), np.empty(self.leaves, np.int32))
+                _flatten(self.view())
 
-    def covering(self, predicates: Predicates, chosen: Longs, most: int | npt.NDArray[Any] = KEY_MAX) -> Longs:
+    def covering(self, predicates: Predicates, chosen: Longs, most: int | Longs = KEY_MAX) -> Longs:
         """How many leaves each of some predicates covers; `most` + 1 if it covers more than `most`."""
         counts = np.empty(len(chosen), np.int64)
         counts[:] = most
@@ -162,9 +160,7 @@ class Forest:
         """Add to the predicate counters of all leaves that some predicates cover."""
         _count_predicates(self.view(), predicates, chosen, change)
 
-    def covered(
-        self, predicates: Predicates, chosen: Longs, counts: Longs
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def covered(self, predicates: Predicates, chosen: Longs, counts: Longs) -> tuple[Longs, Longs]:
         """The leaves that each predicate covers, `counts[i]` for the i-th, in a row; and where those of each begin."""
         start = np.append(0, np.cumsum(counts)).astype(np.int64)
         leaves = np.empty(int(start[-1]), np.int64)
@@ -186,7 +182,7 @@ class Forest:
             assert ends[:1] == [KEY_MIN] or not chain
             assert ends == sorted(set(ends)), "spaces ascend, and none is empty"
             for leaf, lo, end in zip(chain, ends, ends[1:], strict=False):
-                assert count_between(*history.view(), dimension, lo, end - 1) == leaves.events[leaf]
+                assert count_between(history.view(), dimension, lo, end - 1) == leaves.events[leaf]
                 if lo != KEY_MIN:
                     cut = self._cuts.get(dimension, lo)
                     node, side = cut >> 1, cut & 1
@@ -216,22 +212,27 @@ def _filled(log: Log, filled: int) -> Log:
 
 @lean_kernel
 def _cut(
-    forest: Any, predicates: Any, chosen: Any, done: int, history: Any, elements: Any, log: Any, filled: int
+    forest: ForestArrays,
+    predicates: Predicates,
+    chosen: Longs,
+    done: int,
+    history: HistoryArrays,
+    elements: Ints,
+    log: Log,
+    filled: int,
 ) -> tuple[int, int]:
     """Cut until there is no room for the next predicate; returns this predicate, and how many splits there were."""
-    trees, roots, (firsts, seconds, values, count) = forest
+    trees, roots, cuts = forest.trees, forest.roots, forest.cuts
     while done < len(chosen):
         p = chosen[done]
         first, last = predicates.start[p], predicates.start[p + 1]
         ends, d = 2 * (last - first), predicates.dimension[p]
         room = nodes.has_room(trees, ends * INT64_ELEMENTS + 1, ends + 1)
-        if not room or 2 * (count[0] + ends) > len(values) or filled + ends > len(log.first):
+        if not room or 2 * (cuts.size[0] + ends) > len(cuts.value) or filled + ends > len(log.first):
             break
         if roots[d] == NONE:
             roots[d] = nodes.plant(trees, d)
-            trees.leaves.events[trees.nodes.g[roots[d]]] = count_between(
-                history.start, history.keys, d, KEY_MIN, KEY_MAX
-            )
+            trees.leaves.events[trees.nodes.g[roots[d]]] = count_between(history, d, KEY_MIN, KEY_MAX)
         for i in range(first, last):
             lo, hi = predicates.lo[i], predicates.hi[i]
             for turn in range(2):
@@ -240,14 +241,14 @@ def _cut(
                 if lo <= KEY_MIN + 1 if side == BEFORE else hi == KEY_MAX:
                     continue
                 lowest = lo if side == BEFORE else hi + 1
-                at = slot_of(firsts, seconds, values, d, lowest)
-                if values[at] != FREE:
-                    users = trees.nodes.before if values[at] & 1 == BEFORE else trees.nodes.after
-                    users[values[at] >> 1] += 1
+                at = slot_of(cuts, d, lowest)
+                if cuts.value[at] != FREE:
+                    users = trees.nodes.before if cuts.value[at] & 1 == BEFORE else trees.nodes.after
+                    users[cuts.value[at] >> 1] += 1
                     continue
                 write_elements(lo if side == BEFORE else hi, elements)
                 node, new = nodes.partition(trees, roots[d], elements, INT64_ELEMENTS, side, lowest)
-                enter(firsts, seconds, values, count, at, d, lowest, 2 * node + side)
+                enter(cuts, at, d, lowest, 2 * node + side)
                 log.first[filled], log.second[filled] = trees.leaves.next[new], new
                 filled += 1
         done += 1
@@ -255,10 +256,9 @@ def _cut(
 
 
 @lean_kernel
-def _release(forest: Any, predicates: Any, chosen: Any, elements: Any, log: Any) -> int:
+def _release(forest: ForestArrays, predicates: Predicates, chosen: Longs, elements: Ints, log: Log) -> int:
     """Undo the cuts of some predicates; returns how many merges there were."""
-    trees, roots, (firsts, seconds, values, count) = forest
-    filled = 0
+    trees, cuts, filled = forest.trees, forest.cuts, 0
     for p in chosen:
         d = predicates.dimension[p]
         for i in range(predicates.start[p], predicates.start[p + 1]):
@@ -266,56 +266,56 @@ def _release(forest: Any, predicates: Any, chosen: Any, elements: Any, log: Any)
                 if predicates.lo[i] <= KEY_MIN + 1 if end == 0 else predicates.hi[i] == KEY_MAX:
                     continue
                 lowest = predicates.lo[i] if end == 0 else predicates.hi[i] + 1
-                at = slot_of(firsts, seconds, values, d, lowest)
-                node, side = values[at] >> 1, values[at] & 1
+                at = slot_of(cuts, d, lowest)
+                node, side = cuts.value[at] >> 1, cuts.value[at] & 1
                 kept = trees.nodes.e[node] if side == BEFORE else trees.nodes.g[node]
                 gone = nodes.let_go(trees, node, side)
                 if gone == NONE:
                     continue
-                vacate(firsts, seconds, values, count, at)
+                vacate(cuts, at)
                 log.first[filled], log.second[filled] = gone, kept
                 filled += 1
                 if trees.nodes.e[node] == NONE:
                     write_elements(lowest - side, elements)
-                    nodes.prune(trees, roots[d], elements, INT64_ELEMENTS)
+                    nodes.prune(trees, forest.roots[d], elements, INT64_ELEMENTS)
     return filled
 
 
 @lean_kernel
-def _recount(trees: Any, chosen: Any, history: Any) -> None:
+def _recount(trees: TreeArrays, chosen: Ints, history: HistoryArrays) -> None:
     leaves = trees.leaves
     for leaf in chosen:
         d, after = trees.nodes.element[leaves.root[leaf]], leaves.next[leaf]
         end = KEY_MAX if after == NONE else leaves.lo[after] - 1
-        leaves.events[leaf] = count_between(history.start, history.keys, d, leaves.lo[leaf], end)
+        leaves.events[leaf] = count_between(history, d, leaves.lo[leaf], end)
 
 
 @lean_kernel
-def _flatten(trees: Any, roots: Any, start: Any, lo: Any, leaf: Any) -> None:
-    at = 0
+def _flatten(forest: ForestArrays) -> None:
+    trees, roots, flat, at = forest.trees, forest.roots, forest.flat, 0
     for d in range(len(roots)):
-        start[d] = at
+        flat.start[d] = at
         if roots[d] != NONE:
-            number = trees.nodes.g[roots[d]]
-            while number != NONE:
-                lo[at], leaf[at] = trees.leaves.lo[number], number
+            leaf = trees.nodes.g[roots[d]]
+            while leaf != NONE:
+                flat.lo[at], flat.leaf[at] = trees.leaves.lo[leaf], leaf
                 at += 1
-                number = trees.leaves.next[number]
-    start[len(roots)] = at
+                leaf = trees.leaves.next[leaf]
+    flat.start[len(roots)] = at
 
 
 # -- what a predicate covers
 
 
 @inlined
-def ranges_of(predicates: Any, p: int) -> int:
+def _ranges_of(predicates: Predicates, p: int) -> int:
     """How many ranges of keys a predicate covers; some of them may be empty."""
     intervals = predicates.start[p + 1] - predicates.start[p]
     return int(intervals + (1 if predicates.mode[p] == _NONE else 0))
 
 
 @inlined
-def range_of(predicates: Any, p: int, number: int) -> tuple[int, int]:
+def _range_of(predicates: Predicates, p: int, number: int) -> tuple[int, int]:
     """One of the ranges: an interval, or the keys below, between or above intervals. An empty range has lo > hi."""
     at = predicates.start[p] + number
     if predicates.mode[p] != _NONE:
@@ -333,26 +333,25 @@ def range_of(predicates: Any, p: int, number: int) -> tuple[int, int]:
 
 
 @inlined
-def first_leaf(forest: Any, dimension: int, lo: int) -> int:
+def _first_leaf(forest: ForestArrays, dimension: int, lo: int) -> int:
     """The leaf that begins at a key at which there is a cut."""
     inner = forest.trees.nodes
     if lo <= KEY_MIN + 1:
         return int(inner.g[forest.roots[dimension]])
-    firsts, seconds, values, _ = forest.cuts
-    cut = values[slot_of(firsts, seconds, values, dimension, lo)]
+    cut = value_of(forest.cuts, dimension, lo)
     return int(inner.e[cut >> 1] if cut & 1 == BEFORE else inner.g[cut >> 1])
 
 
 @lean_kernel
-def _count_covered(forest: Any, predicates: Any, chosen: Any, counts: Any) -> None:
+def _count_covered(forest: ForestArrays, predicates: Predicates, chosen: Longs, counts: Longs) -> None:
     """Count the leaves of each predicate, up to one more than the limit in `counts`."""
     leaves = forest.trees.leaves
     for i in range(len(chosen)):
         p, covered, most = chosen[i], 0, counts[i]
-        for number in range(ranges_of(predicates, p)):
-            lo, hi = range_of(predicates, p, number)
+        for number in range(_ranges_of(predicates, p)):
+            lo, hi = _range_of(predicates, p, number)
             if lo <= hi and covered <= most:
-                leaf = first_leaf(forest, predicates.dimension[p], lo)
+                leaf = _first_leaf(forest, predicates.dimension[p], lo)
                 while leaf != NONE and leaves.lo[leaf] <= hi and covered <= most:
                     covered += 1
                     leaf = leaves.next[leaf]
@@ -360,44 +359,45 @@ def _count_covered(forest: Any, predicates: Any, chosen: Any, counts: Any) -> No
 
 
 @lean_kernel
-def _count_predicates(forest: Any, predicates: Any, chosen: Any, change: int) -> None:
+def _count_predicates(forest: ForestArrays, predicates: Predicates, chosen: Longs, change: int) -> None:
     leaves = forest.trees.leaves
     for p in chosen:
-        for number in range(ranges_of(predicates, p)):
-            lo, hi = range_of(predicates, p, number)
+        for number in range(_ranges_of(predicates, p)):
+            lo, hi = _range_of(predicates, p, number)
             if lo <= hi:
-                leaf = first_leaf(forest, predicates.dimension[p], lo)
+                leaf = _first_leaf(forest, predicates.dimension[p], lo)
                 while leaf != NONE and leaves.lo[leaf] <= hi:
                     leaves.predicates[leaf] += change
                     leaf = leaves.next[leaf]
 
 
 @lean_kernel
-def _write_covered(forest: Any, predicates: Any, chosen: Any, out: Any) -> None:
+def _write_covered(forest: ForestArrays, predicates: Predicates, chosen: Longs, out: Longs) -> None:
     leaves = forest.trees.leaves
     at = 0
     for p in chosen:
-        for number in range(ranges_of(predicates, p)):
-            lo, hi = range_of(predicates, p, number)
+        for number in range(_ranges_of(predicates, p)):
+            lo, hi = _range_of(predicates, p, number)
             if lo <= hi:
-                leaf = first_leaf(forest, predicates.dimension[p], lo)
+                leaf = _first_leaf(forest, predicates.dimension[p], lo)
                 while leaf != NONE and leaves.lo[leaf] <= hi:
                     out[at] = leaf
                     at += 1
                     leaf = leaves.next[leaf]
 
 
-@inlined
-def leaf_of_key(forest: Any, start: Any, lows: Any, numbers: Any, dimension: int, key: int, elements: Any) -> int:
+@merged
+def leaf_of_key(forest: ForestArrays, dimension: int, key: int, elements: Ints) -> int:
     """The leaf of a key, from the flat arrays or else down the tree; NONE if the dimension has no tree."""
     if dimension >= len(forest.roots) or forest.roots[dimension] == NONE:
         return NONE
-    if len(start) == 0:
+    flat = forest.flat
+    if len(flat.start) == 0:
         write_elements(key, elements)
         return nodes.match_pair(forest.trees.nodes, forest.roots[dimension], elements, INT64_ELEMENTS)
-    first, size = start[UP(dimension)], start[UP(dimension + 1)] - start[UP(dimension)]
+    first, size = flat.start[UP(dimension)], flat.start[UP(dimension + 1)] - flat.start[UP(dimension)]
     while size > 1:  # find the last leaf that begins at or below the key; the first begins below all keys
         half = size // 2
-        first += half if lows[UP(first + half)] <= key else 0
+        first += half if flat.lo[UP(first + half)] <= key else 0
         size -= half
-    return int(numbers[UP(first)])
+    return int(flat.leaf[UP(first)])

@@ -6,16 +6,20 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.kernel import lean_kernel
 from tamis.papers.interface import Index, Matches, Numbers
 from tamis.papers.parts.collecting import Kernel, collect
 from tamis.papers.parts.past_events import History
+from tamis.papers.parts.records import Records
 from tamis.papers.parts.size import held_bytes
+from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.forest import Forest
 from tamis.papers.ps_tree.nodes import Longs
-from tamis.papers.ps_tree.verifying import Scratch, scratch_for
+from tamis.papers.ps_tree.verifying import RowArrays, Scratch, scratch_for
 
 _FEWEST_ENTRIES = 1 << 16
 
@@ -29,6 +33,7 @@ class ForestIndex(Index):
     """An index over a forest. Splits copy entries; when there are too many copies, all conjunctions are inserted again."""
 
     forest: Forest
+    _records: Records
     _live: GrowingArray
     _count: int
 
@@ -76,6 +81,9 @@ class ForestIndex(Index):
         self._scratch = scratch_for(self._scratch, dimensions, self.forest.leaf_numbers, len(self._live), values)
         return self._scratch
 
+    def _row_arrays(self) -> RowArrays:
+        return RowArrays(self.table.view(), self._records.view(), self._live.view())
+
     def _collected(self, batch: EventBatch, kernel: Kernel) -> Matches:
         """The matches that a kernel finds, with the room that recent events needed."""
         events = len(batch.start) - 1
@@ -114,3 +122,20 @@ class ForestIndex(Index):
     @abstractmethod
     def _delete(self, conjunctions: Numbers) -> None:
         """Drop some conjunctions, but not all."""
+
+
+@lean_kernel
+def drop_dead(lists: SlabArrays, numbers: Longs, live: npt.NDArray[np.bool_], entry: int) -> int:
+    """Remove conjunctions that are not live any more from some lists; returns how many entries, of `entry` numbers each."""
+    begin, size, data = lists.begin, lists.size, lists.data
+    dropped = 0
+    for number in numbers:
+        kept = begin[number]
+        for i in range(begin[number], begin[number] + size[number], entry):
+            if live[data[i]]:
+                for j in range(entry):
+                    data[kept + j] = data[i + j]
+                kept += entry
+        dropped += (begin[number] + size[number] - kept) // entry
+        size[number] = kept - begin[number]
+    return dropped

@@ -40,6 +40,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.ranges import run_indices
@@ -52,7 +53,7 @@ from tamis.papers.ps_tree.cells import Cells
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex
 from tamis.papers.ps_tree.meeting import key_scratch, match_cells
-from tamis.papers.ps_tree.nodes import Longs
+from tamis.papers.ps_tree.nodes import Ints, Longs
 
 _ABSENT = int(Mode.ABSENT)
 _MOST_DIMENSIONS = 3
@@ -124,8 +125,9 @@ class PSTHash(ForestIndex):
         for first in range(0, len(inside), _AT_ONCE):
             part = inside[first : first + _AT_ONCE]
             keys, owners = self._keys_of(table, part)
-            at, size, _ = self._records.view()
-            self.cells.enter(keys, np.column_stack([part, at[part], size[part]]).astype(np.int32)[owners])
+            records = self._records.view()
+            entries = np.column_stack([part, records.at[part], records.size[part]]).astype(np.int32)
+            self.cells.enter(keys, entries[owners])
         self._live.view()[inside] = True
         self.small.insert(conjunctions[~fits])
         self._in_small.view()[conjunctions[~fits]] = True
@@ -158,7 +160,7 @@ class PSTHash(ForestIndex):
         leaves, start = self.forest.covered(table.predicates, chosen, counts)
         return np.lexsort(leaves[start[:-1]].reshape(-1, self._n).T[::-1])
 
-    def _keys_of(self, table: Conjunctions, inside: Numbers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
+    def _keys_of(self, table: Conjunctions, inside: Numbers) -> tuple[Ints, npt.NDArray[np.intp]]:
         """The keys of all cells of some conjunctions, and for each key the place of its conjunction in `inside`."""
         chosen = self._access_of(table, inside)
         counts = self.forest.covering(table.predicates, chosen)
@@ -171,8 +173,7 @@ class PSTHash(ForestIndex):
     def _access_of(self, table: Conjunctions, inside: Numbers) -> Longs:
         """The N access predicates of each conjunction, in the order of their dimensions."""
         chosen = run_indices(table.start[inside], table.start[inside + 1] - table.start[inside])
-        access: Longs = chosen[self._role.view()[chosen] == 1]
-        return access
+        return chosen[self._role.view()[chosen] == 1]
 
     # -- deleting
 
@@ -201,18 +202,10 @@ class PSTHash(ForestIndex):
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
         events = len(batch.start) - 1
+        self.forest.flatten(events)
+        scratch = self._scratch_for(batch, dimensions)
         kernel = partial(
-            match_cells,
-            self._n,
-            self.forest.view(),
-            self.forest.flat(events),
-            self.cells.view(),
-            self._live.view(),
-            self._records.view(),
-            self.table.view(),
-            batch,
-            self._scratch_for(batch, dimensions),
-            self._keys,
+            match_cells, self.forest.view(), self.cells.view(), self._row_arrays(), batch, scratch, self._keys
         )
         found = self._collected(batch, kernel)
         if not len(self.small):
@@ -252,25 +245,24 @@ def _together(events: int, left: Matches, right: Matches) -> Matches:
     """The matches of two indexes that share nothing."""
     event = np.empty(len(left.event) + len(right.event), np.int64)
     conjunction = np.empty(len(event), np.int32)
-    _merge(events, left.event, left.conjunction, right.event, right.conjunction, event, conjunction)
-    return Matches(event, conjunction, Counters(*map(sum, zip(left.counters, right.counters, strict=True))))
+    both = Matches(event, conjunction, Counters(*map(sum, zip(left.counters, right.counters, strict=True))))
+    _merge(events, left, right, both)
+    return both
 
 
 @lean_kernel
-def _merge(events: int, left: Any, left_found: Any, right: Any, right_found: Any, event: Any, found: Any) -> None:
+def _merge(events: int, left: Matches, right: Matches, both: Matches) -> None:
     i, j = 0, 0
     for e in range(events):
-        while i < len(left) and left[i] == e:
-            event[i + j], found[i + j] = e, left_found[i]
+        while i < len(left.event) and left.event[i] == e:
+            both.event[i + j], both.conjunction[i + j] = e, left.conjunction[i]
             i += 1
-        while j < len(right) and right[j] == e:
-            event[i + j], found[i + j] = e, right_found[j]
+        while j < len(right.event) and right.event[j] == e:
+            both.event[i + j], both.conjunction[i + j] = e, right.conjunction[j]
             j += 1
 
 
-def _others(
-    role: npt.NDArray[np.uint8], order: Longs, start: Longs, rows: npt.NDArray[np.intp]
-) -> tuple[Longs, npt.NDArray[np.int32]]:
+def _others(role: npt.NDArray[np.uint8], order: Longs, start: Longs, rows: npt.NDArray[np.intp]) -> tuple[Longs, Ints]:
     """The predicates in the records of some conjunctions, and how many each record has."""
     counts = start[rows + 1] - start[rows]
     chosen = order[run_indices(start[rows], counts)]
@@ -281,7 +273,7 @@ def _others(
 
 
 @lean_kernel
-def _choose(predicates: Any, order: Any, start: Any, access: Any, fits: Any) -> None:
+def _choose(predicates: Predicates, order: Longs, start: Longs, access: Longs, fits: npt.NDArray[np.bool_]) -> None:
     """Choose the most selective predicates of each conjunction on N different dimensions, if it has predicates on N."""
     n = access.shape[1]
     for i in range(len(fits)):
@@ -300,7 +292,7 @@ def _choose(predicates: Any, order: Any, start: Any, access: Any, fits: Any) -> 
 
 
 @lean_kernel
-def _combine(leaves: Any, start: Any, keys: Any) -> None:
+def _combine(leaves: Longs, start: Longs, keys: Ints) -> None:
     """Write all combinations of leaves for each group of N consecutive predicates."""
     n, at = keys.shape[1], 0
     for first in range(0, len(start) - 1, n):

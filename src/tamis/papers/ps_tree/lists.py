@@ -42,12 +42,12 @@ from tamis.kernels.ranges import run_indices
 from tamis.papers.interface import Matches, Numbers
 from tamis.papers.options import Options, option
 from tamis.papers.parts.past_events import by_selectivity
-from tamis.papers.parts.records import Records
-from tamis.papers.parts.slabs import Slabs
+from tamis.papers.parts.records import RecordArrays, Records
+from tamis.papers.parts.slabs import SlabArrays, Slabs
 from tamis.papers.ps_tree.forest import Forest, Log
-from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex
-from tamis.papers.ps_tree.matching import match_lists
-from tamis.papers.ps_tree.nodes import NONE, Longs
+from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex, drop_dead
+from tamis.papers.ps_tree.matching import SignedLists, match_lists
+from tamis.papers.ps_tree.nodes import NONE, Ints, Longs
 from tamis.papers.ps_tree.signatures import Signatures
 
 _ABSENT = int(Mode.ABSENT)
@@ -125,7 +125,7 @@ class PSTreeLists(ForestIndex):
         role[wide] = np.where(role[wide] == ACCESS, WIDE, 0)
         self.forest.count_predicates(predicates, chosen[~many], 1)
 
-    def _most(self, role: npt.NDArray[np.uint8]) -> Any:
+    def _most(self, role: npt.NDArray[np.uint8]) -> int | Longs:
         """How many leaves predicates of some roles may cover."""
         return self.options.most_leaves
 
@@ -196,7 +196,7 @@ class PSTreeLists(ForestIndex):
         table = self.table.view()
         self._live.view()[conjunctions] = False
         lists, _ = self._lists_of(table, conjunctions)
-        self._entries -= _drop_dead(self._lists.view(), np.unique(lists), self._live.view())
+        self._entries -= drop_dead(self._lists.view(), np.unique(lists), self._live.view(), 2)
         self._records.remove(conjunctions)
         chosen, _ = self._predicates_of(table, conjunctions)
         role = self._role.view()
@@ -208,18 +208,10 @@ class PSTreeLists(ForestIndex):
     # -- matching
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        kernel = partial(
-            match_lists,
-            self.forest.view(),
-            self.forest.flat(len(batch.start) - 1),
-            self._lists.view(),
-            self.signatures.view(),
-            self._signed.view(),
-            self._records.view(),
-            self.table.view(),
-            batch,
-            self._scratch_for(batch, dimensions),
-        )
+        self.forest.flatten(len(batch.start) - 1)
+        lists = SignedLists(self._lists.view(), self.signatures.view(), self._signed.view())
+        scratch = self._scratch_for(batch, dimensions)
+        kernel = partial(match_lists, self.forest.view(), lists, self._row_arrays(), batch, scratch)
         return self._collected(batch, kernel)
 
     # -- about it
@@ -268,9 +260,9 @@ def _ends(lo: int, hi: int) -> list[int]:
 
 
 @lean_kernel
-def _copy_lists(lists: Any, log: Any, done: int) -> tuple[int, int]:
+def _copy_lists(lists: SlabArrays, log: Log, done: int) -> tuple[int, int]:
     """Copy the lists of split leaves to the new leaves; returns how far the room sufficed, and how many entries."""
-    begin, size, room, data, end = lists
+    begin, size, room, data, end = lists.begin, lists.size, lists.room, lists.data, lists.end
     copied = 0
     for i in range(done, len(log.first)):
         old, new = 2 * log.first[i], 2 * log.second[i]
@@ -288,23 +280,9 @@ def _copy_lists(lists: Any, log: Any, done: int) -> tuple[int, int]:
 
 
 @lean_kernel
-def _drop_dead(lists: Any, numbers: Any, live: Any) -> int:
-    """Remove conjunctions that are not live any more from some lists; returns how many entries."""
-    begin, size, _, data, _ = lists
-    dropped = 0
-    for number in numbers:
-        kept = begin[number]
-        for i in range(begin[number], begin[number] + size[number], 2):
-            if live[data[i]]:
-                data[kept], data[kept + 1] = data[i], data[i + 1]
-                kept += 2
-        dropped += (begin[number] + size[number] - kept) // 2
-        size[number] = kept - begin[number]
-    return dropped
-
-
-@lean_kernel
-def _record_order(role: Any, order: Any, start: Any, kept: Any, sizes: Any, signed: Any, conjunctions: Any) -> int:
+def _record_order(
+    role: npt.NDArray[np.uint8], order: Longs, start: Longs, kept: Longs, sizes: Ints, signed: Ints, conjunctions: Ints
+) -> int:
     """Write the predicates of records, SIGNED ones of each conjunction first; returns how many in all."""
     count = 0
     for i in range(len(conjunctions)):
@@ -321,7 +299,7 @@ def _record_order(role: Any, order: Any, start: Any, kept: Any, sizes: Any, sign
     return count
 
 
-def _second_dimensions(records: Any, conjunctions: Numbers) -> npt.NDArray[np.int32]:
+def _second_dimensions(records: RecordArrays, conjunctions: Numbers) -> Ints:
     """The dimension of the first predicate of each record; NONE if there is none, or if it asks for absence."""
     heads = (
         records.words[np.where(records.size[conjunctions] > 0, records.at[conjunctions], 0)]

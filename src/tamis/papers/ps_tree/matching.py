@@ -2,192 +2,179 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tamis.encoding.dimensions.keys import KEY_MIN
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP
-from tamis.papers.parts.collecting import note_event
-from tamis.papers.parts.records import load_event, unload_event
-from tamis.papers.ps_tree.forest import leaf_of_key
-from tamis.papers.ps_tree.nodes import NONE
-from tamis.papers.ps_tree.signatures import hash_of, is_in
-from tamis.papers.ps_tree.verifying import BLOCK, fetch, locate, verify
+from tamis.kernels.prefetch import prefetch
+from tamis.papers.parts.collecting import Output, note_event
+from tamis.papers.parts.records import RecordArrays
+from tamis.papers.parts.slabs import SlabArrays
+from tamis.papers.ps_tree.forest import ForestArrays
+from tamis.papers.ps_tree.nodes import NONE, Ints
+from tamis.papers.ps_tree.signatures import SignatureArrays, hash_of, is_in
+from tamis.papers.ps_tree.verifying import (
+    BLOCK,
+    Block,
+    RowArrays,
+    Scratch,
+    begin_event,
+    end_event,
+    fetch,
+    meet_leaves,
+    verify,
+)
 
 _HALF = 0xFFFFFFFF
 
 
+class SignedLists(NamedTuple):
+    """Lists and signatures of leaves. If `hashes` is 0, signatures are not read."""
+
+    lists: SlabArrays
+    signatures: SignatureArrays
+    signed: Ints
+    """Conjunction -> how many predicates with a signature begin its record."""
+
+
+class _Place(NamedTuple):
+    """Where to go on: the next list that the event meets, and what is left of the one before."""
+
+    list: int
+    at: int
+    stop: int
+
+
 @lean_kernel
 def match_lists(
-    forest: Any,
-    flat: Any,
-    lists: Any,
-    signatures: Any,
-    signed: Any,
-    records: Any,
-    table: Any,
-    batch: Any,
-    scratch: Any,
+    forest: ForestArrays,
+    lists: SignedLists,
+    rows: RowArrays,
+    batch: EventBatch,
+    scratch: Scratch,
     event: int,
-    counts: Any,
-    out: Any,
-    work: Any,
+    output: Output,
 ) -> int:
-    """A `collecting.Kernel`. If `hashes` is 0, signatures are not read."""
-    v_start, v_dimension, v_lo, v_hi = batch
-    (key, first, values), leaf_of, met, _, seen, leaf_seen, stamp, block, places, counted, elements = scratch
-    begins, sizes, _, data, _ = lists
-    at, size, words = records
+    """A `collecting.Kernel`."""
     filled = 0
-    while event < len(v_start) - 1:
-        begin, end = v_start[event], v_start[event + 1]
-        plain = load_event(begin, end, v_dimension, v_lo, v_hi, key, first, values)
-        stamp[0] += 1
-        many = _lists_met(event, batch, plain, first, forest, flat, sizes, leaf_of, met, leaf_seen, stamp[0], elements)
+    while event < len(batch.start) - 1:
+        plain = begin_event(batch, event, scratch)
+        many = _lists_met(event, plain, forest, lists.lists.size, batch, scratch)
         kept, looked, tested = filled, 0, 0
-        place = 0, 0, 0
-        while filled >= 0 and (place[0] < many or place[1] < place[2]):
-            n, some, place = _next_block(
-                met, many, begins, sizes, data, plain, signatures, signed, key, leaf_of, seen, stamp[0], block, place
-            )
+        count, place = BLOCK, _Place(0, 0, 0)
+        while count == BLOCK and filled >= 0:
+            count, some, place = _next_block(place, many, plain, lists, scratch)
             looked += some
+            passed = count
             if plain:
-                locate(block, n, at, size, places, counted)
-                for j in range(n):
-                    fetch(words, places[UP(j)])
-                n = _in_all_signatures(block, n, places, counted, words, signatures, signed, leaf_of)
-            filled, more = verify(
-                block, n, plain, places, counted, words, key, table, v_lo, v_hi, first, values, out, filled
-            )
-            tested += more
-        for v in range(begin, end):
-            leaf_of[v_dimension[v]] = NONE
-        unload_event(begin, end, v_dimension, key, values)
+                _locate(count, rows.records, scratch.block)
+                passed = _in_all_signatures(count, rows.records, lists, scratch.leaf_of, scratch.block)
+            filled, evaluated = verify(passed, plain, rows, batch, scratch, output.matches, filled)
+            tested += evaluated
+        end_event(batch, event, scratch)
         if filled < 0:
             break
-        note_event(event, filled - kept, looked, tested, many, counts, work)
+        note_event(event, filled - kept, looked, tested, many, output)
         event += 1
     return event
 
 
-@inlined
-def _lists_met(
-    event: int,
-    batch: Any,
-    plain: bool,
-    first: Any,
-    forest: Any,
-    flat: Any,
-    sizes: Any,
-    leaf_of: Any,
-    met: Any,
-    leaf_seen: Any,
-    stamp: int,
-    elements: Any,
-) -> int:
+@merged
+def _lists_met(event: int, plain: bool, forest: ForestArrays, sizes: Ints, batch: EventBatch, scratch: Scratch) -> int:
     """Note the lists that an event meets: the list of all events, lists of wide predicates, lists of leaves; returns how many."""
-    leaves, (v_start, v_dimension, v_lo, v_hi) = forest.trees.leaves, batch
-    many = 0
+    met, many = scratch.met, 0
     if len(sizes) > 1 and sizes[1] > 0:
         met[0] = 1
         many = 1
-    for v in range(v_start[event], v_start[event + 1]):
-        d = v_dimension[v]
+    for v in range(batch.start[event], batch.start[event + 1]):
+        d = batch.dimension[v]
         wide = 2 * d + 3
-        if first[d] == v and wide < len(sizes) and sizes[wide] > 0:
+        if scratch.event.places.first[d] == v and wide < len(sizes) and sizes[wide] > 0:
             met[many] = wide
             many += 1
-        leaf = leaf_of_key(forest, flat[0], flat[1], flat[2], d, v_lo[v], elements)
-        leaf_of[d] = leaf
-        while leaf != NONE and (plain or leaves.lo[leaf] <= v_hi[v]):
-            if plain or leaf_seen[leaf] != stamp:
-                leaf_seen[leaf] = stamp
-                met[many] = 2 * leaf
-                many += 1
-            if plain:
-                break
-            leaf = leaves.next[leaf]
+        before, many = many, meet_leaves(v, plain, forest, batch, scratch, many)
+        for i in range(before, many):
+            met[i] *= 2
     return many
 
 
-@inlined
-def _next_block(
-    met: Any,
-    many: int,
-    begins: Any,
-    sizes: Any,
-    data: Any,
-    plain: bool,
-    signatures: Any,
-    signed: Any,
-    key: Any,
-    leaf_of: Any,
-    seen: Any,
-    stamp: int,
-    block: Any,
-    place: Any,
-) -> tuple[int, int, Any]:
-    """Fill a block with candidates from the lists that an event meets; for a plain event, those that pass the first signature.
+@merged
+def _next_block(place: _Place, many: int, plain: bool, lists: SignedLists, scratch: Scratch) -> tuple[int, int, _Place]:
+    """Fill the block with candidates from the lists that an event meets; for a plain event, those that pass the first signature.
 
-    Returns how many there are, how many were visited, and where to go on: the next list, and the place in the last one.
+    Returns how many there are, fewer than BLOCK if they are the last, how many were visited, and where to go on.
     """
-    hashes = signatures[3]
-    i, q, stop = place
-    n, looked = 0, 0
-    while n < BLOCK:
-        if q == stop:
+    begins, sizes, data = lists.lists.begin, lists.lists.size, lists.lists.data
+    met, key, seen, stamp = scratch.met, scratch.event.key, scratch.seen, scratch.stamp[0]
+    i, at, stop = place.list, place.at, place.stop
+    count, looked = 0, 0
+    while count < BLOCK:
+        if at == stop:
             if i == many:
                 break
-            q = begins[UP(met[UP(i)])]
-            stop = q + sizes[UP(met[UP(i)])]
+            at = begins[UP(met[UP(i)])]
+            stop = at + sizes[UP(met[UP(i)])]
             i += 1
             continue
-        c, second = data[UP(q)], data[UP(q + 1)]
-        q += 2
+        c, second = data[UP(at)], data[UP(at + 1)]
+        at += 2
         if plain:
             looked += 1
             if second != NONE:
-                if hashes == 0 or signed[UP(c)] == 0:
+                if lists.signatures.hashes == 0 or lists.signed[UP(c)] == 0:
                     if key[UP(second)] == KEY_MIN:
                         continue
-                elif not _is_signed(signatures, leaf_of[UP(second)], hash_of(c)):
+                elif not _is_signed(lists.signatures, scratch.leaf_of[UP(second)], hash_of(c)):
                     continue
         else:
             if seen[c] == stamp:
                 continue
             seen[c] = stamp
             looked += 1
-        block[UP(n)] = c
-        n += 1
-    return n, looked, (i, q, stop)
+        scratch.block.conjunction[UP(count)] = c
+        count += 1
+    return count, looked, _Place(i, at, stop)
 
 
 @inlined
-def _is_signed(signatures: Any, leaf: int, mixed: Any) -> bool:
+def _is_signed(signatures: SignatureArrays, leaf: int, mixed: Any) -> bool:
     """Whether a leaf's signature may contain the conjunction with this hash."""
-    begin, bits, words, hashes = signatures
-    if leaf == NONE or begin[UP(leaf)] == NONE:
+    if leaf == NONE or signatures.begin[UP(leaf)] == NONE:
         return False
-    return is_in(words, begin[UP(leaf)], bits[UP(leaf)], mixed, hashes)
+    return is_in(signatures, leaf, mixed)
 
 
-@inlined
-def _in_all_signatures(
-    block: Any, n: int, places: Any, counted: Any, words: Any, signatures: Any, signed: Any, leaf_of: Any
-) -> int:
+@merged
+def _locate(count: int, records: RecordArrays, block: Block) -> None:
+    """Write the places of the candidates' records, and fetch the records."""
+    for i in range(count):
+        prefetch(records.at, block.conjunction[UP(i)])
+        prefetch(records.size, block.conjunction[UP(i)])
+    for i in range(count):
+        c = block.conjunction[UP(i)]
+        block.place[UP(i)], block.size[UP(i)] = records.at[UP(c)], records.size[UP(c)]
+    for i in range(count):
+        fetch(records.words, block.place[UP(i)])
+
+
+@merged
+def _in_all_signatures(count: int, records: RecordArrays, lists: SignedLists, leaf_of: Ints, block: Block) -> int:
     """Keep the candidates of a block that also pass their other signatures; returns how many are left."""
-    if signatures[3] == 0:
-        return n
-    kept = 0
-    for j in range(n):
-        c, place = block[UP(j)], places[UP(j)]
+    if lists.signatures.hashes == 0:
+        return count
+    words, kept = records.words, 0
+    for j in range(count):
+        c, place = block.conjunction[UP(j)], block.place[UP(j)]
         mixed, passed = hash_of(c), True
-        for _ in range(1, signed[UP(c)]):
+        for _ in range(1, lists.signed[UP(c)]):
             place += 1 + 2 * ((words[UP(place)] & _HALF) >> 2)
-            if not _is_signed(signatures, leaf_of[UP(words[UP(place)] >> 32)], mixed):
+            if not _is_signed(lists.signatures, leaf_of[UP(words[UP(place)] >> 32)], mixed):
                 passed = False
                 break
         if passed:
-            block[UP(kept)], places[UP(kept)], counted[UP(kept)] = c, places[UP(j)], counted[UP(j)]
+            block.conjunction[UP(kept)] = c
+            block.place[UP(kept)], block.size[UP(kept)] = block.place[UP(j)], block.size[UP(j)]
             kept += 1
     return kept

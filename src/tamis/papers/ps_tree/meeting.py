@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP
 from tamis.kernels.prefetch import prefetch
-from tamis.papers.parts.collecting import note_event
-from tamis.papers.parts.pair_map import FREE, home_of, mixed_of, slot_from
-from tamis.papers.parts.records import load_event, unload_event
-from tamis.papers.ps_tree.cells import ENTRY, may_have, pair_key
-from tamis.papers.ps_tree.forest import leaf_of_key
-from tamis.papers.ps_tree.nodes import NONE
-from tamis.papers.ps_tree.verifying import BLOCK, fetch, verify
+from tamis.papers.parts.collecting import Output, note_event
+from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, value_of
+from tamis.papers.parts.records import Words
+from tamis.papers.parts.slabs import SlabArrays
+from tamis.papers.ps_tree.cells import ENTRY, Bits, CellArrays, may_have, pair_key
+from tamis.papers.ps_tree.forest import ForestArrays
+from tamis.papers.ps_tree.nodes import Ints, Longs
+from tamis.papers.ps_tree.verifying import (
+    BLOCK,
+    RowArrays,
+    Scratch,
+    begin_event,
+    end_event,
+    fetch,
+    meet_leaves,
+    verify,
+)
 
 _KEYS = 512
 """Keys looked up at a time."""
@@ -25,112 +36,83 @@ _MANY = 1 << 16
 
 
 class KeyScratch(NamedTuple):
-    """Keys, their home slots, and their cells."""
+    """Keys, and the cells that were found."""
 
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
-    home: npt.NDArray[np.int64]
-    cell: npt.NDArray[np.int64]
+    first: Longs
+    second: Longs
+    cell: Longs
+
+
+class _Combination(NamedTuple):
+    """The places in `met` of the leaves of a key, ascending. Only the first N count."""
+
+    a: int
+    b: int
+    c: int
+
+
+class _Place(NamedTuple):
+    """Where to go on: the next combination of leaves, the next of the cells that were found, and what is left of the last."""
+
+    chosen: _Combination
+    hit: int
+    hits: int
+    at: int
+    stop: int
 
 
 def key_scratch() -> KeyScratch:
-    return KeyScratch(*(np.empty(_KEYS, np.int64) for _ in range(4)))
+    return KeyScratch(*(np.empty(_KEYS, np.int64) for _ in range(3)))
 
 
 @lean_kernel
 def match_cells(
-    n: int,
-    forest: Any,
-    flat: Any,
-    cells: Any,
-    live: Any,
-    records: Any,
-    table: Any,
-    batch: Any,
-    scratch: Any,
-    keys: Any,
+    forest: ForestArrays,
+    cells: CellArrays,
+    rows: RowArrays,
+    batch: EventBatch,
+    scratch: Scratch,
+    keys: KeyScratch,
     event: int,
-    counts: Any,
-    out: Any,
-    work: Any,
+    output: Output,
 ) -> int:
     """A `collecting.Kernel`."""
-    v_start, v_dimension, v_lo, v_hi = batch
-    (key, first, values), _, met, met_dimension, seen, leaf_seen, stamp, block, places, counted, elements = scratch
-    pairs, (begins, sizes, _, data, _), (_, cell_counts, _, _, _), bits = cells
-    words = records.words
     filled = 0
-    while event < len(v_start) - 1:
-        begin, end = v_start[event], v_start[event + 1]
-        plain = load_event(begin, end, v_dimension, v_lo, v_hi, key, first, values)
-        stamp[0] += 1
-        many = _leaves_met(
-            event, batch, plain, forest, flat, cell_counts, met, met_dimension, leaf_seen, stamp[0], elements
-        )
-        every = _is_too_many(n, many, len(live))
+    while event < len(batch.start) - 1:
+        plain = begin_event(batch, event, scratch)
+        many = _leaves_met(event, plain, forest, cells.of_leaf.size, batch, scratch)
+        every = _is_too_many(cells.n, many, len(rows.live))
         kept, looked, tested, visited = filled, 0, 0, 0
-        chosen = 0, 1, 2
-        hit, hits, q, stop = 0, 0, 0, 0
-        more = True
-        while more and filled >= 0:
-            count = 0
+        count, c, place = BLOCK, 0, _Place(_Combination(0, 1, 2), 0, 0, 0, 0)
+        while count == BLOCK and filled >= 0:
             if every:
-                count, q = _next_live(live, q, block)
-                more = q < len(live)
-            while more and not every and count < BLOCK:
-                if q < stop:
-                    count, q = _take(data, q, stop, plain, words, seen, stamp[0], block, places, counted, count)
-                elif hit < hits:
-                    q = begins[UP(keys.cell[UP(hit)])]
-                    stop = q + sizes[UP(keys.cell[UP(hit)])]
-                    hit += 1
-                else:
-                    found, chosen = _next_keys(n, many, met, met_dimension, chosen, pairs, bits, keys)
-                    more = found > 0
-                    hit, hits = 0, _cells_of(found, pairs, begins, sizes, data, keys)
-                    visited += hits
+                count, c = _next_live(rows.live, c, scratch.block.conjunction)
+            else:
+                count, found, place = _next_block(place, many, plain, cells, rows.records.words, scratch, keys)
+                visited += found
             looked += count
-            filled, evaluated = verify(
-                block, count, plain and not every, places, counted, words, key, table, v_lo, v_hi, first, values, out,
-                filled,
-            )  # fmt: skip
+            filled, evaluated = verify(count, plain and not every, rows, batch, scratch, output.matches, filled)
             tested += evaluated
-        unload_event(begin, end, v_dimension, key, values)
+        end_event(batch, event, scratch)
         if filled < 0:
             break
-        note_event(event, filled - kept, looked, tested, visited, counts, work)
+        note_event(event, filled - kept, looked, tested, visited, output)
         event += 1
     return event
 
 
-@inlined
+@merged
 def _leaves_met(
-    event: int,
-    batch: Any,
-    plain: bool,
-    forest: Any,
-    flat: Any,
-    cell_counts: Any,
-    met: Any,
-    met_dimension: Any,
-    leaf_seen: Any,
-    stamp: int,
-    elements: Any,
+    event: int, plain: bool, forest: ForestArrays, cell_counts: Ints, batch: EventBatch, scratch: Scratch
 ) -> int:
     """Note the leaves with cells that an event meets; returns how many."""
-    leaves, (v_start, v_dimension, v_lo, v_hi) = forest.trees.leaves, batch
     many = 0
-    for v in range(v_start[event], v_start[event + 1]):
-        d = v_dimension[v]
-        leaf = leaf_of_key(forest, flat[0], flat[1], flat[2], d, v_lo[v], elements)
-        while leaf != NONE and (plain or leaves.lo[leaf] <= v_hi[v]):
-            if cell_counts[leaf] > 0 and (plain or leaf_seen[leaf] != stamp):
-                leaf_seen[leaf] = stamp
-                met[many], met_dimension[many] = leaf, d
+    for v in range(batch.start[event], batch.start[event + 1]):
+        before, end = many, meet_leaves(v, plain, forest, batch, scratch, many)
+        for i in range(before, end):
+            if cell_counts[scratch.met[i]] > 0:
+                scratch.met[many], scratch.met_dimension[many] = scratch.met[i], scratch.met_dimension[i]
                 many += 1
-            if plain:
-                break
-            leaf = leaves.next[leaf]
     return many
 
 
@@ -144,58 +126,80 @@ def _is_too_many(n: int, many: int, conjunctions: int) -> bool:
 
 
 @inlined
-def _next_live(live: Any, q: int, block: Any) -> tuple[int, int]:
+def _next_live(live: npt.NDArray[np.bool_], c: int, block: Ints) -> tuple[int, int]:
     """Fill a block with conjunctions that are in cells, from one on; returns how many, and where to go on."""
     count = 0
-    while q < len(live) and count < BLOCK:
-        if live[q]:
-            block[UP(count)] = q
+    while c < len(live) and count < BLOCK:
+        if live[c]:
+            block[UP(count)] = c
             count += 1
-        q += 1
-    return count, q
+        c += 1
+    return count, c
 
 
-@inlined
-def _take(
-    data: Any,
-    q: int,
-    stop: int,
-    plain: bool,
-    words: Any,
-    seen: Any,
-    stamp: int,
-    block: Any,
-    places: Any,
-    counted: Any,
-    count: int,
-) -> tuple[int, int]:
-    """Take entries of a cell into a block; returns how many the block has then, and where to go on in the cell."""
-    while q < stop and count < BLOCK:
-        c, places[UP(count)], counted[UP(count)] = data[UP(q)], data[UP(q + 1)], data[UP(q + 2)]
-        q += ENTRY
+@merged
+def _next_block(
+    place: _Place, many: int, plain: bool, cells: CellArrays, words: Words, scratch: Scratch, keys: KeyScratch
+) -> tuple[int, int, _Place]:
+    """Fill the block with the entries of the cells that an event meets.
+
+    Returns how many there are, fewer than BLOCK if they are the last, how many more cells were found, and where to go on.
+    """
+    chosen, hit, hits, at, stop = place.chosen, place.hit, place.hits, place.at, place.stop
+    count, visited = 0, 0
+    while count < BLOCK:
+        if at < stop:
+            count, at = _take(at, stop, plain, cells.lists.data, words, scratch, count)
+        elif hit < hits:
+            at = cells.lists.begin[UP(keys.cell[UP(hit)])]
+            stop = at + cells.lists.size[UP(keys.cell[UP(hit)])]
+            hit += 1
+        else:
+            found, chosen = _next_keys(
+                cells.n, many, chosen, cells.table, cells.filter, scratch.met, scratch.met_dimension, keys
+            )
+            if found == 0:
+                break
+            hit, hits = 0, _cells_of(found, cells.table, cells.lists, keys)
+            visited += hits
+    return count, visited, _Place(chosen, hit, hits, at, stop)
+
+
+@merged
+def _take(at: int, stop: int, plain: bool, data: Ints, words: Words, scratch: Scratch, count: int) -> tuple[int, int]:
+    """Take entries of a cell into the block; returns how many the block has then, and where to go on in the cell."""
+    block, seen, stamp = scratch.block, scratch.seen, scratch.stamp[0]
+    while at < stop and count < BLOCK:
+        c, block.place[UP(count)], block.size[UP(count)] = data[UP(at)], data[UP(at + 1)], data[UP(at + 2)]
+        at += ENTRY
         if plain:
-            fetch(words, places[UP(count)])
+            fetch(words, block.place[UP(count)])
         elif seen[c] == stamp:
             continue
         else:
             seen[c] = stamp
-        block[UP(count)] = c
+        block.conjunction[UP(count)] = c
         count += 1
-    return count, q
+    return count, at
 
 
 @inlined
 def _next_keys(
-    n: int, many: int, met: Any, met_dimension: Any, chosen: Any, pairs: Any, bits: Any, keys: Any
-) -> tuple[int, Any]:
+    n: int,
+    many: int,
+    chosen: _Combination,
+    table: PairArrays,
+    bits: Bits,
+    met: Ints,
+    met_dimension: Ints,
+    keys: KeyScratch,
+) -> tuple[int, _Combination]:
     """Write the keys of the next combinations of leaves, without most keys that have no cell, and fetch their home slots.
 
     Returns how many keys, and the combination that comes next.
     """
-    firsts, seconds, slots, _ = pairs
-    k_first, k_second, k_home, _ = keys
     m = 0
-    while m < _KEYS and chosen[0] + n <= many:
+    while m < _KEYS and chosen.a + n <= many:
         a, b, c, differ = _by_dimension(n, chosen, met_dimension)
         chosen = _after(n, many, chosen)
         if not differ:
@@ -205,32 +209,30 @@ def _next_keys(
         high, low = pair_key(n, met[UP(a)], second, third)
         mixed = mixed_of(high, low)
         if may_have(bits, mixed):
-            home = home_of(mixed, len(slots))
-            k_first[UP(m)], k_second[UP(m)], k_home[UP(m)] = high, low, home
-            prefetch(slots, home)
-            prefetch(firsts, home)
-            prefetch(seconds, home)
+            home = home_of(mixed, len(table.value))
+            keys.first[UP(m)], keys.second[UP(m)] = high, low
+            prefetch(table.value, home)
+            prefetch(table.first, home)
+            prefetch(table.second, home)
             m += 1
     return m, chosen
 
 
 @inlined
-def _after(n: int, many: int, chosen: Any) -> Any:
+def _after(n: int, many: int, chosen: _Combination) -> _Combination:
     """The next combination of N out of `many`."""
-    i, j, k = chosen
-    if n == 1:
-        return i + 1, j, k
-    if n == 2:
-        return (i, j + 1, k) if j + 1 < many else (i + 1, i + 2, k)
-    if k + 1 < many:
-        return i, j, k + 1
-    return (i, j + 1, j + 2) if j + 2 < many else (i + 1, i + 2, i + 3)
+    a, b, c = chosen.a, chosen.b, chosen.c
+    if n == 3 and c + 1 < many:
+        return _Combination(a, b, c + 1)
+    if n > 1 and b + n - 1 < many:
+        return _Combination(a, b + 1, b + 2)
+    return _Combination(a + 1, a + 2, a + 3)
 
 
 @inlined
-def _by_dimension(n: int, chosen: Any, dimension: Any) -> tuple[int, int, int, bool]:
+def _by_dimension(n: int, chosen: _Combination, dimension: Ints) -> tuple[int, int, int, bool]:
     """A combination in the order of dimensions, and whether these differ."""
-    a, b, c = chosen
+    a, b, c = chosen.a, chosen.b, chosen.c
     if n == 3:
         if dimension[UP(b)] > dimension[UP(c)]:
             b, c = c, b
@@ -247,18 +249,16 @@ def _by_dimension(n: int, chosen: Any, dimension: Any) -> tuple[int, int, int, b
 
 
 @inlined
-def _cells_of(count: int, pairs: Any, begins: Any, sizes: Any, data: Any, keys: Any) -> int:
+def _cells_of(count: int, table: PairArrays, lists: SlabArrays, keys: KeyScratch) -> int:
     """Look up the keys, and fetch the entries of their cells; returns how many keys have cells."""
-    firsts, seconds, slots, _ = pairs
-    k_first, k_second, k_home, k_cell = keys
     hits = 0
     for x in range(count):
-        slot = slot_from(firsts, seconds, slots, k_first[UP(x)], k_second[UP(x)], k_home[UP(x)])
-        if slots[UP(slot)] != FREE:
-            k_cell[UP(hits)] = slots[UP(slot)]
-            prefetch(begins, k_cell[UP(hits)])
-            prefetch(sizes, k_cell[UP(hits)])
+        cell = value_of(table, keys.first[UP(x)], keys.second[UP(x)])
+        if cell != FREE:
+            keys.cell[UP(hits)] = cell
+            prefetch(lists.begin, cell)
+            prefetch(lists.size, cell)
             hits += 1
     for x in range(hits):
-        prefetch(data, begins[UP(k_cell[UP(x)])])
+        prefetch(lists.data, lists.begin[UP(keys.cell[UP(x)])])
     return hits

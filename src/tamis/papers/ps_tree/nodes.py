@@ -114,15 +114,14 @@ def _grown(columns: Any, used: int, more: int) -> Any:
 
 
 @inlined
-def has_room(arrays: Any, nodes: int, leaves: int) -> bool:
+def has_room(arrays: TreeArrays, nodes: int, leaves: int) -> bool:
     """Whether there is room for `nodes` nodes and `leaves` leaves; the chains of free ones are not counted."""
     used, room = arrays.state, len(arrays.nodes.element)
-    enough: bool = used[USED_NODES] + nodes <= room and used[USED_LEAVES] + leaves <= len(arrays.leaves.next)
-    return enough
+    return used[USED_NODES] + nodes <= room and used[USED_LEAVES] + leaves <= len(arrays.leaves.next)
 
 
 @inlined
-def _new_node(arrays: Any, element: int, sibling: int) -> int:
+def _new_node(arrays: TreeArrays, element: int, sibling: int) -> int:
     nodes, state = arrays.nodes, arrays.state
     node = state[FREE_NODE]
     if node == NONE:
@@ -138,7 +137,7 @@ def _new_node(arrays: Any, element: int, sibling: int) -> int:
 
 
 @inlined
-def _new_leaf(arrays: Any, root: int) -> int:
+def _new_leaf(arrays: TreeArrays, root: int) -> int:
     leaves, state = arrays.leaves, arrays.state
     leaf = state[FREE_LEAF]
     if leaf == NONE:
@@ -153,7 +152,7 @@ def _new_leaf(arrays: Any, root: int) -> int:
 
 
 @inlined
-def plant(arrays: Any, dimension: int) -> int:
+def plant(arrays: TreeArrays, dimension: int) -> int:
     """Make a tree with one leaf; returns its root."""
     nodes, leaves = arrays.nodes, arrays.leaves
     root = _new_node(arrays, dimension, NONE)
@@ -165,21 +164,21 @@ def plant(arrays: Any, dimension: int) -> int:
 
 
 @inlined
-def _free_node(arrays: Any, node: int) -> None:
+def _free_node(arrays: TreeArrays, node: int) -> None:
     arrays.nodes.sibling[node] = arrays.state[FREE_NODE]
     arrays.state[FREE_NODE] = node
     arrays.state[LIVE_NODES] -= 1
 
 
 @inlined
-def _free_leaf(arrays: Any, leaf: int) -> None:
+def _free_leaf(arrays: TreeArrays, leaf: int) -> None:
     arrays.leaves.next[leaf], arrays.leaves.predicates[leaf] = arrays.state[FREE_LEAF], 0
     arrays.state[FREE_LEAF] = leaf
     arrays.state[LIVE_LEAVES] -= 1
 
 
 @inlined
-def _leaf_below(nodes: Any, root: int, right: int) -> int:
+def _leaf_below(nodes: NodeArrays, root: int, right: int) -> int:
     """The leaf below the smallest value in the branch of a node; the last leaf if there is no node (GetLNode)."""
     if right == NONE:
         return int(nodes.l[root])
@@ -189,7 +188,7 @@ def _leaf_below(nodes: Any, root: int, right: int) -> int:
 
 
 @inlined
-def match_pair(nodes: Any, root: int, elements: Any, count: int) -> int:
+def match_pair(nodes: NodeArrays, root: int, elements: Ints, count: int) -> int:
     """MatchPair (Alg. 3): the leaf that a value lies in."""
     element, child, sibling, e = nodes.element, nodes.child, nodes.sibling, nodes.e
     node, right = root, NONE  # right: the next node behind the path, nearest to its end (GetRNode)
@@ -209,7 +208,7 @@ def match_pair(nodes: Any, root: int, elements: Any, count: int) -> int:
 
 
 @inlined
-def partition(arrays: Any, root: int, elements: Any, count: int, side: int, lowest: int) -> tuple[int, int]:
+def partition(arrays: TreeArrays, root: int, elements: Ints, count: int, side: int, lowest: int) -> tuple[int, int]:
     """Partition (Alg. 2): cut before or after a value. `lowest` is the lowest key behind the cut.
 
     Returns the node of the value and the new leaf, NONE if the cut was there already. There must be room for `count` nodes and a
@@ -249,7 +248,7 @@ def partition(arrays: Any, root: int, elements: Any, count: int, side: int, lowe
 
 
 @inlined
-def _partition_leaf(arrays: Any, root: int, node: int, side: int, lowest: int) -> int:
+def _partition_leaf(arrays: TreeArrays, root: int, node: int, side: int, lowest: int) -> int:
     """PartitionLeafNode: the leaf of a value keeps the part above the cut. A new leaf, with the same counters, gets the rest."""
     nodes, leaves = arrays.nodes, arrays.leaves
     old = nodes.e[node]
@@ -274,7 +273,7 @@ def _partition_leaf(arrays: Any, root: int, node: int, side: int, lowest: int) -
 
 
 @inlined
-def _relink(nodes: Any, node: int, old: int, new: int) -> None:
+def _relink(nodes: NodeArrays, node: int, old: int, new: int) -> None:
     """Replace the old leaf by the new one at or above a value."""
     if nodes.g[node] == old:
         nodes.g[node] = new
@@ -283,7 +282,7 @@ def _relink(nodes: Any, node: int, old: int, new: int) -> None:
 
 
 @inlined
-def let_go(arrays: Any, node: int, side: int) -> int:
+def let_go(arrays: TreeArrays, node: int, side: int) -> int:
     """Undo one `partition`. If no predicate needs the cut any more, the leaf above it takes the space of the leaf below.
 
     Returns the leaf that is gone, or NONE. The caller removes a value without cuts by `prune`.
@@ -313,7 +312,7 @@ def let_go(arrays: Any, node: int, side: int) -> int:
 
 
 @inlined
-def prune(arrays: Any, root: int, elements: Any, count: int) -> None:
+def prune(arrays: TreeArrays, root: int, elements: Ints, count: int) -> None:
     """Remove the nodes of a former value, from its end up to the first node that other values need."""
     nodes = arrays.nodes
     while count > 0:

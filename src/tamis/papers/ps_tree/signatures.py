@@ -21,7 +21,7 @@ from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP
 from tamis.papers.ps_tree.forest import Log
-from tamis.papers.ps_tree.nodes import NONE
+from tamis.papers.ps_tree.nodes import NONE, Ints, Longs
 
 _WORD = 64
 
@@ -29,8 +29,8 @@ _WORD = 64
 class SignatureArrays(NamedTuple):
     """Signatures as kernels take them."""
 
-    begin: npt.NDArray[np.int64]
-    bits: npt.NDArray[np.int64]
+    begin: Longs
+    bits: Longs
     words: npt.NDArray[np.uint64]
     hashes: int
 
@@ -61,7 +61,7 @@ class Signatures:
             self._begin.grow(missing, fill=NONE)
             self._bits.grow(missing, fill=0)
 
-    def make_room(self, ids: npt.NDArray[np.int64]) -> None:
+    def make_room(self, ids: Longs) -> None:
         """Replace all signatures by empty ones, sized for `ids[i]` conjunctions in leaf i."""
         self.clear()
         self.reserve(len(ids))
@@ -74,7 +74,7 @@ class Signatures:
         self._words = GrowingArray(np.uint64, room=max(int(words[-1]), 1))
         self._words.grow(int(words[-1]), fill=0)
 
-    def enter(self, leaves: npt.NDArray[np.int64], conjunctions: npt.NDArray[np.int32]) -> None:
+    def enter(self, leaves: Longs, conjunctions: Ints) -> None:
         """Enter a conjunction in the signature of each leaf; a leaf without a signature gets the smallest one."""
         bare = np.unique(leaves[self._begin.view()[leaves] == NONE])
         self._begin.view()[bare] = len(self._words) + np.arange(len(bare))
@@ -118,10 +118,11 @@ def hash_of(conjunction: int) -> Any:
 
 
 @inlined
-def is_in(words: Any, begin: int, bits: int, mixed: Any, hashes: int) -> bool:
-    """Whether a conjunction of this hash may be in the signature that begins there."""
-    step, mask = (mixed >> U64(32)) | U64(1), U64(bits - 1)
-    for _ in range(hashes):
+def is_in(signatures: SignatureArrays, leaf: int, mixed: Any) -> bool:
+    """Whether a conjunction of this hash may be in the signature of a leaf that has one."""
+    begin, words = signatures.begin[UP(leaf)], signatures.words
+    step, mask = (mixed >> U64(32)) | U64(1), U64(signatures.bits[UP(leaf)] - 1)
+    for _ in range(signatures.hashes):
         bit = mixed & mask
         if (words[UP(begin + I64(bit >> U64(6)))] >> (bit & U64(63))) & U64(1) == U64(0):
             return False
@@ -130,19 +131,18 @@ def is_in(words: Any, begin: int, bits: int, mixed: Any, hashes: int) -> bool:
 
 
 @lean_kernel
-def _enter(signatures: Any, leaves: Any, conjunctions: Any) -> None:
-    begin, bits, words, hashes = signatures
+def _enter(signatures: SignatureArrays, leaves: Longs, conjunctions: Ints) -> None:
+    begin, bits, words = signatures.begin, signatures.bits, signatures.words
     for i in range(len(leaves)):
         leaf = leaves[i]
         mixed = hash_of(conjunctions[i])
         step, mask = (mixed >> U64(32)) | U64(1), U64(bits[leaf] - 1)
-        for _ in range(hashes):
+        for _ in range(signatures.hashes):
             bit = mixed & mask
             words[UP(begin[leaf] + I64(bit >> U64(6)))] |= U64(1) << (bit & U64(63))
             mixed += step
 
 
 @lean_kernel
-def _contains(signatures: Any, leaf: int, conjunction: int) -> bool:
-    begin, bits, words, hashes = signatures
-    return begin[leaf] != NONE and is_in(words, begin[leaf], bits[leaf], hash_of(conjunction), hashes)
+def _contains(signatures: SignatureArrays, leaf: int, conjunction: int) -> bool:
+    return signatures.begin[leaf] != NONE and is_in(signatures, leaf, hash_of(conjunction))

@@ -14,7 +14,7 @@ from tamis.kernels.kernel import lean_kernel
 from tamis.papers.ps_tree import nodes
 from tamis.papers.ps_tree.checking import chain_of, check_all
 from tamis.papers.ps_tree.elements import Kind, code_of, elements_of
-from tamis.papers.ps_tree.nodes import AFTER, BEFORE, NONE, TreeArrays
+from tamis.papers.ps_tree.nodes import AFTER, BEFORE, NONE, Ints, TreeArrays
 
 Cut: TypeAlias = tuple[Any, int]
 """A value, and the side of the cut: before or after it."""
@@ -297,22 +297,22 @@ def _shown(operator: str, values: tuple[Any, ...]) -> str:
 
 
 @lean_kernel
-def _plant(arrays: Any) -> int:
+def _plant(arrays: TreeArrays) -> int:
     return nodes.plant(arrays, 0)
 
 
 @lean_kernel
-def _partition(arrays: Any, root: int, elements: Any, side: int, lowest: int) -> int:
+def _partition(arrays: TreeArrays, root: int, elements: Ints, side: int, lowest: int) -> int:
     return nodes.partition(arrays, root, elements, len(elements), side, lowest)[0]
 
 
 @lean_kernel
-def _match_pair(arrays: Any, root: int, elements: Any) -> int:
+def _match_pair(arrays: TreeArrays, root: int, elements: Ints) -> int:
     return nodes.match_pair(arrays.nodes, root, elements, len(elements))
 
 
 @lean_kernel
-def _let_go(arrays: Any, root: int, node: int, side: int, elements: Any) -> bool:
+def _let_go(arrays: TreeArrays, root: int, node: int, side: int, elements: Ints) -> bool:
     """Undo one cut; returns whether the cut is gone."""
     gone = nodes.let_go(arrays, node, side) != NONE
     if gone and arrays.nodes.e[node] == NONE:

@@ -1,42 +1,62 @@
-"""Checks candidates against one event, a block at a time, so that their records are fetched from memory together."""
+"""One event: the leaves that it meets, and its candidates.
+
+Candidates are checked a block at a time, so that their records are fetched from memory together.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.events.event_batch import count_holding
-from tamis.kernels.kernel import inlined
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.kernel import inlined, merged
 from tamis.kernels.numbers import UP
 from tamis.kernels.prefetch import prefetch
-from tamis.papers.parts.records import EventScratch, event_scratch, failing_plain
+from tamis.papers.parts.collecting import is_true
+from tamis.papers.parts.records import EventKeys, RecordArrays, Words, event_keys, failing_plain, load_keys, unload_keys
 from tamis.papers.ps_tree.elements import INT64_ELEMENTS
-from tamis.papers.ps_tree.nodes import NONE
+from tamis.papers.ps_tree.forest import ForestArrays, leaf_of_key
+from tamis.papers.ps_tree.nodes import NONE, Ints, Longs
 
 BLOCK = 256
 """Candidates checked at a time."""
 
 
+class RowArrays(NamedTuple):
+    """The conjunctions of an index."""
+
+    table: Conjunctions
+    records: RecordArrays
+    live: npt.NDArray[np.bool_]
+    """Conjunction -> whether it is in the index."""
+
+
+class Block(NamedTuple):
+    """Candidates, and where their records are."""
+
+    conjunction: Ints
+    place: Longs
+    size: Longs
+
+
 class Scratch(NamedTuple):
     """Scratch of a kernel for one event; between events `event` and `leaf_of` are in their initial state."""
 
-    event: EventScratch
-    leaf_of: npt.NDArray[np.int32]
+    event: EventKeys
+    leaf_of: Ints
     """Dimension -> leaf of a plain event's value."""
-    met: npt.NDArray[np.int32]
+    met: Ints
     """Lists or leaves that an event meets."""
-    met_dimension: npt.NDArray[np.int32]
-    seen: npt.NDArray[np.int64]
+    met_dimension: Ints
+    seen: Longs
     """Conjunction -> stamp of the last event that has visited it; plain events set no stamp."""
-    leaf_seen: npt.NDArray[np.int64]
-    stamp: npt.NDArray[np.int64]
-    block: npt.NDArray[np.int32]
-    places: npt.NDArray[np.int64]
-    """Where the records of the block are."""
-    sizes: npt.NDArray[np.int64]
-    elements: npt.NDArray[np.int32]
+    leaf_seen: Longs
+    stamp: Longs
+    block: Block
+    elements: Ints
 
 
 def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int, values: int) -> Scratch:
@@ -49,32 +69,52 @@ def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int
             return scratch
         dimensions, leaves, rows, met = (max(size, each) for size, each in zip(sizes, needed, strict=True))
     return Scratch(
-        event_scratch(dimensions),
+        event_keys(dimensions),
         np.full(dimensions, NONE, np.int32),
         np.empty(met, np.int32),
         np.empty(met, np.int32),
         np.zeros(rows, np.int64),
         np.zeros(leaves, np.int64),
         np.zeros(1, np.int64),
-        np.empty(BLOCK, np.int32),
-        np.empty(BLOCK, np.int64),
-        np.empty(BLOCK, np.int64),
+        Block(np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)),
         np.empty(INT64_ELEMENTS, np.int32),
     )
 
 
-@inlined
-def locate(block: Any, count: int, at: Any, size: Any, places: Any, sizes: Any) -> None:
-    """Write the places of the candidates' records."""
-    for i in range(count):
-        prefetch(at, block[UP(i)])
-        prefetch(size, block[UP(i)])
-    for i in range(count):
-        places[UP(i)], sizes[UP(i)] = at[UP(block[UP(i)])], size[UP(block[UP(i)])]
+@merged
+def begin_event(batch: EventBatch, event: int, scratch: Scratch) -> bool:
+    """Lay out an event; returns whether it is plain."""
+    scratch.stamp[0] += 1
+    return load_keys(batch, event, scratch.event)
+
+
+@merged
+def end_event(batch: EventBatch, event: int, scratch: Scratch) -> None:
+    """Clear the layout of an event."""
+    for v in range(batch.start[event], batch.start[event + 1]):
+        scratch.leaf_of[batch.dimension[v]] = NONE
+    unload_keys(batch, event, scratch.event)
+
+
+@merged
+def meet_leaves(v: int, plain: bool, forest: ForestArrays, batch: EventBatch, scratch: Scratch, many: int) -> int:
+    """Note the leaves that a value is the first to meet, behind the `many` in `met`; returns how many there are then."""
+    leaves, d, stamp = forest.trees.leaves, batch.dimension[v], scratch.stamp[0]
+    leaf = leaf_of_key(forest, d, batch.lo[v], scratch.elements)
+    scratch.leaf_of[d] = leaf
+    while leaf != NONE and (plain or leaves.lo[leaf] <= batch.hi[v]):
+        if plain or scratch.leaf_seen[leaf] != stamp:
+            scratch.leaf_seen[leaf] = stamp
+            scratch.met[many], scratch.met_dimension[many] = leaf, d
+            many += 1
+        if plain:
+            break
+        leaf = leaves.next[leaf]
+    return many
 
 
 @inlined
-def fetch(words: Any, place: int) -> None:
+def fetch(words: Words, place: int) -> None:
     """Prefetch a record: most have at most four cache lines."""
     prefetch(words, place)
     prefetch(words, place + 8)
@@ -82,48 +122,27 @@ def fetch(words: Any, place: int) -> None:
     prefetch(words, place + 24)
 
 
-@inlined
+@merged
 def verify(
-    block: Any,
-    count: int,
-    by_record: bool,
-    places: Any,
-    sizes: Any,
-    words: Any,
-    key: Any,
-    table: Any,
-    v_lo: Any,
-    v_hi: Any,
-    first: Any,
-    values: Any,
-    out: Any,
-    filled: int,
+    count: int, by_record: bool, rows: RowArrays, batch: EventBatch, scratch: Scratch, matches: Ints, filled: int
 ) -> tuple[int, int]:
-    """Append the candidates of a block that are true of the event. Returns how much is filled, -1 if there is no room, and how
-    many predicates were evaluated. Records serve plain events only."""
-    tested = 0
+    """Append the candidates of the block that are true of the event to `matches`.
+
+    Returns how much is filled, -1 if there is no room, and how many predicates were evaluated. Records serve plain events only:
+    they lack the access predicates, and an event with several values or intervals may meet their leaves without satisfying them.
+    """
+    block, tested = scratch.block, 0
     for i in range(count):
         if by_record:
-            needed = sizes[UP(i)]
-            held = failing_plain(words, places[UP(i)], needed, key)
+            needed = block.size[UP(i)]
+            held = failing_plain(rows.records.words, block.place[UP(i)], needed, scratch.event.key)
+            true, evaluated = held == needed, min(held + 1, needed)
         else:
-            held, needed = _failing_any(block[UP(i)], table.start, table.predicates, v_lo, v_hi, first, values)
-        tested += min(held + 1, needed)
-        if held == needed:
-            if filled == len(out):
+            true, evaluated = is_true(block.conjunction[UP(i)], rows.table, batch, scratch.event.places)
+        tested += evaluated
+        if true:
+            if filled == len(matches):
                 return -1, tested
-            out[UP(filled)] = block[UP(i)]
+            matches[UP(filled)] = block.conjunction[UP(i)]
             filled += 1
     return filled, tested
-
-
-@inlined
-def _failing_any(c: int, start: Any, predicates: Any, v_lo: Any, v_hi: Any, first: Any, values: Any) -> tuple[int, int]:
-    """How many predicates of a conjunction are true of the event before the first that is not, and how many it has.
-
-    Works for any event. A record lacks the access predicates: an event with several values or intervals may meet their leaves
-    without satisfying them.
-    """
-    begin, end = start[c], start[c + 1]
-    dimension, mode, at, lows, highs = predicates
-    return count_holding(begin, end, dimension, mode, at, lows, highs, v_lo, v_hi, first, values), end - begin
