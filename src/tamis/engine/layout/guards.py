@@ -26,7 +26,7 @@ from tamis.engine.layout.plan import RANKED, Plan
 from tamis.engine.layout.predicate_codes import CodedTable
 from tamis.engine.layout.scale import MISSING, Bytes, Dimensions, Ints
 from tamis.engine.layout.statistics import Likelihood
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U32, UP
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
@@ -288,7 +288,7 @@ def _divide(
     return filled, visited + left * (1.0 + GUARD / BLOCK)
 
 
-@inlined
+@merged
 def _best_guard(dimensions: int, presence: npt.NDArray[np.float64], scratch: _Scratch) -> tuple[int, int]:
     """The guard whose next block saves most, -1 if none saves enough; and how many dimensions may still become guards."""
     count, seen = scratch.needed, scratch.seen

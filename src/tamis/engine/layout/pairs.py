@@ -276,7 +276,7 @@ def _enter_pairs(table: CodedTable, plan: Plan, masks: npt.NDArray[np.uint64], m
     return filled
 
 
-@inlined
+@merged
 def _fill_cells(p: int, table: CodedTable, mask: Mask) -> None:
     """Set the bits of the spaces in which a predicate is true. Bits outside of its hull may be set too."""
     if table.coded.kind[p] == SET:

@@ -38,7 +38,7 @@ from tamis.engine.layout.predicate_codes import (
 )
 from tamis.engine.layout.scale import MISSING, Ints, Scales
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import F64, I64, U64
+from tamis.kernels.numbers import F64, I64, U64, UP
 
 CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS, PAIRS = range(7)
 
@@ -148,9 +148,9 @@ def _plan(rows: Ints, table: CodedTable, extra: ListCosts, plan: Plan) -> None:
 @inlined
 def hull_of(p: int, table: CodedTable) -> float:
     """How likely an event lies in the hull of a predicate."""
-    first, last, d = table.coded.first[p], table.coded.last[p], table.coded.dimension[p]
+    first, last, d = table.coded.first[UP(p)], table.coded.last[UP(p)], table.coded.dimension[UP(p)]
     if first == MISSING:
-        return 1.0 - table.likelihood.presence[d]
+        return 1.0 - table.likelihood.presence[UP(d)]
     return likelihood_between(first, last, d, table.scales, table.likelihood)
 
 
@@ -173,7 +173,7 @@ def _filters(row: int, table: CodedTable) -> _Filters:
 @inlined
 def is_raw(p: int, coded: Coded) -> bool:
     """Whether a predicate is decided by comparing keys."""
-    return coded.kind[p] == RAW or coded.dimension[p] >= RANKED
+    return coded.kind[UP(p)] == RAW or coded.dimension[UP(p)] >= RANKED
 
 
 @merged
@@ -232,8 +232,8 @@ def _in_lists(p: int, d: int, table: CodedTable) -> tuple[int, float, int]:
 @inlined
 def most_cells(p: int, coded: Coded) -> int:
     """How many spaces a predicate covers in a dimension that is not wide, at most."""
-    count = I64(coded.last[p]) - I64(coded.first[p]) + 1
-    return min(count, SET_SIZE) if coded.kind[p] == SET else count
+    count = I64(coded.last[UP(p)]) - I64(coded.first[UP(p)]) + 1
+    return min(count, SET_SIZE) if coded.kind[UP(p)] == SET else count
 
 
 @inlined

@@ -39,7 +39,7 @@ from tamis.engine.layout.scale import (
 )
 from tamis.engine.layout.statistics import Likelihood
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, U64
+from tamis.kernels.numbers import I64, U64, UP
 
 RANGE, SET, NOT_SET, MASK, CODE, EDGE, POINT, KEYS, RAW = range(9)
 MOST_KEYS = 255
@@ -164,7 +164,8 @@ def _code_wide(p: int, d: int, table: CodedTable) -> None:
 @inlined
 def likelihood_between(first: int, last: int, d: int, scales: Scales, likelihood: Likelihood) -> float:
     """How likely an event has a value in the spaces from `first` to `last`."""
-    return likelihood.cumulative[scales.cell[d] + last + 1] - likelihood.cumulative[scales.cell[d] + first]
+    base = scales.cell[UP(d)]
+    return likelihood.cumulative[UP(base + last + 1)] - likelihood.cumulative[UP(base + first)]
 
 
 @inlined
