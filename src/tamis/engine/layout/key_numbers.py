@@ -22,12 +22,13 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX
 from tamis.engine.layout.aspects import UNKNOWN
-from tamis.engine.layout.predicate_codes import KEYS, POINT, RAW, CodedTable
+from tamis.engine.layout.predicate_codes import KEYS, POINT, RAW, CodedTable, read_table
 from tamis.engine.layout.scale import HIGHEST_CODE, Bytes, Ints, Keys
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U8, U64, UP
-from tamis.kernels.packed import aligned_zeros
+from tamis.kernels.packed import Packed, aligned_zeros
 
 LINE = 8
 """Keys in a line."""
@@ -56,10 +57,11 @@ def enrol(table: CodedTable) -> Roll:
     if not coded.enrolled.any():
         return Roll(start, np.zeros(0, np.uint64), np.zeros(0, np.int64))
     counts = np.zeros(dimensions, np.int64)
-    _count(table, counts)
+    packed = packed_fields(table)
+    _count(packed, counts)
     first = np.concatenate(([0], np.cumsum(counts)))
     named = np.empty(int(first[-1]), np.int64)
-    _collect(table, first[:-1].copy(), named)
+    _collect(packed, first[:-1].copy(), named)
     keys = []
     for d in np.flatnonzero(counts).tolist():
         distinct = np.unique(named[first[d] : first[d + 1]])
@@ -80,8 +82,9 @@ def enrol(table: CodedTable) -> Roll:
 
 
 @lean_kernel
-def _count(table: CodedTable, counts: Ints) -> None:
+def _count(packed: Packed, counts: Ints) -> None:
     """Count the named keys of each dimension, repetitions too."""
+    table: CodedTable = read_table(packed)
     coded, start = table.coded, table.predicates.start
     for p in range(len(coded.kind)):
         d = coded.dimension[p]
@@ -90,8 +93,9 @@ def _count(table: CodedTable, counts: Ints) -> None:
 
 
 @lean_kernel
-def _collect(table: CodedTable, at: Ints, named: Keys) -> None:
+def _collect(packed: Packed, at: Ints, named: Keys) -> None:
     """Collect the keys that were counted, grouped by dimension; `at` says where those of each dimension begin."""
+    table: CodedTable = read_table(packed)
     coded, start = table.coded, table.predicates.start
     for p in range(len(coded.kind)):
         d = coded.dimension[p]

@@ -18,12 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.engine.layout.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan
-from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, Mask, fill_mask, has_space
+from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, Mask, fill_mask, has_space, read_table
 from tamis.engine.layout.records import order_in_lists
 from tamis.engine.layout.scale import Dimensions, Ints, Keys, Scales
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64
+from tamis.kernels.packed import Packed
 
 _NONE = -1
 
@@ -66,7 +68,7 @@ def enter(table: CodedTable, plan: Plan) -> tuple[Entries, Points]:
         np.empty(room, np.int64), np.empty(room, np.int32), np.empty(points, np.int32), np.empty(points, np.int64)
     )
     at_point = first_point_list(table.scales)
-    filled = _enter(table, plan, at_point, np.empty(MASK_WORDS, np.uint64), entered)
+    filled = _enter(packed_fields(table), plan, at_point, np.empty(MASK_WORDS, np.uint64), entered)
     lists, rows = entered.list[:filled], entered.row[:filled]
     distinct, numbers = _numbered(entered.point_dimension, entered.point_key, len(table.scales.spaces))
     by_point = (lists >= at_point) & (lists < at_point + points)
@@ -123,8 +125,9 @@ def find_point(dimension: int, key: int, slot: int, points: Points) -> int:
 
 
 @lean_kernel
-def _enter(table: CodedTable, plan: Plan, at_point: int, mask: Mask, entered: _Entered) -> int:
+def _enter(packed: Packed, plan: Plan, at_point: int, mask: Mask, entered: _Entered) -> int:
     """Write the entries of all conjunctions; returns how many. Each point has a list of its own, repetitions too."""
+    table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
     cells, dimensions = scales.cell[-1], len(scales.spaces)
     upper = at_point + len(entered.point_key)

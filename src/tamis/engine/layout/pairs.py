@@ -26,12 +26,23 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.layout.aspects import Words
 from tamis.engine.layout.costs import CAUTION_WITH_PAIRS, COMPARE, ENTRY, MEET_PAIR, RECORD, SPACE, TRY_PAIR
 from tamis.engine.layout.plan import PAIRS, RANKED, SOME, Plan, hull_of, is_raw, most_cells
-from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, SET, CodedTable, Mask, fill_mask, has_space
+from tamis.engine.layout.predicate_codes import (
+    MASK_WORDS,
+    RANGE,
+    SET,
+    CodedTable,
+    Mask,
+    fill_mask,
+    has_space,
+    read_table,
+)
 from tamis.engine.layout.records import order_in_lists
 from tamis.engine.layout.scale import MISSING, Bytes, Ints, Scales, locate
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import F64, I64, U8, U32, U64, UP
+from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 
 _MOST_CELLS = 4
@@ -126,7 +137,7 @@ def plan_pairs(table: CodedTable, plan: Plan, step: int = 1) -> tuple[Plan, floa
     """
     rows = np.arange(0, len(table.start) - 1, step)
     paired = Plan._make(column[rows] for column in plan)
-    saved = _plan_pairs(rows, table, paired)
+    saved = _plan_pairs(rows, packed_fields(table), paired)
     return paired, saved * step
 
 
@@ -146,8 +157,9 @@ def _members(table: CodedTable, plan: Plan) -> npt.NDArray[np.bool_]:
 
 
 @lean_kernel
-def _plan_pairs(rows: Ints, table: CodedTable, plan: Plan) -> float:
+def _plan_pairs(rows: Ints, packed: Packed, plan: Plan) -> float:
     """Plan pairs for some conjunctions, whose plan is given; returns how many nanoseconds per event that saves."""
+    table: CodedTable = read_table(packed)
     coded = table.coded
     saved = 0.0
     for i in range(len(rows)):
@@ -232,7 +244,7 @@ def enter_pairs(table: CodedTable, plan: Plan) -> tuple[Pairs, npt.NDArray[np.in
     """The pairs of a plan, without filter words and references, and the conjunction of each entry."""
     room = int(plan.lists[plan.way == PAIRS].sum(dtype=np.int64))
     made = _PairCells(np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.int32))
-    filled = _enter_pairs(table, plan, np.empty((2, MASK_WORDS), np.uint64), made)
+    filled = _enter_pairs(packed_fields(table), plan, np.empty((2, MASK_WORDS), np.uint64), made)
     low, high, rows = made.low[:filled], made.high[:filled], made.row[:filled]
     distinct = len(np.unique((low.astype(np.uint64) << U64(32)) | high))
     bits = max(distinct - 1, 1).bit_length()
@@ -255,8 +267,9 @@ def complete_pairs(pairs: Pairs, words: Words, references: Words) -> None:
 
 
 @lean_kernel
-def _enter_pairs(table: CodedTable, plan: Plan, masks: npt.NDArray[np.uint64], made: _PairCells) -> int:
+def _enter_pairs(packed: Packed, plan: Plan, masks: npt.NDArray[np.uint64], made: _PairCells) -> int:
     """Write an entry for each pair of cells; returns how many. `masks` has room for two masks."""
+    table: CodedTable = read_table(packed)
     coded, cell = table.coded, table.scales.cell
     filled = 0
     for row in range(len(table.start) - 1):

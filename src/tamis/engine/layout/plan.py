@@ -35,10 +35,13 @@ from tamis.engine.layout.predicate_codes import (
     Coded,
     CodedTable,
     likelihood_between,
+    read_table,
 )
 from tamis.engine.layout.scale import MISSING, Ints, Scales
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import F64, I64, U64, UP
+from tamis.kernels.packed import Packed
 
 CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS, PAIRS = range(7)
 
@@ -107,20 +110,22 @@ def plan_rows(table: CodedTable, list_costs: ListCosts | None = None) -> tuple[P
         np.empty(count, np.float32),
     )
     extra = np.zeros((len(presence), 3))
-    _plan(np.arange(count), table, extra, plan)
+    packed = packed_fields(table)
+    _plan(np.arange(count), packed, extra, plan)
     by_dimension = np.flatnonzero((plan.way >= UPPER) & (plan.way <= PRESENCE))
     users = coded.dimension[plan.access[by_dimension]] * 3 + (plan.way[by_dimension] - UPPER)
     sharing = np.maximum(np.bincount(users, minlength=extra.size).reshape(extra.shape), 1)
     extra[:] = LIST * np.array([2, 2, 1]) * presence[:, np.newaxis] / sharing
     if list_costs is not None:
         extra = list_costs
-    _plan(by_dimension, table, extra, plan)
+    _plan(by_dimension, packed, extra, plan)
     return plan, extra
 
 
 @lean_kernel
-def _plan(rows: Ints, table: CodedTable, extra: ListCosts, plan: Plan) -> None:
+def _plan(rows: Ints, packed: Packed, extra: ListCosts, plan: Plan) -> None:
     """Choose the access paths of some conjunctions; `extra` is what lists of dimensions cost besides."""
+    table: CodedTable = read_table(packed)
     coded, scales = table.coded, table.scales
     for row in rows:
         filters = _filters(row, table)

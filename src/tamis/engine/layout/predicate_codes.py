@@ -38,8 +38,10 @@ from tamis.engine.layout.scale import (
     on_grid,
 )
 from tamis.engine.layout.statistics import Likelihood
+from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.packed import Packed
 
 RANGE, SET, NOT_SET, MASK, CODE, EDGE, POINT, KEYS, RAW = range(9)
 MOST_KEYS = 255
@@ -82,6 +84,10 @@ class CodedTable(NamedTuple):
     likelihood: Likelihood
 
 
+read_table = reader_of(CodedTable)
+"""Kernels take the table packed: taken one by one, its 31 arrays add a quarter of a second to the time to compile a kernel."""
+
+
 def code_table(table: Conjunctions, scales: Scales, likelihood: Likelihood) -> CodedTable:
     """Find the spaces of all predicates."""
     dimension = table.predicates.dimension
@@ -100,12 +106,13 @@ def code_table(table: Conjunctions, scales: Scales, likelihood: Likelihood) -> C
         np.zeros(dimensions, np.bool_),
     )
     coded_table = CodedTable(table.start, table.predicates, coded, scales, likelihood)
-    _code(coded_table)
+    _code(packed_fields(coded_table))
     return coded_table
 
 
 @lean_kernel
-def _code(table: CodedTable) -> None:
+def _code(packed: Packed) -> None:
+    table: CodedTable = read_table(packed)
     mode, coded = table.predicates.mode, table.coded
     for p in range(len(coded.dimension)):
         d = coded.dimension[p]

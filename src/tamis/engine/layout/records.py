@@ -56,11 +56,14 @@ from tamis.engine.layout.predicate_codes import (
     CodedTable,
     Mask,
     fill_mask,
+    read_table,
     spaces_of,
 )
 from tamis.engine.layout.scale import CODE_BITS, MISSING, Bytes, Ints, Scales, bucket_of, code_in
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U8, U32, U64, UP
+from tamis.kernels.packed import Packed
 
 DOUBT = 1 << 31
 """Set in a row whose keys must be compared."""
@@ -188,12 +191,13 @@ def most_words(table: CodedTable) -> int:
 def order_in_lists(table: CodedTable, plan: Plan) -> Words:
     """Conjunction -> 24 bits to sort the entries of a list by. Records that are alike are checked in the same number of steps."""
     order = np.empty(len(plan.access), np.uint32)
-    _order(table, plan, np.empty(GROUPS, np.int64), order)
+    _order(packed_fields(table), plan, np.empty(GROUPS, np.int64), order)
     return order
 
 
 @lean_kernel
-def _order(table: CodedTable, plan: Plan, counts: Ints, order: Words) -> None:
+def _order(packed: Packed, plan: Plan, counts: Ints, order: Words) -> None:
+    table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
     for row in range(len(order)):
         access, filtered = plan.access[row], plan.filter[row]

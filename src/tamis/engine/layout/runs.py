@@ -26,10 +26,12 @@ from tamis.engine.layout.forecast import reaches
 from tamis.engine.layout.guards import GuardedLists, Outlook
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, SOME, Choice, Plan, deciding, hull_of, is_settled
-from tamis.engine.layout.predicate_codes import CodedTable
+from tamis.engine.layout.predicate_codes import CodedTable, read_table
 from tamis.engine.layout.scale import MISSING, Ints, Keys
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import I64, U32, U64
+from tamis.kernels.packed import Packed
 
 LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
 """Sides of runs. Bands are grouped by width: BAND_RUN + n has widths from 2**n to 2**(n + 1)."""
@@ -95,15 +97,16 @@ def find_runs(
     waiting = Waiting(
         np.zeros(rows, np.uint32), np.zeros(rows, np.float32), np.zeros(rows, np.float32), np.zeros(rows, np.bool_)
     )
-    _weigh(table, plan, reaches(table, plan), has_second, waiting)
+    _weigh(packed_fields(table), plan, reaches(table, plan), has_second, waiting)
     if waiting.kind.any():
         _join(entries, waiting, GuardedLists(table, plan, entries, sample).outlook(), RUN, upto, joined)
     return joined
 
 
 @lean_kernel
-def _weigh(table: CodedTable, plan: Plan, reach: npt.NDArray[np.float64], has_second: bool, waiting: Waiting) -> None:
+def _weigh(packed: Packed, plan: Plan, reach: npt.NDArray[np.float64], has_second: bool, waiting: Waiting) -> None:
     """Find the run that the filter predicate of each conjunction would allow, and its costs."""
+    table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
     for row in range(len(waiting.kind)):
         p, second, access = plan.filter[row], plan.second[row], plan.access[row]

@@ -26,7 +26,7 @@ from tamis.engine.layout.key_numbers import Roll, enrol
 from tamis.engine.layout.lists import Entries, Points, enter, first_point_list
 from tamis.engine.layout.pairs import Pairs, complete_pairs, with_pairs
 from tamis.engine.layout.plan import PAIRS, POINTS, RANKED, Choice, Plan, deciding, plan_rows
-from tamis.engine.layout.predicate_codes import KEYS, POINT, Coded, CodedTable, code_table
+from tamis.engine.layout.predicate_codes import KEYS, POINT, Coded, CodedTable, code_table, read_table
 from tamis.engine.layout.records import (
     DONE,
     MOST_ROWS,
@@ -44,9 +44,10 @@ from tamis.engine.layout.scale import MOST_SPACES, Bytes, Dimensions, Ints, Keys
 from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.layout.statistics import likelihood_of
 from tamis.kernels.background import checkpoint
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U32, U64
-from tamis.kernels.packed import aligned_zeros
+from tamis.kernels.packed import Packed, aligned_zeros
 from tamis.kernels.prefetch import prefetch
 
 HAS_RUNS = 1 << 31
@@ -191,14 +192,14 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: Ints |
     plain, run_rows = listed.plain.row, listed.run_rows
     checkpoint()
     rows = np.concatenate((plain, pair_rows, run_rows))
-    in_lists = len(plain) + len(pair_rows)
-    written, words = _write_records(table, plan, roll, rows[:in_lists], has_second)
+    before_runs = len(plain) + len(pair_rows)
+    written, words = _write_records(table, plan, roll, rows[:before_runs], has_second)
     checkpoint()
     complete = np.zeros(len(rows), np.bool_)
-    complete[in_lists:] = np.repeat(listed.runs.complete, np.diff(listed.runs.start))
+    complete[before_runs:] = np.repeat(listed.runs.complete, np.diff(listed.runs.start))
     laid_out = _lay_out_records(rows, complete, written, words, numbers)
     checkpoint()
-    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(plain), in_lists])
+    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(plain), before_runs])
     entry = _entries(_filter_words(plain, plan.filter, table), of_lists)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
     if has_second:
@@ -251,7 +252,7 @@ def _write_records(
     rows = len(table.start) - 1
     written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(rows, np.uint64))
     in_lists = np.bincount(listed[listed >= 0], minlength=rows) > 0
-    words = _write_all(table, plan, roll, in_lists, has_second, record_scratch(table), written)
+    words = _write_all(packed_fields(table), plan, roll, in_lists, has_second, record_scratch(table), written)
     if words + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
         raise SegmentFullError
     return written, words
@@ -260,7 +261,7 @@ def _write_records(
 def _lay_out_records(
     rows: npt.NDArray[np.int32], complete: npt.NDArray[np.bool_], written: _Written, words: int, numbers: Ints | None
 ) -> _LaidOut:
-    """Lay out records of `words` words in the order of the entries; `rows` are the conjunctions of these."""
+    """Lay out the records, which have `words` words, in the order of the entries, whose conjunctions are `rows`."""
     count = len(written.place)
     record = np.zeros(words + UNIT * count + _PADDING, np.uint32)
     numbers = np.full(count, _NONE, np.int64) if numbers is None else numbers
@@ -277,6 +278,7 @@ def _entries(words: Words, references: Words) -> Words:
 
 
 def _lookup(table: CodedTable, plan: Plan, listed: _Listed) -> tuple[Lookup, Directory]:
+    """How matching finds the lists of a value."""
     scales = table.scales
     plain_lists = first_point_list(scales) + len(listed.points.key)
     directory, sides = _directory(listed.plain.list, listed.runs.list, scales, plain_lists)
@@ -394,7 +396,7 @@ def _brief(scales: Scales, about: Ints, bounds: Words) -> Ints:
 
 @lean_kernel
 def _write_all(
-    table: CodedTable,
+    packed: Packed,
     plan: Plan,
     roll: Roll,
     in_lists: npt.NDArray[np.bool_],
@@ -403,6 +405,7 @@ def _write_all(
     written: _Written,
 ) -> int:
     """Write the records of all conjunctions; returns how many words they take. `in_lists`: some entries are not in runs."""
+    table: CodedTable = read_table(packed)
     filled = 0
     for row in range(len(table.start) - 1):
         in_run, way = not in_lists[row], plan.way[row]
