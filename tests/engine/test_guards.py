@@ -1,4 +1,4 @@
-"""Guards: which blocks of a list events pass over, when lists have blocks, and that nothing else changes."""
+"""Guards: which blocks of a list events skip, when lists have blocks, and that matches stay the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIMENSIONS = 40
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lay out all long lists in blocks, whatever that saves."""
+    """Lay out all long lists in blocks, whether that pays or not."""
     monkeypatch.setattr(guards, "MOST_WITH_GUARDS", 1e9)
 
 
@@ -49,7 +49,7 @@ def wishes(count: int, seed: int = 1) -> list[list[Leaf]]:
 
 
 def offers(count: int, has: int, seed: int = 2, most: int = 1) -> list[Event]:
-    """Events that have so many of the attributes, and up to so many values of each."""
+    """Events with `has` of the attributes, and up to `most` values of each."""
     chance = random.Random(seed)
     return [
         {
@@ -67,7 +67,7 @@ def guarded(rows: Rows, sample: list[Event] | None) -> Segment:
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_events_pass_over_what_asks_about_other_attributes(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_skip_blocks_that_ask_about_attributes_they_lack(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, sample, events = rows_with(wishes(20_000)), offers(300, 12), offers(60, 12, seed=3, most=most)
     segment = guarded(rows, sample)
     extreme: list[Event] = [{}, {0: [(3, 3)]}, {d: [(2, 2)] for d in range(DIMENSIONS)}, {99: [(1, 1)]}]
@@ -78,7 +78,7 @@ def test_events_pass_over_what_asks_about_other_attributes(most: int, monkeypatc
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_what_is_expected_takes_guards_into_account(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_forecast_takes_guards_into_account(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, sample = rows_with(wishes(20_000)), offers(1_000, 12, most=most)
     drifts = []
     for most_cost in (0.85, 0.0):
@@ -90,7 +90,7 @@ def test_what_is_expected_takes_guards_into_account(most: int, monkeypatch: pyte
     assert 0.85 < drifts[0] / drifts[1] < 1.15
 
 
-def test_there_are_none_where_events_have_most_attributes() -> None:
+def test_no_guards_if_events_have_most_attributes() -> None:
     rows = rows_with(wishes(5_000))
     segment = Segment.of(rows, batch_of(offers(300, 36)))
     assert len(segment.body.guard) == 0
@@ -131,7 +131,7 @@ def test_random_rows_with_guards(
 @pytest.mark.kernels
 @pytest.mark.usefixtures("always")
 def test_lists_of_all_lengths() -> None:
-    """One list each of so many entries: those that are too short for blocks lie between others, and start anywhere."""
+    """Lists that are too short for blocks lie between longer ones, and start anywhere."""
     lengths = [1, 24, 25, 3, 31, 32, 33, 7, 256, 2, 257, 24, 24, 40]
     clauses = [
         [
@@ -166,7 +166,7 @@ def test_lists_of_all_lengths() -> None:
 
 
 @pytest.mark.kernels
-def test_entries_begin_where_a_cache_line_does() -> None:
+def test_entries_begin_at_a_cache_line() -> None:
     for count in (1, 5, 40):
         address, _ = Segment.of(rows_with(wishes(count)), None).body.entry.__array_interface__["data"]
         assert address % 64 == 0
@@ -187,7 +187,7 @@ def test_a_list_of_thousands_of_blocks() -> None:
     check(rows, [everything, few, {**few, 31: [(0, 0)]}, {0: [(1, 1)]}], segment=segment)
 
 
-def test_a_matcher_tells_and_keeps_them(tmp_path: Path) -> None:
+def test_a_matcher_reports_guards_and_saves_them(tmp_path: Path) -> None:
     chance = random.Random(6)
     names = [f"a{number}" for number in range(DIMENSIONS)]
     texts = [" AND ".join(f"{name} = {chance.randrange(4)}" for name in chance.sample(names, 4)) for _ in range(20_000)]

@@ -1,4 +1,4 @@
-"""Pairs: what is found by two values at once, when that is done, and that nothing else changes."""
+"""Pairs: finding conjunctions by two values at once, when that is done, and that matches stay the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.papers.naive import Event, batch_of
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pairs wherever they are cheaper for a conjunction, whatever trying costs."""
+    """Make pairs for each conjunction that they make cheaper, whatever trying costs."""
     monkeypatch.setattr(pairs, "are_worth_trying", lambda *_: True)
     monkeypatch.setattr(pairs, "pay", lambda made, *_: made.entries > 0)
 
@@ -40,7 +40,7 @@ def single(**values: int) -> Event:
 
 
 def shop(count: int, seed: int = 1) -> list[list[Leaf]]:
-    """Country, category and, of most, a price or a brand."""
+    """Country and category; most have a price or a brand too."""
     chance = random.Random(seed)
     clauses = []
     for _ in range(count):
@@ -59,7 +59,7 @@ def shop(count: int, seed: int = 1) -> list[list[Leaf]]:
 
 
 def customer(chance: random.Random, most: int = 1) -> Event:
-    """An event with up to so many values of each attribute, some of them intervals if there may be several."""
+    """An event with up to `most` values of each attribute; if these are several, some are intervals."""
     event: Event = {}
     for dimension, values in enumerate((40, 100, 100, 90)):
         if chance.random() < 0.9:
@@ -121,12 +121,12 @@ def test_a_few_pairs_uncompiled() -> None:
     rows = rows_with(shop(60))
     segment = paired(rows, [customer(chance) for _ in range(20)])
     check(rows, [customer(chance, most) for most in (1, 1, 1, 2)], segment=segment)
-    # So many cells that all entries are gone through.
+    # The first event has so many cells that it visits all entries.
     check(rows, [{0: [(0, 39)], 1: [(0, 99)], 3: [(4, 5)]}, single(d0=3, d1=4, d2=5)], segment=segment)
 
 
 @pytest.mark.usefixtures("always")
-def test_rows_that_are_found_by_several_pairs_of_one_event_are_told_once() -> None:
+def test_a_row_that_an_event_finds_by_several_pairs_is_reported_once() -> None:
     rows = rows_with([[some_of(0, 1, 2, 3), some_of(1, 1, 2, 3)]] * 3 + shop(400))
     segment = paired(rows, [customer(random.Random(5)) for _ in range(50)])
     several = {0: [(1, 1), (2, 2), (3, 3)], 1: [(1, 1), (2, 3)]}
@@ -134,7 +134,7 @@ def test_rows_that_are_found_by_several_pairs_of_one_event_are_told_once() -> No
 
 
 @pytest.mark.usefixtures("always")
-def test_matches_for_which_there_is_no_room_at_first() -> None:
+def test_more_matches_than_there_is_room_for_at_first() -> None:
     clauses = [[point(0, 1), point(1, number % 2)] for number in range(150_000)]
     clauses += shop(3_000)
     rows = rows_with(clauses)
@@ -158,8 +158,8 @@ def test_events_of_many_attributes_do_not_try_pairs() -> None:
     check(rows, sample[:20], sample)
 
 
-def test_values_that_always_come_together_are_no_pairs() -> None:
-    """The planner takes attributes to be independent; events of the sample tell it better."""
+def test_no_pairs_of_values_that_always_come_together() -> None:
+    """The planner takes attributes to be independent. The events of the sample show that these are not."""
     clauses = [[point(0, number % 100), point(1, number % 100)] for number in range(30_000)]
     together: list[Event] = [single(d0=number % 100, d1=number % 100, d2=15_000) for number in range(500)]
     apart: list[Event] = [
@@ -170,7 +170,7 @@ def test_values_that_always_come_together_are_no_pairs() -> None:
     assert Segment.of(rows, batch_of(apart)).body.pairs.entries > 0
 
 
-def test_a_matcher_says_so_and_keeps_it(tmp_path: Path) -> None:
+def test_a_matcher_reports_pairs_and_saves_them(tmp_path: Path) -> None:
     chance = random.Random(7)
     matcher = tamis.Matcher()
     texts = [

@@ -1,4 +1,4 @@
-"""Runs: that sorted parts of lists change no answer, and where they are made."""
+"""Runs: when they are made, and that matches stay the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def above(dimension: int, key: int) -> Leaf:
 
 
 def thresholds(count: int, others: int) -> list[list[Leaf]]:
-    """A bound on one of thirty attributes, and some more that any value satisfies."""
+    """A bound on one of thirty attributes, and `others` predicates that any value satisfies."""
     chance = random.Random(count)
     chosen = [chance.sample(range(DIMENSIONS), 1 + others) for _ in range(count)]
     return [
@@ -42,7 +42,7 @@ def quotes(count: int, has: int) -> list[Event]:
     ]
 
 
-def test_random_rows_with_as_many_runs_as_can_be(
+def test_random_rows_with_as_many_runs_as_possible(
     cases: Callable[[int], int], record_property: Callable[[str, object], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "RUN", -1e9)
@@ -68,7 +68,7 @@ def test_random_rows_with_as_many_runs_as_can_be(
     assert made_runs > 100
 
 
-def test_what_is_not_satisfied_is_not_looked_at() -> None:
+def test_events_visit_only_entries_that_they_satisfy() -> None:
     rows, events = rows_with(thresholds(30_000, 0)), quotes(40, 3)
     segment = Segment.of(rows, batch_of(quotes(500, 3)))
     assert len(segment.body.runs.list) == DIMENSIONS
@@ -78,15 +78,15 @@ def test_what_is_not_satisfied_is_not_looked_at() -> None:
     assert work.entries == len(found.slots) > 0
 
 
-def test_there_are_none_where_events_pass_over_most_of_a_list_anyway() -> None:
+def test_no_runs_if_events_skip_most_of_a_list_anyway() -> None:
     rows, sample, events = rows_with(thresholds(30_000, 6)), quotes(500, 5), quotes(40, 5)
     segment = Segment.of(rows, batch_of(sample))
     assert (len(segment.body.runs.list), segment.body.guards > 300) == (0, True)
     check(rows, events, segment=segment)
 
 
-def test_there_are_none_where_they_are_too_short() -> None:
-    """A run of 16 bounds, of which an event satisfies one in a hundred, costs more to find than the entries to look at."""
+def test_no_runs_if_they_would_be_too_short() -> None:
+    """An event satisfies one bound in a hundred. Finding a run of 16 bounds costs more than visiting its entries."""
     clauses = [
         [Leaf(0, Mode.SOME, ((symbol, symbol),)), above(1, 100_000 - place)]
         for symbol in range(1000)

@@ -1,4 +1,4 @@
-"""Scales: the cuts of dimensions, however they were found."""
+"""Scales: the cuts of dimensions, found in either way."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tamis.engine.layout.scale import BLOCK, MOST_SPACES, Scales, scales_of
 
 
 def predicates_of(dimension: npt.NDArray[np.int32], lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64]) -> Predicates:
-    """Predicates with an interval each."""
+    """Predicates with one interval each."""
     mode = np.full(len(dimension), Mode.SOME, np.uint8)
     return Predicates(dimension, mode, np.arange(len(dimension) + 1, dtype=np.int64), lo, hi)
 
 
 def drawn(values: list[int], each: int) -> Predicates:
-    """For every dimension so many predicates, whose ends are among so many values; some are open to one side or both."""
+    """`each` predicates per dimension, with ends among its number of `values`; some are open on one side or both."""
     random = np.random.default_rng(len(values))
     parts = []
     for d, count in enumerate(values):
@@ -43,7 +43,7 @@ def ends_of(predicates: Predicates, dimension: int) -> list[int]:
 
 
 @pytest.mark.kernels
-def test_few_ends_are_the_cuts() -> None:
+def test_if_ends_are_few_they_are_the_cuts() -> None:
     predicates = drawn([3, 100, 126, 1], 2_000)
     scales = scales_of(predicates)
     for dimension in range(4):
@@ -52,9 +52,9 @@ def test_few_ends_are_the_cuts() -> None:
     assert (scales.shift_at < 0).all()
 
 
-def test_cuts_are_the_same_whether_ends_were_collected_or_looked_up() -> None:
+def test_cuts_are_the_same_from_collected_ends_and_from_tables() -> None:
     few = drawn([5, 120, 200, 60_000, 126], 3_000)
-    others = np.arange(100, 1_600, dtype=np.int32)  # So many dimensions have no tables.
+    others = np.arange(100, 1_600, dtype=np.int32)  # With so many dimensions there are no tables.
     key = np.arange(1_500, dtype=np.int64)
     many = predicates_of(np.append(few.dimension, others), np.append(few.lo, key), np.append(few.hi, key))
     looked_up, collected = scales_of(few), scales_of(many)
@@ -73,7 +73,7 @@ def test_cuts_are_the_same_whether_ends_were_collected_or_looked_up() -> None:
 def test_whether_hashes_differ(count: int) -> None:
     hashes = np.random.default_rng(count).integers(0, 2**64, count, np.uint64, endpoint=False)
     assert all_differ(hashes)
-    # All in one place of the table, and round its end.
+    # All belong in the last place of the table, and go on at its begin.
     assert all_differ(np.arange(1, count + 1, dtype=np.uint64) << np.uint64(32) | np.uint64(0xFFFFFFFF))
     if count:
         assert not all_differ(np.append(hashes, hashes[count // 2]))

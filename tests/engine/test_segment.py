@@ -1,4 +1,4 @@
-"""Segments find what is true and nothing else: random rows of many shapes, and shapes that are hard."""
+"""Segments find exactly the rows that are true: random rows of many shapes, and hard shapes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOBODY_DIED = Life(np.zeros(0, np.int64), 0)
 
 
 def check(rows: Rows, events: list[Event], sample: list[Event] | None = None, segment: Segment | None = None) -> Work:
-    """Compare what a segment finds with what is true; returns how much work it was."""
+    """Compare the rows that a segment finds with those that are true; returns how much work it was."""
     segment = segment or Segment.of(rows, None if sample is None else batch_of(sample))
     dimensions = 1 + max((d for event in events for d in event), default=0)
     dimensions = max(dimensions, 1 + int(rows.table.predicates.dimension.max(initial=0)))
@@ -42,7 +42,7 @@ def check(rows: Rows, events: list[Event], sample: list[Event] | None = None, se
 
 
 def random_case(seed: int) -> tuple[Rows, list[Event], list[Event] | None]:
-    """Rows, events, and in every second case what the segment may know of events."""
+    """Rows, events, and in every second case a sample of events."""
     chance = random.Random(seed)
     made = RandomRows(seed, random_shape(chance))
     slots = np.random.default_rng(seed).permutation(made.shape.rows).astype(np.int32)
@@ -61,7 +61,7 @@ def test_random_rows(cases: Callable[[int], int], record_property: Callable[[str
     assert decisions > 500_000
 
 
-def test_room_for_slots_grows_and_nothing_is_looked_at_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_for_slots_grows_and_no_entry_is_visited_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in (3, 4, 8):
         rows, events, sample = random_case(seed)
         with monkeypatch.context() as patched:
@@ -72,7 +72,7 @@ def test_room_for_slots_grows_and_nothing_is_looked_at_twice(monkeypatch: pytest
 
 
 @pytest.mark.kernels
-def test_the_columnar_evaluator_against_a_plain_loop() -> None:
+def test_the_columnar_evaluator_agrees_with_a_plain_loop() -> None:
     for seed in range(6):
         made = RandomRows(seed, random_shape(random.Random(seed))._replace(rows=40))
         clauses = made.clauses()
@@ -90,7 +90,7 @@ def test_a_few_random_rows_uncompiled() -> None:
 
 
 @pytest.mark.kernels
-def test_lists_whose_size_does_not_fit_into_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_whose_size_does_not_fit_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     if not COMPILED:  # Compiled kernels have the constant in them, and eight million entries are too many for a test.
         monkeypatch.setattr(segment_build, "WHOLE_MOST", 1)
         monkeypatch.setattr(loading, "WHOLE_MOST", 1)
@@ -162,7 +162,7 @@ def test_many_on_one_side_of_a_threshold() -> None:
 
 @pytest.mark.parametrize("rest", [False, True])
 def test_runs(rest: bool) -> None:
-    """Lists with 16 or more that go on with a range on the same dimension keep them sorted: alone, and with a rest to check."""
+    """16 or more entries of a list with ranges on one dimension are sorted: without other predicates, and with one more."""
     ranges = [((key, KEY_MAX),) for key in range(0, 9000, 20)] + [((KEY_MIN, key),) for key in range(0, 9000, 20)]
     ranges += [((key, key + width),) for key in range(0, 9000, 60) for width in (7, 100, 2000)]
     clauses = [
@@ -185,7 +185,7 @@ def points_of(*keys: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("values", [20, 90])
-def test_second_filters_where_many_pass_the_first(values: int) -> None:
+def test_second_filters_if_many_entries_pass_the_first(values: int) -> None:
     chance = random.Random(values)
 
     def broad(dimension: int) -> Leaf:
@@ -204,18 +204,18 @@ def test_second_filters_where_many_pass_the_first(values: int) -> None:
     check(rows, events, segment=segment)
 
 
-def test_what_one_value_decides_is_not_compared_for_events_that_have_several_elsewhere() -> None:
+def test_keys_are_not_compared_if_only_the_access_attribute_has_several_values() -> None:
     tagged = [[Leaf(0, Mode.SOME, points(tag % 50)), Leaf(1, Mode.SOME, ((tag % 9, 70),))] for tag in range(200)]
     events: list[Event] = [{0: [(1, 1), (3, 3), (5, 5)], 1: [(key, key)]} for key in (4, 50, 180)]
     assert check(rows_with(tagged), events).compared == 0
-    # That one of the tags is another says nothing of the others.
+    # One tag that is not excluded says nothing about the other tags.
     excluding = [[Leaf(0, Mode.NONE, points(tag % 7)), Leaf(1, Mode.SOME, ((tag, tag),))] for tag in range(200)]
     assert check(rows_with(excluding), events).compared > 0
 
 
 @pytest.mark.parametrize("first", [0, 40_000])
-def test_records_that_hold_nothing_but_what_is_excluded(first: int) -> None:
-    """In wide dimensions, and in those whose numbers have no room in the words of sets."""
+def test_records_with_negated_predicates_only(first: int) -> None:
+    """In wide dimensions, and in dimensions whose numbers do not fit in the words of sets."""
     count = 2_000 if first == 0 else 300
     clauses = [
         [Leaf(first, Mode.NONE, points(key << 20)), Leaf(first + 1, Mode.NONE, points(key))] for key in range(count)
@@ -237,7 +237,7 @@ def test_narrow_intervals_of_keys_that_doubles_cannot_tell_apart() -> None:
 
 
 def wide_leaf(chance: random.Random, dimension: int, step: int) -> Leaf:
-    """A predicate of every kind that a wide dimension knows, on keys that are so far apart."""
+    """A predicate of any kind that wide dimensions have, on keys that are multiples of `step`."""
     key = chance.randrange(2000) * step
     some = tuple(sorted({(k, k) for k in (chance.randrange(2000) * step for _ in range(chance.choice([2, 8, 9])))}))
     band = ((key, key + chance.randrange(900) * step),)
@@ -251,7 +251,7 @@ def wide_leaf(chance: random.Random, dimension: int, step: int) -> Leaf:
 @pytest.mark.parametrize("step", [1 << 40, (1 << 40) + 1])
 @pytest.mark.parametrize("before", [0, 260])
 def test_wide_dimensions_near_and_far(before: int, step: int) -> None:
-    """Those that come behind 256 others do not fit in one word. Keys lie on the grid, or beside it."""
+    """A dimension behind 256 others does not fit in a test. Keys lie on the grid, or beside it."""
     chance = random.Random(before + step)
     clauses = [[Leaf(d, Mode.SOME, points(i % 3)) for d in range(i % 10, before, 10)] for i in range(1500)]
     first = before
@@ -277,7 +277,7 @@ def test_wide_dimensions_near_and_far(before: int, step: int) -> None:
         check(rows, events, sample)
 
 
-def test_keys_that_are_too_many_for_the_roll(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_keys_for_the_roll(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_numbers, "HIGHEST_CODE", 1000)
     chance = random.Random(6)
     step = (1 << 40) + 1
@@ -290,15 +290,15 @@ def test_keys_that_are_too_many_for_the_roll(monkeypatch: pytest.MonkeyPatch) ->
     assert check(rows, events, segment=segment).compared > 0
 
 
-def test_what_wide_dimensions_name_is_not_compared() -> None:
-    """Keys that share a code are told apart by their numbers."""
+def test_keys_that_predicates_name_in_wide_dimensions_are_not_compared() -> None:
+    """Numbers tell keys apart that share a code."""
     clauses = [[Leaf(d, Mode.SOME, points(key, key + 1)) for d in range(3)] for key in range(1 << 60, (1 << 60) + 2000)]
     events: list[Event] = [{d: [(key, key)] for d in range(3)} for key in range((1 << 60) - 2, (1 << 60) + 40)]
     assert check(rows_with(clauses), events).compared == 0
 
 
 def test_a_record_of_three_hundred_codes() -> None:
-    """Of those about half lie beside the grid."""
+    """Two thirds of the keys lie beside the grid."""
     rough = [[Leaf(d, Mode.SOME, ((key * 2**40 + key % 3, KEY_MAX),)) for d in range(300)] for key in range(300)]
     events: list[Event] = [{d: [(key * 2**40 + 2, key * 2**40 + 2)] for d in range(300)} for key in (-1, 0, 7, 299)]
     events.append({**events[-1], 150: [(5, 5)]})
@@ -343,7 +343,7 @@ def test_a_thousand_predicates_in_one() -> None:
     check(rows_with(clauses), [{d: v for d, v in event.items() if v} for event in events])
 
 
-def test_more_dimensions_than_sixteen_bits_number() -> None:
+def test_more_dimensions_than_sixteen_bits_can_number() -> None:
     count = 66_000
     clauses = [[Leaf(d, Mode.SOME, points(d % 5))] for d in range(count)]
     clauses += [[Leaf(d, Mode.SOME, points(1)), Leaf(count - 1 - d, Mode.ABSENT, ())] for d in range(0, count, 500)]
@@ -353,7 +353,7 @@ def test_more_dimensions_than_sixteen_bits_number() -> None:
     check(rows_with(clauses), events)
 
 
-def test_all_the_same_with_five_thousand_owners() -> None:
+def test_one_conjunction_with_five_thousand_owners() -> None:
     rows = rows_with([[Leaf(0, Mode.SOME, points(1)), Leaf(1, Mode.SOME, ((3, 9),))]] * 5000)
     segment = Segment.of(rows, None)
     assert (len(segment), segment.owned) == (1, 5000)
@@ -371,7 +371,7 @@ def test_all_share_one_predicate(sampled: bool) -> None:
     check(rows_with(clauses), events, events if sampled else None)
 
 
-def test_true_of_all_events_of_many_and_of_none() -> None:
+def test_conjunctions_that_are_true_of_all_events_of_some_and_of_none() -> None:
     everything, nothing = Leaf(0, Mode.SOME, ((KEY_MIN, KEY_MAX),)), Leaf(0, Mode.ABSENT, ())
     rows = rows_with([[], [everything], [nothing], [everything, nothing], []])
     check(rows, [{}, {0: [(5, 5)]}, {1: [(5, 5)]}, {0: [(KEY_MIN, KEY_MAX - 1)]}])
@@ -391,7 +391,7 @@ def test_fifty_thousand_matches_of_an_event() -> None:
     check(rows_with(clauses), [{0: [(5, 5)], 1: [(7, 7)]}, {0: [(-25_000, -25_000)], 1: [(-1, -1)]}] * 3)
 
 
-def test_rows_come_out_of_a_segment_as_they_went_in() -> None:
+def test_a_segment_gives_back_the_rows_it_was_built_from() -> None:
     for seed in (3, 5, 8):
         rows, events, _ = random_case(seed)
         again = Segment.of(rows, None).rows(NOBODY_DIED)
@@ -400,7 +400,7 @@ def test_rows_come_out_of_a_segment_as_they_went_in() -> None:
         check(rows, events, segment=Segment.of(again, None))
 
 
-def test_the_dead_are_not_found_and_go_when_a_segment_is_built_anew() -> None:
+def test_dead_rows_are_not_found_and_leave_when_a_segment_is_built_again() -> None:
     rows = rows_with([[Leaf(0, Mode.SOME, ((i % 3, KEY_MAX),))] for i in range(60)])
     died = np.full(60, np.iinfo(np.int64).max)
     died[::2] = 4

@@ -1,4 +1,4 @@
-"""What the planner expects of events, what they do, and what happens when the two part."""
+"""What the planner expects of events, what events do, and what happens if the two differ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def store_of(matcher: tamis.Matcher) -> EngineStore:
 
 
 def stream(often: str, seldom: str, count: int, seed: int = 0) -> pa.Table:
-    """Events in which a value that is asked for is frequent in one attribute, and rare in the other."""
+    """Events whose value in one attribute is often a value that subscriptions name, and in the other seldom."""
     random = np.random.default_rng(seed)
     return pa.table({often: random.integers(0, VALUES, count), seldom: random.integers(0, 50 * VALUES, count)})
 
@@ -41,7 +41,7 @@ def candidates(matcher: tamis.Matcher, events: pa.Table) -> float:
     return float(matcher.stats()["candidates"] - before) / len(events)
 
 
-def test_what_is_expected_is_what_happens() -> None:
+def test_events_visit_about_as_many_entries_as_expected() -> None:
     matcher = matcher_for(stream("x", "y", 5000))
     seen = candidates(matcher, stream("x", "y", 2000, seed=1))
     stats = matcher.stats()["index_stats"]
@@ -65,7 +65,7 @@ def test_a_stream_that_changes_costs_more_until_it_is_optimized() -> None:
     assert sorted(map(str, matcher.match_batch(changed).to_pylist())) == sorted(map(str, expected.to_pylist()))
 
 
-def test_drift_has_a_segment_planned_anew_in_the_background() -> None:
+def test_drift_makes_a_segment_be_planned_again_in_the_background() -> None:
     matcher = matcher_for(stream("x", "y", 5000))
     engine = store_of(matcher).engine
     changed = stream("y", "x", FEWEST_EVENTS - 1, seed=2)
@@ -81,7 +81,7 @@ def test_drift_has_a_segment_planned_anew_in_the_background() -> None:
     assert matcher.stats()["index_stats"]["replans"] == 1
 
 
-def test_events_that_keep_to_it_have_nothing_planned_anew() -> None:
+def test_without_drift_nothing_is_planned_again() -> None:
     matcher = matcher_for(stream("x", "y", 5000))
     for seed in range(5):
         matcher.match_batch(stream("x", "y", 2 * FEWEST_EVENTS, seed=seed))
@@ -100,7 +100,7 @@ def test_matched_events_are_sampled() -> None:
     assert 100 < matcher.stats()["index_stats"]["sample"] <= 3 + 256
 
 
-def test_what_an_event_was_when_it_was_matched_counts() -> None:
+def test_the_sample_keeps_events_as_they_were_when_matched() -> None:
     matcher = tamis.Matcher()
     event = {"x": [1]}
     matcher.match(event)
@@ -137,8 +137,8 @@ def test_a_few_entries_more_are_no_drift() -> None:
 
 
 @pytest.mark.parametrize("values", [150, 1000])
-def test_values_of_a_wide_dimension_that_many_name_are_as_frequent_as_they_are(values: int) -> None:
-    """More than 126 values are told apart by codes; how many differ is not how often they are named."""
+def test_frequent_values_of_a_wide_dimension_keep_their_likelihood(values: int) -> None:
+    """Codes tell more than 126 values apart. How many values differ is not how often they are named."""
     random = np.random.default_rng(1)
     matcher = tamis.Matcher()
     drawn = {"category": values, "brand": 20, "price": 20_000}

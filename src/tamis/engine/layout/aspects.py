@@ -1,27 +1,25 @@
-"""Aspects: what an event shows of a dimension, in segments that have wide ones; and the words of records that ask for it.
+"""Aspects: what an event shows of a dimension, in segments that have wide dimensions; and tests, the words that ask for aspects.
 
-    LEAST      its code                         asked for by lower bounds
-    MOST       the highest code minus its       asked for by upper bounds
-    SAME       the number of its key            asked for where a key is named: `x = 3`
-    MEMBER     the same                         asked for where several are named: `x IN (3, 5)`
+    LEAST      the code of the value                   lower bounds ask for it
+    MOST       the highest code minus this code        upper bounds
+    SAME       the number of the key                   predicates that name one key: `x = 3`
+    MEMBER     the number of the key                   predicates that name several keys: `x IN (3, 5)`
 
-The number of a key is its number on the roll, see `roll`, or its code where codes tell apart all keys that are named. All aspects
-of an attribute that is missing are 0.
+The number of a key is its number on the roll (see `key_numbers`), or its code, if codes tell apart all keys that predicates name.
+If an event lacks a dimension, all its aspects there are 0.
 
-A *test* is one word: a dimension of the first 256, an aspect, and 22 bits that the aspect must not be below or, for SAME and
-MEMBER, be equal to. An aspect has the same ten bits in front, so that test and aspect are compared as they are:
+A *test* is one word: one of the first 256 dimensions, an aspect, and a value of 22 bits. LEAST and MOST must not be below this
+value. SAME and MEMBER must be equal to it. What an event shows has the same ten bits in front, so whole words are compared:
 
     dimension << 24 | aspect << 22 | value
 
-A set is a MEMBER for each of its keys but the last, which is a SAME: one of them must hold. Two of them cannot, so it is
-enough to count those that do.
+A set is a MEMBER for each of its keys but the last, and a SAME for the last: one of them must hold. No two of them can hold, so
+it is enough to count.
 
-Of other dimensions, those in front are the last of these bits, and a word with all of them precedes the test.
+A test of a dimension behind these 256 is *far*: it has the low bits of the dimension's number. The word before it has all bits.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,22 +31,23 @@ from tamis.kernels.numbers import U32, UP
 LEAST, MOST, SAME, MEMBER = range(4)
 ASPECTS = 4
 NEAR = 256
-"""So many dimensions fit in a test."""
+"""Dimensions that fit in a test."""
 UNKNOWN = 1
-"""The number of keys that no predicate names."""
+"""The number of all keys that no predicate names."""
+Words = npt.NDArray[np.uint32]
 _AMONG_SPACE = 2
 _BELOW_SPACE, _ABOVE_SPACE = 1, 3
 
 
-def nothing_seen(dimensions: int) -> npt.NDArray[np.uint32]:
+def nothing_seen(dimensions: int) -> Words:
     """The aspects of an event without values."""
     number = np.arange(ASPECTS * dimensions, dtype=np.uint32)
     return number << np.uint32(CODE_BITS)
 
 
 @inlined
-def show(dimension: int, code: int, number: int, seen: Any) -> None:
-    """Let an event have a value."""
+def show(dimension: int, code: int, number: int, seen: Words) -> None:
+    """Write the aspects of a value."""
     at = ASPECTS * dimension
     seen[UP(at)] = word_of(at, code)
     seen[UP(at + MOST)] = word_of(at + MOST, HIGHEST_CODE - code)
@@ -57,8 +56,8 @@ def show(dimension: int, code: int, number: int, seen: Any) -> None:
 
 
 @inlined
-def hide(dimension: int, seen: Any) -> None:
-    """Let it have none again."""
+def hide(dimension: int, seen: Words) -> None:
+    """Write the aspects of a missing value."""
     at = ASPECTS * dimension
     seen[UP(at)] = word_of(at, 0)
     seen[UP(at + MOST)] = word_of(at + MOST, 0)
@@ -67,20 +66,21 @@ def hide(dimension: int, seen: Any) -> None:
 
 
 @inlined
-def word_of(aspect: int, value: int) -> Any:
-    """A test, or what is shown; `aspect` is counted through all dimensions."""
+def word_of(aspect: int, value: int) -> np.uint32:
+    """A test, or what an event shows; `aspect` is ASPECTS * dimension + aspect."""
     return U32((U32(aspect) << U32(CODE_BITS)) | U32(value))
 
 
 @inlined
 def code_of_space(space: int) -> int:
-    """The code of a dimension that is not wide: tests for ranges lie beside all of them, and are never tied."""
+    """The code of a space, in a dimension that is not wide. The values of tests for ranges lie between these codes, so no
+    bound is tied."""
     return SPACE_CODES * space + _AMONG_SPACE
 
 
 @inlined
 def tests_of_spaces(first: int, last: int, top: int) -> tuple[int, int, int, int]:
-    """The aspect and value of each of the tests for a range of spaces; the second value is 0 where one is enough."""
+    """Aspect and value of the two tests for a range of spaces; the second value is 0 if one test is enough."""
     if first > top:
         return SAME, 0, 0, 0
     if first == last:
@@ -95,7 +95,7 @@ def tests_of_spaces(first: int, last: int, top: int) -> tuple[int, int, int, int
 
 @inlined
 def tests_of_codes(low: int, high: int) -> tuple[int, int, int, int]:
-    """The same for an interval of codes."""
+    """Aspect and value of the two tests for an interval of codes, likewise."""
     if high == HIGHEST_CODE:
         return LEAST, max(low, 1), 0, 0
     if low == 0:
@@ -104,17 +104,18 @@ def tests_of_codes(low: int, high: int) -> tuple[int, int, int, int]:
 
 
 @inlined
-def never_named(test: Any) -> Any:
-    """A member for the set that begins with a test, or for the set of its key, that no event has."""
+def never_named(test: np.uint32) -> np.uint32:
+    """A MEMBER of the dimension of this test that no event shows: it fills up a set."""
     return U32((test >> U32(CODE_BITS + 2) << U32(CODE_BITS + 2)) | U32(word_of(MEMBER, HIGHEST_CODE)))
 
 
 @inlined
-def is_member(test: Any) -> bool:
+def is_member(test: np.uint32) -> bool:
     """Whether another test for a key of the same set follows."""
     return (test >> U32(CODE_BITS)) & U32(1) != U32(0)
 
 
 @inlined
-def is_bound(test: Any) -> bool:
+def is_bound(test: np.uint32) -> bool:
+    """Whether a test asks for LEAST or MOST."""
     return (test >> U32(CODE_BITS + 1)) & U32(1) == U32(0)

@@ -1,7 +1,7 @@
 """The forecast of a segment: how many entries an event is expected to visit.
 
-It is the sum, over the conjunctions of the segment, of the likelihood of their lists (Fabret and others 3.2: the cost of matching
-is the cost of the entries that are checked). `tamis.engine.watch` compares it with what events do visit.
+It is the sum of the likelihoods of the lists of all conjunctions of the segment (Fabret and others 3.2: the cost of matching is
+the cost of the entries that are checked). `tamis.engine.watch` compares it with the number of entries that events do visit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.engine.layout.plan import ALWAYS, CELLS, PAIRS, PRESENCE, ListCosts, Plan
-from tamis.engine.layout.predicate_codes import Coded
+from tamis.engine.layout.predicate_codes import Coded, CodedTable
 from tamis.engine.layout.scale import Scales
 from tamis.engine.layout.statistics import Likelihood
 
@@ -24,32 +24,35 @@ class Forecast(NamedTuple):
     likelihood: Likelihood
     list_costs: ListCosts
     entries: npt.NDArray[np.float64]
-    """How many an event is expected to look at: one number, in an array like all that a segment is made of."""
+    """How many entries an event is expected to visit: one number, in an array, since segments are made of arrays."""
 
 
 def expected_entries(
+    table: CodedTable,
     plan: Plan,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    looked_at: npt.NDArray[np.float64],
+    visited: npt.NDArray[np.float64],
     rows: npt.NDArray[np.int32],
     in_run: npt.NDArray[np.bool_],
 ) -> float:
-    """How many entries an event is expected to look at, of which guards leave some; `rows` are those of the entries, `in_run`
-    says which are in runs."""
-    reach = reaches(plan, coded, scales, likelihood)
-    looked = reach * looked_at
+    """How many entries an event is expected to visit.
+
+    `visited` is the share of the entries of each conjunction that guards let events visit. `rows` are the conjunctions of all
+    entries, and `in_run` says which of the entries are in runs.
+    """
+    reach = reaches(table, plan)
+    looked = reach * visited
     if in_run.any():
-        several = np.flatnonzero(np.bincount(rows[in_run], minlength=len(reach)))
-        share = np.bincount(rows[in_run], minlength=len(reach))[several] / np.bincount(rows)[several]
-        in_runs = _run_reaches(plan, coded, reach, several)
+        times = np.bincount(rows[in_run], minlength=len(reach))
+        several = np.flatnonzero(times)
+        share = times[several] / np.bincount(rows)[several]
+        in_runs = _run_reaches(plan, table.coded, reach, several)
         looked[several] += share * (in_runs - looked[several])
     return float(looked.sum())
 
 
-def reaches(plan: Plan, coded: Coded, scales: Scales, likelihood: Likelihood) -> npt.NDArray[np.float64]:
+def reaches(table: CodedTable, plan: Plan) -> npt.NDArray[np.float64]:
     """The likelihood of meeting each conjunction in its lists."""
+    coded, scales, likelihood = table.coded, table.scales, table.likelihood
     reach = np.ones(len(plan.access))
     rows = np.flatnonzero(plan.way != ALWAYS)
     access, way = plan.access[rows], plan.way[rows]
@@ -70,7 +73,7 @@ def reaches(plan: Plan, coded: Coded, scales: Scales, likelihood: Likelihood) ->
 def _run_reaches(
     plan: Plan, coded: Coded, reach: npt.NDArray[np.float64], rows: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.float64]:
-    """The likelihood of entries in runs: what the filter does not let through is never looked at."""
+    """The likelihood of visiting entries in runs: an event visits only entries whose filter it passes."""
     access, filters = plan.access[rows], plan.filter[rows]
     passing = coded.probability[filters].astype(np.float64)
     same = (access >= 0) & (coded.dimension[access] == coded.dimension[filters])

@@ -1,21 +1,20 @@
-"""Guards: parts of a list that events pass over.
+"""Guards: parts of a list that events skip.
 
-All conjunctions of a list share one condition, and most of them fail because the event lacks some other attribute they ask
-about. So a long list of a space or a dimension is laid out in blocks of eight entries, a cache line, and where all eight ask
-about one more dimension, that is the *guard* of the block: an event that lacks it passes over the block, and does not even
-fetch it.
+All conjunctions of a list share one condition. Most of them fail because the event lacks another attribute that they ask about.
+So a long list of a space or a dimension is laid out in blocks of eight entries, a cache line. If all eight ask about one more
+dimension, this dimension is the *guard* of the block. An event that lacks it skips the block and does not even fetch it.
 
     list      [ . . . . . . . . ] [ . . . . . . . . ] [ . . . . . x x x ] [ . . . . . . . . ]      x: padding, never true
-    guard     city                shoes               size                none: always looked at
+    guard     city                shoes               size                none: always visited
 
-Which entries share a block is chosen greedily: again and again the dimension whose next block saves most. With a million
-subscriptions on 100 attributes, of which events have 30, an event looks at 1,480 entries instead of 3,390, in two thirds of the
-time; with 20 of 122 at 2,450 instead of 6,010, in 55 %.
+Blocks are filled greedily: each time for the dimension whose next block saves most. With a million subscriptions on 100
+attributes, of which events have 30, an event visits 1,480 entries instead of 3,390, in two thirds of the time. With 20 of 122
+attributes it visits 2,450 instead of 6,010, in 55 %.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,125 +23,145 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, MOST_WITH_GUARDS
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, Plan
-from tamis.engine.layout.predicate_codes import Coded
-from tamis.engine.layout.scale import MISSING, Scales
+from tamis.engine.layout.predicate_codes import CodedTable
+from tamis.engine.layout.scale import MISSING, Bytes, Dimensions, Ints
 from tamis.engine.layout.statistics import Likelihood
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U32, UP
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
 
 BLOCK = 8
-"""Entries, of two words: a cache line."""
+"""Entries of a block: two words each, together a cache line."""
 GUARDED = 32
-"""Lists of spaces and dimensions are laid out in blocks, and guarded, if they have so many entries, padding included."""
+"""Entries, padding included, from which on a list of a space or a dimension is laid out in blocks with guards."""
 _FEWEST = GUARDED - BLOCK + 1
-"""Lists of so many entries take so many blocks. Others stay below, even with the padding up to the next block."""
+"""Entries without padding that such a list has at least. Shorter lists stay below GUARDED even with padding."""
 _UNKNOWN = 0.5
-"""Where there is no sample, the dimension that most conjunctions ask about is taken to be in so many events."""
+"""Share of events taken to have the dimension that most conjunctions ask about, if there is no sample."""
 _TRIED = 64
-"""About so many lists of spaces, and of dimensions, tell whether they do."""
+"""Lists of spaces, and lists of dimensions, that show whether guards pay, about."""
 _AT_ONCE = 256
-"""So many entries of a list are parted into blocks together."""
+"""Entries of a list that are divided into blocks together."""
 _NEEDS = 16
-"""Guards are chosen among the dimensions of so many predicates of a conjunction."""
+"""Predicates of a conjunction among whose dimensions guards are chosen."""
 _NONE = -1
 
 Guards = npt.NDArray[np.uint16]
-"""The guard of each block from the first entry on; where there is none, the number behind the last dimension, which all events
-have. Those of short lists, which are not in blocks, mean nothing. Empty where guards do not pay."""
+"""The guard of each block from the first entry on. A block without a guard has the number behind the last dimension, which all
+events have. The guards of short lists, which are not in blocks, mean nothing. Empty if guards do not pay."""
 
 
 @inlined
-def padding_word(nothing: int) -> Any:
-    """The filter word of padding: what all events have there is not in its range. `nothing` is behind the last dimension."""
+def padding_word(nothing: int) -> np.uint32:
+    """The filter word of padding, which no event passes. `nothing` is the number behind the last dimension."""
     return U32((nothing << 16) | (1 << 8))
 
 
 def count_entries(words: npt.NDArray[np.uint32], dimensions: int) -> int:
-    """How many entries of a segment of so many dimensions have these filter words, padding left out."""
+    """How many of these filter words are not padding, in a segment with this number of dimensions."""
     return int(np.count_nonzero(words != padding_word(min(dimensions, RANKED))))
 
 
 class Outlook(NamedTuple):
-    """How much of the first `lists`, where they have at least `size` entries, events are expected to look at."""
+    """The share of their entries that events are expected to visit in the first `lists` that have at least `size` entries."""
 
     lists: int
     size: int
     share: float
 
 
-def outlook_of(
-    start: npt.NDArray[np.int64],
-    entries: Entries,
-    plan: Plan,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    sample: EventBatch | None,
-) -> Outlook:
-    """What guards would spare, if all these entries stay in lists."""
-    guarded = _Guarded(start, entries, plan, coded, scales, likelihood, sample)
-    return Outlook(guarded.lists, _FEWEST, guarded.share())
+class _Asked(NamedTuple):
+    """What conjunctions ask about, and how likely events have it."""
+
+    start: Ints
+    """Conjunction -> its first predicate; one more element at the end."""
+    dimension: Dimensions
+    """Predicate -> its dimension."""
+    first: Bytes
+    """Predicate -> its first space. MISSING: it asks for the absence of the dimension."""
+    access: Ints
+    """Conjunction -> its access predicate."""
+    presence: npt.NDArray[np.float64]
+    """Dimension -> how likely an event has it."""
+    met: npt.NDArray[np.float64]
+    """List -> how likely an event meets it."""
 
 
-def with_guards(
-    start: npt.NDArray[np.int64],
-    entries: Entries,
-    plan: Plan,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    sample: EventBatch | None,
-) -> tuple[Entries, Guards]:
-    """Entries in blocks, with -1 for the rows of padding, and their guards; where these do not pay, entries as they are."""
-    guarded = _Guarded(start, entries, plan, coded, scales, likelihood, sample)
-    if guarded.share() == 1.0:
-        return entries, np.zeros(0, np.uint16)
-    in_blocks, guard, _ = _in_blocks(entries, guarded.plain, guarded.sizes[guarded.long], guarded.told)
-    return in_blocks, guard
+class _Scratch(NamedTuple):
+    """What is noted while entries of a list are divided into blocks.
+
+    An entry *needs* a dimension if it asks about it, besides the dimension of its list.
+    """
+
+    needed: npt.NDArray[np.int32]
+    """Dimension -> how many entries that are in no block yet need it; 0 between lists."""
+    begin: npt.NDArray[np.int32]
+    """Dimension -> where the entries that need it begin in `user`."""
+    seen: Dimensions
+    """The dimensions that may become guards."""
+    need: Dimensions
+    """The dimensions that each entry needs, one entry after another."""
+    need_at: npt.NDArray[np.int32]
+    """Entry -> where its dimensions begin in `need`."""
+    user: npt.NDArray[np.int32]
+    """The entries that need each dimension, one dimension after another."""
+    done: npt.NDArray[np.bool_]
+    """Entry -> whether it is in a block."""
 
 
-class _Guarded:
-    """The lists that may have guards, those of spaces and dimensions, and what decides about them."""
+class _Blocks(NamedTuple):
+    """Entries in blocks, with -1 for the rows of padding, and the guards of the blocks."""
 
-    def __init__(
-        self,
-        start: npt.NDArray[np.int64],
-        entries: Entries,
-        plan: Plan,
-        coded: Coded,
-        scales: Scales,
-        likelihood: Likelihood,
-        sample: EventBatch | None,
-    ) -> None:
-        cells = int(scales.cell[-1])
-        self.cells, self.lists = cells, cells + len(scales.spaces)
-        self.entries = entries
-        self.plain = int(np.searchsorted(entries.list, self.lists))
-        self.sizes = np.bincount(entries.list[: self.plain], minlength=1)
-        self.long = np.flatnonzero(self.sizes >= _FEWEST)
+    list: Ints
+    row: npt.NDArray[np.int32]
+    guard: Guards
+
+
+class GuardedLists:
+    """The lists that may have guards, those of spaces and dimensions, and what decides about the guards."""
+
+    def __init__(self, table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None) -> None:
+        scales, likelihood, coded = table.scales, table.likelihood, table.coded
+        self._cells = int(scales.cell[-1])
+        self._lists = self._cells + len(scales.spaces)
+        self._entries = entries
+        self._listed = int(np.searchsorted(entries.list, self._lists))
+        """How many entries are in these lists."""
+        self._sizes = np.bincount(entries.list[: self._listed], minlength=1)
+        self._long = np.flatnonzero(self._sizes >= _FEWEST)
         known = sample is not None and len(sample.start) > 1
         presence = likelihood.presence if known else likelihood.presence * _UNKNOWN
-        met = np.concatenate((np.diff(likelihood.cumulative[: cells + 1]), likelihood.presence))
-        self.told = start, coded.dimension, coded.first, plan.access, presence, met
+        met = np.concatenate((np.diff(likelihood.cumulative[: self._cells + 1]), likelihood.presence))
+        self._asked = _Asked(table.start, coded.dimension, coded.first, plan.access, presence, met)
 
-    def share(self) -> float:
-        """What long lists would cost with guards by what they cost without, as some of them tell; 1.0 where guards do not pay."""
+    def outlook(self) -> Outlook:
+        """What guards would spare events if all these entries stay in lists."""
+        return Outlook(self._lists, _FEWEST, self._share())
+
+    def in_blocks(self) -> tuple[Entries, Guards]:
+        """Entries in blocks, with -1 for the rows of padding, and their guards. If guards do not pay, entries as they are."""
+        if self._share() == 1.0:
+            return self._entries, np.zeros(0, np.uint16)
+        blocks, _ = _in_blocks(self._entries, self._listed, self._sizes[self._long], self._asked)
+        return Entries(blocks.list, blocks.row), blocks.guard
+
+    def _share(self) -> float:
+        """The cost of long lists with guards, divided by the cost without, estimated from some lists; 1.0: guards do not pay."""
         cost = np.zeros(2)
-        # Those of dimensions, which are few and met often, would else be left out, or decide alone.
-        for long in np.split(self.long, [np.searchsorted(self.long, self.cells)]):
+        # Lists of dimensions are few and met often. Among all lists, they would be missing in the sample, or decide alone.
+        for long in np.split(self._long, [np.searchsorted(self._long, self._cells)]):
             if len(long):
                 tried = long[:: max(1, len(long) // _TRIED)]
-                some = run_indices((np.cumsum(self.sizes) - self.sizes)[tried], self.sizes[tried])
-                few = Entries(self.entries.list[some], self.entries.row[some])
-                *_, costs = _in_blocks(few, len(some), self.sizes[tried], self.told)
+                some = run_indices((np.cumsum(self._sizes) - self._sizes)[tried], self._sizes[tried])
+                few = Entries(self._entries.list[some], self._entries.row[some])
+                _, costs = _in_blocks(few, len(some), self._sizes[tried], self._asked)
                 cost += costs * len(long) / len(tried)
         return float(cost[0] / cost[1]) if cost[0] < MOST_WITH_GUARDS * cost[1] else 1.0
 
 
-def looked_at(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> npt.NDArray[np.float64]:
-    """What share of the entries of each row, padding beside it counted as its own, events that meet their lists look at."""
+def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> npt.NDArray[np.float64]:
+    """The share of the entries of each row that events visit if they meet the lists. The padding of a block counts as visited."""
     share = np.ones(rows)
     blocks = len(guard)
     if blocks == 0:
@@ -160,159 +179,166 @@ def looked_at(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int
     return share
 
 
-def _in_blocks(
-    entries: Entries, plain: int, sizes: npt.NDArray[np.int64], told: Any
-) -> tuple[Entries, Guards, npt.NDArray[np.float64]]:
-    """Part long lists, which have these sizes, among the first lists, which have so many entries; and what events look at,
-    then and before."""
-    dimensions = len(told[4])
-    # A block that is not full has two entries at least; besides, there is one at the end of each part, and around a list.
+def _in_blocks(entries: Entries, listed: int, sizes: Ints, asked: _Asked) -> tuple[_Blocks, npt.NDArray[np.float64]]:
+    """Divide the long lists among the first `listed` entries into blocks; `sizes` are the sizes of these lists.
+
+    Also how many entries of long lists an event is expected to visit, with guards and without.
+    """
+    dimensions = len(asked.presence)
+    # A block that is not full has at least two entries. Others may end each part, and lie around a list.
     room = len(entries.row) + BLOCK * int((sizes // 2 + sizes // _AT_ONCE + 6).sum()) + BLOCK
-    lists, rows = np.empty(room, np.int64), np.empty(room, np.int32)
     guard = np.full(room // BLOCK + 1, min(dimensions, RANKED), np.uint16)
+    out = _Blocks(np.empty(room, np.int64), np.empty(room, np.int32), guard)
     cost, needs = np.zeros(2), _AT_ONCE * _NEEDS
-    scratch = (
-        np.zeros(dimensions, np.int32),
-        np.empty(dimensions, np.int32),
-        np.empty(needs + 1, np.int32),
-        np.empty(needs, np.int32),
-        np.empty(_AT_ONCE + 1, np.int32),
-        np.empty(needs, np.int32),
-        np.empty(_AT_ONCE, np.bool_),
+    scratch = _Scratch(
+        needed=np.zeros(dimensions, np.int32),
+        begin=np.empty(dimensions, np.int32),
+        seen=np.empty(needs + 1, np.int32),
+        need=np.empty(needs, np.int32),
+        need_at=np.empty(_AT_ONCE + 1, np.int32),
+        user=np.empty(needs, np.int32),
+        done=np.empty(_AT_ONCE, np.bool_),
     )
-    filled, upto = _guard(entries, plain, told, scratch, lists, rows, guard, cost)
-    return Entries(lists[:filled], rows[:filled]), guard[: upto // BLOCK].copy(), cost
+    filled, upto = _guard(entries, listed, asked, scratch, out, cost)
+    return _Blocks(out.list[:filled], out.row[:filled], guard[: upto // BLOCK].copy()), cost
 
 
 @lean_kernel
 def _guard(
-    entries: Any, plain: int, told: Any, scratch: Any, lists: Any, rows: Any, guard: Any, cost: Any
+    entries: Entries, listed: int, asked: _Asked, scratch: _Scratch, out: _Blocks, cost: npt.NDArray[np.float64]
 ) -> tuple[int, int]:
-    """Part the first lists, which have so many entries, into blocks; returns how many entries there are then, and how many
-    of them are of these lists."""
-    given, row = entries
-    met = told[5]
+    """Divide lists into blocks; returns how many entries there are then, and how many of them come from the first `listed`."""
+    lists = entries.list
     filled, at = 0, 0
-    while at < plain:
+    while at < listed:
         end = at
-        while end < plain and given[end] == given[at]:
+        while end < listed and lists[end] == lists[at]:
             end += 1
         if end - at < _FEWEST:
-            for i in range(at, end):
-                lists[filled], rows[filled] = given[i], row[i]
-                filled += 1
+            filled = _copy(entries, at, end, out, filled)
         else:
-            filled = _pad(filled, given[max(at - 1, 0)], lists, rows)
-            looked, size = 0.0, end - at
-            while at < end:
-                upto = min(at + _AT_ONCE, end)
-                filled, more = _part(row, at, upto, given[at], told, scratch, filled, lists, rows, guard)
-                looked += more
-                at = upto
-            cost[0] += met[given[end - 1]] * looked
-            cost[1] += met[given[end - 1]] * size
+            filled = _pad(filled, lists[max(at - 1, 0)], out)
+            visited, met = 0.0, asked.met[lists[at]]
+            for begin in range(at, end, _AT_ONCE):
+                filled, more = _divide(entries, begin, min(begin + _AT_ONCE, end), asked, scratch, out, filled)
+                visited += more
+            cost[0] += met * visited
+            cost[1] += met * (end - at)
         at = end
-    filled = _pad(filled, given[max(plain - 1, 0)], lists, rows)
-    upto = filled
-    for i in range(plain, len(given)):
-        lists[filled], rows[filled] = given[i], row[i]
-        filled += 1
-    return filled, upto
+    filled = _pad(filled, lists[max(listed - 1, 0)], out)
+    return _copy(entries, listed, len(lists), out, filled), filled
 
 
 @inlined
-def _pad(filled: int, number: int, lists: Any, rows: Any) -> int:
-    """Fill up the last block of a list."""
-    while filled % BLOCK != 0:
-        lists[filled], rows[filled] = number, _NONE
+def _copy(entries: Entries, begin: int, end: int, out: _Blocks, filled: int) -> int:
+    """Append entries as they are."""
+    for i in range(begin, end):
+        out.list[filled], out.row[filled] = entries.list[i], entries.row[i]
         filled += 1
     return filled
 
 
 @inlined
-def _part(
-    row: Any, at: int, end: int, number: int, told: Any, scratch: Any, filled: int, lists: Any, rows: Any, guard: Any
-) -> tuple[int, float]:
-    """Part some entries of a list into blocks; returns how many entries there are then, and how many of these an event that meets
-    the list is expected to look at."""
-    presence = told[4]
-    count, begin, seen, need, need_at, user, done = scratch
-    dimensions = _needs(row, at, end, told, scratch)
-    looked, left = 0.0, end - at
-    while left > 0:
-        best, most, kept = _NONE, LEAST_SAVED_BY_GUARD, 0
-        for i in range(dimensions):
-            d = seen[UP(i)]
-            saved = min(count[UP(d)], BLOCK) - BLOCK * presence[UP(d)]
-            seen[UP(kept)] = d
-            kept += I64(saved > LEAST_SAVED_BY_GUARD)  # It will not become more.
-            if saved > most or (best >= 0 and saved == most and count[UP(d)] > count[UP(best)]):
-                best, most = I64(d), saved
-        dimensions = kept
-        if best < 0:
-            break
-        many = I64(count[UP(best)])
-        upto, first, k = filled + max(many // BLOCK * BLOCK, min(many, BLOCK)), filled, I64(begin[UP(best)])
-        while filled < upto:
-            i = user[UP(k)]
-            k += 1
-            if not done[UP(i)]:
-                done[UP(i)] = True
-                for j in range(need_at[UP(i)], need_at[UP(i + 1)]):
-                    count[UP(need[UP(j)])] -= 1
-                lists[UP(filled)], rows[UP(filled)] = number, row[UP(at + i)]
-                filled += 1
-        left -= filled - first
-        filled = _pad(filled, number, lists, rows)
-        for block in range(first // BLOCK, filled // BLOCK):
-            guard[UP(block)] = best
-        looked += (filled - first) * (presence[UP(best)] + GUARD / BLOCK)
-    for k in range(need_at[UP(end - at)]):
-        count[UP(need[UP(k)])] = 0
-    for i in range(end - at):
-        if not done[UP(i)]:
-            lists[UP(filled)], rows[UP(filled)] = number, row[UP(at + i)]
-            filled += 1
-    filled = _pad(filled, number, lists, rows)
-    return filled, looked + left * (1.0 + GUARD / BLOCK)
+def _pad(filled: int, number: int, out: _Blocks) -> int:
+    """Fill up the last block of a list."""
+    while filled % BLOCK != 0:
+        out.list[filled], out.row[filled] = number, _NONE
+        filled += 1
+    return filled
 
 
 @inlined
-def _needs(row: Any, at: int, end: int, told: Any, scratch: Any) -> int:
-    """Note which dimensions events must have to satisfy some entries, and the other way round; returns how many they are."""
-    start, dimension, first, access = told[:4]
-    count, begin, seen, need, need_at, user, done = scratch
+def _divide(
+    entries: Entries, at: int, end: int, asked: _Asked, scratch: _Scratch, out: _Blocks, filled: int
+) -> tuple[int, float]:
+    """Divide some entries of a list into blocks.
+
+    Returns how many entries there are then, and how many of these an event that meets the list is expected to visit.
+    """
+    count, done, number = scratch.needed, scratch.done, entries.list[at]
+    dimensions = _note_needs(entries.row, at, end, asked, scratch)
+    visited, left = 0.0, end - at
+    while left > 0:
+        best, dimensions = _best_guard(dimensions, asked.presence, scratch)
+        if best < 0:
+            break
+        many = I64(count[UP(best)])
+        upto, first, k = filled + max(many // BLOCK * BLOCK, min(many, BLOCK)), filled, I64(scratch.begin[UP(best)])
+        while filled < upto:
+            i = scratch.user[UP(k)]
+            k += 1
+            if not done[UP(i)]:
+                done[UP(i)] = True
+                for j in range(scratch.need_at[UP(i)], scratch.need_at[UP(i + 1)]):
+                    count[UP(scratch.need[UP(j)])] -= 1
+                out.list[UP(filled)], out.row[UP(filled)] = number, entries.row[UP(at + i)]
+                filled += 1
+        left -= filled - first
+        filled = _pad(filled, number, out)
+        for block in range(first // BLOCK, filled // BLOCK):
+            out.guard[UP(block)] = best
+        visited += (filled - first) * (asked.presence[UP(best)] + GUARD / BLOCK)
+    for k in range(scratch.need_at[UP(end - at)]):
+        count[UP(scratch.need[UP(k)])] = 0
+    for i in range(end - at):
+        if not done[UP(i)]:
+            out.list[UP(filled)], out.row[UP(filled)] = number, entries.row[UP(at + i)]
+            filled += 1
+    filled = _pad(filled, number, out)
+    return filled, visited + left * (1.0 + GUARD / BLOCK)
+
+
+@merged
+def _best_guard(dimensions: int, presence: npt.NDArray[np.float64], scratch: _Scratch) -> tuple[int, int]:
+    """The guard whose next block saves most, -1 if none saves enough; and how many dimensions may still become guards."""
+    count, seen = scratch.needed, scratch.seen
+    best, most, kept = _NONE, LEAST_SAVED_BY_GUARD, 0
+    for i in range(dimensions):
+        d = seen[UP(i)]
+        saved = min(count[UP(d)], BLOCK) - BLOCK * presence[UP(d)]
+        seen[UP(kept)] = d
+        kept += I64(saved > LEAST_SAVED_BY_GUARD)  # It will not save more later.
+        if saved > most or (best >= 0 and saved == most and count[UP(d)] > count[UP(best)]):
+            best, most = I64(d), saved
+    return best, kept
+
+
+@inlined
+def _note_needs(row: npt.NDArray[np.int32], at: int, end: int, asked: _Asked, scratch: _Scratch) -> int:
+    """Note which dimensions entries need, and which entries need a dimension; returns how many dimensions there are."""
+    start, dimension, count, begin = asked.start, asked.dimension, scratch.needed, scratch.begin
     for i in range(at, end):
         prefetch(start, row[UP(i)])
-        prefetch(access, row[UP(i)])
+        prefetch(asked.access, row[UP(i)])
     for i in range(at, end):
         prefetch(dimension, start[UP(row[UP(i)])])
-        prefetch(first, start[UP(row[UP(i)])])
-        prefetch(dimension, access[UP(row[UP(i)])])
+        prefetch(asked.first, start[UP(row[UP(i)])])
+        prefetch(dimension, asked.access[UP(row[UP(i)])])
     filled, dimensions = 0, 0
     for i in range(end - at):
         r = row[UP(at + i)]
         # Predicates on one dimension are neighbours.
-        own, before = I64(dimension[UP(access[UP(r)])]), _NONE
-        need_at[UP(i)], done[UP(i)] = filled, False
+        own, before = I64(dimension[UP(asked.access[UP(r)])]), _NONE
+        scratch.need_at[UP(i)], scratch.done[UP(i)] = filled, False
         for p in range(start[UP(r)], min(start[UP(r + 1)], start[UP(r)] + _NEEDS)):
             d = I64(dimension[UP(p)])
-            if d in (own, before) or d >= RANKED or first[UP(p)] == MISSING:
+            if d in (own, before) or d >= RANKED or asked.first[UP(p)] == MISSING:
                 continue
             before = d
-            seen[UP(dimensions)] = d
+            scratch.seen[UP(dimensions)] = d
             dimensions += I64(count[UP(d)] == 0)
             count[UP(d)] += 1
-            need[UP(filled)] = d
+            scratch.need[UP(filled)] = d
             filled += 1
-    need_at[UP(end - at)] = filled
+    scratch.need_at[UP(end - at)] = filled
     place = 0
     for i in range(dimensions):
-        place += I64(count[UP(seen[UP(i)])])
-        begin[UP(seen[UP(i)])] = place
+        d = scratch.seen[UP(i)]
+        place += I64(count[UP(d)])
+        begin[UP(d)] = place
     for i in range(end - at - 1, -1, -1):
-        for k in range(need_at[UP(i)], need_at[UP(i + 1)]):
-            d = need[UP(k)]
+        for k in range(scratch.need_at[UP(i)], scratch.need_at[UP(i + 1)]):
+            d = scratch.need[UP(k)]
             begin[UP(d)] -= 1
-            user[UP(begin[UP(d)])] = i
+            scratch.user[UP(begin[UP(d)])] = i
     return dimensions

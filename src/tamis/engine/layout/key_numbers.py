@@ -1,64 +1,67 @@
-"""The roll: numbers for the keys that predicates name in a wide dimension whose codes do not tell them apart.
+"""The roll: numbers for the keys that predicates name in wide dimensions, if codes do not tell these keys apart.
 
-Of doubles, strings and large whole numbers many share a code, so `price = 19.99` would have to compare keys. Instead, an event's
-key is looked up once, and then compared by its number: a record needs one word for it, and a set one for each member.
+Many doubles, strings and large whole numbers share a code, so `price = 19.99` would have to compare keys. Instead, an event's
+key is looked up once and then compared by its number. A record needs one word for it, and a set one word for each member.
 
-The keys of a dimension lie in a hash table of lines, eight keys each; a key that finds its line full goes to the next. Its
-place is its number. Of every key one byte more of its hash, its mark, lies in a word for each line:
+The keys of a dimension lie in a hash table of lines, eight keys each. If the line of a key is full, the key goes to the next one.
+Its place is its number. Each line also has a word of marks. A mark is one more byte of a key's hash:
 
     marks      7f 03 c1 00 00 00 00 00        00: free
     keys       a  b  c  -  -  -  -  -
 
-Most keys of events are named by nobody. For 97 in a hundred of these the word tells so, or where a line is full the next one: no
-line, of a table that is too large for the inner caches, is fetched.
+No predicate names most keys of events. For 97 % of these, the marks show it, and no line is fetched: the table of keys is too
+large for the inner caches. If a line is full, the marks of the next line are looked at too.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX
-from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.aspects import UNKNOWN
-from tamis.engine.layout.predicate_codes import KEYS, POINT, RAW, Coded
-from tamis.engine.layout.scale import HIGHEST_CODE
+from tamis.engine.layout.predicate_codes import KEYS, POINT, RAW, CodedTable, read_table
+from tamis.engine.layout.scale import HIGHEST_CODE, Bytes, Ints, Keys
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread
-from tamis.kernels.kernel import inlined, kernel
+from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U8, U64, UP
-from tamis.kernels.packed import aligned_zeros
+from tamis.kernels.packed import Packed, aligned_zeros
 
 LINE = 8
+"""Keys in a line."""
 _IN_A_LINE = 6
-"""So many keys a line has on average; one line in four is full then. The next word lies mostly in the same cache line."""
+"""Keys in a line on average: one line in four is full. The marks of the next line are mostly in the same cache line."""
 _FREE = KEY_MAX
-"""No predicate names it."""
+"""A free place. This key is never numbered."""
 _FIRST = UNKNOWN + 1
 _EACH_BYTE = 0x0101010101010101
 _HIGH_BITS = 0x8080808080808080
 
 
 class Roll(NamedTuple):
-    """The lines of dimension d are `start[d]` to `start[d + 1]`; there are none where codes tell keys apart."""
+    """The lines of dimension d are `start[d]` to `start[d + 1]`. There are none if codes tell its keys apart."""
 
-    start: npt.NDArray[np.int64]
+    start: Ints
     mark: npt.NDArray[np.uint64]
-    key: npt.NDArray[np.int64]
+    key: Keys
 
 
-def enrol(predicates: Predicates, coded: Coded) -> Roll:
-    """Number the keys that POINT and KEYS name where `coded.enrolled` says so; where they are too many, these become RAW."""
+def enrol(table: CodedTable) -> Roll:
+    """Number the keys that POINT and KEYS name in `enrolled` dimensions. If they are too many, these predicates become RAW."""
+    coded = table.coded
     dimensions = len(coded.enrolled)
     start = np.zeros(dimensions + 1, np.int64)
     if not coded.enrolled.any():
         return Roll(start, np.zeros(0, np.uint64), np.zeros(0, np.int64))
     counts = np.zeros(dimensions, np.int64)
-    _count(coded, predicates.start, counts)
+    packed = packed_fields(table)
+    _count(packed, counts)
     first = np.concatenate(([0], np.cumsum(counts)))
     named = np.empty(int(first[-1]), np.int64)
-    _collect(coded, predicates.start, predicates.lo, first[:-1].copy(), named)
+    _collect(packed, first[:-1].copy(), named)
     keys = []
     for d in np.flatnonzero(counts).tolist():
         distinct = np.unique(named[first[d] : first[d + 1]])
@@ -78,47 +81,53 @@ def enrol(predicates: Predicates, coded: Coded) -> Roll:
     return Roll(start, marks.view("<u8").astype(np.uint64), key)
 
 
-@kernel
-def _count(coded: Any, start: Any, counts: Any) -> None:
-    dimension, kind, enrolled = coded.dimension, coded.kind, coded.enrolled
-    for p in range(len(kind)):
-        if kind[p] in (POINT, KEYS) and enrolled[dimension[p]]:
-            counts[dimension[p]] += start[p + 1] - start[p]
+@lean_kernel
+def _count(packed: Packed, counts: Ints) -> None:
+    """Count the named keys of each dimension, repetitions too."""
+    table: CodedTable = read_table(packed)
+    coded, start = table.coded, table.predicates.start
+    for p in range(len(coded.kind)):
+        d = coded.dimension[p]
+        if coded.kind[p] in (POINT, KEYS) and coded.enrolled[d]:
+            counts[d] += start[p + 1] - start[p]
 
 
-@kernel
-def _collect(coded: Any, start: Any, lo: Any, at: Any, named: Any) -> None:
-    dimension, kind, enrolled = coded.dimension, coded.kind, coded.enrolled
-    for p in range(len(kind)):
-        d = dimension[p]
-        if kind[p] in (POINT, KEYS) and enrolled[d]:
+@lean_kernel
+def _collect(packed: Packed, at: Ints, named: Keys) -> None:
+    """Collect the keys that were counted, grouped by dimension; `at` says where those of each dimension begin."""
+    table: CodedTable = read_table(packed)
+    coded, start = table.coded, table.predicates.start
+    for p in range(len(coded.kind)):
+        d = coded.dimension[p]
+        if coded.kind[p] in (POINT, KEYS) and coded.enrolled[d]:
             for i in range(start[p], start[p + 1]):
-                named[at[d]] = lo[i]
+                named[at[d]] = table.predicates.lo[i]
                 at[d] += 1
 
 
 @inlined
-def line_of(mixed: Any, begin: int, end: int) -> int:
-    """The line of a dimension, whose lines are `begin` to `end`, in which a key of this hash lies if that is not full."""
+def line_of(mixed: np.uint64, begin: int, end: int) -> int:
+    """The line of a key with this hash, unless it is full, in a dimension whose lines are `begin` to `end`."""
     return begin + I64(((mixed >> U64(32)) * U64(end - begin)) >> U64(32))
 
 
 @inlined
-def _mark_of(mixed: Any) -> Any:
+def _mark_of(mixed: np.uint64) -> np.uint64:
     mark = (mixed >> U64(24)) & U64(0xFF)
     return mark + U64(mark == U64(0))
 
 
 @inlined
-def may_be_in(mixed: Any, marks: Any) -> bool:
-    """Whether a line that has these marks may have a key of this hash."""
+def may_be_in(mixed: np.uint64, marks: np.uint64) -> bool:
+    """Whether a line with these marks may have a key with this hash."""
     differ = marks ^ (_mark_of(mixed) * U64(_EACH_BYTE))
-    # A byte that is 0 borrows from its highest bit. Those behind it may seem to be 0 too.
+    # A byte that is 0 borrows from its highest bit. Higher bytes may then seem to be 0 too.
     return ((differ - U64(_EACH_BYTE)) & ~differ & U64(_HIGH_BITS)) != U64(0)
 
 
-@kernel
-def _fill(keys: Any, begin: int, end: int, marks: Any, table: Any) -> None:
+@lean_kernel
+def _fill(keys: Keys, begin: int, end: int, marks: Bytes, table: Keys) -> None:
+    """Put the keys of a dimension into its lines."""
     for key in keys:
         mixed = spread(key)
         at = line_of(mixed, begin, end) * LINE
@@ -131,8 +140,8 @@ def _fill(keys: Any, begin: int, end: int, marks: Any, table: Any) -> None:
 
 
 @inlined
-def number_on_roll(key: int, begin: int, end: int, marks: Any, table: Any) -> int:
-    """The number of a key, UNKNOWN if no predicate names it."""
+def number_on_roll(key: int, begin: int, end: int, marks: npt.NDArray[np.uint64], table: Keys) -> int:
+    """The number of a key in a dimension whose lines are `begin` to `end`; UNKNOWN if no predicate names it."""
     mixed = spread(key)
     line = line_of(mixed, begin, end)
     while key != _FREE:

@@ -1,6 +1,6 @@
 """The lists of a segment: which conjunctions an event with a given value may satisfy.
 
-Lists are numbered; the entries of all lie one after another, in the order of their lists:
+Lists are numbered. The entries of all lists lie one after another, in the order of the lists. There are C spaces in D dimensions:
 
     spaces     one per space of every dimension      cell[d] + space
     presence   one per dimension                     C + d
@@ -12,67 +12,76 @@ Lists are numbered; the entries of all lie one after another, in the order of th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan
-from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, Coded, fill_mask, has_space
+from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, Mask, fill_mask, has_space, read_table
 from tamis.engine.layout.records import order_in_lists
-from tamis.engine.layout.scale import Scales
+from tamis.engine.layout.scale import Dimensions, Ints, Keys, Scales
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread_pair
-from tamis.kernels.kernel import inlined, kernel
+from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64
+from tamis.kernels.packed import Packed
 
 _NONE = -1
 
 
 class Entries(NamedTuple):
-    """Entries before they are laid out: the list of each and its conjunction, in the order of the lists."""
+    """Entries before they are laid out: the list and the conjunction of each, in the order of the lists."""
 
-    list: npt.NDArray[np.int64]
+    list: Ints
     row: npt.NDArray[np.int32]
 
 
 class Points(NamedTuple):
-    """The keys that have a list of their own: those of dimension d are `start[d]` to `start[d + 1]`, ascending."""
+    """The keys that have lists of their own: those of dimension d are `start[d]` to `start[d + 1]`, in ascending order."""
 
-    start: npt.NDArray[np.int64]
-    key: npt.NDArray[np.int64]
+    start: Ints
+    key: Keys
     table: npt.NDArray[np.int32]
-    """Hash table of the numbers of points, open addressing; -1 is free."""
+    """Hash table of the numbers of points, with open addressing; -1: free."""
+
+
+class _Entered(NamedTuple):
+    """Entries as they are entered, and the point of each entry that has one, repetitions too."""
+
+    list: Ints
+    row: npt.NDArray[np.int32]
+    point_dimension: Dimensions
+    point_key: Keys
 
 
 def first_point_list(scales: Scales) -> int:
+    """The number of the first list of a point."""
     return int(scales.cell[-1]) + len(scales.spaces) + 1
 
 
-def enter(
-    start: npt.NDArray[np.int64], plan: Plan, predicates: Predicates, coded: Coded, scales: Scales
-) -> tuple[Entries, Points]:
-    """Enter every conjunction in its lists, but for those that are found by pairs."""
+def enter(table: CodedTable, plan: Plan) -> tuple[Entries, Points]:
+    """Enter every conjunction in its lists, except those that are found by pairs."""
     room = int(plan.lists[plan.way != PAIRS].sum(dtype=np.int64))
     points = int(plan.lists[plan.way == POINTS].sum(dtype=np.int64))
-    lists, rows = np.empty(room, np.int64), np.empty(room, np.int32)
-    point_dimension, point_key = np.empty(points, np.int32), np.empty(points, np.int64)
-    at_point = first_point_list(scales)
-    filled = _enter(start, plan, predicates, coded, scales, at_point, lists, rows, point_dimension, point_key)
-    lists, rows = lists[:filled], rows[:filled]
-    distinct, numbers = _numbered(point_dimension, point_key, len(scales.spaces))
-    count = len(distinct.key)
+    entered = _Entered(
+        np.empty(room, np.int64), np.empty(room, np.int32), np.empty(points, np.int32), np.empty(points, np.int64)
+    )
+    at_point = first_point_list(table.scales)
+    filled = _enter(packed_fields(table), plan, at_point, np.empty(MASK_WORDS, np.uint64), entered)
+    lists, rows = entered.list[:filled], entered.row[:filled]
+    distinct, numbers = _numbered(entered.point_dimension, entered.point_key, len(table.scales.spaces))
     by_point = (lists >= at_point) & (lists < at_point + points)
     beyond = lists >= at_point + points
-    lists[beyond] += count - points
+    lists[beyond] += len(distinct.key) - points
     lists[by_point] = at_point + numbers[lists[by_point] - at_point]
-    minor = order_in_lists(start, plan, predicates, coded, scales).astype(np.uint64)
+    minor = order_in_lists(table, plan).astype(np.uint64)
     order = np.argsort((lists.astype(np.uint64) << U64(24)) | minor[rows])
     return Entries(lists[order], rows[order]), distinct
 
 
-def _numbered(dimension: npt.NDArray[np.int32], key: npt.NDArray[np.int64], dimensions: int) -> tuple[Points, Any]:
-    """The distinct points, sorted, and the number of each given one."""
+def _numbered(dimension: Dimensions, key: Keys, dimensions: int) -> tuple[Points, Ints]:
+    """The distinct points, sorted, and the number of each given point."""
     order = np.lexsort((key, dimension))
     d, k = dimension[order], key[order]
     new = np.ones(len(d), np.bool_)
@@ -85,8 +94,8 @@ def _numbered(dimension: npt.NDArray[np.int32], key: npt.NDArray[np.int64], dime
     return Points(np.searchsorted(d, np.arange(dimensions + 1)), k, table), numbers
 
 
-@kernel
-def _fill_table(dimension: Any, key: Any, table: Any) -> None:
+@lean_kernel
+def _fill_table(dimension: Dimensions, key: Keys, table: npt.NDArray[np.int32]) -> None:
     last = U64(len(table) - 1)
     for number in range(len(key)):
         at = spread_pair(dimension[number], key[number]) & last
@@ -96,14 +105,14 @@ def _fill_table(dimension: Any, key: Any, table: Any) -> None:
 
 
 @inlined
-def slot_of(dimension: int, key: int, table: Any) -> int:
-    """Where in a table, whose length is a power of two, a point lies, or behind."""
+def slot_of(dimension: int, key: int, table: npt.NDArray[np.int32]) -> int:
+    """The slot of a point in a hash table whose length is a power of two; if it is taken, the point lies behind it."""
     return I64(spread_pair(dimension, key) & U64(len(table) - 1))
 
 
 @inlined
 def find_point(dimension: int, key: int, slot: int, points: Points) -> int:
-    """The number of a point whose slot this is, -1 if it has no list."""
+    """The number of the point that has this slot, -1 if there is no such point."""
     last = U64(len(points.table) - 1)
     at = U64(slot)
     while True:
@@ -115,57 +124,45 @@ def find_point(dimension: int, key: int, slot: int, points: Points) -> int:
         at = (at + U64(1)) & last
 
 
-@kernel
-def _enter(
-    start: Any,
-    plan: Any,
-    predicates: Any,
-    coded: Any,
-    scales: Any,
-    at_point: int,
-    lists: Any,
-    rows: Any,
-    point_dimension: Any,
-    point_key: Any,
-) -> int:
-    access, way = plan.access, plan.way
-    p_mode, p_start, p_lo, p_hi = predicates.mode, predicates.start, predicates.lo, predicates.hi
-    dimension, first, last, kind = coded.dimension, coded.first, coded.last, coded.kind
-    spaces, cell, shift_at = scales.spaces, scales.cell, scales.shift_at
-    mask = np.empty(MASK_WORDS, np.uint64)
-    cells, dimensions = cell[-1], len(spaces)
-    upper = at_point + len(point_key)
+@lean_kernel
+def _enter(packed: Packed, plan: Plan, at_point: int, mask: Mask, entered: _Entered) -> int:
+    """Write the entries of all conjunctions; returns how many. Each point has a list of its own, repetitions too."""
+    table: CodedTable = read_table(packed)
+    predicates, coded, scales = table.predicates, table.coded, table.scales
+    cells, dimensions = scales.cell[-1], len(scales.spaces)
+    upper = at_point + len(entered.point_key)
     filled, points = 0, 0
-    for row in range(len(start) - 1):
-        p = access[row]
-        d = dimension[p] if p >= 0 else 0
-        f, g = (I64(first[p]), I64(last[p])) if p >= 0 else (0, 0)
-        if way[row] == PAIRS:
+    for row in range(len(table.start) - 1):
+        p, way = plan.access[row], plan.way[row]
+        d = coded.dimension[p] if p >= 0 else 0
+        f, g = (I64(coded.first[p]), I64(coded.last[p])) if p >= 0 else (0, 0)
+        if way == PAIRS:
             continue
-        if way[row] == CELLS:
-            several = kind[p] != RANGE and shift_at[d] < 0
+        if way == CELLS:
+            several = coded.kind[p] != RANGE and scales.shift_at[d] < 0
             if several:
-                fill_mask(p_mode[p], p_lo, p_hi, p_start[p], p_start[p + 1], d, scales, mask)
+                fill_mask(p, d, predicates, scales, mask)
             for s in range(f, g + 1):
                 if not several or has_space(mask, s):
-                    lists[filled], rows[filled] = cell[d] + s, row
+                    entered.list[filled], entered.row[filled] = scales.cell[d] + s, row
                     filled += 1
-        elif way[row] == POINTS:
-            for i in range(p_start[p], p_start[p + 1]):
-                for step in range(p_hi[i] - p_lo[i] + 1):  # Behind the highest key there is none to end at.
-                    lists[filled], rows[filled] = at_point + points, row
-                    point_dimension[points], point_key[points] = d, p_lo[i] + step
+        elif way == POINTS:
+            for i in range(predicates.start[p], predicates.start[p + 1]):
+                lo = predicates.lo[i]
+                for step in range(predicates.hi[i] - lo + 1):  # Not up to hi + 1: the highest key has no next one.
+                    entered.list[filled], entered.row[filled] = at_point + points, row
+                    entered.point_dimension[points], entered.point_key[points] = d, lo + step
                     filled += 1
                     points += 1
         else:
-            if way[row] == UPPER:
-                number = upper + cell[d] + (spaces[d] - 1 - g)
-            elif way[row] == LOWER:
-                number = upper + cells + cell[d] + f
-            elif way[row] == PRESENCE:
+            if way == UPPER:
+                number = upper + scales.cell[d] + (scales.spaces[d] - 1 - g)
+            elif way == LOWER:
+                number = upper + cells + scales.cell[d] + f
+            elif way == PRESENCE:
                 number = cells + d
             else:
                 number = cells + dimensions
-            lists[filled], rows[filled] = number, row
+            entered.list[filled], entered.row[filled] = number, row
             filled += 1
     return filled

@@ -1,66 +1,76 @@
 """Pairs: conjunctions that are found by two values at once.
 
-Where many conjunctions ask for the same value, its list is long, and every event that has the value scans it. Where they ask
-for another one as well, the list of both is shorter by as much as that is rare. An event tries all pairs of its values, most of
-which are turned down by a byte:
+If many conjunctions name the same value, its list is long, and every event that has the value scans it. If they name a second
+value as well, the list of both values is much shorter. An event tries all pairs of its values. A byte turns most of them down:
 
     cells of the event      3  17  42  ...             the spaces of its values, in dimensions that pairs are made of
     mixed(3) ^ mixed(17)    bucket . part . rest       is the bit of this part set in mark[bucket]?
-    start[bucket] ...       [3 17 word reference] ...  entries of the bucket; those of the same two cells are met
+    start[bucket] ...       [3 17 word reference] ...  entries of the bucket; the event meets those of the same two cells
 
-Trying takes time in proportion to the square of the number of an event's values, and saves some in proportion to the
-conjunctions. Entries and records of pairs lie scattered, where those of a list lie side by side. So there are pairs only where
-the planner expects them to save twice what they cost, as where events have few attributes with few values each, and where events
-of the sample agree: the planner takes attributes to be independent. Wide dimensions have none.
+The cost of trying grows with the square of the number of an event's values, what pairs save with the number of conjunctions.
+Entries and records of pairs lie scattered, while those of a list lie side by side. So there are pairs only if the planner expects
+them to save twice what they cost, and if events of the sample confirm this: the planner takes attributes to be independent. This
+happens if events have few attributes with few values each. Wide dimensions have no pairs.
 
-An event with so many values that it would take longer to try their pairs goes through all entries.
+If an event has too many values to try their pairs, it visits all entries.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
-from tamis.encoding.expressions.predicates import Predicates
+from tamis.engine.layout.aspects import Words
 from tamis.engine.layout.costs import CAUTION_WITH_PAIRS, COMPARE, ENTRY, MEET_PAIR, RECORD, SPACE, TRY_PAIR
-from tamis.engine.layout.plan import PAIRS, RANKED, SOME, Plan, hull_of
-from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, RAW, SET, SET_SIZE, Coded, fill_mask, has_space
+from tamis.engine.layout.plan import PAIRS, RANKED, SOME, Plan, hull_of, is_raw, most_cells
+from tamis.engine.layout.predicate_codes import (
+    MASK_WORDS,
+    RANGE,
+    SET,
+    CodedTable,
+    Mask,
+    fill_mask,
+    has_space,
+    read_table,
+)
 from tamis.engine.layout.records import order_in_lists
-from tamis.engine.layout.scale import MISSING, Scales, locate
-from tamis.engine.layout.statistics import Likelihood
+from tamis.engine.layout.scale import MISSING, Bytes, Ints, Scales, locate
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import F64, I64, U8, U32, U64, UP
+from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 
 _MOST_CELLS = 4
-"""Ranges over more spaces are not made pairs of."""
+"""Spaces of a range, at most, that pairs are made of."""
 _WORDS = 4
+"""Words of an entry."""
 _PADDING = 64
 _PART_BITS = 3
 _HITS = 1024
-"""So many pairs that were not turned down are looked up together."""
+"""Pairs that were not turned down and are looked up together."""
 _MOST_TRIED = 4
-"""All entries are gone through where an event has so many times as many pairs."""
+"""Pairs of an event per entry, from which on the event visits all entries instead."""
 _PLANNED, _SAMPLED = 1 << 15, 512
-"""So many conjunctions, and events, tell whether pairs pay."""
+"""Conjunctions, and events of the sample, that show whether pairs pay."""
 _NONE = -1
 
 
 class Pairs(NamedTuple):
-    """The index over pairs of cells; all arrays are empty where there are none."""
+    """The index over pairs of cells. All arrays are empty if there are no pairs."""
 
     cell: npt.NDArray[np.int32]
-    """Dimension -> its first cell, -1: no pair is made of it."""
-    start: npt.NDArray[np.uint32]
+    """Dimension -> its first cell; -1: no pairs are made of it."""
+    start: Words
     """Bucket -> its first entry; one more at the end."""
-    mark: npt.NDArray[np.uint8]
+    mark: Bytes
     """Bucket -> which of its eight parts have entries."""
-    entry: npt.NDArray[np.uint32]
-    """Two cells, the lower first, then filter word and reference."""
+    entry: Words
+    """Two cells, the lower one first, then filter word and reference."""
 
     @property
     def entries(self) -> int:
@@ -70,14 +80,24 @@ class Pairs(NamedTuple):
 class PairScratch(NamedTuple):
     """What a thread needs to find the pairs of an event."""
 
-    cell: npt.NDArray[np.uint32]
-    """The cells of the event; and the same mixed."""
+    cell: Words
+    """The cells of the event."""
     mixed: npt.NDArray[np.uint64]
-    hit: npt.NDArray[np.int64]
-    """Pairs that were not turned down: the places of their cells above, 32 bits each; and their buckets."""
-    bucket: npt.NDArray[np.int64]
+    """The hashes of these cells."""
+    hit: Ints
+    """Pairs that were not turned down: the places of their two cells in `cell`, 32 bits each."""
+    bucket: Ints
+    """The bucket of each hit; then the begin and the end of its entries, 32 bits each."""
     has: npt.NDArray[np.bool_]
-    """Whether the event has a cell: for those that go through all entries."""
+    """Cell -> whether the event has it, for events that visit all entries."""
+
+
+class _PairCells(NamedTuple):
+    """The entries of pairs before they are put into buckets: two cells, the lower one first, and the conjunction."""
+
+    low: Words
+    high: Words
+    row: npt.NDArray[np.int32]
 
 
 def _no_pairs() -> Pairs:
@@ -85,7 +105,7 @@ def _no_pairs() -> Pairs:
 
 
 def pair_scratch(cells: int, room: int) -> PairScratch:
-    """Scratch for events that have at most `room` cells, of so many that pairs are made of; empty where there are none."""
+    """Scratch for events that have at most `room` of the `cells` that pairs are made of; empty if there are none."""
     noted, hits = (room + 1, _HITS + room + 1) if cells else (0, 0)
     return PairScratch(
         np.zeros(noted, np.uint32),
@@ -99,110 +119,96 @@ def pair_scratch(cells: int, room: int) -> PairScratch:
 # -- planning
 
 
-def with_pairs(
-    start: npt.NDArray[np.int64],
-    plan: Plan,
-    predicates: Predicates,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    sample: EventBatch | None,
-) -> tuple[Plan, Pairs, npt.NDArray[np.int32]]:
-    """A plan with pairs if these pay, the pairs, and the conjunction of each of their entries."""
-    planned = start, plan, predicates, coded, scales, likelihood
-    step = max(1, (len(start) - 1) // _PLANNED)
-    if are_worth_trying(*plan_pairs(*planned, step), coded, likelihood):
-        paired, saved = plan_pairs(*planned)
-        pairs, rows = enter_pairs(start, paired, predicates, coded, scales)
-        if pay(pairs, saved, sample, scales):
+def with_pairs(table: CodedTable, plan: Plan, sample: EventBatch | None) -> tuple[Plan, Pairs, npt.NDArray[np.int32]]:
+    """A plan with pairs if they pay, the pairs, and the conjunction of each of their entries."""
+    step = max(1, (len(table.start) - 1) // _PLANNED)
+    if are_worth_trying(*plan_pairs(table, plan, step), table):
+        paired, saved = plan_pairs(table, plan)
+        pairs, rows = enter_pairs(table, paired)
+        if pay(pairs, saved, sample, table.scales):
             return paired, pairs, rows
     return plan, _no_pairs(), np.zeros(0, np.int32)
 
 
-def plan_pairs(
-    start: npt.NDArray[np.int64],
-    plan: Plan,
-    predicates: Predicates,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    step: int = 1,
-) -> tuple[Plan, float]:
-    """The plan of every `step`-th conjunction, with pairs for those that these are expected to be cheaper for; and how many
-    nanoseconds of an event that saves for all conjunctions, trying left out."""
-    rows = np.arange(0, len(start) - 1, step)
-    columns: list[Any] = [column[rows] for column in plan]
-    paired = Plan(*columns)
-    saved = _plan_pairs(rows, start, predicates, coded, scales, likelihood, paired)
+def plan_pairs(table: CodedTable, plan: Plan, step: int = 1) -> tuple[Plan, float]:
+    """The plan of every `step`-th conjunction, with pairs for those that pairs are expected to make cheaper.
+
+    Also how many nanoseconds per event that saves for all conjunctions, before the cost of trying.
+    """
+    rows = np.arange(0, len(table.start) - 1, step)
+    paired = Plan._make(column[rows] for column in plan)
+    saved = _plan_pairs(rows, packed_fields(table), paired)
     return paired, saved * step
 
 
-def are_worth_trying(plan: Plan, saved: float, coded: Coded, likelihood: Likelihood) -> bool:
+def are_worth_trying(plan: Plan, saved: float, table: CodedTable) -> bool:
     """Whether the pairs of a plan, perhaps of some conjunctions only, save more than trying them costs."""
-    members = _members(plan, coded, len(likelihood.presence))
-    tried = float(likelihood.presence[members].sum()) ** 2 / 2
+    tried = float(table.likelihood.presence[_members(table, plan)].sum()) ** 2 / 2
     return saved > CAUTION_WITH_PAIRS * TRY_PAIR * max(tried, 1.0)
 
 
-def _members(plan: Plan, coded: Coded, dimensions: int) -> npt.NDArray[np.bool_]:
+def _members(table: CodedTable, plan: Plan) -> npt.NDArray[np.bool_]:
     """The dimensions that pairs are made of."""
-    members = np.zeros(dimensions, np.bool_)
+    members = np.zeros(len(table.scales.spaces), np.bool_)
     chosen = plan.way == PAIRS
-    members[coded.dimension[plan.access[chosen]]] = True
-    members[coded.dimension[plan.filter[chosen]]] = True
+    members[table.coded.dimension[plan.access[chosen]]] = True
+    members[table.coded.dimension[plan.filter[chosen]]] = True
     return members
 
 
 @lean_kernel
-def _plan_pairs(rows: Any, start: Any, predicates: Any, coded: Any, scales: Any, likelihood: Any, plan: Any) -> float:
-    """Choose the two least likely predicates of some conjunctions, whose plan is given; returns what that saves."""
-    mode = predicates.mode
-    dimension, first, last, kind, _, probability = coded[:6]
-    shift_at, cell = scales.shift_at, scales.cell
-    cumulative, presence = likelihood
-    access, way, filters, _, lists, cost = plan
+def _plan_pairs(rows: Ints, packed: Packed, plan: Plan) -> float:
+    """Plan pairs for some conjunctions, whose plan is given; returns how many nanoseconds per event that saves."""
+    table: CodedTable = read_table(packed)
+    coded = table.coded
     saved = 0.0
     for i in range(len(rows)):
-        best, second, raw = _NONE, _NONE, 0
-        begin, end = start[rows[i]], start[rows[i] + 1]
-        for p in range(begin, end):
-            d = dimension[p]
-            raw += kind[p] == RAW or d >= RANKED
-            if d >= RANKED or shift_at[d] >= 0 or mode[p] != SOME or first[p] == MISSING:
-                continue
-            if kind[p] != SET and (kind[p] != RANGE or I64(last[p]) - I64(first[p]) >= _MOST_CELLS):
-                continue
-            if best >= 0 and dimension[best] == d:
-                best = p if probability[p] < probability[best] else best
-            elif best < 0 or probability[p] < probability[best]:
-                best, second = p, best
-            elif second < 0 or probability[p] < probability[second]:
-                second = p
+        best, second = _least_likely(rows[i], table)
         if second < 0:
             continue
-        passing = 1.0
-        for p in range(begin, end):
-            if p not in (best, second) and dimension[p] < RANKED:
-                passing = min(passing, hull_of(p, dimension[p], first, last, cell, cumulative, presence))
-        count = _most_cells(best, first, last, kind) * _most_cells(second, first, last, kind)
-        reach = F64(probability[best]) * probability[second]
+        passing, raw = 1.0, 0
+        for p in range(table.start[rows[i]], table.start[rows[i] + 1]):
+            raw += is_raw(p, coded)
+            if p not in (best, second) and coded.dimension[p] < RANKED:
+                passing = min(passing, hull_of(p, table))
+        count = most_cells(best, coded) * most_cells(second, coded)
+        reach = F64(coded.probability[best]) * coded.probability[second]
         met = ENTRY + passing * (RECORD + (COMPARE if raw > 0 else 0.0))
         price = reach * met + 2 * SPACE * (count - 1)
-        if price < cost[i]:
-            saved += cost[i] - price
-            access[i], filters[i], way[i], lists[i], cost[i] = best, second, PAIRS, count, price
+        if price < plan.cost[i]:
+            saved += plan.cost[i] - price
+            plan.access[i], plan.filter[i], plan.way[i], plan.lists[i] = best, second, PAIRS, count
+            plan.cost[i] = price
     return saved
 
 
-@inlined
-def _most_cells(p: int, first: Any, last: Any, kind: Any) -> int:
-    """How many cells a predicate covers, at most."""
-    count = I64(last[p]) - I64(first[p]) + 1
-    return min(count, SET_SIZE) if kind[p] == SET else count
+@merged
+def _least_likely(row: int, table: CodedTable) -> tuple[int, int]:
+    """The two least likely predicates of a conjunction that a pair can be made of, on two dimensions; -1: there is none."""
+    coded = table.coded
+    best, second = _NONE, _NONE
+    for p in range(table.start[row], table.start[row + 1]):
+        d, kind, likely = coded.dimension[p], coded.kind[p], coded.probability[p]
+        if (
+            d >= RANKED
+            or table.scales.shift_at[d] >= 0
+            or table.predicates.mode[p] != SOME
+            or coded.first[p] == MISSING
+        ):
+            continue
+        if kind != SET and (kind != RANGE or I64(coded.last[p]) - I64(coded.first[p]) >= _MOST_CELLS):
+            continue
+        if best >= 0 and coded.dimension[best] == d:
+            best = p if likely < coded.probability[best] else best
+        elif best < 0 or likely < coded.probability[best]:
+            best, second = p, best
+        elif second < 0 or likely < coded.probability[second]:
+            second = p
+    return best, second
 
 
 def pay(pairs: Pairs, saved: float, sample: EventBatch | None, scales: Scales) -> bool:
-    """Whether pairs that should save so many nanoseconds of an event do so with the events of a sample."""
+    """Whether pairs that should save `saved` nanoseconds per event do so with the events of a sample."""
     if sample is None or len(sample.start) < 2:
         return True
     events = min(len(sample.start) - 1, _SAMPLED)
@@ -213,17 +219,19 @@ def pay(pairs: Pairs, saved: float, sample: EventBatch | None, scales: Scales) -
 
 
 @lean_kernel
-def _met_by_sample(sample: Any, events: int, scales: Any, pairs: Any, scratch: Any, found: Any) -> tuple[int, int]:
-    """How many pairs so many events of a sample try, and how many entries they meet; intervals are left aside."""
-    start, dimension, lo, hi = sample
+def _met_by_sample(
+    sample: EventBatch, events: int, scales: Scales, pairs: Pairs, scratch: PairScratch, found: Words
+) -> tuple[int, int]:
+    """How many pairs the first `events` of a sample try, and how many entries they meet. Intervals are left out."""
     local = scales.local
     tried, met = 0, 0
     for e in range(events):
         cells = 0
-        for v in range(start[e], start[e + 1]):
-            if dimension[v] < len(local) and local[dimension[v]] >= 0 and lo[v] == hi[v]:
-                d = I64(local[dimension[v]])
-                cells = note_cell(pairs, scratch, d, locate(lo[v], d, scales), cells)
+        for v in range(sample.start[e], sample.start[e + 1]):
+            dimension, key = sample.dimension[v], sample.lo[v]
+            if dimension < len(local) and local[dimension] >= 0 and key == sample.hi[v]:
+                d = I64(local[dimension])
+                cells = note_cell(pairs, scratch, d, locate(key, d, scales), cells)
         tried += cells * (cells - 1) // 2
         met += max(find_pairs(pairs, scratch, cells, found, len(found))[0], 0)
     return tried, met
@@ -232,79 +240,72 @@ def _met_by_sample(sample: Any, events: int, scales: Any, pairs: Any, scratch: A
 # -- entering
 
 
-def enter_pairs(
-    start: npt.NDArray[np.int64], plan: Plan, predicates: Predicates, coded: Coded, scales: Scales
-) -> tuple[Pairs, npt.NDArray[np.int32]]:
-    """The pairs of a plan, words and references left open, and the conjunction of each entry."""
+def enter_pairs(table: CodedTable, plan: Plan) -> tuple[Pairs, npt.NDArray[np.int32]]:
+    """The pairs of a plan, without filter words and references, and the conjunction of each entry."""
     room = int(plan.lists[plan.way == PAIRS].sum(dtype=np.int64))
-    low, high = np.empty((2, room), np.uint32)
-    rows = np.empty(room, np.int32)
-    masks = np.empty((2, MASK_WORDS), np.uint64)
-    filled = _enter_pairs(start, plan, predicates, coded, scales, masks, low, high, rows)
-    low, high, rows = low[:filled], high[:filled], rows[:filled]
+    made = _PairCells(np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.int32))
+    filled = _enter_pairs(packed_fields(table), plan, np.empty((2, MASK_WORDS), np.uint64), made)
+    low, high, rows = made.low[:filled], made.high[:filled], made.row[:filled]
     distinct = len(np.unique((low.astype(np.uint64) << U64(32)) | high))
     bits = max(distinct - 1, 1).bit_length()
     bucket, mark = np.empty(filled, np.int64), np.zeros(1 << bits, np.uint8)
     _bucket(low, high, bits, bucket, mark)
-    minor = order_in_lists(start, plan, predicates, coded, scales)
+    minor = order_in_lists(table, plan)
     order = np.argsort((bucket.astype(np.uint64) << U64(24)) | minor[rows])
     begin = np.zeros((1 << bits) + 1, np.uint32)
     begin[1:] = np.cumsum(np.bincount(bucket, minlength=1 << bits))
     entry = np.zeros((filled + _PADDING, _WORDS), np.uint32)
     entry[:filled, 0], entry[:filled, 1] = low[order], high[order]
-    members = _members(plan, coded, len(scales.spaces))
-    return Pairs(np.where(members, scales.cell[:-1], _NONE).astype(np.int32), begin, mark, entry.ravel()), rows[order]
+    cell = np.where(_members(table, plan), table.scales.cell[:-1], _NONE).astype(np.int32)
+    return Pairs(cell, begin, mark, entry.ravel()), rows[order]
 
 
-def complete_pairs(pairs: Pairs, words: npt.NDArray[np.uint32], references: npt.NDArray[np.uint32]) -> None:
+def complete_pairs(pairs: Pairs, words: Words, references: Words) -> None:
     """Write filter words and references."""
     entry = pairs.entry.reshape(-1, _WORDS)[: len(references)]
     entry[:, 2], entry[:, 3] = words, references
 
 
 @lean_kernel
-def _enter_pairs(
-    start: Any, plan: Any, predicates: Any, coded: Any, scales: Any, masks: Any, low: Any, high: Any, rows: Any
-) -> int:
-    access, way, filters = plan.access, plan.way, plan.filter
-    dimension, first, last = coded.dimension, coded.first, coded.last
-    cell = scales.cell
+def _enter_pairs(packed: Packed, plan: Plan, masks: npt.NDArray[np.uint64], made: _PairCells) -> int:
+    """Write an entry for each pair of cells; returns how many. `masks` has room for two masks."""
+    table: CodedTable = read_table(packed)
+    coded, cell = table.coded, table.scales.cell
     filled = 0
-    for row in range(len(start) - 1):
-        if way[row] != PAIRS:
+    for row in range(len(table.start) - 1):
+        if plan.way[row] != PAIRS:
             continue
-        p, q = access[row], filters[row]
-        _fill_cells(p, predicates, coded, scales, masks[0])
-        _fill_cells(q, predicates, coded, scales, masks[1])
-        for s in range(I64(first[p]), I64(last[p]) + 1):
+        p, q = plan.access[row], plan.filter[row]
+        _fill_cells(p, table, masks[0])
+        _fill_cells(q, table, masks[1])
+        for s in range(I64(coded.first[p]), I64(coded.last[p]) + 1):
             if not has_space(masks[0], s):
                 continue
-            for t in range(I64(first[q]), I64(last[q]) + 1):
+            for t in range(I64(coded.first[q]), I64(coded.last[q]) + 1):
                 if has_space(masks[1], t):
-                    a, b = cell[dimension[p]] + s, cell[dimension[q]] + t
-                    low[filled], high[filled], rows[filled] = min(a, b), max(a, b), row
+                    a, b = cell[coded.dimension[p]] + s, cell[coded.dimension[q]] + t
+                    made.low[filled], made.high[filled], made.row[filled] = min(a, b), max(a, b), row
                     filled += 1
     return filled
 
 
-@inlined
-def _fill_cells(p: int, predicates: Any, coded: Any, scales: Any, mask: Any) -> None:
-    """The spaces of its hull in which a predicate is true, as bits; what lies outside of the hull may be set too."""
-    _, mode, start, lo, hi = predicates
-    if coded.kind[p] == SET:
-        fill_mask(mode[p], lo, hi, start[p], start[p + 1], coded.dimension[p], scales, mask)
+@merged
+def _fill_cells(p: int, table: CodedTable, mask: Mask) -> None:
+    """Set the bits of the spaces in which a predicate is true. Bits outside of its hull may be set too."""
+    if table.coded.kind[p] == SET:
+        fill_mask(p, table.coded.dimension[p], table.predicates, table.scales, mask)
     else:
         mask[:] = ~U64(0)
 
 
 @inlined
-def _mixed(cell: Any) -> Any:
+def _mixed(cell: int) -> np.uint64:
     return spread(U64(cell) + U64(1))
 
 
 @lean_kernel
-def _bucket(low: Any, high: Any, bits: int, bucket: Any, mark: Any) -> None:
-    """The buckets of pairs, and their marks."""
+def _bucket(low: Words, high: Words, bits: int, bucket: Ints, mark: Bytes) -> None:
+    """Write the buckets of pairs, and their marks."""
     for i in range(len(low)):
         mixed = _mixed(low[i]) ^ _mixed(high[i])
         bucket[i] = I64(mixed >> U64(64 - bits))
@@ -312,8 +313,8 @@ def _bucket(low: Any, high: Any, bits: int, bucket: Any, mark: Any) -> None:
 
 
 @inlined
-def _part(mixed: Any, bits: int) -> Any:
-    """The part of its bucket that a pair belongs to, as a bit."""
+def _part(mixed: np.uint64, bits: int) -> np.uint8:
+    """The bit of the part of its bucket that a pair belongs to."""
     return U8(1) << U8((mixed >> U64(64 - _PART_BITS - bits)) & U64((1 << _PART_BITS) - 1))
 
 
@@ -326,7 +327,7 @@ def _bits_of(buckets: int) -> int:
 
 
 def entries_like(pairs: Pairs, others: Pairs) -> tuple[int, int]:
-    """How many different pairs others are of, and how many entries these have here."""
+    """How many different pairs of cells `others` has, and how many entries `pairs` has for them."""
     distinct = np.unique(others.entry.reshape(-1, _WORDS)[: others.entries, :2], axis=0)
     low, high = np.ascontiguousarray(distinct.T)
     bucket = np.empty(len(distinct), np.int64)
@@ -341,7 +342,7 @@ def entries_like(pairs: Pairs, others: Pairs) -> tuple[int, int]:
 
 @inlined
 def note_cell(pairs: Pairs, scratch: PairScratch, dimension: int, space: int, count: int) -> int:
-    """Note the cell of a value, if pairs are made of its dimension; returns how many there are then."""
+    """Note the cell of a value, if pairs are made of its dimension; returns the new number of cells."""
     first = I64(pairs.cell[UP(dimension)])
     cell = max(first, 0) + space
     scratch.cell[UP(count)] = U32(cell)
@@ -350,10 +351,10 @@ def note_cell(pairs: Pairs, scratch: PairScratch, dimension: int, space: int, co
 
 
 @inlined
-def find_pairs(pairs: Pairs, scratch: PairScratch, count: int, found: Any, room: int) -> tuple[int, int]:
+def find_pairs(pairs: Pairs, scratch: PairScratch, count: int, found: Words, room: int) -> tuple[int, int]:
     """Write the places of the entries that `count` cells meet, at most `room` of them.
 
-    Returns how many there are, or minus the room that they may need, and how many entries were visited.
+    Returns their number, or minus the room that they may need, and the number of entries visited.
     """
     mark = pairs.mark
     entries = I64(pairs.start[UP(len(pairs.start) - 1)])
@@ -380,8 +381,8 @@ def find_pairs(pairs: Pairs, scratch: PairScratch, count: int, found: Any, room:
 
 
 @inlined
-def _find_hits(pairs: Pairs, scratch: PairScratch, hits: int, found: Any, met: int, room: int) -> tuple[int, int]:
-    """Add the entries of some pairs that were not turned down."""
+def _find_hits(pairs: Pairs, scratch: PairScratch, hits: int, found: Words, met: int, room: int) -> tuple[int, int]:
+    """Add the entries of the hits."""
     start, entry = pairs.start, pairs.entry
     cells, hit, bucket = scratch.cell, scratch.hit, scratch.bucket
     for i in range(hits):
@@ -406,9 +407,9 @@ def _find_hits(pairs: Pairs, scratch: PairScratch, hits: int, found: Any, met: i
 
 @inlined
 def _find_in_all(
-    pairs: Pairs, scratch: PairScratch, count: int, entries: int, found: Any, room: int
+    pairs: Pairs, scratch: PairScratch, count: int, entries: int, found: Words, room: int
 ) -> tuple[int, int]:
-    """Go through all entries."""
+    """Visit all entries."""
     entry, cells, has = pairs.entry, scratch.cell, scratch.has
     if entries > room:
         return -entries, 0
@@ -424,10 +425,10 @@ def _find_in_all(
 
 
 @inlined
-def pair_word(entry: Any, place: int) -> Any:
+def pair_word(entry: Words, place: int) -> np.uint32:
     return entry[UP(_WORDS * place + 2)]
 
 
 @inlined
-def pair_reference(entry: Any, place: int) -> Any:
+def pair_reference(entry: Words, place: int) -> np.uint32:
     return entry[UP(_WORDS * place + 3)]

@@ -1,76 +1,105 @@
 """The planner: by which predicate each conjunction is found, and by which it is filtered.
 
-Every conjunction is entered in the lists of one *access predicate*. How depends on the predicate:
+Every conjunction is entered in the lists of one *access predicate*. There are several ways, depending on the predicate:
 
-    CELLS      in the list of every space it covers: points, sets, narrow ranges
-    POINTS     wide dimension: in the list of every key it names
+    CELLS      in the list of every space that it covers: points, sets, narrow ranges
+    POINTS     wide dimension: in the list of every key that it names
     UPPER      one-sided, `last` below the top: in a list sorted by bound, of which an event's space cuts off a prefix
     LOWER      the same from below
-    PRESENCE   in the list of the dimension: whatever else needs a value to be there; wide one-sided ranges may form runs in it
-    ALWAYS     no predicate needs a value: the list that every event goes through
-    PAIRS      by the values that it and another predicate, then in the place of the filter, name at once: see `pairs`
+    PRESENCE   in the list of the dimension: all other predicates that need a value; wide one-sided ranges may form runs there
+    ALWAYS     no predicate needs a value: in the list that every event visits
+    PAIRS      by two values at once: the second predicate takes the place of the filter, see `pairs`
 
-The cost of an access path for one event, in nanoseconds of `costs`: with probability p an entry is read and its filter word
-tested (ENTRY). With the filter's probability too, its record is fetched and checked (RECORD), or keys are compared (COMPARE).
-Entries in many lists cost memory (SPACE). A list of a dimension costs every event that has it, whatever the list holds (LIST,
-twice that for a sorted one). For the few conjunctions that chose such a list this may be much, so they choose again.
+The cost of an access path is in nanoseconds per event (see `costs`). With probability p an entry is read and its filter word
+tested (ENTRY). If it passes the filter too, its record is fetched and checked (RECORD), or keys are compared (COMPARE). Entries
+in many lists cost memory (SPACE). The list of a dimension costs every event that has the dimension, however short the list is
+(LIST, twice for a sorted list). This may be much for the few conjunctions that chose such a list, so they choose again.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
-from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.costs import COMPARE, ENTRY, LIST, RECORD, SPACE
-from tamis.engine.layout.predicate_codes import EDGE, KEYS, POINT, RANGE, RAW, SET, SET_SIZE, Coded
-from tamis.engine.layout.scale import MISSING, Scales
-from tamis.engine.layout.statistics import Likelihood
-from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import F64, I64, U64
+from tamis.engine.layout.predicate_codes import (
+    KEYS,
+    POINT,
+    RANGE,
+    RAW,
+    SET,
+    SET_SIZE,
+    Coded,
+    CodedTable,
+    likelihood_between,
+    read_table,
+)
+from tamis.engine.layout.scale import MISSING, Ints, Scales
+from tamis.kernels.fields import packed_fields
+from tamis.kernels.kernel import inlined, lean_kernel, merged
+from tamis.kernels.numbers import F64, I64, U64, UP
+from tamis.kernels.packed import Packed
 
 CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS, PAIRS = range(7)
 
 MOST_LISTS = 1 << 16
-"""A predicate that covers more is not entered in a list of each."""
+"""Lists that a predicate may be entered in."""
 RANKED = 65_534
-"""Dimensions from this number on have no room in filter words: their predicates are judged by comparing keys."""
+"""Dimensions from this number on do not fit into filter words: their predicates are decided by comparing keys."""
 SHORT_SETS = 32_767
-"""Dimensions from this number on have no room in the words of sets, which are masks there."""
+"""Dimensions from this number on do not fit into the words of sets: their sets are masks."""
 _NONE = -1
 SOME = int(Mode.SOME)
 
 
 class Plan(NamedTuple):
-    """For each conjunction: access predicate and filter (predicate numbers, -1: none), way of access, number of lists."""
+    """How each conjunction is found. Predicates are given by number, -1: none."""
 
-    access: npt.NDArray[np.int64]
+    access: Ints
     way: npt.NDArray[np.uint8]
-    filter: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
-    """The second filter, see `second`."""
+    filter: Ints
+    second: Ints
+    """The second filter, see `second_filter`."""
     lists: npt.NDArray[np.int32]
+    """The number of lists."""
     cost: npt.NDArray[np.float32]
 
 
+class Choice(NamedTuple):
+    """How one conjunction is found, as far as this decides predicates."""
+
+    access: int
+    """The access predicate if it is `deciding`, else -1."""
+    way: int
+    filter: int
+    second: int
+    """The second filter if entries test it, else -1."""
+    in_run: bool
+    """Whether the entries are in runs, which compare the keys of the filter predicate."""
+
+
+class _Filters(NamedTuple):
+    """The two predicates of a conjunction whose hulls are least likely, -1: none; and how likely the hulls are."""
+
+    best: int
+    second: int
+    best_hull: float
+    second_hull: float
+    raw: int
+    """How many predicates are decided by comparing keys."""
+
+
 ListCosts = npt.NDArray[np.float64]
-"""What a list of a dimension, sorted from above or below or not at all, costs each of those that chose it."""
+"""Dimension, way from UPPER to PRESENCE -> what the list costs each conjunction in it."""
 
 
-def plan_rows(
-    start: npt.NDArray[np.int64],
-    predicates: Predicates,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    list_costs: ListCosts | None = None,
-) -> tuple[Plan, ListCosts]:
-    """Choose the access path of every conjunction; for some of a segment with the costs of lists that all of it has."""
-    count = len(start) - 1
-    # Where events have several values in a dimension, "none of these" may come out below nothing.
+def plan_rows(table: CodedTable, list_costs: ListCosts | None = None) -> tuple[Plan, ListCosts]:
+    """Choose the access path of every conjunction. If the table is a part of a segment: with the list costs of the segment."""
+    coded, presence, count = table.coded, table.likelihood.presence, len(table.start) - 1
+    # If events have several values in a dimension, "none of these" may get a likelihood below 0.
     np.maximum(coded.probability, 0.0, out=coded.probability)
     plan = Plan(
         np.empty(count, np.int64),
@@ -80,148 +109,141 @@ def plan_rows(
         np.empty(count, np.int32),
         np.empty(count, np.float32),
     )
-    extra = np.zeros((len(scales.spaces), 3))
-    _plan(np.arange(count), start, predicates, coded, scales, likelihood, extra, plan)
+    extra = np.zeros((len(presence), 3))
+    packed = packed_fields(table)
+    _plan(np.arange(count), packed, extra, plan)
     by_dimension = np.flatnonzero((plan.way >= UPPER) & (plan.way <= PRESENCE))
     users = coded.dimension[plan.access[by_dimension]] * 3 + (plan.way[by_dimension] - UPPER)
     sharing = np.maximum(np.bincount(users, minlength=extra.size).reshape(extra.shape), 1)
-    extra[:] = LIST * np.array([2, 2, 1]) * likelihood.presence[:, np.newaxis] / sharing
+    extra[:] = LIST * np.array([2, 2, 1]) * presence[:, np.newaxis] / sharing
     if list_costs is not None:
         extra = list_costs
-    _plan(by_dimension, start, predicates, coded, scales, likelihood, extra, plan)
+    _plan(by_dimension, packed, extra, plan)
     return plan, extra
 
 
 @lean_kernel
-def _plan(
-    rows: Any, start: Any, predicates: Any, coded: Any, scales: Any, likelihood: Any, extra: Any, plan: Any
-) -> None:
-    _, p_mode, p_start, p_lo, p_hi = predicates
-    dimension, first, last, kind, exact, probability = coded[:6]
-    spaces, cell, shift_at = scales.spaces, scales.cell, scales.shift_at
-    cumulative, presence = likelihood
-    access, way, filters, _, lists, cost = plan
+def _plan(rows: Ints, packed: Packed, extra: ListCosts, plan: Plan) -> None:
+    """Choose the access paths of some conjunctions; `extra` is what lists of dimensions cost besides."""
+    table: CodedTable = read_table(packed)
+    coded, scales = table.coded, table.scales
     for row in rows:
-        begin, end = start[row], start[row + 1]
-        best, second, best_hull, second_hull, raw = _filters(
-            begin, end, dimension, first, last, kind, cell, cumulative, presence
-        )
-        access[row], way[row], filters[row], lists[row] = _NONE, ALWAYS, best, 1
-        cost[row] = ENTRY + RECORD * best_hull + COMPARE * best_hull * raw
-        for p in range(begin, end):
-            d = dimension[p]
-            if first[p] == MISSING or probability[p] * ENTRY >= cost[row]:
+        filters = _filters(row, table)
+        plan.access[row], plan.way[row], plan.filter[row], plan.lists[row] = _NONE, ALWAYS, filters.best, 1
+        plan.cost[row] = ENTRY + RECORD * filters.best_hull + COMPARE * filters.best_hull * filters.raw
+        for p in range(table.start[row], table.start[row + 1]):
+            if coded.first[p] == MISSING or coded.probability[p] * ENTRY >= plan.cost[row]:
                 continue  # No list is met less often than the predicate holds.
-            top = spaces[d] - 1
-            hull = cumulative[cell[d] + last[p] + 1] - cumulative[cell[d] + first[p]]
+            d = coded.dimension[p]
             for option in range(3):
-                chosen, reach, count = PRESENCE, F64(presence[d]), 1
-                if option == 1:
-                    if p_mode[p] != SOME and shift_at[d] >= 0:
-                        continue
-                    chosen, reach, count = _in_lists(
-                        p, p_start, p_lo, p_hi, first, last, kind, shift_at[d] >= 0, probability, hull
-                    )
-                    if count == 0:
-                        continue
-                elif option == 2:
-                    if kind[p] > RANGE and kind[p] != EDGE and shift_at[d] < 0:
-                        continue
-                    chosen = _one_sided(first[p], last[p], kind[p], top, shift_at[d] >= 0)
-                    reach = F64(probability[p])
-                    if chosen == ALWAYS:
-                        continue
-                decided = _decides(chosen, exact[p], shift_at[d] >= 0, first[p], last[p], top)
-                filtered, passing = best, best_hull
-                if p == best and chosen != PRESENCE:
-                    # Whoever is found by it lies in its hull, even where that does not decide it.
-                    filtered, passing = second, second_hull
-                elif chosen == PRESENCE and best >= 0 and dimension[best] == d:
-                    # The list has told already that the dimension is there.
-                    passing = best_hull / presence[d]
-                    if second_hull < passing and (second < 0 or dimension[second] != d):
-                        filtered, passing = second, second_hull
-                left = raw - 1 if decided and kind[p] == RAW else raw
+                way, reach, count = _way(option, p, d, table)
+                if count == 0:
+                    continue
+                filtered, passing = _filter_with(way, p, d, filters, table)
+                decided = _decides(p, way, coded, scales)
+                left = filters.raw - 1 if decided and coded.kind[p] == RAW else filters.raw
                 price = reach * (ENTRY + passing * (RECORD + COMPARE * F64(left > 0))) + SPACE * (count - 1)
-                if UPPER <= chosen <= PRESENCE:
-                    price += extra[d, chosen - UPPER]
-                if price < cost[row]:
-                    cost[row] = price
-                    access[row], way[row], lists[row], filters[row] = p, chosen, count, filtered
+                if UPPER <= way <= PRESENCE:
+                    price += extra[d, way - UPPER]
+                if price < plan.cost[row]:
+                    plan.cost[row] = price
+                    plan.access[row], plan.way[row], plan.lists[row], plan.filter[row] = p, way, count, filtered
 
 
 @inlined
-def hull_of(p: int, d: int, first: Any, last: Any, cell: Any, cumulative: Any, presence: Any) -> float:
+def hull_of(p: int, table: CodedTable) -> float:
     """How likely an event lies in the hull of a predicate."""
-    if first[p] == MISSING:
-        return 1.0 - presence[d]
-    return cumulative[cell[d] + last[p] + 1] - cumulative[cell[d] + first[p]]
+    first, last, d = table.coded.first[UP(p)], table.coded.last[UP(p)], table.coded.dimension[UP(p)]
+    if first == MISSING:
+        return 1.0 - table.likelihood.presence[UP(d)]
+    return likelihood_between(first, last, d, table.scales, table.likelihood)
 
 
-@inlined
-def _filters(
-    begin: int,
-    end: int,
-    dimension: Any,
-    first: Any,
-    last: Any,
-    kind: Any,
-    cell: Any,
-    cumulative: Any,
-    presence: Any,
-) -> tuple[int, int, float, float, int]:
-    """The two predicates whose hulls are least likely, their likelihoods, and how many need their keys compared."""
+@merged
+def _filters(row: int, table: CodedTable) -> _Filters:
     best, second, best_hull, second_hull, raw = _NONE, _NONE, 1.0, 1.0, 0
-    for p in range(begin, end):
-        d = dimension[p]
-        raw += kind[p] == RAW or d >= RANKED
-        if d >= RANKED:
+    for p in range(table.start[row], table.start[row + 1]):
+        raw += is_raw(p, table.coded)
+        if table.coded.dimension[p] >= RANKED:
             continue
-        hull = hull_of(p, d, first, last, cell, cumulative, presence)
+        hull = hull_of(p, table)
         if hull < best_hull:
             second, second_hull = best, best_hull
             best, best_hull = p, hull
         elif hull < second_hull:
             second, second_hull = p, hull
-    return best, second, best_hull, second_hull, raw
+    return _Filters(best, second, best_hull, second_hull, raw)
 
 
 @inlined
-def _in_lists(
-    p: int,
-    p_start: Any,
-    p_lo: Any,
-    p_hi: Any,
-    first: Any,
-    last: Any,
-    kind: Any,
-    wide: bool,
-    probability: Any,
-    hull: float,
-) -> tuple[int, float, int]:
-    """Entering a predicate in a list for every space or key: the way, the likelihood, the number of lists (0: no way)."""
-    if not wide:
-        count = I64(last[p]) - I64(first[p]) + 1
-        return CELLS, probability[p], min(count, SET_SIZE) if kind[p] == SET else count
-    if kind[p] >= KEYS or p_lo[p_start[p]] == p_hi[p_start[p]]:
+def is_raw(p: int, coded: Coded) -> bool:
+    """Whether a predicate is decided by comparing keys."""
+    return coded.kind[UP(p)] == RAW or coded.dimension[UP(p)] >= RANKED
+
+
+@merged
+def _way(option: int, p: int, d: int, table: CodedTable) -> tuple[int, float, int]:
+    """One of three options to find a conjunction by a predicate: way, likelihood, and number of lists (0: not possible)."""
+    coded, wide = table.coded, table.scales.shift_at[d] >= 0
+    way, reach, count = PRESENCE, F64(table.likelihood.presence[d]), 1
+    if option == 1:
         count = 0
-        for i in range(p_start[p], p_start[p + 1]):
-            width = U64(p_hi[i]) - U64(p_lo[i])
-            if width >= U64(MOST_LISTS):
+        if table.predicates.mode[p] == SOME or not wide:
+            way, reach, count = _in_lists(p, d, table)
+    elif option == 2:
+        way = _one_sided(coded.first[p], coded.last[p], coded.kind[p], table.scales.spaces[d] - 1, wide)
+        reach = F64(coded.probability[p])
+        if way == ALWAYS or (not wide and coded.kind[p] != RANGE):
+            count = 0
+    return way, reach, count
+
+
+@merged
+def _filter_with(way: int, p: int, d: int, filters: _Filters, table: CodedTable) -> tuple[int, float]:
+    """The filter of a conjunction that is found by a predicate, and how likely its entry passes."""
+    filtered, passing = filters.best, filters.best_hull
+    if p == filters.best and way != PRESENCE:
+        # An event that meets the list lies in the hull of the predicate, even if that does not decide it.
+        filtered, passing = filters.second, filters.second_hull
+    elif way == PRESENCE and filters.best >= 0 and table.coded.dimension[filters.best] == d:
+        # An event that meets the list has the dimension.
+        passing = filters.best_hull / table.likelihood.presence[d]
+        elsewhere = filters.second < 0 or table.coded.dimension[filters.second] != d
+        if filters.second_hull < passing and elsewhere:
+            filtered, passing = filters.second, filters.second_hull
+    return filtered, passing
+
+
+@inlined
+def _in_lists(p: int, d: int, table: CodedTable) -> tuple[int, float, int]:
+    """Entering a predicate in a list for every space or key: way, likelihood and number of lists."""
+    predicates, coded = table.predicates, table.coded
+    if table.scales.shift_at[d] < 0:
+        return CELLS, coded.probability[p], most_cells(p, coded)
+    begin, end = predicates.start[p], predicates.start[p + 1]
+    if coded.kind[p] >= KEYS or predicates.lo[begin] == predicates.hi[begin]:
+        count = 0
+        for i in range(begin, end):
+            width = U64(predicates.hi[i]) - U64(predicates.lo[i])
+            if width >= U64(MOST_LISTS) or count + I64(width) >= MOST_LISTS:
                 count = 0
                 break
             count += I64(width) + 1
-            if count > MOST_LISTS:
-                count = 0
-                break
-        if count > 0 and first[p] <= last[p]:
-            return POINTS, probability[p], count
-    return CELLS, hull, I64(last[p]) - I64(first[p]) + 1
+        if count > 0 and coded.first[p] <= coded.last[p]:
+            return POINTS, coded.probability[p], count
+    return CELLS, hull_of(p, table), I64(coded.last[p]) - I64(coded.first[p]) + 1
+
+
+@inlined
+def most_cells(p: int, coded: Coded) -> int:
+    """How many spaces a predicate covers in a dimension that is not wide, at most."""
+    count = I64(coded.last[UP(p)]) - I64(coded.first[UP(p)]) + 1
+    return min(count, SET_SIZE) if coded.kind[UP(p)] == SET else count
 
 
 @inlined
 def _one_sided(first: int, last: int, kind: int, top: int, wide: bool) -> int:
-    """The way of a one-sided range, ALWAYS if it is none. Wide ones may form runs in the list of the dimension."""
+    """The way of a one-sided range, ALWAYS if the predicate is none. Wide ones may form runs in the list of the dimension."""
     if (first == 0) == (last == top) or kind >= POINT:
         return ALWAYS
     if wide:
@@ -230,35 +252,30 @@ def _one_sided(first: int, last: int, kind: int, top: int, wide: bool) -> int:
 
 
 @inlined
-def _decides(way: int, exact: bool, wide: bool, first: int, last: int, top: int) -> bool:
-    """Whether being found this way means that the access predicate is true."""
+def _decides(p: int, way: int, coded: Coded, scales: Scales) -> bool:
+    """Whether the access predicate is true of every event that finds the conjunction this way."""
+    d = coded.dimension[p]
     if way == CELLS:
-        return exact or not wide
+        return coded.exact[p] or scales.shift_at[d] < 0
     if way == PRESENCE:
-        return exact and first == 0 and last == top
+        return coded.exact[p] and coded.first[p] == 0 and coded.last[p] == scales.spaces[d] - 1
     return way != ALWAYS
 
 
 @inlined
-def deciding(access: int, mode: Any) -> int:
-    """The access predicate if being found by it may decide it, -1 if not.
+def deciding(access: int, mode: npt.NDArray[np.uint8]) -> int:
+    """The access predicate, -1 if finding the conjunction by it cannot decide it.
 
-    That one value of an event is none of those excluded says nothing of its other values.
+    Of several values of an event, one may be none of the excluded ones: this says nothing about the others.
     """
     return access if access >= 0 and mode[access] == SOME else _NONE
 
 
 @inlined
-def is_settled(
-    p: int, d: int, first: Any, last: Any, exact: Any, spaces: Any, shift_at: Any, choice: Any, in_run: bool
-) -> bool:
-    """Whether lists and filter words decide a predicate, so that the record need not hold it. A run decides by keys.
-
-    `choice` is the `deciding` access predicate, its way, filter and second filter.
-    """
-    access, way, filtered, second = choice
-    if p == filtered and (exact[p] or in_run or way == PAIRS):
+def is_settled(p: int, coded: Coded, scales: Scales, choice: Choice) -> bool:
+    """Whether lists, runs and filter words decide a predicate, so that the record need not hold it."""
+    if p == choice.filter and (coded.exact[p] or choice.in_run or choice.way == PAIRS):
         return True
-    if p == second and exact[p]:
+    if p == choice.second and coded.exact[p]:
         return True
-    return p == access and _decides(way, exact[p], shift_at[d] >= 0, first[p], last[p], spaces[d] - 1)
+    return p == choice.access and _decides(p, choice.way, coded, scales)

@@ -1,25 +1,26 @@
-"""Records: what is left to check of a conjunction once lists and filter word have let it through.
+"""Records: the predicates of a conjunction that are left to check after lists and filter words.
 
-32-bit words, most selective predicate first within each group. Word 0 is the row, with DOUBT set where some predicates are not
-in the record and keys must be compared. The *shape* of a record, eight bits beside its place, says what follows:
+A record has 32-bit words. Word 0 is the row. It has DOUBT set if some predicates are not in the record and keys must be compared.
+The *shape* of a record, eight bits beside its place, says which groups of words follow. The least likely predicate of a group
+comes first.
 
     r | s << 4     r ranges, s sets
     n | b << 4     n tests for keys, b tests for bounds: in segments that have wide dimensions
     DONE           nothing is left to check: there is no record, and the place is the row
-    LONG           a header of two words, with the number of each of: ranges, tests for keys, tests for bounds, far tests,
-                   far sets, sets, masks
+    LONG           a header of two words has the number of ranges, tests for keys, tests for bounds, far tests, far sets, sets
+                   and masks
 
     range      dimension << 16 | first << 8 | width          the event's space minus first, as a byte, is at most width
     set        two words: six spaces, 15 bits of dimension, negated?
     mask       dimension, then eight words of bits by space
     test       see `aspects`: one for each bound of a range, or for each of at most eight keys
-    far test   two words: a dimension that does not fit in a test
-    far set    aspect | members << 18 | negated? << 31, then a test for each member: other sets of keys
+    far test   two words: for a dimension that does not fit in a test
+    far set    aspect | members << 18 | negated? << 31, then a test for each member: for all other sets of keys
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +32,15 @@ from tamis.engine.layout.aspects import (
     MEMBER,
     NEAR,
     SAME,
+    Words,
     code_of_space,
     never_named,
     tests_of_codes,
     tests_of_spaces,
     word_of,
 )
-from tamis.engine.layout.key_numbers import number_on_roll
-from tamis.engine.layout.plan import RANKED, SHORT_SETS, Plan, deciding, is_settled
+from tamis.engine.layout.key_numbers import Roll, number_on_roll
+from tamis.engine.layout.plan import RANKED, SHORT_SETS, Choice, Plan, deciding, is_settled
 from tamis.engine.layout.predicate_codes import (
     CODE,
     EDGE,
@@ -51,59 +53,65 @@ from tamis.engine.layout.predicate_codes import (
     SET,
     SET_SIZE,
     Coded,
+    CodedTable,
+    Mask,
     fill_mask,
+    read_table,
     spaces_of,
 )
-from tamis.engine.layout.scale import CODE_BITS, MISSING, Scales, code_of, space_of
+from tamis.engine.layout.scale import CODE_BITS, MISSING, Bytes, Ints, Scales, bucket_of, code_in
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U8, U32, U64, UP
+from tamis.kernels.packed import Packed
 
 DOUBT = 1 << 31
 """Set in a row whose keys must be compared."""
 PREDICATES_AT = 24
-"""Word 0 has here how many predicates the tests for keys of a short record stand for."""
+"""The bits of word 0 from here on: how many predicates the tests for keys stand for, in a short record."""
 ROW = (1 << PREDICATES_AT) - 1
 PLACE_BITS = 24
-"""A reference to a record is its shape above its place, which has this many bits, in units of this many words."""
+"""Bits of the place in a reference to a record; the shape lies above."""
 UNIT = 4
+"""Words per step of a place."""
 MOST_ROWS, MOST_WORDS = 1 << PLACE_BITS, UNIT << PLACE_BITS
 SHAPES = 256
 LONG, DONE = 255, 254
 _MOST_IN_SHAPE = 15
 _HEADER_MOST = 255
 _MOST_SIZE = (1 << 16) - 1
-"""The size of a record has 16 bits while it is built."""
+"""Words of a record, at most: its size has 16 bits while the segment is built."""
 _NONE = int(Mode.NONE)
 
 RANGES, NAMES, BOUNDS, FAR_TESTS, FAR_SETS, SETS, MASKS = range(7)
-"""The groups of words of a record, in their order. NAMES are tests for keys, and BOUNDS for bounds."""
+"""The groups of words of a record, in their order. NAMES are tests for keys, BOUNDS are tests for bounds."""
 GROUPS = 7
 _MOST_MEMBERS = 8
-"""Larger sets are far ones, which take fewer steps for a member."""
+"""Members of a set, at most, that become tests. A larger set becomes a far set, which takes fewer steps per member."""
 _NO_WORDS = -1
 _FEW = 24
-"""So many predicates of a record are sorted by counting: 15 % off the time to write records of ten."""
+"""Predicates of a record, at most, that are sorted by counting. This takes 15 % off the time to write records of ten."""
 _GROUP_AT = 56
 _MEMBERS_AT = 18
 
 
 @inlined
-def range_word(dimension: int, first: int, last: int) -> Any:
+def range_word(dimension: int, first: int, last: int) -> np.uint32:
     return U32((dimension << 16) | (first << 8) | (last - first))
 
 
 @inlined
-def range_holds(word: Any, space: Any) -> bool:
-    """Whether an event's spaces satisfy a range word."""
+def range_holds(word: np.uint32, space: Bytes) -> bool:
+    """Whether an event satisfies a range word; `space` has its space in each dimension."""
     return U8(space[UP(word >> U32(16))] - U8(word >> U32(8))) <= U8(word)
 
 
 @inlined
-def set_holds(low: Any, high: Any, space: Any) -> bool:
-    """Whether an event's space is among the six bytes of a set, or, negated, is there and is not."""
+def set_holds(low: np.uint32, high: np.uint32, space: Bytes) -> bool:
+    """Whether an event's space is among the six bytes of a set; if the set is negated, whether it is there and not among them."""
     word = U64(low) | (U64(high) << U64(32))
     s = space[UP((word >> U64(48)) & U64(0x7FFF))]
-    # A byte of the difference is zero where the space is a member: the classic test for a zero byte in a word.
+    # A byte of the difference is zero if the space is a member: the classic test for a zero byte in a word.
     difference = (word ^ (U64(s) * U64(0x010101010101))) | U64(0xFFFF000000000000)
     zero = (difference - U64(0x0101010101010101)) & ~difference & U64(0x808080808080)
     negated = (word >> U64(63)) != U64(0)
@@ -111,7 +119,7 @@ def set_holds(low: Any, high: Any, space: Any) -> bool:
 
 
 @inlined
-def mask_holds(record: Any, at: int, space: Any) -> bool:
+def mask_holds(record: Words, at: int, space: Bytes) -> bool:
     """Whether an event's space is among the bits of a mask."""
     s = I64(space[UP(record[UP(at)])])
     word = record[UP(at + 1 + (s >> 5))]
@@ -119,8 +127,8 @@ def mask_holds(record: Any, at: int, space: Any) -> bool:
 
 
 @inlined
-def far_set_holds(record: Any, at: int, seen: Any) -> bool:
-    """Whether one of some tests for a key holds, or, negated, there is a key and none does."""
+def far_set_holds(record: Words, at: int, seen: Words) -> bool:
+    """Whether one of the tests of a far set holds; if the set is negated, whether there is a key and none holds."""
     header = record[UP(at)]
     shown = seen[UP(header & U32((1 << _MEMBERS_AT) - 1))]
     found = U32(0)
@@ -130,15 +138,16 @@ def far_set_holds(record: Any, at: int, seen: Any) -> bool:
 
 
 @inlined
-def far_set_size(header: Any) -> int:
+def far_set_size(header: np.uint32) -> int:
+    """The number of tests of a far set."""
     return I64((header >> U32(_MEMBERS_AT)) & U32(0xFF))
 
 
 @inlined
-def order_of(begin: int, end: int, probability: Any, order: Any) -> None:
-    """Predicate numbers by probability, the least likely first; of equal ones the first."""
+def order_of(begin: int, end: int, probability: npt.NDArray[np.float32], order: Ints) -> None:
+    """Sort predicate numbers by probability, the least likely first. Equally likely ones keep their order."""
     if end - begin <= _FEW:
-        # To count those that come before each takes no branch that a processor could only guess.
+        # Counting how many come before each one takes no branch that a processor could only guess.
         for p in range(begin, end):
             mine, place = probability[UP(p)], 0
             for other in range(begin, p):
@@ -155,65 +164,69 @@ def order_of(begin: int, end: int, probability: Any, order: Any) -> None:
         order[place] = p
 
 
-def most_words(start: npt.NDArray[np.int64], predicates: Predicates, coded: Coded) -> int:
+class RecordScratch(NamedTuple):
+    """What is needed to write the record of a conjunction."""
+
+    order: Ints
+    """The predicates that the record holds, the least likely first, with their groups."""
+    mask: Mask
+    counts: Ints
+    """Group -> its number of words; of sets, masks and far sets: how many there are."""
+
+
+def record_scratch(table: CodedTable) -> RecordScratch:
+    """Scratch for the conjunctions of a table."""
+    longest = int(np.diff(table.start).max(initial=1))
+    return RecordScratch(np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(GROUPS, np.int64))
+
+
+def most_words(table: CodedTable) -> int:
     """How many words all records together may take."""
-    masks = np.count_nonzero((coded.kind == SET) | (coded.kind == NOT_SET) | (coded.kind == MASK))
+    kind, start = table.coded.kind, table.start
+    masks = np.count_nonzero((kind == SET) | (kind == NOT_SET) | (kind == MASK))
     rows = len(start) - 1
-    return (3 + 2 * UNIT) * rows + 4 * int(start[-1]) + len(predicates.lo) + 2 * MASK_WORDS * int(masks)
+    return (3 + 2 * UNIT) * rows + 4 * int(start[-1]) + len(table.predicates.lo) + 2 * MASK_WORDS * int(masks)
 
 
-def order_in_lists(
-    start: npt.NDArray[np.int64], plan: Plan, predicates: Predicates, coded: Coded, scales: Scales
-) -> npt.NDArray[np.uint32]:
-    """What to sort the entries of a list by, 24 bits: records that are alike are checked in the same number of steps."""
+def order_in_lists(table: CodedTable, plan: Plan) -> Words:
+    """Conjunction -> 24 bits to sort the entries of a list by. Records that are alike are checked in the same number of steps."""
     order = np.empty(len(plan.access), np.uint32)
-    _order(start, plan, predicates, coded, scales, np.empty(GROUPS, np.int64), order)
+    _order(packed_fields(table), plan, np.empty(GROUPS, np.int64), order)
     return order
 
 
 @lean_kernel
-def _order(start: Any, plan: Any, predicates: Any, coded: Any, scales: Any, counts: Any, order: Any) -> None:
-    access, way, filters, second, _, _ = plan
-    mode = predicates.mode
-    dimension, first, last, exact = coded.dimension, coded.first, coded.last, coded.exact
+def _order(packed: Packed, plan: Plan, counts: Ints, order: Words) -> None:
+    table: CodedTable = read_table(packed)
+    predicates, coded, scales = table.predicates, table.coded, table.scales
     for row in range(len(order)):
-        choice = deciding(access[row], mode), way[row], filters[row], second[row]
+        access, filtered = plan.access[row], plan.filter[row]
+        choice = Choice(deciding(access, predicates.mode), plan.way[row], filtered, plan.second[row], False)
         counts[:] = 0
-        for p in range(start[row], start[row + 1]):
-            d = dimension[p]
-            if not is_settled(p, d, first, last, exact, scales.spaces, scales.shift_at, choice, False):
+        for p in range(table.start[row], table.start[row + 1]):
+            if not is_settled(p, coded, scales, choice):
                 _count(p, predicates, coded, scales, counts)
-        filtered = dimension[filters[row]] if filters[row] >= 0 else 0
-        order[row] = (_shape(counts, len(scales.shift) > 0)[0] << 16) | (filtered & 0xFFFF)
+        dimension = coded.dimension[filtered] if filtered >= 0 else 0
+        order[row] = (_shape(counts, len(scales.shift) > 0)[0] << 16) | (dimension & 0xFFFF)
 
 
 @merged
 def write_record(
-    begin: int,
-    end: int,
-    choice: Any,
-    in_run: bool,
-    predicates: Any,
-    coded: Any,
-    scales: Any,
-    roll: Any,
-    scratch: Any,
-    out: Any,
-    at: int,
+    row: int, choice: Choice, table: CodedTable, roll: Roll, scratch: RecordScratch, out: Words, at: int
 ) -> tuple[int, int]:
-    """Write the record of a conjunction at a place, its row left open; returns its shape and how many words it has.
+    """Write the record of a conjunction at a place, without its row; returns its shape and its number of words.
 
-    What `choice` decides is left out, see `is_settled`. `scratch` has room for the predicates of a conjunction, for a mask, and
-    for a number for each group.
+    The record leaves out predicates that `choice` decides, see `is_settled`.
     """
-    order, _, counts = scratch
+    coded, order, counts = table.coded, scratch.order, scratch.counts
+    begin, end = table.start[row], table.start[row + 1]
     order_of(begin, end, coded.probability, order)
-    left, doubt = _select(end - begin, choice, in_run, predicates, coded, scales, order, counts)
+    left, doubt = _select(end - begin, choice, table, scratch)
     out[at] = U32(DOUBT if doubt else 0)
     if left == 0 and not doubt:
         return DONE, 0
     to = at + 1
-    shape, before, between = _shape(counts, len(scales.shift) > 0)
+    shape, before, between = _shape(counts, len(table.scales.shift) > 0)
     if shape == LONG:
         out[to] = U32(counts[RANGES] | (counts[SETS] << 8) | (counts[MASKS] << 16) | (counts[FAR_SETS] << 24))
         out[to + 1] = U32(counts[NAMES] | (counts[BOUNDS] << 8) | (counts[FAR_TESTS] << 16))
@@ -232,7 +245,7 @@ def write_record(
                     out[end] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))
                     end += 1
                 else:
-                    end = _write_predicate(p, group, predicates, coded, scales, roll, scratch, out, end)
+                    end = _write_predicate(p, group, table, roll, scratch.mask, out, end)
                 named += group == NAMES
         for w in range(to, first):
             out[w] = never_named(out[first]) if group == NAMES else out[first]
@@ -249,11 +262,11 @@ def write_record(
 
 
 @inlined
-def _shape(counts: Any, wide: bool) -> tuple[int, int, int]:
-    """The shape of a record by the numbers of its groups, and how many words to put before either, which say nothing new.
+def _shape(counts: Ints, wide: bool) -> tuple[int, int, int]:
+    """The shape of a record with these `RecordScratch.counts`, and how many words of padding come before NAMES and BOUNDS.
 
-    What is left of a unit is filled that way, in segments that have wide dimensions. So there are fewer shapes, and more records
-    of one shape, which are checked faster.
+    In segments that have wide dimensions, padding fills up units. So there are fewer shapes, and more records of one shape, which
+    are checked faster.
     """
     first, second = (NAMES, BOUNDS) if wide else (RANGES, SETS)
     for group in range(GROUPS):
@@ -271,8 +284,8 @@ def _shape(counts: Any, wide: bool) -> tuple[int, int, int]:
 
 
 @inlined
-def _group(p: int, predicates: Any, coded: Any, scales: Any) -> int:
-    """The group of the words that a predicate becomes; _NO_WORDS: keys must be compared."""
+def _group(p: int, predicates: Predicates, coded: Coded, scales: Scales) -> int:
+    """The group of the words of a predicate; _NO_WORDS: keys must be compared."""
     kind, d = coded.kind[p], coded.dimension[p]
     if d >= RANKED:
         return _NO_WORDS
@@ -297,8 +310,8 @@ def _group(p: int, predicates: Any, coded: Any, scales: Any) -> int:
 
 
 @inlined
-def _count(p: int, predicates: Any, coded: Any, scales: Any, counts: Any) -> int:
-    """Count the words of a predicate in its group, or the predicate where these are several; returns the group."""
+def _count(p: int, predicates: Predicates, coded: Coded, scales: Scales, counts: Ints) -> int:
+    """Count the words of a predicate in its group, see `RecordScratch.counts`; returns the group."""
     group = _group(p, predicates, coded, scales)
     if group in (NAMES, BOUNDS, FAR_TESTS):
         counts[group] += _number_of_tests(p, predicates, coded, scales)
@@ -308,7 +321,7 @@ def _count(p: int, predicates: Any, coded: Any, scales: Any, counts: Any) -> int
 
 
 @inlined
-def _number_of_tests(p: int, predicates: Any, coded: Any, scales: Any) -> int:
+def _number_of_tests(p: int, predicates: Predicates, coded: Coded, scales: Scales) -> int:
     kind = coded.kind[p]
     begin, end = predicates.start[p], predicates.start[p + 1]
     if kind in (POINT, KEYS):
@@ -323,30 +336,28 @@ def _number_of_tests(p: int, predicates: Any, coded: Any, scales: Any) -> int:
 
 
 @inlined
-def _tests(p: int, coded: Any, scales: Any) -> tuple[int, int, int, int]:
-    """The tests of a predicate that is an interval, see `tests_of_spaces`."""
+def _tests(p: int, coded: Coded, scales: Scales) -> tuple[int, int, int, int]:
+    """The two tests of a predicate that is an interval, see `tests_of_spaces`."""
     if coded.kind[p] == RANGE:
         return tests_of_spaces(I64(coded.first[p]), I64(coded.last[p]), scales.spaces[coded.dimension[p]] - 1)
     return tests_of_codes(I64(coded.low[p]), I64(coded.high[p]))
 
 
 @merged
-def _select(
-    count: int, choice: Any, in_run: bool, predicates: Any, coded: Any, scales: Any, order: Any, counts: Any
-) -> tuple[int, bool]:
-    """Keep, of the first `count` in `order`, the predicates that the record holds, with their groups, and count their words.
+def _select(count: int, choice: Choice, table: CodedTable, scratch: RecordScratch) -> tuple[int, bool]:
+    """Keep those of the first `count` predicates in `order` that the record holds, with their groups, and count their words.
 
-    Returns how many they are, and whether some that are left out must be evaluated on their keys.
+    Returns how many are kept, and whether others must be decided by comparing keys.
     """
+    order, counts = scratch.order, scratch.counts
     for group in range(GROUPS):
         counts[group] = 0
     left, doubt, most = 0, False, 0
     for i in range(count):
         p = order[i]
-        d = coded.dimension[p]
-        if is_settled(p, d, coded.first, coded.last, coded.exact, scales.spaces, scales.shift_at, choice, in_run):
+        if is_settled(p, table.coded, table.scales, choice):
             continue
-        group = _count(p, predicates, coded, scales, counts)
+        group = _count(p, table.predicates, table.coded, table.scales, counts)
         if group == _NO_WORDS:
             doubt = True
             continue
@@ -361,46 +372,43 @@ def _select(
 
 
 @inlined
-def _write_predicate(
-    p: int, group: int, predicates: Any, coded: Any, scales: Any, roll: Any, scratch: Any, out: Any, to: int
-) -> int:
-    """Write the words of one predicate that is no range; returns where they end."""
-    _, p_mode, p_start, p_lo, p_hi = predicates
+def _write_predicate(p: int, group: int, table: CodedTable, roll: Roll, mask: Mask, out: Words, to: int) -> int:
+    """Write the words of one predicate that is not a range; returns where they end."""
+    predicates, coded, scales = table.predicates, table.coded, table.scales
     d = I64(coded.dimension[p])
-    begin, end = p_start[p], p_start[p + 1]
+    begin, end = predicates.start[p], predicates.start[p + 1]
     aspect = ASPECTS * d
     if group in (NAMES, BOUNDS, FAR_TESTS):
         if coded.kind[p] in (POINT, KEYS):
             for i in range(begin, end):
                 member = MEMBER if i + 1 < end else SAME
-                to = _write_test(aspect + member, _number(p_lo[i], d, scales, coded, roll), group, out, to)
+                to = _write_test(aspect + member, _number(predicates.lo[i], d, scales, coded, roll), group, out, to)
             return to
         if coded.kind[p] == SET:
-            return _write_spaces(p_lo, p_hi, begin, end, d, scales, out, to)
+            return _write_spaces(p, d, predicates, scales, out, to)
         first, value, second, other = _tests(p, coded, scales)
         to = _write_test(aspect + first, value, group, out, to)
         return _write_test(aspect + second, other, group, out, to) if other > 0 else to
     if group == FAR_SETS:
-        negated = 1 if p_mode[p] == _NONE else 0
+        negated = 1 if predicates.mode[p] == _NONE else 0
         out[to] = U32((aspect + SAME) | ((end - begin) << _MEMBERS_AT) | (negated << 31))
         for i in range(begin, end):
-            out[to + 1 + i - begin] = word_of(aspect + SAME, _number(p_lo[i], d, scales, coded, roll))
+            out[to + 1 + i - begin] = word_of(aspect + SAME, _number(predicates.lo[i], d, scales, coded, roll))
         return to + 1 + end - begin
     if group == MASKS:
-        mask = scratch[1]
-        fill_mask(p_mode[p], p_lo, p_hi, begin, end, d, scales, mask)
+        fill_mask(p, d, predicates, scales, mask)
         out[to] = U32(d)
         for m in range(MASK_WORDS):
             _write_long(mask[m], out, to + 1 + 2 * m)
         return to + 1 + 2 * MASK_WORDS
-    word = _set_word(p_lo, p_hi, begin, end, d, scales)
+    word = _set_word(p, d, predicates, scales)
     word |= (U64(d) << U64(48)) | (U64(coded.kind[p] == NOT_SET) << U64(63))
     _write_long(word, out, to)
     return to + 2
 
 
 @inlined
-def _write_test(aspect: int, value: int, group: int, out: Any, to: int) -> int:
+def _write_test(aspect: int, value: int, group: int, out: Words, to: int) -> int:
     if group == FAR_TESTS:
         out[to] = U32(aspect)
         to += 1
@@ -409,10 +417,11 @@ def _write_test(aspect: int, value: int, group: int, out: Any, to: int) -> int:
 
 
 @inlined
-def _write_spaces(lo: Any, hi: Any, begin: int, end: int, d: int, scales: Any, out: Any, to: int) -> int:
-    """Tests for the spaces of a few intervals."""
-    for i in range(begin, end):
-        f, g = spaces_of(lo[i], hi[i], d, scales)
+def _write_spaces(p: int, d: int, predicates: Predicates, scales: Scales, out: Words, to: int) -> int:
+    """Write a test for each space of a set; returns where they end."""
+    end = predicates.start[p + 1]
+    for i in range(predicates.start[p], end):
+        f, g = spaces_of(predicates.lo[i], predicates.hi[i], d, scales)
         for s in range(f, g + 1):
             member = MEMBER if i + 1 < end or s < g else SAME
             out[to] = word_of(ASPECTS * d + member, code_of_space(s))
@@ -421,27 +430,25 @@ def _write_spaces(lo: Any, hi: Any, begin: int, end: int, d: int, scales: Any, o
 
 
 @inlined
-def _number(key: int, d: int, scales: Any, coded: Any, roll: Any) -> int:
+def _number(key: int, d: int, scales: Scales, coded: Coded, roll: Roll) -> int:
     """The number of a key of a wide dimension, see `aspects`."""
     if coded.enrolled[d]:
         return number_on_roll(key, roll.start[d], roll.start[d + 1], roll.mark, roll.key)
-    at, blocks = scales.cut[d], I64(scales.blocks[d])
-    space = space_of(scales.cuts, at, blocks, key)
-    return code_of(scales.cuts, at, blocks, scales.shift, scales.shift_at[d], space, key)
+    return code_in(bucket_of(key, d, scales), key, d, scales)
 
 
 @inlined
-def _write_long(word: Any, out: Any, to: int) -> None:
-    """64 bits as two words, the lower first."""
+def _write_long(word: np.uint64, out: Words, to: int) -> None:
+    """Write 64 bits as two words, the lower one first."""
     out[to], out[to + 1] = U32(word & U64(0xFFFFFFFF)), U32(word >> U64(32))
 
 
 @inlined
-def _set_word(lo: Any, hi: Any, begin: int, end: int, d: int, scales: Any) -> Any:
-    """The spaces of a few intervals in six bytes; the last is repeated."""
+def _set_word(p: int, d: int, predicates: Predicates, scales: Scales) -> np.uint64:
+    """The spaces of a set in six bytes; the last space is repeated."""
     word, member, count = U64(0), U64(0), 0
-    for i in range(begin, end):
-        f, g = spaces_of(lo[i], hi[i], d, scales)
+    for i in range(predicates.start[p], predicates.start[p + 1]):
+        f, g = spaces_of(predicates.lo[i], predicates.hi[i], d, scales)
         for s in range(f, g + 1):
             member = U64(s)
             word |= member << U64(8 * count)

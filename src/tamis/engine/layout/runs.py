@@ -1,19 +1,19 @@
 """Runs: parts of a list that are sorted by a bound.
 
-Where the filter predicates of many entries of a list are ranges on one dimension that are open on the same side, they are
-sorted by its bound: an event's value cuts off a prefix, and what it does not satisfy is never touched.
+If the filter predicates of many entries of a list are ranges on one dimension that are open on the same side, these entries are
+sorted by the bound. An event's value cuts off a prefix, and the event never touches the entries that it does not satisfy.
 
     symbol = 'A' and price > p      list of A:  p = 1.5  2.0  2.0  7.25 | 9.5  11.0          an event with price = 8
 
-Ranges that have two ends are *bands*: sorted by the lower one, with the upper ones beside.
+Ranges with two ends form *bands*: they are sorted by the lower end, and the upper ends lie beside.
 
-To find a run and its end costs an event as much as looking at some fifty entries does, whether or not it satisfies any. So runs
-are made where that is less than what they save, and where events pass over most of a list anyway (see `guards`) they save little.
+Finding a run and its end costs an event as much as visiting about fifty entries, even if the event satisfies none. So runs are
+made if they save more than that. They save little if events skip most of a list anyway (see `guards`).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,38 +23,39 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.costs import ENTRY, RECORD, RUN, SECOND_WORD
 from tamis.engine.layout.forecast import reaches
-from tamis.engine.layout.guards import outlook_of
+from tamis.engine.layout.guards import GuardedLists, Outlook
 from tamis.engine.layout.lists import Entries
-from tamis.engine.layout.plan import RANKED, SOME, Plan, deciding, hull_of, is_settled
-from tamis.engine.layout.predicate_codes import Coded
-from tamis.engine.layout.scale import MISSING, Scales
-from tamis.engine.layout.statistics import Likelihood
-from tamis.kernels.kernel import kernel, lean_kernel
+from tamis.engine.layout.plan import RANKED, SOME, Choice, Plan, deciding, hull_of, is_settled
+from tamis.engine.layout.predicate_codes import CodedTable, read_table
+from tamis.engine.layout.scale import MISSING, Ints, Keys
+from tamis.kernels.fields import packed_fields
+from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import I64, U32, U64
+from tamis.kernels.packed import Packed
 
 LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
-"""Classes of runs; bands are parted by width: BAND_RUN + n is of widths from 2**n to 2**(n + 1)."""
+"""Sides of runs. Bands are grouped by width: BAND_RUN + n has widths from 2**n to 2**(n + 1)."""
 _SHORTEST = 16
-"""Entries, whatever they would save."""
+"""Entries that a run has at least, whatever it saves."""
 _NONE = -1
 
 
 class Runs(NamedTuple):
-    """Runs in the order of their lists; the entries of run r are `start[r]` to `start[r + 1]`."""
+    """Runs in the order of their lists. The entries of run r are `start[r]` to `start[r + 1]`."""
 
-    list: npt.NDArray[np.int64]
+    list: Ints
     dimension: npt.NDArray[np.int32]
     side: npt.NDArray[np.uint8]
     """LOWER_RUN, UPPER_RUN or BAND_RUN + n."""
     complete: npt.NDArray[np.bool_]
-    """Nothing is left to check: references are rows, and there are no filter words to look at."""
-    start: npt.NDArray[np.int64]
-    key: npt.NDArray[np.int64]
+    """Nothing is left to check: references are rows, and filter words are not tested."""
+    start: Ints
+    key: Keys
     """Ascending within a run: a lower bound, the complement of an upper bound, or the lower end of a band."""
-    end: npt.NDArray[np.int64]
+    end: Keys
     """The upper ends of the entries of bands, one band after another."""
-    end_shift: npt.NDArray[np.int64]
-    """For each band: what to add to the place of an entry to get that of its upper end."""
+    end_shift: Ints
+    """Run -> what to add to the place of an entry to get the place of its upper end, in a band."""
 
 
 _NO_RUNS = Runs(
@@ -73,106 +74,89 @@ class Waiting(NamedTuple):
     """For each conjunction: which run it could be in, and what it costs an event that meets its list."""
 
     kind: npt.NDArray[np.uint32]
-    """Dimension << 8 | is anything left to check? << 7 | class of the run that its filter predicate would allow, 0 for none."""
+    """Dimension << 8 | is anything left to check? << 7 | side of the run that its filter predicate allows; 0: none."""
     listed: npt.NDArray[np.float32]
-    """Nanoseconds, in the list itself and in the run, which is found besides."""
+    """Nanoseconds in the list itself."""
     in_run: npt.NDArray[np.float32]
+    """Nanoseconds in the run, without finding the run."""
     guarded: npt.NDArray[np.bool_]
     """Whether it asks about dimensions that events may lack, besides that of its list."""
 
 
 def find_runs(
-    start: npt.NDArray[np.int64],
-    entries: Entries,
-    plan: Plan,
-    predicates: Predicates,
-    coded: Coded,
-    scales: Scales,
-    likelihood: Likelihood,
-    sample: EventBatch | None,
-    has_second: bool,
-    upto: int,
+    table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None, has_second: bool, upto: int
 ) -> npt.NDArray[np.uint32]:
-    """For each entry of the lists below `upto` the kind of run that it joins, see `Waiting`; 0 for none."""
+    """For each entry of the lists below `upto`: the kind of run that it joins (see `Waiting`), 0 if none.
+
+    `has_second`: entries of lists have a second filter word.
+    """
     joined = np.zeros(len(entries.row), np.uint32)
-    if not (scales.shift_at >= 0).any():
+    if not (table.scales.shift_at >= 0).any():
         return joined
     rows = len(plan.access)
     waiting = Waiting(
         np.zeros(rows, np.uint32), np.zeros(rows, np.float32), np.zeros(rows, np.float32), np.zeros(rows, np.bool_)
     )
-    reach = reaches(plan, coded, scales, likelihood)
-    _weigh(start, plan, predicates, coded, scales, likelihood, reach, has_second, waiting)
-    if not waiting.kind.any():
-        return joined
-    outlook = outlook_of(start, entries, plan, coded, scales, likelihood, sample)
-    _join(entries, waiting, outlook, RUN, upto, joined)
+    _weigh(packed_fields(table), plan, reaches(table, plan), has_second, waiting)
+    if waiting.kind.any():
+        _join(entries, waiting, GuardedLists(table, plan, entries, sample).outlook(), RUN, upto, joined)
     return joined
 
 
 @lean_kernel
-def _weigh(
-    start: Any,
-    plan: Any,
-    predicates: Any,
-    coded: Any,
-    scales: Any,
-    likelihood: Any,
-    reach: Any,
-    has_second: bool,
-    waiting: Any,
-) -> None:
+def _weigh(packed: Packed, plan: Plan, reach: npt.NDArray[np.float64], has_second: bool, waiting: Waiting) -> None:
     """Find the run that the filter predicate of each conjunction would allow, and its costs."""
-    _, p_mode, p_start, p_lo, p_hi = predicates
-    dimension, first, last, exact = coded.dimension, coded.first, coded.last, coded.exact
-    spaces, cell, shift_at = scales.spaces, scales.cell, scales.shift_at
-    cumulative, presence = likelihood
-    access, way, filters, second = plan.access, plan.way, plan.filter, plan.second
-    kinds, listed, in_run, guarded = waiting
-    for row in range(len(kinds)):
-        p = filters[row]
-        if p < 0 or p_mode[p] != SOME or p_start[p + 1] - p_start[p] != 1:
+    table: CodedTable = read_table(packed)
+    predicates, coded, scales = table.predicates, table.coded, table.scales
+    for row in range(len(waiting.kind)):
+        p, second, access = plan.filter[row], plan.second[row], plan.access[row]
+        if p < 0 or predicates.mode[p] != SOME or predicates.start[p + 1] - predicates.start[p] != 1:
             continue
-        d = dimension[p]
-        lo, hi = p_lo[p_start[p]], p_hi[p_start[p]]
-        if d >= RANKED or shift_at[d] < 0 or lo == hi or (lo == KEY_MIN and hi == KEY_MAX):
+        d = coded.dimension[p]
+        lo, hi = predicates.lo[predicates.start[p]], predicates.hi[predicates.start[p]]
+        if d >= RANKED or scales.shift_at[d] < 0 or lo == hi or (lo == KEY_MIN and hi == KEY_MAX):
             continue
-        if hi == KEY_MAX:
-            side = LOWER_RUN
-        elif lo == KEY_MIN:
-            side = UPPER_RUN
-        else:
-            side = BAND_RUN
-            width = U64(hi) - U64(lo)
-            while width > U64(1):
-                width >>= U64(1)
-                side += 1
-        own = dimension[access[row]] if access[row] >= 0 else _NONE
+        own = coded.dimension[access] if access >= 0 else _NONE
         passing = 1.0 * coded.probability[p]
         if own == d:
             passing = min(1.0, passing / max(reach[row], 1e-9))
-        also = 1.0
-        if second[row] >= 0:
-            also = hull_of(second[row], dimension[second[row]], first, last, cell, cumulative, presence)
-        choice = deciding(access[row], p_mode), way[row], p, second[row]
+        also = hull_of(second, table) if second >= 0 else 1.0
+        choice = Choice(deciding(access, predicates.mode), plan.way[row], p, second, True)
         complete, recorded = True, False
-        for q in range(start[row], start[row + 1]):
-            settled = is_settled(q, dimension[q], first, last, exact, spaces, shift_at, choice, True)
+        for q in range(table.start[row], table.start[row + 1]):
+            settled = is_settled(q, coded, scales, choice)
             recorded = recorded or not settled
-            complete = complete and settled and q != second[row]
-            guarded[row] = guarded[row] or (dimension[q] != own and first[q] != MISSING)
-        kinds[row] = (U32(d) << U32(8)) | (U32(not complete) << U32(7)) | U32(side)
-        in_run[row] = passing * (ENTRY + RECORD * also * I64(recorded))
-        listed[row] = ENTRY + RECORD * passing
+            complete = complete and settled and q != second
+            elsewhere = coded.dimension[q] != own and coded.first[q] != MISSING
+            waiting.guarded[row] = waiting.guarded[row] or elsewhere
+        waiting.kind[row] = (U32(d) << U32(8)) | (U32(not complete) << U32(7)) | U32(_side(lo, hi))
+        waiting.in_run[row] = passing * (ENTRY + RECORD * also * I64(recorded))
+        waiting.listed[row] = ENTRY + RECORD * passing
         if has_second:
-            listed[row] = ENTRY + SECOND_WORD + RECORD * passing * also
+            waiting.listed[row] = ENTRY + SECOND_WORD + RECORD * passing * also
+
+
+@inlined
+def _side(lo: int, hi: int) -> int:
+    """The side of the run for a range that is not open on both sides."""
+    if hi == KEY_MAX:
+        return LOWER_RUN
+    if lo == KEY_MIN:
+        return UPPER_RUN
+    side, width = BAND_RUN, U64(hi) - U64(lo)
+    while width > U64(1):
+        width >>= U64(1)
+        side += 1
+    return side
 
 
 @kernel
-def _join(entries: Any, waiting: Any, outlook: Any, price: float, upto: int, joined: Any) -> None:
+def _join(
+    entries: Entries, waiting: Waiting, outlook: Outlook, price: float, upto: int, joined: npt.NDArray[np.uint32]
+) -> None:
     """Mark the entries of each list whose runs save more than their price."""
-    lists, rows = entries
-    kinds, listed, in_run, guarded = waiting
+    lists, rows, kinds = entries.list, entries.row, waiting.kind
+    listed, in_run, guarded = waiting.listed, waiting.in_run, waiting.guarded
     at = 0
     while at < len(lists) and lists[at] < upto:
         end = at
@@ -200,7 +184,7 @@ def _join(entries: Any, waiting: Any, outlook: Any, price: float, upto: int, joi
 def sorted_runs(
     entries: Entries, joined: npt.NDArray[np.uint32], plan: Plan, predicates: Predicates
 ) -> tuple[Runs, npt.NDArray[np.int32]]:
-    """Sort entries into the runs that they join; returns the runs, and the conjunctions in their order."""
+    """Sort entries into the runs that they join; returns the runs, and the conjunctions of their entries."""
     side = (joined & U32(0x7F)).astype(np.uint8)
     if len(entries.row) == 0:
         return _NO_RUNS, entries.row

@@ -1,33 +1,33 @@
 """Scales: the keys of each dimension of a segment, cut into at most 254 spaces.
 
-All ends of intervals that predicates have in a dimension cut its keys into *predicate spaces* (PS-Tree 4): within one, every
-predicate is true of all keys or of none. A key becomes the number of its space, a byte, and a predicate becomes
-a set of spaces. Where there are more than 254 spaces the dimension is *wide*: it is cut at quantiles of the ends, and what
-falls into one of these buckets is told apart by its place on a grid inside it:
+The ends of all intervals that predicates have in a dimension cut its keys into *predicate spaces* (PS-Tree 4): within one space,
+every predicate is true of all keys or of none. A key becomes the number of its space, a byte, and a predicate becomes a set of
+spaces. A dimension with more than 254 spaces is *wide*: it is cut at quantiles of the ends into buckets. Codes tell the keys of a
+bucket apart by their place on a grid:
 
     ends          10    20 21     40                 cut c parts keys < c from keys >= c
     space      0     1     2   3       4             number of cuts <= key
     code       bucket << 14 | place << 1 | beside    wide; place = (key >> shift) - (first key of the bucket >> shift)
 
-`beside` is 0 for keys that lie on the grid, whose last bits are 0, of which there is one at a place: where codes of such keys are
-equal the keys are. So whole numbers, whose keys end in many zeros, are told apart by their codes alone.
+`beside` is 0 for keys on the grid, whose last bits are 0. Each place has one such key, so two of them are equal if their codes
+are. Whole numbers have keys that end in many zeros, so their codes alone tell them apart.
 
-The cuts of a dimension lie in blocks of 16; with more than one block, a block of the first keys of the others comes first.
-So a space is found in two steps of 16 comparisons without a branch, which LLVM turns into vector code.
+The cuts of a dimension lie in blocks of 16. If there are several blocks, one more block comes first: the first keys of all blocks
+but the first. So a space is found in two steps of 16 comparisons without a branch, which LLVM turns into vector code.
 
-A dimension's number within the segment says how much it is used: the first is the one that most predicates ask about.
+Dimensions are numbered within the segment by use: most predicates ask about the first one.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.expressions.predicates import Predicates
-from tamis.kernels.kernel import inlined, inlined_with_arrays, kernel
+from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64, U64, UP
 from tamis.kernels.sorting import sort_part
 
@@ -36,91 +36,139 @@ MISSING = 255
 """The space of an attribute that an event lacks."""
 PLACES = 1 << 13
 SPACE_CODES = 2 * PLACES
-"""So many codes has a bucket."""
+"""Codes of a bucket."""
 LOWEST_CODE = 1
-"""Of all keys below the first cut."""
+"""The code of all keys below the first cut."""
 CODE_BITS = 22
 HIGHEST_CODE = (1 << CODE_BITS) - 1
-"""No key has it, nor 0: bounds that are at no key are equal to no code."""
+"""A code that no key has; no key has 0 either. So a bound that excludes no key is equal to no code."""
 BLOCK = 16
 _SAMPLE = 1 << 14
+"""Ends of a wide dimension, at most, from which its quantiles are taken."""
 _TABLE = 1024
+"""Places in the hash table of a dimension's ends."""
 _FULL = -1
 _EMPTY = KEY_MIN
-"""A place in a table of ends; no end is at the lowest key."""
+"""A free place in such a table. No end is the lowest key."""
 FARTHEST_WHOLE = 2.0**40
 _MOST_WHOLES = 1024
+
+Keys = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
+Dimensions = npt.NDArray[np.int32]
+Bytes = npt.NDArray[np.uint8]
 
 
 class Scales(NamedTuple):
     """The scales of a segment's dimensions, as kernels read them."""
 
-    local: npt.NDArray[np.int32]
-    """Dimension -> its number in the segment; -1 where the segment does not ask about it."""
+    local: Dimensions
+    """Dimension of the matcher -> its number in the segment; -1: the segment does not ask about it."""
     spaces: npt.NDArray[np.int32]
-    cell: npt.NDArray[np.int64]
-    """Number of spaces of the dimensions before this one; one more element at the end."""
-    cut: npt.NDArray[np.int64]
+    cell: Ints
+    """Number of spaces of all dimensions before this one; one more element at the end."""
+    cut: Ints
     """Where the cuts of a dimension begin."""
     blocks: npt.NDArray[np.int32]
-    shift_at: npt.NDArray[np.int64]
+    shift_at: Ints
     """Where the shifts of a wide dimension begin; -1: it is not wide."""
-    cuts: npt.NDArray[np.int64]
-    shift: npt.NDArray[np.uint8]
-    ends: npt.NDArray[np.int64]
-    """How many different ends of intervals the predicates have in the dimension, about."""
-    lowest: npt.NDArray[np.int64]
-    """Where all cuts lie at whole numbers or right above them: the lowest of these."""
+    cuts: Keys
+    shift: Bytes
+    ends: Ints
+    """How many different ends of intervals the predicates have in the dimension; in a wide one, an estimate."""
+    lowest: Ints
+    """The lowest whole number at which there is a cut, if all cuts are at whole numbers or right above them."""
     wholes: npt.NDArray[np.int32]
-    """How many whole numbers there are from the lowest to the highest; 0: cuts lie elsewhere too."""
-    table_at: npt.NDArray[np.int64]
-    table: npt.NDArray[np.uint8]
+    """How many whole numbers there are from the lowest to the highest cut; 0: some cuts lie elsewhere."""
+    table_at: Ints
+    table: Bytes
     """Two spaces for every whole number: its own, and that of the numbers between it and the next."""
+
+
+class _Ends(NamedTuple):
+    """The ends of all intervals: for each lower end its key, for each upper end the key behind it.
+
+    The distinct ends of a dimension are in a hash table. If they are too many, all of its ends are collected.
+    """
+
+    table: Keys
+    """A hash table of _TABLE places for each dimension. Empty: there are too many dimensions."""
+    distinct: Ints
+    """Dimension -> how many ends are in its table; _FULL: too many, or there are no tables. `_cut` writes `Scales.ends` here."""
+    start: Ints
+    """Dimension -> where its collected ends begin; one more element at the end."""
+    key: Keys
+    """The collected ends."""
+
+
+class _Cuts(NamedTuple):
+    """The cuts of all dimensions, one dimension after another, in ascending order."""
+
+    key: Keys
+    number: npt.NDArray[np.int32]
+    """Dimension -> how many cuts it has."""
+    wide: npt.NDArray[np.bool_]
 
 
 def scales_of(predicates: Predicates) -> Scales:
     """The scales that these predicates need."""
-    dimension, _, start, lo, hi = predicates
-    uses = np.bincount(dimension, minlength=1)
+    uses = np.bincount(predicates.dimension, minlength=1)
     order = np.argsort(-uses, kind="stable")
     count = int(np.count_nonzero(uses))
     local = np.full(len(uses), -1, np.int32)
     local[order[:count]] = np.arange(count, dtype=np.int32)
-    # To collect all ends takes several times as long as to look each up, unless there are too many dimensions for the caches.
-    tables = np.full(_TABLE * count if _TABLE * count <= len(lo) else 0, _EMPTY, np.int64)
-    distinct = np.full(count, 0 if len(tables) else _FULL, np.int64)
-    _find_distinct(local, dimension, start, lo, hi, tables, distinct)
-    numbers = np.zeros(count, np.int64)
-    _count_ends(local, dimension, start, lo, hi, distinct, numbers)
-    first = np.concatenate(([0], np.cumsum(numbers)))
-    ends = np.empty(int(first[-1]), np.int64)
-    _collect_ends(local, dimension, start, lo, hi, distinct, first[:count].copy(), ends)
-    cuts = np.empty(int(np.minimum(np.maximum(numbers, distinct), MOST_SPACES - 1).sum()), np.int64)
-    cut_counts, wide = np.zeros(count, np.int32), np.zeros(count, np.bool_)
-    _cut(first, ends, tables, cuts, cut_counts, wide, distinct)
-    blocks = np.maximum((cut_counts + BLOCK - 1) // BLOCK, 1).astype(np.int32)
+    ends = _ends_of(predicates, local, count)
+    cuts = _cuts_of(ends, count)
+    blocks = np.maximum((cuts.number + BLOCK - 1) // BLOCK, 1).astype(np.int32)
     sizes = np.where(blocks > 1, blocks + 1, 1).astype(np.int64) * BLOCK
-    place = np.cumsum(sizes) - sizes
-    laid_out = np.full(int(sizes.sum()), KEY_MAX, np.int64)
+    wides = int(cuts.wide.sum())
     shift_at = np.full(count, -1, np.int64)
-    shift_at[wide] = np.arange(int(wide.sum())) * (MOST_SPACES + 1)
-    shift = np.zeros(int(wide.sum()) * (MOST_SPACES + 1), np.uint8)
-    _lay_out(cuts, cut_counts, place, blocks, shift_at, first, ends, laid_out, shift)
-    spaces = (cut_counts + 1).astype(np.int32)
-    cell = np.concatenate(([0], np.cumsum(spaces, dtype=np.int64)))
+    shift_at[cuts.wide] = np.arange(wides) * (MOST_SPACES + 1)
     lowest, wholes = np.zeros(count, np.int64), np.zeros(count, np.int32)
-    _find_wholes(cuts, cut_counts, wide, lowest, wholes)
-    table_at = np.cumsum(2 * wholes, dtype=np.int64) - 2 * wholes
-    table = np.empty(2 * int(wholes.sum(dtype=np.int64)), np.uint8)
-    _tabulate(laid_out, place, blocks, lowest, wholes, table_at, table)
-    return Scales(
-        local, spaces, cell, place, blocks, shift_at, laid_out, shift, distinct, lowest, wholes, table_at, table
+    _find_wholes(cuts, lowest, wholes)
+    scales = Scales(
+        local,
+        spaces=(cuts.number + 1).astype(np.int32),
+        cell=np.concatenate(([0], np.cumsum(cuts.number + 1, dtype=np.int64))),
+        cut=np.cumsum(sizes) - sizes,
+        blocks=blocks,
+        shift_at=shift_at,
+        cuts=np.full(int(sizes.sum()), KEY_MAX, np.int64),
+        shift=np.zeros(wides * (MOST_SPACES + 1), np.uint8),
+        ends=ends.distinct,
+        lowest=lowest,
+        wholes=wholes,
+        table_at=np.cumsum(2 * wholes, dtype=np.int64) - 2 * wholes,
+        table=np.empty(2 * int(wholes.sum(dtype=np.int64)), np.uint8),
     )
+    _lay_out(cuts, ends, scales)
+    _tabulate(scales)
+    return scales
+
+
+def _ends_of(predicates: Predicates, local: Dimensions, count: int) -> _Ends:
+    # Collecting all ends takes several times as long as looking each up, unless there are too many dimensions for the caches.
+    table = np.full(_TABLE * count if _TABLE * count <= len(predicates.lo) else 0, _EMPTY, np.int64)
+    distinct = np.full(count, 0 if len(table) else _FULL, np.int64)
+    _find_distinct(predicates, local, table, distinct)
+    numbers = np.zeros(count, np.int64)
+    _count_ends(predicates, local, distinct, numbers)
+    start = np.concatenate(([0], np.cumsum(numbers)))
+    key = np.empty(int(start[-1]), np.int64)
+    _collect_ends(predicates, local, distinct, start[:-1].copy(), key)
+    return _Ends(table, distinct, start, key)
+
+
+def _cuts_of(ends: _Ends, count: int) -> _Cuts:
+    most = np.minimum(np.maximum(np.diff(ends.start), ends.distinct), MOST_SPACES - 1)
+    cuts = _Cuts(np.empty(int(most.sum()), np.int64), np.zeros(count, np.int32), np.zeros(count, np.bool_))
+    _cut(ends, np.empty(_TABLE, np.int64), np.empty(_SAMPLE + 1, np.int64), cuts)
+    return cuts
 
 
 @inlined
-def space_of(cuts: Any, at: int, blocks: int, key: int) -> int:
-    """How many cuts of a dimension are at or below a key. Blocks are filled up with the highest key, which is no cut."""
+def space_of(cuts: Keys, at: int, blocks: int, key: int) -> int:
+    """How many cuts of a dimension are at or below a key. Blocks are padded with the highest key, which is no cut."""
     key = min(key, KEY_MAX - 1)
     space = 0
     if blocks > 1:
@@ -134,13 +182,13 @@ def space_of(cuts: Any, at: int, blocks: int, key: int) -> int:
 
 
 @inlined
-def first_key(cuts: Any, at: int, blocks: int, space: int) -> int:
-    """The first key of a space that has one below it."""
+def first_key(cuts: Keys, at: int, blocks: int, space: int) -> int:
+    """The first key of a space that is not the lowest one."""
     return cuts[np.uintp(at + (BLOCK if blocks > 1 else 0) + space - 1)]
 
 
 @inlined
-def code_of(cuts: Any, at: int, blocks: int, shift: Any, shift_at: int, space: int, key: int) -> int:
+def code_of(cuts: Keys, at: int, blocks: int, shift: Bytes, shift_at: int, space: int, key: int) -> int:
     """The code of a key of a wide dimension that lies in the bucket `space`."""
     if space == 0:
         return LOWEST_CODE
@@ -159,21 +207,21 @@ def on_grid(key: int, bits: int) -> bool:
 
 @inlined
 def number_of(key: int) -> float:
-    """The double whose code a key is, whatever it is the key of: a function that ascends, and so can be looked up by.
+    """The double that has this key. Keys of other kinds of values are taken for keys of doubles: only the order matters.
 
-    -1 would be the code of -0.0, which compares equal to 0.0: it goes with its neighbour below.
+    Key -1 would be that of -0.0, which is equal to 0.0. It is treated like the key below.
     """
     key = -2 if key == -1 else key
     return I64(key if key >= 0 else key ^ KEY_MAX).view(np.float64)
 
 
 @inlined
-def table_space(table: Any, at: int, lowest: int, wholes: int, key: int) -> int:
-    """The space of a key by the table of whole numbers: below and above all of them are the spaces at either end."""
+def table_space(table: Bytes, at: int, lowest: int, wholes: int, key: int) -> int:
+    """The space of a key by the table of whole numbers. Keys below or above all of them are in the first or the last space."""
     number = number_of(key)
     place = np.floor(number)
     if not place >= lowest:
-        # Keys of no number are above all, or below: their sign tells.
+        # A key that is no number (NaN) is below all numbers if it is negative, else above all.
         return 0 if key < 0 or number < lowest else table[UP(at + 2 * wholes - 1)]
     if place >= lowest + wholes:
         return table[UP(at + 2 * wholes - 1)]
@@ -181,11 +229,24 @@ def table_space(table: Any, at: int, lowest: int, wholes: int, key: int) -> int:
 
 
 @inlined
-def locate(key: int, d: int, scales: Any) -> int:
+def locate(key: int, d: int, scales: Scales) -> int:
     """The space of a key in a dimension of the segment."""
     if scales.wholes[d] > 0:
         return I64(table_space(scales.table, scales.table_at[d], scales.lowest[d], I64(scales.wholes[d]), key))
+    return bucket_of(key, d, scales)
+
+
+@inlined
+def bucket_of(key: int, d: int, scales: Scales) -> int:
+    """The space of a key, found by comparing it with cuts: the one way in wide dimensions."""
     return space_of(scales.cuts, scales.cut[d], I64(scales.blocks[d]), key)
+
+
+@inlined
+def code_in(bucket: int, key: int, d: int, scales: Scales) -> int:
+    """The code of a key of a wide dimension that lies in this bucket."""
+    at, blocks = scales.cut[d], I64(scales.blocks[d])
+    return code_of(scales.cuts, at, blocks, scales.shift, scales.shift_at[d], bucket, key)
 
 
 @inlined
@@ -195,165 +256,175 @@ def code_of_whole(number: int) -> int:
     return key if key >= 0 else key ^ KEY_MAX
 
 
-@kernel
-def _find_wholes(cuts: Any, counts: Any, wide: Any, lowest: Any, wholes: Any) -> None:
+@lean_kernel
+def _find_wholes(cuts: _Cuts, lowest: Ints, wholes: npt.NDArray[np.int32]) -> None:
     """Find the dimensions whose cuts lie at whole numbers or right above them, close together."""
     begin = 0
-    for d in range(len(counts)):
-        low, high, fits = 0, 0, counts[d] > 0 and not wide[d]
-        for i in range(begin, begin + counts[d]):
-            number = number_of(cuts[i])
+    for d in range(len(cuts.number)):
+        end = begin + cuts.number[d]
+        low, high, fits = 0, 0, end > begin and not cuts.wide[d]
+        for i in range(begin, end):
+            number = number_of(cuts.key[i])
             if not abs(number) < FARTHEST_WHOLE:
                 fits = False
                 break
             whole = I64(np.round(number))
             key = code_of_whole(whole)
-            if cuts[i] != key and cuts[i] != key + 1:
+            if cuts.key[i] != key and cuts.key[i] != key + 1:
                 fits = False
                 break
             low, high = (whole, whole) if i == begin else (min(low, whole), max(high, whole))
         if fits and high - low < _MOST_WHOLES:
             lowest[d], wholes[d] = low, high - low + 1
-        begin += counts[d]
+        begin = end
 
 
-@kernel
-def _tabulate(cuts: Any, place: Any, blocks: Any, lowest: Any, wholes: Any, table_at: Any, table: Any) -> None:
-    for d in range(len(wholes)):
-        for i in range(wholes[d]):
-            key = code_of_whole(lowest[d] + i)
-            table[table_at[d] + 2 * i] = space_of(cuts, place[d], blocks[d], key)
-            table[table_at[d] + 2 * i + 1] = space_of(cuts, place[d], blocks[d], key + 1)
+@lean_kernel
+def _tabulate(scales: Scales) -> None:
+    """Fill the tables of whole numbers."""
+    for d in range(len(scales.wholes)):
+        for i in range(scales.wholes[d]):
+            key, at = code_of_whole(scales.lowest[d] + i), scales.table_at[d] + 2 * i
+            scales.table[at] = bucket_of(key, d, scales)
+            scales.table[at + 1] = bucket_of(key + 1, d, scales)
 
 
-@kernel
-def _find_distinct(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, tables: Any, distinct: Any) -> None:
-    """Put the ends of every dimension that has a table into it; tell how many there are, or _FULL where they are too many."""
-    if len(tables) == 0:
+@lean_kernel
+def _find_distinct(predicates: Predicates, local: Dimensions, table: Keys, distinct: Ints) -> None:
+    """Put the ends of every dimension into its table, if there are tables."""
+    if len(table) == 0:
         return
-    for p in range(len(dimension)):
-        d = local[dimension[p]]
+    for p in range(len(predicates.dimension)):
+        d = local[predicates.dimension[p]]
         count = distinct[d]
-        for i in range(start[p], start[p + 1]):
-            if lo[i] != KEY_MIN and count != _FULL:
-                count = _put(lo[i], tables, d * _TABLE, count)
-            if hi[i] != KEY_MAX and count != _FULL:
-                count = _put(hi[i] + 1, tables, d * _TABLE, count)
+        for i in range(predicates.start[p], predicates.start[p + 1]):
+            lo, hi = predicates.lo[i], predicates.hi[i]
+            if lo != KEY_MIN and count != _FULL:
+                count = _put(lo, table, d * _TABLE, count)
+            if hi != KEY_MAX and count != _FULL:
+                count = _put(hi + 1, table, d * _TABLE, count)
         distinct[d] = count
 
 
 @inlined
-def _put(end: int, tables: Any, at: int, count: int) -> int:
-    """Put an end into the table that lies there and has so many; returns how many it has then, or _FULL."""
+def _put(end: int, table: Keys, at: int, count: int) -> int:
+    """Put an end into the table at `at`, which has `count` ends; returns the new count, or _FULL."""
     slot = I64((U64(end) * U64(0x9E3779B97F4A7C15)) >> U64(54))
-    while tables[UP(at + slot)] != _EMPTY and tables[UP(at + slot)] != end:
+    while table[UP(at + slot)] != _EMPTY and table[UP(at + slot)] != end:
         slot = (slot + 1) & (_TABLE - 1)
-    if tables[UP(at + slot)] == end:
+    if table[UP(at + slot)] == end:
         return count
     if count == MOST_SPACES - 1:
         return _FULL
-    tables[UP(at + slot)] = end
+    table[UP(at + slot)] = end
     return count + 1
 
 
-@kernel
-def _count_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, distinct: Any, numbers: Any) -> None:
-    """How many ends there are to collect: those of dimensions in which too many are different, or for which there is no table."""
-    if not (distinct == _FULL).any():
+@lean_kernel
+def _count_ends(predicates: Predicates, local: Dimensions, distinct: Ints, numbers: Ints) -> None:
+    """Count the ends to collect, those of _FULL dimensions."""
+    fulls = 0
+    for d in range(len(distinct)):
+        fulls += I64(distinct[d] == _FULL)
+    if fulls == 0:
         return
-    for p in range(len(dimension)):
-        d = local[dimension[p]]
+    for p in range(len(predicates.dimension)):
+        d = local[predicates.dimension[p]]
         count = 0
-        for i in range(start[p], start[p + 1]):
-            count += I64(lo[i] != KEY_MIN) + I64(hi[i] != KEY_MAX)
+        for i in range(predicates.start[p], predicates.start[p + 1]):
+            count += I64(predicates.lo[i] != KEY_MIN) + I64(predicates.hi[i] != KEY_MAX)
         numbers[d] += count * I64(distinct[d] == _FULL)
 
 
-@kernel
-def _collect_ends(local: Any, dimension: Any, start: Any, lo: Any, hi: Any, distinct: Any, at: Any, ends: Any) -> None:
-    """The ends that were counted, grouped by dimension."""
+@lean_kernel
+def _collect_ends(predicates: Predicates, local: Dimensions, distinct: Ints, at: Ints, ends: Keys) -> None:
+    """Collect the ends that were counted, grouped by dimension; `at` says where those of each dimension begin."""
     if len(ends) == 0:
         return
-    for p in range(len(dimension)):
-        d = local[dimension[p]]
+    for p in range(len(predicates.dimension)):
+        d = local[predicates.dimension[p]]
         if distinct[d] != _FULL:
             continue
         to = at[d]
-        for i in range(start[p], start[p + 1]):
-            if lo[i] != KEY_MIN:
-                ends[to] = lo[i]
+        for i in range(predicates.start[p], predicates.start[p + 1]):
+            lo, hi = predicates.lo[i], predicates.hi[i]
+            if lo != KEY_MIN:
+                ends[to] = lo
                 to += 1
-            if hi[i] != KEY_MAX:
-                ends[to] = hi[i] + 1
+            if hi != KEY_MAX:
+                ends[to] = hi + 1
                 to += 1
         at[d] = to
 
 
-@kernel
-def _cut(first: Any, ends: Any, tables: Any, cuts: Any, counts: Any, wide: Any, distinct: Any) -> None:
-    """Choose the cuts of every dimension: all, or quantiles where there are too many; tell how many ends differ."""
-    own = np.empty(_TABLE, np.int64)
+@lean_kernel
+def _cut(ends: _Ends, own: Keys, sample: Keys, cuts: _Cuts) -> None:
+    """Choose the cuts of every dimension: all ends, or quantiles if there are too many; estimate how many ends differ.
+
+    `own` has room for a table, in case there are none, and `sample` for the ends that quantiles are taken from.
+    """
     filled = 0
-    for d in range(len(counts)):
-        begin, end = first[d], first[d + 1]
-        table, count = own, distinct[d]
-        if len(tables) > 0:
-            table = tables[d * _TABLE : (d + 1) * _TABLE]
+    for d in range(len(cuts.number)):
+        begin, end = ends.start[d], ends.start[d + 1]
+        table, at, count = own, 0, ends.distinct[d]
+        if len(ends.table) > 0:
+            table, at = ends.table, d * _TABLE
         else:
-            count = _distinct(ends, begin, end, own)
+            count = _distinct(ends.key, begin, end, own)
         if count == _FULL:
-            wide[d] = True
-            step = (end - begin + _SAMPLE - 1) // _SAMPLE
-            sample = _sorted_sample(ends, begin, end, step)
-            distinct[d] = _differ(sample, end - begin)
+            cuts.wide[d] = True
+            size = _sorted_sample(ends.key, begin, end, sample)
+            ends.distinct[d] = _differ(sample, size, end - begin)
             count = 0
             for i in range(MOST_SPACES - 1):
-                key = sample[i * (len(sample) - 1) // (MOST_SPACES - 2)]
-                if count == 0 or cuts[filled + count - 1] != key:
-                    cuts[filled + count] = key
+                key = sample[i * (size - 1) // (MOST_SPACES - 2)]
+                if count == 0 or cuts.key[filled + count - 1] != key:
+                    cuts.key[filled + count] = key
                     count += 1
         else:
-            place = 0
-            for slot in range(_TABLE):
+            place = filled
+            for slot in range(at, at + _TABLE):
                 if table[slot] != _EMPTY:
-                    cuts[filled + place] = table[slot]
+                    cuts.key[place] = table[slot]
                     place += 1
-            sort_part(cuts, filled, filled + count)
-            distinct[d] = count
-        counts[d] = count
+            sort_part(cuts.key, filled, filled + count)
+            ends.distinct[d] = count
+        cuts.number[d] = count
         filled += count
 
 
-@inlined_with_arrays
-def _sorted_sample(ends: Any, begin: int, end: int, step: int) -> Any:
-    """One of so many ends, and the lowest, in order. By hand: what NumPy has for it takes Numba two seconds to compile."""
-    sample = np.empty((end - begin + step - 1) // step + 1, np.int64)
-    for i in range(len(sample) - 1):
-        sample[i] = ends[begin + i * step]
+@inlined
+def _sorted_sample(ends: Keys, begin: int, end: int, sample: Keys) -> int:
+    """Write a sorted sample of ends, with the lowest; returns its size. By hand: NumPy's way takes two seconds to compile."""
+    step = (end - begin + _SAMPLE - 1) // _SAMPLE
+    size = 0
     lowest = ends[begin]
+    for i in range(begin, end, step):
+        sample[size] = ends[i]
+        size += 1
     for i in range(begin, end):
         lowest = min(lowest, ends[i])
-    sample[len(sample) - 1] = lowest
-    sort_part(sample, 0, len(sample))
-    return sample
+    sample[size] = lowest
+    sort_part(sample, 0, size + 1)
+    return size + 1
 
 
 @inlined
-def _differ(sample: Any, count: int) -> int:
-    """About how many of so many ends differ, by a sorted sample of them: those that are in it once stand for others like them."""
+def _differ(sample: Keys, size: int, count: int) -> int:
+    """Estimate how many of `count` ends differ, by a sorted sample. An end that it has once stands for others like it."""
     once, several = 0, 0
     begin = 0
-    for i in range(1, len(sample) + 1):
-        if i == len(sample) or sample[i] != sample[begin]:
+    for i in range(1, size + 1):
+        if i == size or sample[i] != sample[begin]:
             once += i - begin == 1
             several += i - begin > 1
             begin = i
-    return several + once * count // len(sample)
+    return several + once * count // size
 
 
 @inlined
-def _distinct(ends: Any, begin: int, end: int, table: Any) -> int:
-    """Put the distinct ends into a hash table; returns how many, or _FULL when they are too many."""
+def _distinct(ends: Keys, begin: int, end: int, table: Keys) -> int:
+    """Put the distinct ends into a hash table; returns how many, or _FULL if they are too many."""
     table[:] = _EMPTY
     count = 0
     for i in range(begin, end):
@@ -363,29 +434,27 @@ def _distinct(ends: Any, begin: int, end: int, table: Any) -> int:
     return count
 
 
-@kernel
-def _lay_out(
-    cuts: Any, counts: Any, place: Any, blocks: Any, shift_at: Any, first: Any, ends: Any, out: Any, shift: Any
-) -> None:
+@lean_kernel
+def _lay_out(cuts: _Cuts, ends: _Ends, scales: Scales) -> None:
     """Lay cuts out in blocks, and find the shifts of wide dimensions."""
     begin = 0
-    for d in range(len(counts)):
-        at = place[d]
-        count = counts[d]
-        if blocks[d] > 1:
-            for b in range(1, blocks[d]):
-                out[at + b - 1] = cuts[begin + b * BLOCK]
+    for d in range(len(cuts.number)):
+        at, count = scales.cut[d], cuts.number[d]
+        if scales.blocks[d] > 1:
+            for b in range(1, scales.blocks[d]):
+                scales.cuts[at + b - 1] = cuts.key[begin + b * BLOCK]
             at += BLOCK
         for i in range(count):
-            out[at + i] = cuts[begin + i]
-        if shift_at[d] >= 0:
-            last = ends[first[d]]
-            for i in range(first[d], first[d + 1]):
-                last = max(last, ends[i])
+            scales.cuts[at + i] = cuts.key[begin + i]
+        if scales.shift_at[d] >= 0:
+            last = ends.key[ends.start[d]]
+            for i in range(ends.start[d], ends.start[d + 1]):
+                last = max(last, ends.key[i])
             for i in range(count):
-                highest = cuts[begin + i + 1] - 1 if i + 1 < count else last
+                lowest = cuts.key[begin + i]
+                highest = cuts.key[begin + i + 1] - 1 if i + 1 < count else last
                 bits = 0
-                while U64(highest >> bits) - U64(cuts[begin + i] >> bits) >= U64(PLACES):
+                while U64(highest >> bits) - U64(lowest >> bits) >= U64(PLACES):
                     bits += 1
-                shift[shift_at[d] + i + 1] = bits
+                scales.shift[scales.shift_at[d] + i + 1] = bits
         begin += count

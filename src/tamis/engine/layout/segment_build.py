@@ -2,49 +2,52 @@
 
     event value --scale--> space --lists--> entries --filter word--> survivors --records--> rows --> owners
 
-An entry is two words: the *filter word*, the least likely other predicate of its conjunction (its hull), and a reference to
-its record (side by side: 10 % faster than in two arrays). So a list is scanned without a branch, and only what passes the
-filter touches a record. Where that keeps many from their records, the entries have a second filter word. Long lists have
-blocks of entries that an event may pass over, or parts that are sorted by a bound: see `guards` and `runs`.
+An entry is two words side by side, which is 10 % faster than two arrays: a *filter word*, the hull of the least likely other
+predicate of its conjunction, and a reference to its record. So a list is scanned without a branch, and only survivors touch their
+records. If that keeps many entries from their records, entries have a second filter word. Long lists have blocks of entries that
+events may skip, or parts that are sorted by a bound: see `guards` and `runs`.
 
-Rows are numbered in the order in which their records were laid out, so that neighbours in a list are neighbours everywhere.
+Rows are numbered in the order of their records, so that neighbours in a list are neighbours everywhere.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.engine.layout.aspects import Words
 from tamis.engine.layout.forecast import Forecast, expected_entries
-from tamis.engine.layout.guards import Guards, looked_at, padding_word, with_guards
+from tamis.engine.layout.guards import GuardedLists, Guards, padding_word, visited_share
 from tamis.engine.layout.key_numbers import Roll, enrol
 from tamis.engine.layout.lists import Entries, Points, enter, first_point_list
 from tamis.engine.layout.pairs import Pairs, complete_pairs, with_pairs
-from tamis.engine.layout.plan import PAIRS, POINTS, RANKED, Plan, deciding, plan_rows
-from tamis.engine.layout.predicate_codes import KEYS, MASK_WORDS, POINT, Coded, code_predicates
+from tamis.engine.layout.plan import PAIRS, POINTS, RANKED, Choice, Plan, deciding, plan_rows
+from tamis.engine.layout.predicate_codes import KEYS, POINT, Coded, CodedTable, code_table, read_table
 from tamis.engine.layout.records import (
     DONE,
-    GROUPS,
     MOST_ROWS,
     MOST_WORDS,
     PLACE_BITS,
     UNIT,
+    RecordScratch,
     most_words,
     range_word,
+    record_scratch,
     write_record,
 )
 from tamis.engine.layout.runs import Runs, find_runs, sorted_runs
-from tamis.engine.layout.scale import MOST_SPACES, Scales, scales_of
+from tamis.engine.layout.scale import MOST_SPACES, Bytes, Dimensions, Ints, Keys, Scales, scales_of
 from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.layout.statistics import likelihood_of
 from tamis.kernels.background import checkpoint
+from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U32, U64
-from tamis.kernels.packed import aligned_zeros
+from tamis.kernels.packed import Packed, aligned_zeros
 from tamis.kernels.prefetch import prefetch
 
 HAS_RUNS = 1 << 31
@@ -52,45 +55,56 @@ HAS_RUNS = 1 << 31
 _NONE = -1
 _PADDING = 64
 _FAR, _NEAR = 16, 8
+"""Entries ahead of which the place of a record, and the record itself, are fetched."""
 _PLACE = (1 << 40) - 1
 
 
 class SegmentFullError(Exception):
-    """There are more records than references can reach: the rows must be parted."""
+    """There are more records than references can reach: the rows must be divided among segments."""
 
 
 class Directory(NamedTuple):
     """Where lists begin and end."""
 
-    begin: npt.NDArray[np.uint32]
-    """Of the lists of spaces, presence, always and points; one more at the end. HAS_RUNS is set where a list has runs."""
-    bounds: npt.NDArray[np.uint32]
+    begin: Words
+    """The first entry of each list of spaces, presence, always and points; one more at the end. Some have HAS_RUNS set."""
+    bounds: Words
     """For the sorted bounds of a dimension: their begin, then the end of the satisfied prefix for each space."""
 
 
-class Lookup(NamedTuple):
-    """What is needed to find the space and code of a value: see `Scales`, and the columns of `about` above."""
+class _Sides(NamedTuple):
+    """Dimension -> where its sorted upper and lower bounds lie in `Directory.bounds`."""
 
-    local: npt.NDArray[np.int32]
-    about: npt.NDArray[np.int64]
-    cuts: npt.NDArray[np.int64]
-    table: npt.NDArray[np.uint8]
-    shift: npt.NDArray[np.uint8]
-    whole: npt.NDArray[np.int64]
-    """Two words for every whole number of the dimensions that have a table: its space and its list, see `whole_word`, and where
-    the sorted upper and lower bounds that it satisfies end."""
-    brief: npt.NDArray[np.int64]
-    """For every dimension of the matcher what a plain event needs besides, where its value is in `whole`: see `_brief`."""
+    upper: Ints
+    lower: Ints
+
+
+class Lookup(NamedTuple):
+    """What is needed to find the space and code of a value: see `Scales`, and below the columns of `about`."""
+
+    local: Dimensions
+    about: Ints
+    cuts: Keys
+    table: Bytes
+    shift: Bytes
+    whole: Ints
+    """Two words for every whole number of the dimensions that have a table: first its space and list, see `whole_word`; then
+    where the sorted upper and lower bounds that it satisfies end."""
+    brief: Ints
+    """For every dimension of the matcher: what a plain event needs besides `whole` if its value is there, see `_brief`."""
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
 EDGES, ENROLLED, ALL_ENROLLED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
 """The columns of `Lookup.about`: what matching needs to know of a dimension, in one cache line.
 
-CELL: its first cell. BLOCKS: how many blocks of cuts it has, at AT; 0: spaces are looked up in a table at AT, for WHOLES whole
-numbers from LOWEST. SIDES: where its sorted upper and lower bounds lie, each in 32 bits. PRESENCE: begin and end of
-the list of the dimension, in 32 bits. SHIFT_AT: as in `Scales`; above SHIFTS it has EDGES and ENROLLED, where `Coded` says so,
-and ALL_ENROLLED, where all keys that have lists of their own are on the roll.
+    CELL       its first cell
+    BLOCKS     how many blocks of cuts it has, at AT; 0: spaces are looked up in a table at AT
+    LOWEST     the first whole number of this table; WHOLES: how many whole numbers it has
+    SIDES      where its sorted lower and upper bounds lie, 32 bits each
+    PRESENCE   begin and end of the list of the dimension, 32 bits each
+    SHIFT_AT   as in `Scales`; above SHIFTS, EDGES and ENROLLED are as in `Coded`; ALL_ENROLLED: all keys that have lists of
+               their own are on the roll
 """
 
 
@@ -99,138 +113,193 @@ class Body(NamedTuple):
 
     lookup: Lookup
     directory: Directory
-    entry: npt.NDArray[np.uint32]
+    entry: Words
     """Filter word and reference of each entry."""
-    second: npt.NDArray[np.uint32]
-    """The second filter word of each entry; empty where these would not pay."""
+    second: Words
+    """The second filter word of each entry; empty if second filters do not pay."""
     guard: Guards
     points: Points
     roll: Roll
     runs: Runs
-    run_entry: npt.NDArray[np.uint32]
-    record: npt.NDArray[np.uint32]
+    run_entry: Words
+    record: Words
     pairs: Pairs
     row: npt.NDArray[np.int32]
-    """Row -> the conjunction it was made from; -1: there is no such row."""
+    """Row -> the conjunction that it was made from; -1: there is no such row."""
     cells: int
     dimensions: int
     entries: int
-    """In lists, runs and pairs, padding left out."""
+    """Entries in lists, runs and pairs, without padding."""
 
     @property
     def guards(self) -> int:
-        """How many blocks have one."""
+        """How many blocks have a guard."""
         return int(np.count_nonzero(self.guard < min(self.dimensions, RANKED)))
 
 
-def build(
-    table: Conjunctions, sample: EventBatch | None, numbers: npt.NDArray[np.int64] | None = None
-) -> tuple[Body, Forecast]:
-    """Build a segment over all conjunctions of a table; and what it was planned with.
+class _Listed(NamedTuple):
+    """The entries of a segment in lists and runs."""
 
-    Rows have the numbers that are given, else those that their records come by. A thread of ours may be told to stop between any
-    two steps that take long.
+    plain: Entries
+    """Entries of lists, perhaps in blocks; the conjunction of padding is -1."""
+    guard: Guards
+    points: Points
+    runs: Runs
+    run_rows: npt.NDArray[np.int32]
+    """The conjunctions of the entries of runs."""
+    expected: float
+    """How many entries an event is expected to visit."""
+
+
+class _Written(NamedTuple):
+    """Records in the order of the conjunctions."""
+
+    record: Words
+    place: npt.NDArray[np.uint64]
+    """Conjunction -> size << 48 | shape << 40 | place of its record."""
+
+
+class _LaidOut(NamedTuple):
+    """Records in the order of the entries."""
+
+    reference: Words
+    """Entry -> the reference to its record."""
+    record: Words
+    number: Ints
+    """Conjunction -> its row; -1: it has none yet."""
+    final: Ints
+    """Conjunction -> the reference to its record; -1: it is not laid out yet."""
+
+
+def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: Ints | None = None) -> tuple[Body, Forecast]:
+    """Build a segment over all conjunctions of a table. Also returns what it was planned with.
+
+    `numbers` are the rows of the conjunctions. Without them, rows are numbered in the order of their records. A thread in the
+    background may be stopped between any two long steps.
     """
-    start, predicates = table
-    scales = scales_of(predicates)
-    likelihood = likelihood_of(scales, predicates, sample)
+    scales = scales_of(conjunctions.predicates)
+    likelihood = likelihood_of(scales, conjunctions.predicates, sample)
     checkpoint()
-    coded = code_predicates(predicates, scales, likelihood)
-    roll = enrol(predicates, coded)
+    table = code_table(conjunctions, scales, likelihood)
+    roll = enrol(table)
     checkpoint()
-    plan, list_costs = plan_rows(start, predicates, coded, scales, likelihood)
-    plan, pairs, pair_rows = with_pairs(start, plan, predicates, coded, scales, likelihood, sample)
+    plan, list_costs = plan_rows(table)
+    plan, pairs, pair_rows = with_pairs(table, plan, sample)
     checkpoint()
-    has_second = choose_second(start, plan, coded, scales, likelihood)
+    has_second = choose_second(table, plan)
     checkpoint()
-    entries, points = enter(start, plan, predicates, coded, scales)
-    plain_lists = first_point_list(scales) + len(points.key)
-    joined = find_runs(start, entries, plan, predicates, coded, scales, likelihood, sample, has_second, plain_lists)
+    listed = _enter_lists(table, plan, sample, has_second)
+    plain, run_rows = listed.plain.row, listed.run_rows
     checkpoint()
-    in_run = joined != 0
-    listed = Entries(entries.list[~in_run], entries.row[~in_run])
+    rows = np.concatenate((plain, pair_rows, run_rows))
+    before_runs = len(plain) + len(pair_rows)
+    written, words = _write_records(table, plan, roll, rows[:before_runs], has_second)
     checkpoint()
-    plain, guard = with_guards(start, listed, plan, coded, scales, likelihood, sample)
-    share = looked_at(plain, guard, likelihood, len(start) - 1)
-    expected = expected_entries(plan, coded, scales, likelihood, share, entries.row, in_run)
+    complete = np.zeros(len(rows), np.bool_)
+    complete[before_runs:] = np.repeat(listed.runs.complete, np.diff(listed.runs.start))
+    laid_out = _lay_out_records(rows, complete, written, words, numbers)
     checkpoint()
-    run_entries = Entries(entries.list[in_run], entries.row[in_run])
-    runs, run_rows = sorted_runs(run_entries, joined[in_run], plan, predicates)
-    rows = len(start) - 1
-    words = most_words(start, predicates, coded) + _PADDING
-    written = np.empty(words, np.uint32), np.empty(rows, np.uint64)
-    every = np.concatenate((plain.row, pair_rows))
-    plain_entries = np.bincount(every[every >= 0], minlength=rows)
-    longest = int(np.diff(start).max(initial=1))
-    scratch = np.empty(longest, np.int64), np.empty(MASK_WORDS, np.uint64), np.empty(GROUPS, np.int64)
-    filled = _write_records(plain_entries, has_second, start, plan, predicates, coded, scales, roll, written, scratch)
-    if filled + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
-        raise SegmentFullError
-    checkpoint()
-    entry, run_entry = (aligned_zeros(2 * (len(part) + _PADDING), np.uint32) for part in (plain.row, run_rows))
-    record = np.zeros(filled + UNIT * rows + _PADDING, np.uint32)
-    numbers = np.full(rows, _NONE, np.int64) if numbers is None else numbers
-    conjunction = np.full(max(rows, int(numbers.max(initial=0)) + 1), _NONE, np.int32)
-    complete = np.repeat(runs.complete, np.diff(runs.start))
-    references = np.empty(len(every), np.uint32)
-    layout = references, run_entry[1::2], record, numbers, np.full(rows, _NONE, np.int64)
-    filled = _lay_out(every, run_rows, complete, written, layout)
-    checkpoint()
-    entry[1 : 2 * len(plain.row) : 2] = references[: len(plain.row)]
-    conjunction[numbers] = np.arange(rows)
-    nothing = min(len(scales.spaces), RANKED)
+    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(plain), before_runs])
+    entry = _entries(_filter_words(plain, plan.filter, table), of_lists)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
-    _filter_words(plain.row, plan.filter, coded, nothing, entry[::2])
-    _filter_words(run_rows, plan.second, coded, nothing, run_entry[::2])
     if has_second:
-        _filter_words(plain.row, plan.second, coded, nothing, second)
+        second[: len(plain)] = _filter_words(plain, plan.second, table)
     checkpoint()
-    pair_words = np.empty(len(pair_rows), np.uint32)
-    _filter_words(pair_rows, plan.second, coded, nothing, pair_words)
-    complete_pairs(pairs, pair_words, references[len(plain.row) :])
-    directory, sides = _directory(plain.list, runs.list, scales, plain_lists)
-    about = _about(scales, plan, coded, directory, sides)
+    complete_pairs(pairs, _filter_words(pair_rows, plan.second, table), of_pairs)
+    lookup, directory = _lookup(table, plan, listed)
+    conjunction = np.full(max(len(laid_out.number), int(laid_out.number.max(initial=0)) + 1), _NONE, np.int32)
+    conjunction[laid_out.number] = np.arange(len(laid_out.number))
     body = Body(
-        Lookup(
-            scales.local,
-            about,
-            scales.cuts,
-            scales.table,
-            scales.shift,
-            _whole_words(scales, directory, sides),
-            _brief(scales, about, directory.bounds),
-        ),
+        lookup,
         directory,
         entry,
         second,
-        guard,
-        points,
+        listed.guard,
+        listed.points,
         roll,
-        runs,
-        run_entry,
-        record[: filled + _PADDING].copy(),
-        pairs,
-        conjunction,
-        int(scales.cell[-1]),
-        len(scales.spaces),
-        int(np.count_nonzero(every >= 0)) + len(run_rows),
+        listed.runs,
+        run_entry=_entries(_filter_words(run_rows, plan.second, table), of_runs),
+        record=laid_out.record,
+        pairs=pairs,
+        row=conjunction,
+        cells=int(scales.cell[-1]),
+        dimensions=len(scales.spaces),
+        entries=int(np.count_nonzero(rows >= 0)),
     )
-    return body, Forecast(scales, likelihood, list_costs, np.array([expected]))
+    return body, Forecast(scales, likelihood, list_costs, np.array([listed.expected]))
 
 
-def _directory(
-    lists: npt.NDArray[np.int64], run_lists: npt.NDArray[np.int64], scales: Scales, plain: int
-) -> tuple[Directory, list[npt.NDArray[np.int64]]]:
-    """The directory, and where the upper and lower bounds of each dimension lie in it."""
+def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_second: bool) -> _Listed:
+    """Enter conjunctions in lists, and sort entries into runs and blocks."""
+    entries, points = enter(table, plan)
+    joined = find_runs(table, plan, entries, sample, has_second, first_point_list(table.scales) + len(points.key))
+    in_run = joined != 0
+    checkpoint()
+    in_lists = Entries(entries.list[~in_run], entries.row[~in_run])
+    plain, guard = GuardedLists(table, plan, in_lists, sample).in_blocks()
+    visited = visited_share(plain, guard, table.likelihood, len(table.start) - 1)
+    expected = expected_entries(table, plan, visited, entries.row, in_run)
+    checkpoint()
+    in_runs = Entries(entries.list[in_run], entries.row[in_run])
+    runs, run_rows = sorted_runs(in_runs, joined[in_run], plan, table.predicates)
+    return _Listed(plain, guard, points, runs, run_rows, expected)
+
+
+def _write_records(
+    table: CodedTable, plan: Plan, roll: Roll, listed: npt.NDArray[np.int32], has_second: bool
+) -> tuple[_Written, int]:
+    """The records of all conjunctions, and how many words they take; `listed` are the conjunctions of entries outside of runs."""
+    rows = len(table.start) - 1
+    written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(rows, np.uint64))
+    in_lists = np.bincount(listed[listed >= 0], minlength=rows) > 0
+    words = _write_all(packed_fields(table), plan, roll, in_lists, has_second, record_scratch(table), written)
+    if words + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
+        raise SegmentFullError
+    return written, words
+
+
+def _lay_out_records(
+    rows: npt.NDArray[np.int32], complete: npt.NDArray[np.bool_], written: _Written, words: int, numbers: Ints | None
+) -> _LaidOut:
+    """Lay out the records, which have `words` words, in the order of the entries, whose conjunctions are `rows`."""
+    count = len(written.place)
+    record = np.zeros(words + UNIT * count + _PADDING, np.uint32)
+    numbers = np.full(count, _NONE, np.int64) if numbers is None else numbers
+    out = _LaidOut(np.empty(len(rows), np.uint32), record, numbers, np.full(count, _NONE, np.int64))
+    filled = _lay_out(rows, complete, written, out)
+    return out._replace(record=record[: filled + _PADDING].copy())
+
+
+def _entries(words: Words, references: Words) -> Words:
+    """Entries of these filter words and references, and padding behind them."""
+    entry = aligned_zeros(2 * (len(words) + _PADDING), np.uint32)
+    entry[: 2 * len(words) : 2], entry[1 : 2 * len(words) : 2] = words, references
+    return entry
+
+
+def _lookup(table: CodedTable, plan: Plan, listed: _Listed) -> tuple[Lookup, Directory]:
+    """How matching finds the lists of a value."""
+    scales = table.scales
+    plain_lists = first_point_list(scales) + len(listed.points.key)
+    directory, sides = _directory(listed.plain.list, listed.runs.list, scales, plain_lists)
+    about = _about(scales, plan, table.coded, directory, sides)
+    whole = np.zeros(max(len(scales.table), 2), np.int64)
+    _fill_whole_words(scales, directory, sides, whole)
+    brief = _brief(scales, about, directory.bounds)
+    return Lookup(scales.local, about, scales.cuts, scales.table, scales.shift, whole, brief), directory
+
+
+def _directory(lists: Ints, run_lists: Ints, scales: Scales, plain: int) -> tuple[Directory, _Sides]:
+    """The directory, and where the sorted bounds of each dimension lie in it. The first `plain` lists are not sorted."""
     cells = int(scales.cell[-1])
     counts = np.bincount(lists, minlength=plain + 2 * cells)
     ends = np.cumsum(counts)
     begin = np.zeros(plain + 1, np.uint32)
     begin[1:] = ends[:plain]
     begin[run_lists] |= U32(HAS_RUNS)
-    # A dimension with bounds on one side only has an empty list on the other: matching takes fewer branches that way.
+    # A dimension with bounds on one side only has an empty list on the other side, which saves branches in matching.
     places, filled = [], MOST_SPACES + 2
-    bounds: list[npt.NDArray[Any]] = [np.zeros(filled)]
+    bounds: list[npt.NDArray[np.int64]] = [np.zeros(filled, np.int64)]
     for side in range(2):
         base = plain + side * cells
         used = np.add.reduceat(counts[base : base + cells], scales.cell[:-1]) if cells else np.zeros(0)
@@ -239,50 +308,43 @@ def _directory(
             first, spaces = base + int(scales.cell[d]), int(scales.spaces[d])
             prefix = ends[first : first + spaces]
             at[d] = filled
-            bounds.append(ends[first - 1 : first] if first else np.zeros(1))
+            bounds.append(ends[first - 1 : first] if first else np.zeros(1, np.int64))
             bounds.append(prefix[::-1] if side == 0 else prefix)
             filled += spaces + 1
         places.append(at)
-    return Directory(begin, np.concatenate(bounds).astype(np.uint32)), places
+    return Directory(begin, np.concatenate(bounds).astype(np.uint32)), _Sides(*places)
 
 
 BRIEF = 4
-"""A dimension has so many words in `Lookup.brief`."""
+"""Words of a dimension in `Lookup.brief`."""
 WHOLE_RUNS = 1 << 8
 WHOLE_MOST = (1 << 23) - 1
 
 
 @inlined
 def whole_word(space: int, begin: int, end: int, has_runs: bool) -> int:
-    """What matching needs to know of a whole number, in one word.
+    """What matching needs to know about a whole number, in one word.
 
-    begin of the list << 32 | size << 9 | has runs? << 8 | space          WHOLE_MOST: too long, look it up
+    begin of the list << 32 | size << 9 | has runs? << 8 | space          size WHOLE_MOST: the list is too long, look it up
     """
     return (begin << 32) | (min(end - begin, WHOLE_MOST) << 9) | (WHOLE_RUNS if has_runs else 0) | space
 
 
-def _whole_words(scales: Scales, directory: Directory, sides: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    words = np.zeros(max(len(scales.table), 2), np.int64)
-    _fill_whole_words(scales.wholes, scales.cell, scales.table, directory, sides[0], sides[1], words)
-    return words
-
-
 @lean_kernel
-def _fill_whole_words(wholes: Any, cell: Any, table: Any, directory: Any, upper: Any, lower: Any, words: Any) -> None:
-    begins, bounds = directory
-    at = 0
-    for d in range(len(wholes)):
-        for _ in range(wholes[d]):
-            space = I64(table[2 * at])
-            begin, end = I64(begins[cell[d] + space]), I64(begins[cell[d] + space + 1]) & (HAS_RUNS - 1)
+def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, words: Ints) -> None:
+    begins, bounds, at = directory.begin, directory.bounds, 0
+    for d in range(len(scales.wholes)):
+        for _ in range(scales.wholes[d]):
+            space = I64(scales.table[2 * at])
+            number = scales.cell[d] + space
+            begin, end = I64(begins[number]), I64(begins[number + 1]) & (HAS_RUNS - 1)
             words[2 * at] = whole_word(space, begin & (HAS_RUNS - 1), end, begin & HAS_RUNS != 0)
-            words[2 * at + 1] = (I64(bounds[upper[d] + 1 + space]) << 32) | I64(bounds[lower[d] + 1 + space])
+            upper, lower = I64(bounds[sides.upper[d] + 1 + space]), I64(bounds[sides.lower[d] + 1 + space])
+            words[2 * at + 1] = (upper << 32) | lower
             at += 1
 
 
-def _about(
-    scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: list[npt.NDArray[np.int64]]
-) -> npt.NDArray[np.int64]:
+def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: _Sides) -> Ints:
     by_table = scales.wholes > 0
     flags = EDGES * coded.edges | ENROLLED * coded.enrolled | ALL_ENROLLED * _all_enrolled(plan, coded)
     first = int(scales.cell[-1])
@@ -293,7 +355,7 @@ def _about(
         np.where(by_table, scales.table_at, scales.cut),
         scales.lowest,
         scales.wholes,
-        sides[0] | (sides[1] << 32),
+        sides.upper | (sides.lower << 32),
         (presence[:-1] << 32) | (presence[1:] & (HAS_RUNS - 1)),
         np.where(scales.shift_at < 0, -1, scales.shift_at | flags),
     )
@@ -301,7 +363,7 @@ def _about(
 
 
 def _all_enrolled(plan: Plan, coded: Coded) -> npt.NDArray[np.bool_]:
-    """By dimension: whether all keys that have lists of their own are on the roll, as those that POINT and KEYS name are."""
+    """By dimension: whether all keys that have lists of their own are on the roll, as are the keys that POINT and KEYS name."""
     by_keys = plan.access[plan.way == POINTS]
     unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
     all_enrolled = coded.enrolled.copy()
@@ -309,13 +371,13 @@ def _all_enrolled(plan: Plan, coded: Coded) -> npt.NDArray[np.bool_]:
     return all_enrolled
 
 
-def _brief(scales: Scales, about: npt.NDArray[np.int64], bounds: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+def _brief(scales: Scales, about: Ints, bounds: Words) -> Ints:
     """Four words for every dimension of the matcher; two dimensions share a cache line.
 
-    lowest << 32 | wholes                     0 where a table lies too far for this: then whole numbers are found as others are
-    place in `whole` << 32 | dimension here                                  -1: there is none
+    lowest << 32 | wholes                           0: the numbers do not fit, so whole numbers are found like other values
+    place in `whole` << 32 | dimension here         -1: the segment does not ask about the dimension
     begin of the list of the dimension << 32 | its end
-    begin of its sorted upper bounds << 32 | begin of its lower ones
+    begin of its sorted upper bounds << 32 | begin of its sorted lower bounds
     """
     lines = about.reshape(-1, 8)
     lowest, wholes, place = lines[:, LOWEST], lines[:, WHOLES], lines[:, AT] >> 1
@@ -333,67 +395,51 @@ def _brief(scales: Scales, about: npt.NDArray[np.int64], bounds: npt.NDArray[np.
 
 
 @lean_kernel
-def _write_records(
-    plain_entries: Any,
+def _write_all(
+    packed: Packed,
+    plan: Plan,
+    roll: Roll,
+    in_lists: npt.NDArray[np.bool_],
     has_second: bool,
-    start: Any,
-    plan: Any,
-    predicates: Any,
-    coded: Any,
-    scales: Any,
-    roll: Any,
-    written: Any,
-    scratch: Any,
+    scratch: RecordScratch,
+    written: _Written,
 ) -> int:
-    """Write the records of all conjunctions in their order; returns how many words they take."""
-    access, way, filters, second = plan.access, plan.way, plan.filter, plan.second
-    mode = predicates.mode
-    record, place = written
+    """Write the records of all conjunctions; returns how many words they take. `in_lists`: some entries are not in runs."""
+    table: CodedTable = read_table(packed)
     filled = 0
-    for row in range(len(start) - 1):
-        in_runs = plain_entries[row] == 0
-        seconds = second[row] if has_second or in_runs or way[row] == PAIRS else _NONE
-        choice = deciding(access[row], mode), way[row], filters[row], seconds
-        shape, size = write_record(
-            start[row],
-            start[row + 1],
-            choice,
-            in_runs,
-            predicates,
-            coded,
-            scales,
-            roll,
-            scratch,
-            record,
-            filled,
-        )
-        place[row] = (U64(size) << U64(48)) | (U64(shape) << U64(40)) | U64(filled)
+    for row in range(len(table.start) - 1):
+        in_run, way = not in_lists[row], plan.way[row]
+        second = plan.second[row] if has_second or in_run or way == PAIRS else _NONE
+        choice = Choice(deciding(plan.access[row], table.predicates.mode), way, plan.filter[row], second, in_run)
+        shape, size = write_record(row, choice, table, roll, scratch, written.record, filled)
+        written.place[row] = (U64(size) << U64(48)) | (U64(shape) << U64(40)) | U64(filled)
         filled += size
     return filled
 
 
 @lean_kernel
-def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any) -> int:
-    """Bring the records into the order of the entries, and number rows without a number; returns how many words records take."""
-    old, place = written
-    references, run_references, record, number, final = layout
-    rows, filled, count = 0, 0, len(plain) + len(run_rows)
-    for i in range(count):
-        if i + _FAR < len(plain):
-            prefetch(final, max(plain[i + _FAR], 0))
-            prefetch(place, max(plain[i + _FAR], 0))
-        if i + _NEAR < len(plain):
-            prefetch(old, I64(place[max(plain[i + _NEAR], 0)] & U64(_PLACE)))
-        in_run = i >= len(plain)
-        row = run_rows[i - len(plain)] if in_run else plain[i]
+def _lay_out(rows: npt.NDArray[np.int32], complete: npt.NDArray[np.bool_], written: _Written, out: _LaidOut) -> int:
+    """Copy records in the order of the entries, and number rows without a number; returns how many words the records take.
+
+    Entries that are `complete` have their rows as references.
+    """
+    number, final, place = out.number, out.final, written.place
+    numbered, filled = 0, 0
+    for i in range(len(rows)):
+        if i + _FAR < len(rows):
+            prefetch(final, max(rows[i + _FAR], 0))
+            prefetch(place, max(rows[i + _FAR], 0))
+        if i + _NEAR < len(rows):
+            prefetch(written.record, I64(place[max(rows[i + _NEAR], 0)] & U64(_PLACE)))
+        row = rows[i]
         if row < 0:
-            references[i] = 0
+            out.reference[i] = 0
             continue
         if number[row] == _NONE:
-            number[row] = rows
-            rows += 1
-        if in_run and complete[i - len(plain)]:
-            run_references[i - len(plain)] = U32(number[row])
+            number[row] = numbered
+            numbered += 1
+        if complete[i]:
+            out.reference[i] = U32(number[row])
             continue
         if final[row] == _NONE:
             at = I64(place[row] & U64(_PLACE))
@@ -403,26 +449,28 @@ def _lay_out(plain: Any, run_rows: Any, complete: Any, written: Any, layout: Any
                 final[row] = (shape << PLACE_BITS) | number[row]
             else:
                 for w in range(size):
-                    record[filled + w] = old[at + w]
-                record[filled] |= U32(number[row])
+                    out.record[filled + w] = written.record[at + w]
+                out.record[filled] |= U32(number[row])
                 final[row] = (shape << PLACE_BITS) | (filled // UNIT)
                 filled += (size + UNIT - 1) // UNIT * UNIT
-        if in_run:
-            run_references[i - len(plain)] = final[row]
-        else:
-            references[i] = final[row]
+        out.reference[i] = final[row]
     return filled
 
 
-@lean_kernel
-def _filter_words(rows: Any, filters: Any, coded: Any, nothing: int, out: Any) -> None:
+def _filter_words(rows: npt.NDArray[np.int32], filters: Ints, table: CodedTable) -> Words:
     """The filter word of each entry: the hull of the filter predicate of its row."""
-    dimension, first, last = coded.dimension, coded.first, coded.last
+    words = np.empty(len(rows), np.uint32)
+    _write_filter_words(rows, filters, table.coded, min(len(table.scales.spaces), RANKED), words)
+    return words
+
+
+@lean_kernel
+def _write_filter_words(rows: npt.NDArray[np.int32], filters: Ints, coded: Coded, nothing: int, words: Words) -> None:
     for i in range(len(rows)):
         p = filters[max(rows[i], 0)]
         if rows[i] < 0:
-            out[i] = padding_word(nothing)
+            words[i] = padding_word(nothing)
         elif p >= 0:
-            out[i] = range_word(I64(dimension[p]), I64(first[p]), I64(last[p]))
+            words[i] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))
         else:
-            out[i] = U32(nothing) << U32(16)
+            words[i] = U32(nothing) << U32(16)

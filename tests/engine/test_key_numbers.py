@@ -23,11 +23,11 @@ from tests.engine.test_segment import check
 from tests.papers.naive import Event
 
 BESIDE = (1 << 40) + 1
-"""Multiples of this lie beside the grid: codes do not tell them apart, so they are enrolled."""
+"""Multiples of this key lie beside the grid: codes do not tell them apart, so they are enrolled."""
 
 
 def named(keys: list[int], dimensions: int = 1) -> Rows:
-    """Subscriptions each of which names one key."""
+    """Subscriptions that name one key each."""
     return rows_with([[Leaf(d, Mode.SOME, ((key, key),))] for key in keys for d in range(dimensions)])
 
 
@@ -47,7 +47,7 @@ def may_be_known(key: int, end: int, marks: Any) -> bool:
 
 
 def in_line(wanted: int, lines: int, count: int) -> list[int]:
-    """Keys beside the grid that all belong in one of so many lines."""
+    """Keys beside the grid that all belong in the line `wanted` of `lines` lines."""
     keys: list[int] = []
     key = BESIDE
     while len(keys) < count:
@@ -57,7 +57,7 @@ def in_line(wanted: int, lines: int, count: int) -> list[int]:
     return keys
 
 
-def test_who_is_named_has_a_number() -> None:
+def test_each_named_key_has_its_own_number() -> None:
     chance = random.Random(1)
     keys = [BESIDE * each for each in chance.sample(range(-(1 << 20), 1 << 20), 3000)]
     roll = Segment.of(named(keys, 2), None).body.roll
@@ -70,7 +70,7 @@ def test_who_is_named_has_a_number() -> None:
     assert {number(roll, 0, key) for key in others if key not in known} == {UNKNOWN}
 
 
-def test_marks_spare_nearly_all_lines() -> None:
+def test_marks_turn_down_nearly_all_other_keys() -> None:
     chance = random.Random(2)
     roll = Segment.of(named([BESIDE * each for each in chance.sample(range(1 << 20), 3000)]), None).body.roll
     keys = [BESIDE * chance.randrange(1 << 21, 1 << 22) for _ in range(2000)]
@@ -79,11 +79,11 @@ def test_marks_spare_nearly_all_lines() -> None:
 
 
 @pytest.mark.parametrize("of_line", [0, 7, 49])
-def test_lines_that_are_full(of_line: int) -> None:
-    """Keys go on to the next line, behind the last one to the first, and are found there, lists and all."""
+def test_full_lines(of_line: int) -> None:
+    """If a line is full, keys go to the next line, and from the last line to the first. They and their lists are found there."""
     lines = 50
     crowd, chance = in_line(of_line, lines, 30), random.Random(of_line)
-    # Keys are entered in ascending order: some of the crowd find lines of others full, or fill them before these come.
+    # Keys are entered in ascending order. Some of the crowd find the lines of other keys full, or fill these lines first.
     elsewhere = [key for key in range(BESIDE, BESIDE << 11, BESIDE) if line(I64(key), lines) != of_line]
     rest = chance.sample(elsewhere, 6 * lines - len(crowd))
     rows = named([*crowd, *rest])
@@ -106,8 +106,8 @@ def test_numbers_of_a_few_keys() -> None:
     assert {number(roll, 0, key + 1) for key in keys} == {UNKNOWN}
 
 
-def test_the_highest_key_is_on_no_roll() -> None:
-    """It may have a list of its own all the same."""
+def test_the_highest_key_is_not_on_the_roll() -> None:
+    """It may still have a list of its own."""
     keys = [BESIDE * each for each in range(1, 600)]
     rows = named([*keys, KEY_MAX])
     segment = Segment.of(rows, None)
@@ -117,7 +117,7 @@ def test_the_highest_key_is_on_no_roll() -> None:
 
 
 def test_lists_of_keys_that_are_not_on_the_roll() -> None:
-    """A few neighbours have lists of their own too; where there are such, a stranger to the roll may have one."""
+    """Neighbours of keys on the roll have lists of their own too. So a key that is not on the roll may have a list."""
     keys = [BESIDE * each for each in range(1, 600)]
     neighbours = [Leaf(0, Mode.SOME, ((key + 5, key + 7), (key + 9, key + 9))) for key in keys[::3]]
     alike = [[Leaf(d, Mode.SOME, ((key, key),))] for d in range(2) for key in keys]
