@@ -15,26 +15,22 @@ import pytest
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.labels import Labels, Relabelling
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine import engine as engine_module
 from tamis.engine import merging
-from tamis.engine import single as single_module
-from tamis.engine.engine import Engine, Version
+from tamis.engine.engine import Engine
+from tamis.engine.limits import Limits
 from tamis.engine.merging import Part
+from tamis.engine.version import Version
 from tests.engine.naive import Columns, rows_with
 from tests.engine.random_rows import RandomRows, Shape
 from tests.papers.naive import Event, batch_of
 
 SHAPE = Shape(rows=1, dimensions=5, values=12, longest=3, several=0.2, step=0.0)
 DIMENSIONS = SHAPE.dimensions + 2
+SMALL = Limits(delta_rows=8)
 
 
-@pytest.fixture(autouse=True)
-def small_deltas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "DELTA_ROWS", 8)
-
-
-def engine_of(background: bool = False) -> Engine:
-    return Engine(lambda: None, background)
+def engine_of(background: bool = False, limits: Limits = SMALL) -> Engine:
+    return Engine(lambda: None, background, limits)
 
 
 def slots_found(engine: Engine, version: Version, events: list[Event]) -> list[list[int]]:
@@ -291,9 +287,8 @@ def test_keys_follow_labels_in_all_parts() -> None:
 
 
 @pytest.mark.parametrize("room", [1, 4, 40])
-def test_one_event_finds_more_than_there_was_room_for(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(single_module, "_OUT", room)
-    engine = engine_of()
+def test_one_event_finds_more_than_there_was_room_for(room: int) -> None:
+    engine = engine_of(limits=SMALL._replace(event_matches=room))
     slots = np.concatenate([added(engine, count) for count in (9, 3, 30, 5)])
     engine.publish()
     version = engine.version

@@ -25,7 +25,7 @@ from tamis.encoding.expressions.plain_row import PlainEncoder
 from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.encoding.expressions.predicates import ends_by_dimension
 from tamis.engine.delta import Delta
-from tamis.engine.engine import Engine, Version
+from tamis.engine.engine import Engine
 from tamis.engine.matching.results import Work
 from tamis.engine.rows import Rows
 from tamis.engine.sample import Sample, relabelled, renumbered
@@ -33,6 +33,7 @@ from tamis.engine.segment import Segment
 from tamis.engine.single import NOT_SMALL, Single
 from tamis.engine.snapshot import frozen
 from tamis.engine.top_k import keep_heaviest
+from tamis.engine.version import Version
 from tamis.errors import ReentryError
 from tamis.kernels.growing import GrowingArray
 from tamis.language.event import FlatEvent, flatten
@@ -181,7 +182,7 @@ class EngineStore(Store[ClauseRows]):
 
     def _withdraw(self, slots: npt.NDArray[np.int32]) -> None:
         """Take back what was interrupted while it was added, as far as it had come. No id has these slots any more."""
-        self.engine.settle_anew(slots)
+        self.engine.settle_again(slots)
         for slot in slots.tolist():
             self._remove_slot(slot)
         self.engine.publish()
@@ -216,7 +217,7 @@ class EngineStore(Store[ClauseRows]):
                 # Not before: whoever finds nothing waiting relies on everything being published.
                 self._pending = {}
             except BaseException:
-                left = self.engine.settle_anew(slots).tolist()
+                left = self.engine.settle_again(slots).tolist()
                 self._pending = {slot: self._pending[slot] for slot in left}
                 self.engine.publish()
                 raise
