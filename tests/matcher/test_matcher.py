@@ -10,9 +10,8 @@ import pytest
 
 import tamis
 from tamis import attr
-from tamis.engine import engine
 from tamis.language.evaluate import matches
-from tamis.matcher import engine_store, paper_store
+from tests.matcher.small import small_matcher
 
 pytestmark = pytest.mark.kernels
 
@@ -160,9 +159,8 @@ def test_replace_keeps_the_old_expression_when_the_new_one_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_equal_conjunctions_are_stored_once_and_outlive_one_owner(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "DELTA_ROWS", 32)
-    matcher = tamis.Matcher(index)
+def test_equal_conjunctions_are_stored_once_and_outlive_one_owner(index: str) -> None:
+    matcher = small_matcher(index, delta_rows=32, swept=1024)
     matcher.add_many(range(50), ["a = 1 AND b = 2", "b = 2 AND a = 1"] * 25)
     assert matcher.stats()["conjunctions"] == 1
     for number in [0, 49, *range(10, 30)]:
@@ -254,10 +252,8 @@ def test_labels_that_run_out_of_room_are_spread_anew() -> None:
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_much_removed_is_swept_away(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 10)
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
-    matcher = tamis.Matcher(index)
+def test_much_removed_is_swept_away(index: str) -> None:
+    matcher = small_matcher(index, swept=10)
     matcher.add_table(
         pa.table(
             {
@@ -290,10 +286,8 @@ def test_much_removed_is_swept_away(index: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_a_sweep_forgets_constants_patterns_and_dimensions(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 8)
-    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 8)
-    matcher = tamis.Matcher(index)
+def test_a_sweep_forgets_constants_patterns_and_dimensions(index: str) -> None:
+    matcher = small_matcher(index, delta_rows=1 << 14, swept=8)
     matcher.add("stays", "s LIKE '%keep%' OR s RLIKE '^k+$' OR t > 'm' OR n = 9007199254740993")
     tree = " AND ".join(f"(q{i} = 1 OR r{i} LIKE '%x%')" for i in range(8))
     matcher.add("tree", tree)

@@ -21,10 +21,12 @@ import pytest
 
 import tamis
 from tamis import Matcher
-from tamis.engine import engine
+from tamis.engine.limits import Limits
 from tamis.errors import ReentryError, UnknownIdError
 from tamis.kernels import background
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.limits import StoreLimits
+from tests.matcher.small import matcher_with
 
 SIMPLE = "a = {0} AND b < {1}"
 TREE = "a = {0} OR b = {1}"
@@ -107,7 +109,7 @@ def test_who_interrupts_matching_may_match_and_remove() -> None:
     matcher = Matcher()
     matcher.add_many(range(10), ["a = 1"] * 10)
     store = store_of(matcher)
-    with store._gate.lock:
+    with store.gate.lock:
         matcher.remove(3)
         with pytest.raises(UnknownIdError):
             matcher.remove(99)
@@ -161,7 +163,7 @@ def test_who_reads_may_read_while_a_writer_waits() -> None:
     matcher = Matcher()
     matcher.add("x", "a = 1")
     matcher.match({"a": 1})
-    gate = store_of(matcher)._gate
+    gate = store_of(matcher).gate
     with gate.reading():
         writer = threading.Thread(target=lambda: matcher.add_many(["y"], ["new = 'constant'"]), daemon=True)
         writer.start()
@@ -353,12 +355,9 @@ def test_an_interrupt_leaves_all_or_nothing(name: str, interrupts: Interrupts) -
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_an_interrupt_while_room_is_made_for_more(
-    many: bool, monkeypatch: pytest.MonkeyPatch, interrupts: Interrupts
-) -> None:
-    monkeypatch.setattr(engine, "_SLOTS_AT_ONCE", 4)
+def test_an_interrupt_while_room_is_made_for_more(many: bool, interrupts: Interrupts) -> None:
     while True:
-        matcher = Matcher()
+        matcher = matcher_with(StoreLimits(Limits(slots_at_once=4)))
         for number in range(4):  # as many as there are slots at first
             matcher.add(number, "a = 1")
         added: dict[int, str] = dict.fromkeys(range(4, 7), "a = 1")
@@ -408,7 +407,7 @@ def test_a_finalizer_in_a_thread_of_ours_waits_for_nobody() -> None:
 
     with matcher._store.lock:  # as optimize() holds it, which waits for the thread
         assert returns_at_once(finalize)
-    with store_of(matcher)._gate.reading():  # as match_batch() does
+    with store_of(matcher).gate.reading():  # as match_batch() does
         assert returns_at_once(finalize)
     assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4]
 

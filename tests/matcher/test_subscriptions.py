@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tamis
-from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
-from tamis.matcher import engine_store, paper_store
+from tests.matcher.small import small_matcher
 from tests.random_cases import RandomCases
 
 NUMBERS = st.integers(0, 12)
@@ -34,7 +33,7 @@ class Changes(RuleBasedStateMachine):
 
     @initialize(seed=SEEDS, text=st.booleans())
     def start(self, seed: int, text: bool) -> None:
-        self.matcher: tamis.Matcher[Any] = tamis.Matcher(index=self.index)
+        self.matcher: tamis.Matcher[Any] = small_matcher(self.index)
         self.model: dict[Any, tuple[Expression, float]] = {}
         self.name: Callable[[int], Any] = "s{}".format if text else int
         cases = RandomCases(seed)
@@ -153,13 +152,6 @@ TestChanges = Changes.TestCase
 TestChanges.settings = settings(max_examples=25, stateful_step_count=25)
 TestChangesOfScan = ChangesOfScan.TestCase
 TestChangesOfScan.settings = settings(max_examples=12, stateful_step_count=25)
-
-
-@pytest.fixture(autouse=True)
-def sweep_and_merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 4)
-    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 4)
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
 
 
 @pytest.mark.usefixtures("each_index")

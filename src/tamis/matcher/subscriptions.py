@@ -282,7 +282,7 @@ class Subscriptions(Generic[IdT]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._store = unpickled(state["_store"], self._schema.scalars if self._schema is not None else ())
+        self._store = unpickled(state["_store"], self._schema)
 
 
 def _listed(given: Any) -> Any:
