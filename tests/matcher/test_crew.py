@@ -115,10 +115,9 @@ def test_a_crew_that_is_left_at_once_keeps_no_threads() -> None:
     assert not any(shift.has_begun() and shift._work.locked() for shift in workers._shifts)
 
 
-def test_threads_do_not_wait_for_a_caller_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_wait_for_a_caller_who_is_gone() -> None:
     """As when the interrupt of an interrupt keeps a crew from being left."""
-    monkeypatch.setattr(crew, "_PATIENCE", 0.05)
-    forsaken = Crew(str, 4)
+    forsaken = Crew(str, 4, patience=0.05)
     forsaken.begin()
     for shift in forsaken._shifts:
         shift.wait()
