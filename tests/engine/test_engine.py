@@ -130,7 +130,7 @@ def added(engine: Engine, count: int) -> npt.NDArray[np.int32]:
     return slots
 
 
-def test_changes_are_seen_when_they_are_published_and_all_at_once() -> None:
+def test_changes_are_seen_together_when_they_are_published() -> None:
     for count in (3, 30):
         engine = engine_of()
         old = added(engine, count)
@@ -142,7 +142,7 @@ def test_changes_are_seen_when_they_are_published_and_all_at_once() -> None:
         assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(new.tolist())]
 
 
-def test_a_merge_shows_nothing_that_waits_to_be_published() -> None:
+def test_a_merge_publishes_no_waiting_change() -> None:
     engine = engine_of()
     old = added(engine, 30)
     engine.publish()
@@ -219,7 +219,7 @@ def test_slots_without_rows_are_given_again() -> None:
     assert engine.new_slots(1)[0] < 8
 
 
-def test_slots_of_what_was_forgotten_do_not_come_back() -> None:
+def test_slots_from_before_clear_do_not_come_back() -> None:
     engine = engine_of()
     engine.remove(added(engine, 20)[:15])
     engine.publish()
@@ -312,7 +312,7 @@ def test_one_event_does_the_same_work_alone_and_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_thread_that_fills_a_delta_builds_it(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(background=True)
     build, builders = engine._built, []
 
@@ -337,7 +337,7 @@ def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest
     assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
 
 
-def test_whoever_makes_many_changes_lets_in_those_that_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_changes_take_breaks_for_merging_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, breaks = engine_of(), list[float]()
     monkeypatch.setattr("tamis.engine.merging.time.sleep", breaks.append)
     slots = added(engine, 96).tolist()
@@ -362,7 +362,7 @@ def test_work_of_parts_that_find_nothing_is_counted() -> None:
     assert engine.match(engine.version, batch_of([]), DIMENSIONS).counts.tolist() == []
 
 
-def test_the_dead_that_are_gone_are_not_counted() -> None:
+def test_slots_that_were_freed_do_not_count_as_dead() -> None:
     engine = engine_of(False)
     made = RandomRows(3, SHAPE)
     slots = engine.new_slots(3000)
@@ -375,7 +375,7 @@ def test_the_dead_that_are_gone_are_not_counted() -> None:
     assert engine.stats()["dead"] == 0
 
 
-def test_a_merge_that_ends_while_everything_is_rewritten_is_for_nothing() -> None:
+def test_a_merge_that_ends_during_a_rewrite_is_dropped() -> None:
     engine = engine_of()
     slots = np.concatenate([added(engine, count) for count in (20, 20, 20, 3)])
     engine.publish()

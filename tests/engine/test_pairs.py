@@ -134,7 +134,7 @@ def test_rows_that_are_found_by_several_pairs_of_one_event_are_told_once() -> No
 
 
 @pytest.mark.usefixtures("always")
-def test_matches_for_which_there_is_no_room_at_first() -> None:
+def test_more_matches_than_there_is_room_for_at_first() -> None:
     clauses = [[point(0, 1), point(1, number % 2)] for number in range(150_000)]
     clauses += shop(3_000)
     rows = rows_with(clauses)

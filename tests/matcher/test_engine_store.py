@@ -56,7 +56,7 @@ def test_labels_that_move_while_others_wait_to_be_compiled(compiled: int, last: 
         assert sorted(matcher.match({"s": text})) == expected
 
 
-def test_slots_of_what_can_never_be_true_are_given_again() -> None:
+def test_slots_of_expressions_that_are_never_true_are_given_again() -> None:
     matcher = tamis.Matcher()
     matcher.add("stays", "a = 1")
     for number in range(50):
@@ -92,7 +92,7 @@ def test_a_result_keeps_its_names() -> None:
     assert sorted(next(results)["subscription"].to_pylist()) == ["u", "v", "z"]
 
 
-def test_a_dictionary_that_was_made_while_ids_came_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dictionary_made_while_ids_were_added_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     names = Ids()
     slots = np.array([0, 1], np.int32)
     names.add(["a", "b"], slots)
@@ -121,7 +121,7 @@ def test_replacing_by_many_clauses_names_the_subscription_once() -> None:
     assert (stats["subscriptions"], stats["conjunctions"], stats["dimensions"], stats["bytes"]) == (0, 0, 0, 0)
 
 
-def test_constants_are_forgotten_and_the_others_stay() -> None:
+def test_a_sweep_forgets_only_unused_constants() -> None:
     matcher = small_matcher(swept=16)
     kept = {f"k{i}": tamis.parse(f"s > 'm{i:02}' AND s <> 'q{i}' OR u LIKE '%k{i}%'") for i in range(20)}
     matcher.add_many(kept, kept.values())
@@ -139,7 +139,7 @@ def test_constants_are_forgotten_and_the_others_stay() -> None:
         assert sorted(matcher.match(event)) == expected
 
 
-def test_a_few_that_come_together_are_laid_out_as_they_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_plain_expressions_get_the_rows_that_the_compiler_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are plain, and all of them are, take no compiler; others are left to it."""
     known = [attr("a") < 3, (attr("a") == 5) & (attr("b") > 1.5), attr("s") == "x"]
     few: list[Expression] = [

@@ -16,7 +16,7 @@ from tests.matcher.small import small_matcher
 pytestmark = pytest.mark.kernels
 
 
-def test_three_ways_to_write_one() -> None:
+def test_three_ways_to_write_an_expression() -> None:
     matcher = tamis.Matcher()
     matcher.add("text", "price BETWEEN 20 AND 40 AND genre = 'classics'")
     matcher.add("built", attr("price").between(20, 40) & (attr("genre") == "classics"))
@@ -50,7 +50,7 @@ def test_results_in_all_forms() -> None:
 
 
 @pytest.mark.parametrize("identifier", [None, 1.5, True, b"x", ("a",), 2**63, "\ud800"])
-def test_ids_that_are_no_ids(identifier: Any) -> None:
+def test_ids_of_wrong_types(identifier: Any) -> None:
     matcher = tamis.Matcher()
     for call in (matcher.add, matcher.replace):
         with pytest.raises(tamis.IdTypeError):
@@ -124,7 +124,7 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", 1.5, np.array(3)])
-def test_what_is_no_list(wrong: Any) -> None:
+def test_arguments_that_are_no_lists(wrong: Any) -> None:
     matcher = tamis.Matcher()
     with pytest.raises(tamis.IdTypeError, match="ids must be a list"):
         matcher.add_many(wrong, ["a = 1", "a = 2"])
@@ -234,7 +234,7 @@ def test_indexes_by_name() -> None:
         tamis.Matcher(index=5)  # type: ignore[arg-type]
 
 
-def test_labels_that_run_out_of_room_are_spread_anew() -> None:
+def test_labels_without_room_are_spaced_again() -> None:
     """Each new constant falls in the narrowest gap, so that room is used up as fast as can be."""
     matcher = tamis.Matcher()
     texts = ["b", "a"] + ["a" + "a" * k + "b" for k in range(100)]
@@ -252,7 +252,7 @@ def test_labels_that_run_out_of_room_are_spread_anew() -> None:
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_much_removed_is_swept_away(index: str) -> None:
+def test_a_sweep_keeps_the_living_subscriptions(index: str) -> None:
     matcher = small_matcher(index, swept=10)
     matcher.add_table(
         pa.table(

@@ -184,7 +184,7 @@ def test_weights_of_tables() -> None:
 @pytest.mark.parametrize(
     "weight", ["1", None, True, float("nan"), float("inf"), pytest.param(10**400, id="huge"), [1], 1j]
 )
-def test_what_is_no_weight(weight: Any) -> None:
+def test_wrong_weights(weight: Any) -> None:
     matcher = tamis.Matcher()
     matcher.add("there", "x = 1", weight=2)
     calls: list[Callable[[], object]] = [
@@ -203,7 +203,7 @@ def test_what_is_no_weight(weight: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True, [1]])
-def test_what_is_no_limit_and_no_number_of_threads(wrong: Any) -> None:
+def test_wrong_limits_and_numbers_of_threads(wrong: Any) -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "x = 1")
     for call in (matcher.match_batch, lambda events, **options: list(matcher.match_iter([events], **options))):

@@ -105,7 +105,7 @@ def test_subscriptions_go_with_their_owners(index: str, shape: str) -> None:
         check_owners(index, shape, 1500)
 
 
-def test_who_interrupts_matching_may_match_and_remove() -> None:
+def test_a_call_that_interrupts_matching_may_match_and_remove() -> None:
     matcher = Matcher()
     matcher.add_many(range(10), ["a = 1"] * 10)
     store = store_of(matcher)
@@ -122,7 +122,7 @@ def test_who_interrupts_matching_may_match_and_remove() -> None:
     assert 3 not in matcher.match({"a": 1})
 
 
-def test_who_interrupts_a_change_may_only_remove() -> None:
+def test_a_call_that_interrupts_a_change_may_only_remove() -> None:
     for index in ("auto", "scan"):
         matcher = Matcher(index)
         matcher.add_many(range(10), ["a = 1"] * 10)
@@ -151,7 +151,7 @@ def test_who_interrupts_a_change_may_only_remove() -> None:
         assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 5, 6, 7, 8, 9]
 
 
-def test_what_makes_subscriptions_may_use_the_matcher() -> None:
+def test_iterables_of_subscriptions_may_use_the_matcher() -> None:
     matcher = Matcher()
     matcher.add("x", "a = 1")
     expressions = (f"a = {len(matcher.match({'a': 1}))}" for _ in range(3))
@@ -159,7 +159,7 @@ def test_what_makes_subscriptions_may_use_the_matcher() -> None:
     assert sorted(matcher.match({"a": 1})) == ["s0", "s1", "s2", "x"]
 
 
-def test_who_reads_may_read_while_a_writer_waits() -> None:
+def test_a_reader_may_read_again_while_a_writer_waits() -> None:
     matcher = Matcher()
     matcher.add("x", "a = 1")
     matcher.match({"a": 1})
@@ -355,7 +355,7 @@ def test_an_interrupt_leaves_all_or_nothing(name: str, interrupts: Interrupts) -
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_an_interrupt_while_room_is_made_for_more(many: bool, interrupts: Interrupts) -> None:
+def test_an_interrupt_while_slots_are_added(many: bool, interrupts: Interrupts) -> None:
     while True:
         matcher = matcher_with(StoreLimits(Limits(slots_at_once=4)))
         for number in range(4):  # as many as there are slots at first
@@ -373,7 +373,7 @@ def test_an_interrupt_while_room_is_made_for_more(many: bool, interrupts: Interr
     assert len(interrupts) > 20
 
 
-def test_an_interrupt_while_what_nothing_satisfies_is_replaced(interrupts: Interrupts) -> None:
+def test_an_interrupt_while_a_subscription_that_is_never_true_is_replaced(interrupts: Interrupts) -> None:
     while True:
         matcher = Matcher()
         matcher.add_many([0, 1], ["a BETWEEN 5 AND 3", "a = 1"])
@@ -442,7 +442,7 @@ def test_a_removal_that_is_interrupted_is_not_forgotten(interrupts: Interrupts) 
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_an_event_may_be_made_by_matching_others(index: str) -> None:
+def test_the_items_of_an_event_may_be_made_by_matching(index: str) -> None:
     matcher = Matcher(index)
     matcher.add_many(["x", "y"], ["a = 1", "b = 2"])
 

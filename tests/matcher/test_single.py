@@ -79,7 +79,7 @@ def test_threads_do_not_disturb_each_other(texts: bool) -> None:
     assert matcher.stats()["events"] == 8 * 40 * len(expected)
 
 
-def test_an_event_may_have_others_matched_while_it_is_read() -> None:
+def test_reading_an_event_may_match_other_events() -> None:
     matcher = matcher_of()
     seen: list[Any] = []
     inner = Nosy(matcher, {"a": 1}, seen)
@@ -157,7 +157,7 @@ def test_versions_come_and_go() -> None:
         assert sorted(matcher.match({"x": tamis.Interval(100, 110)})) == sorted(each for each in living if each > 100)
 
 
-def test_nobody_keeps_what_is_gone() -> None:
+def test_old_segments_are_freed() -> None:
     matcher = matcher_of(count=5000)
     matcher.match({"x": 5, "y": 1})
     store: Any = matcher._store
@@ -224,7 +224,7 @@ def test_attributes_that_nobody_asks_about() -> None:
         assert sorted(matcher.match(event)) == [*wanted(123), 7777, 8888]
 
 
-def test_names_that_hold_what_joins_them() -> None:
+def test_names_that_contain_the_separator() -> None:
     matcher = tamis.Matcher()
     matcher.add(1, "`a` = 1 AND `b` = 2")
     for event, expected in (
@@ -237,7 +237,7 @@ def test_names_that_hold_what_joins_them() -> None:
         assert matcher.match(event) == expected
 
 
-def test_an_event_that_was_packed_before_dimensions_were_numbered_anew_is_packed_again(
+def test_an_event_is_packed_again_if_dimensions_got_new_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     matcher = tamis.Matcher()

@@ -161,7 +161,7 @@ def test_matching_while_everything_is_removed_and_comes_back() -> None:
     assert matcher.stats()["dimensions"] == 0
 
 
-def test_what_was_added_is_seen_by_whoever_added_it() -> None:
+def test_a_thread_sees_what_it_added() -> None:
     matcher = matcher_that_merges_often()
     matcher.add("first", "x = -1")
 
@@ -204,7 +204,7 @@ def test_removed_at_once_and_added_at_once() -> None:
 
 
 @pytest.mark.parametrize("occasion", ["adding a table", "labels that move", "a sweep", "optimize"])
-def test_matching_does_not_wait_while_others_compile_and_build(occasion: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matching_does_not_wait_for_compiling_and_building(occasion: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = matcher_that_merges_often()
     matcher.add_many(range(2000), [f"a{number // 50} = {number}" for number in range(2000)])
     matcher.add(5000, "name IN ('m', 'n')")

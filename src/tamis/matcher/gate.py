@@ -12,8 +12,9 @@ from tamis.engine.interrupts import holding
 class Gate:
     """Guards data that changes seldom, and is read for an instant or for longer.
 
-    `lock` alone is for readers that are done at once: it takes a tenth of the time of `reading`, and keeps writers out too. A writer
-    that waits comes before readers that come later. A reader may read again inside of that, which happens when a finalizer calls.
+    `lock` alone is for readers that are done at once: it takes a tenth of the time of `reading`, and keeps writers out too. A
+    writer that waits comes before readers that come later. A reader may read again inside of that, which happens when a finalizer
+    calls.
 
     `changes` is for readers without any lock. It is odd during a change, and another number afterwards: then such a reader has to
     read again.

@@ -52,7 +52,7 @@ def named_in_pieces(part: Part, most: int) -> Iterator[pa.Table]:
 
 
 def pieces(ends: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Events in pieces of at most `most` matches. Only a single event may have more. The matches of event i end at ends[i + 1]."""
+    """Events in pieces of at most `most` matches. Only a single event may have more. Matches of event i end at ends[i + 1]."""
     start, count = 0, len(ends) - 1
     while start < count:
         end = max(start + 1, int(np.searchsorted(ends, ends[start] + most, "right")) - 1)
