@@ -78,7 +78,7 @@ def test_an_event_looks_at_the_rows_of_its_values_and_at_those_apart() -> None:
     assert sorted(again.slots.tolist()) == [4, 5]
 
 
-def test_what_was_linked_but_does_not_count_is_forgotten() -> None:
+def test_a_row_linked_by_an_interrupted_call_is_forgotten() -> None:
     """As after an interrupt between the two: the row would be in two chains, and cut one of them off."""
     delta = Delta()
     delta.add(rows_with([points([(0, 1)]), points([(0, 2)])]))
@@ -92,7 +92,7 @@ def test_what_was_linked_but_does_not_count_is_forgotten() -> None:
     assert slots_in(old, events, 1) == [[0], [1], []]
 
 
-def test_rows_that_come_while_others_read() -> None:
+def test_rows_added_while_other_threads_read() -> None:
     """What a view has is found, while another thread links new rows to the same chains."""
     made = RandomRows(1, Shape(rows=4000, dimensions=4, values=20, longest=3, several=0.0, step=1.0))
     clauses = made.clauses()
@@ -130,7 +130,7 @@ def test_rows_that_come_while_others_read() -> None:
     assert right(delta.view(), found_in(delta.view(), batch, 6))
 
 
-def test_the_narrowest_of_those_apart_is_tested_first() -> None:
+def test_the_narrowest_predicate_of_a_row_apart_is_tested_first() -> None:
     delta = Delta()
     wide, narrow = Leaf(0, Mode.SOME, ((0, KEY_MAX),)), Leaf(1, Mode.SOME, ((5, 6),))
     delta.add(rows_with([[wide, narrow]] * 50))

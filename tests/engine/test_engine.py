@@ -15,26 +15,22 @@ import pytest
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.labels import Labels, Relabelling
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine import engine as engine_module
 from tamis.engine import merging
-from tamis.engine import single as single_module
-from tamis.engine.engine import Engine, Version
+from tamis.engine.engine import Engine
+from tamis.engine.limits import Limits
 from tamis.engine.merging import Part
+from tamis.engine.version import Version
 from tests.engine.naive import Columns, rows_with
 from tests.engine.random_rows import RandomRows, Shape
 from tests.papers.naive import Event, batch_of
 
 SHAPE = Shape(rows=1, dimensions=5, values=12, longest=3, several=0.2, step=0.0)
 DIMENSIONS = SHAPE.dimensions + 2
+SMALL = Limits(delta_rows=8)
 
 
-@pytest.fixture(autouse=True)
-def small_deltas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "DELTA_ROWS", 8)
-
-
-def engine_of(background: bool = False) -> Engine:
-    return Engine(lambda: None, background)
+def engine_of(background: bool = False, limits: Limits = SMALL) -> Engine:
+    return Engine(lambda: None, background, limits)
 
 
 def slots_found(engine: Engine, version: Version, events: list[Event]) -> list[list[int]]:
@@ -134,7 +130,7 @@ def added(engine: Engine, count: int) -> npt.NDArray[np.int32]:
     return slots
 
 
-def test_changes_are_seen_when_they_are_published_and_all_at_once() -> None:
+def test_changes_are_seen_together_when_they_are_published() -> None:
     for count in (3, 30):
         engine = engine_of()
         old = added(engine, count)
@@ -146,7 +142,7 @@ def test_changes_are_seen_when_they_are_published_and_all_at_once() -> None:
         assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(new.tolist())]
 
 
-def test_a_merge_shows_nothing_that_waits_to_be_published() -> None:
+def test_a_merge_publishes_no_waiting_change() -> None:
     engine = engine_of()
     old = added(engine, 30)
     engine.publish()
@@ -223,7 +219,7 @@ def test_slots_without_rows_are_given_again() -> None:
     assert engine.new_slots(1)[0] < 8
 
 
-def test_slots_of_what_was_forgotten_do_not_come_back() -> None:
+def test_slots_from_before_clear_do_not_come_back() -> None:
     engine = engine_of()
     engine.remove(added(engine, 20)[:15])
     engine.publish()
@@ -291,9 +287,8 @@ def test_keys_follow_labels_in_all_parts() -> None:
 
 
 @pytest.mark.parametrize("room", [1, 4, 40])
-def test_one_event_finds_more_than_there_was_room_for(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(single_module, "_OUT", room)
-    engine = engine_of()
+def test_one_event_finds_more_than_there_was_room_for(room: int) -> None:
+    engine = engine_of(limits=SMALL._replace(event_matches=room))
     slots = np.concatenate([added(engine, count) for count in (9, 3, 30, 5)])
     engine.publish()
     version = engine.version
@@ -317,7 +312,7 @@ def test_one_event_does_the_same_work_alone_and_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_thread_that_fills_a_delta_builds_it(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(background=True)
     build, builders = engine._built, []
 
@@ -342,7 +337,7 @@ def test_deltas_are_built_by_whoever_fills_them(fails: bool, monkeypatch: pytest
     assert slots_found(engine, engine.version, [{0: [(1, 1)]}]) == [sorted(slots.tolist())]
 
 
-def test_whoever_makes_many_changes_lets_in_those_that_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_changes_take_breaks_for_merging_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, breaks = engine_of(), list[float]()
     monkeypatch.setattr("tamis.engine.merging.time.sleep", breaks.append)
     slots = added(engine, 96).tolist()
@@ -367,7 +362,7 @@ def test_work_of_parts_that_find_nothing_is_counted() -> None:
     assert engine.match(engine.version, batch_of([]), DIMENSIONS).counts.tolist() == []
 
 
-def test_the_dead_that_are_gone_are_not_counted() -> None:
+def test_slots_that_were_freed_do_not_count_as_dead() -> None:
     engine = engine_of(False)
     made = RandomRows(3, SHAPE)
     slots = engine.new_slots(3000)
@@ -380,7 +375,7 @@ def test_the_dead_that_are_gone_are_not_counted() -> None:
     assert engine.stats()["dead"] == 0
 
 
-def test_a_merge_that_ends_while_everything_is_rewritten_is_for_nothing() -> None:
+def test_a_merge_that_ends_during_a_rewrite_is_dropped() -> None:
     engine = engine_of()
     slots = np.concatenate([added(engine, count) for count in (20, 20, 20, 3)])
     engine.publish()

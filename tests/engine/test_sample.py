@@ -47,7 +47,7 @@ def share(sample: Sample, value: int) -> float:
     return float(np.mean(batch.lo == dimensions[0].key(value)))
 
 
-def test_nothing_seen_is_no_sample() -> None:
+def test_without_events_there_is_no_sample() -> None:
     assert Sample().encoded(asked("a = 1")[0], 0) is None
 
 
@@ -75,7 +75,7 @@ def test_sampling_becomes_sparse() -> None:
     assert len(taken) < 20_000 / SPARSEST + 400
 
 
-def test_of_a_batch_some_are_taken() -> None:
+def test_some_events_of_a_batch_are_taken() -> None:
     sample = Sample()
     sample.take_due(events(1, 10), 10)
     assert len(sample) == 10
@@ -150,7 +150,7 @@ def test_the_encoding_is_kept_until_words_grow_or_labels_move() -> None:
     assert sample.encoded(dimensions, 1) is not third
 
 
-def test_other_dimensions_are_encoded_anew() -> None:
+def test_the_sample_is_encoded_again_for_other_dimensions() -> None:
     sample = Sample()
     sample.take_all(events(1, 2))
     sample.encoded(asked("a = 1")[0], 0)

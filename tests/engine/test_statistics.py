@@ -41,7 +41,7 @@ def candidates(matcher: tamis.Matcher, events: pa.Table) -> float:
     return float(matcher.stats()["candidates"] - before) / len(events)
 
 
-def test_events_visit_about_as_many_entries_as_expected() -> None:
+def test_observed_entries_are_the_expected_ones() -> None:
     matcher = matcher_for(stream("x", "y", 5000))
     seen = candidates(matcher, stream("x", "y", 2000, seed=1))
     stats = matcher.stats()["index_stats"]
@@ -65,7 +65,7 @@ def test_a_stream_that_changes_costs_more_until_it_is_optimized() -> None:
     assert sorted(map(str, matcher.match_batch(changed).to_pylist())) == sorted(map(str, expected.to_pylist()))
 
 
-def test_drift_makes_a_segment_be_planned_again_in_the_background() -> None:
+def test_a_segment_with_drift_is_planned_again_in_the_background() -> None:
     matcher = matcher_for(stream("x", "y", 5000))
     engine = store_of(matcher).engine
     changed = stream("y", "x", FEWEST_EVENTS - 1, seed=2)
@@ -81,7 +81,7 @@ def test_drift_makes_a_segment_be_planned_again_in_the_background() -> None:
     assert matcher.stats()["index_stats"]["replans"] == 1
 
 
-def test_without_drift_nothing_is_planned_again() -> None:
+def test_events_that_keep_to_the_plan_cause_no_new_plan() -> None:
     matcher = matcher_for(stream("x", "y", 5000))
     for seed in range(5):
         matcher.match_batch(stream("x", "y", 2 * FEWEST_EVENTS, seed=seed))
@@ -100,7 +100,7 @@ def test_matched_events_are_sampled() -> None:
     assert 100 < matcher.stats()["index_stats"]["sample"] <= 3 + 256
 
 
-def test_the_sample_keeps_events_as_they_were_when_matched() -> None:
+def test_the_sample_keeps_events_as_they_were_matched() -> None:
     matcher = tamis.Matcher()
     event = {"x": [1]}
     matcher.match(event)

@@ -19,7 +19,7 @@ def errors_of(rejected: list[tamis.Rejected]) -> list[tuple[Any, int, str]]:
     return [(each.id, each.row, type(each.error).__name__) for each in rejected]
 
 
-def test_what_is_right_is_added() -> None:
+def test_rows_that_are_right_are_added() -> None:
     matcher: tamis.Matcher[Any] = tamis.Matcher(schema={"a": "number"})
     matcher.add("there", "a = 1")
     given: list[tuple[Any, Any, Any]] = [
@@ -65,7 +65,7 @@ def test_nothing_wrong_and_nothing_right() -> None:
     assert matcher.ids() == [1, 2, 3, 4]
 
 
-def test_what_no_row_is_to_blame_for_is_raised() -> None:
+def test_an_error_of_no_row_is_raised() -> None:
     matcher: tamis.Matcher[Any] = tamis.Matcher()
     collect: Any = {"on_error": "collect"}
     with pytest.raises(tamis.OptionError, match="on_error must be 'raise' or 'collect', not 'skip'"):
@@ -145,7 +145,7 @@ def test_a_wrong_row_among_others(table: Any, message: str) -> None:
     assert len(matcher) == len(table) - 1
 
 
-def test_rows_that_are_no_text() -> None:
+def test_rows_that_are_not_utf8() -> None:
     texts = [b"x", b"\xff\xfe", b"z", b"\xff"]
     broken = pa.array(texts, pa.binary()).view(pa.string())
     predicates = pa.StructArray.from_arrays(
@@ -174,7 +174,7 @@ def test_timestamps_that_are_out_of_range() -> None:
     assert matcher.ids() == [0, 2]
 
 
-def test_what_an_index_cannot_hold() -> None:
+def test_expressions_that_an_index_cannot_hold() -> None:
     expressions = [RandomCases(seed).expression() for seed in range(60)]
     matcher = tamis.Matcher("k-index")
     rejected = matcher.add_many(range(60), expressions, on_error="collect")

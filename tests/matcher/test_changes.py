@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tamis
-from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression, Predicate, all_of, any_of
 from tamis.language.operators import COMPARISONS, RANGES, SETS
-from tamis.matcher import engine_store, paper_store
+from tests.matcher.small import small_matcher
 from tests.random_cases import RandomCases
 
 IDS = st.integers(0, 12)
@@ -31,7 +30,7 @@ class Changes(RuleBasedStateMachine):
 
     @initialize(seed=SEEDS)
     def start(self, seed: int) -> None:
-        self.matcher = tamis.Matcher(index=self.index)
+        self.matcher = small_matcher(self.index)
         self.model: dict[int, Expression] = {}
         cases = RandomCases(seed)
         self.events = [cases.event() for _ in range(6)]
@@ -102,13 +101,6 @@ class Changes(RuleBasedStateMachine):
             assert sorted(self.matcher.match(event)) == sorted(each for at, each in expected if at == row)
 
 
-@pytest.fixture(autouse=True)
-def sweep_and_merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 4)
-    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 4)
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
-
-
 class ChangesOfScan(Changes):
     """The same over an index."""
 
@@ -119,7 +111,7 @@ class ChangesOfScan(Changes):
 def test_plain_conjunctions_that_come_and_go(schema: Any, cases: Callable[[int], int]) -> None:
     """Those that are encoded alone, and some among them that are not, between matches, while parts are merged."""
     chance = random.Random(3)
-    matcher = tamis.Matcher(schema=schema)
+    matcher = small_matcher(schema=schema)
     model: dict[int, Expression] = {}
     events = [{name: chance.choice(VALUES[name]) for name in VALUES} for _ in range(8)]
     for number in range(cases(600)):

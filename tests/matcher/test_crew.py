@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tamis.matcher import crew
 from tamis.matcher.crew import Crew, _pool, each, largest_first, shares_of, tapering
 
 
@@ -66,7 +65,7 @@ def test_work_begins_while_items_are_made() -> None:
         assert workers.results() == [10, 30, 50, 70]
 
 
-def test_nobody_works_any_more_when_items_could_not_be_made() -> None:
+def test_no_thread_works_after_making_items_failed() -> None:
     begun, may_end = threading.Event(), threading.Event()
     done: list[int] = []
 
@@ -115,10 +114,9 @@ def test_a_crew_that_is_left_at_once_keeps_no_threads() -> None:
     assert not any(shift.has_begun() and shift._work.locked() for shift in workers._shifts)
 
 
-def test_threads_do_not_wait_for_a_caller_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_wait_for_a_caller_who_is_gone() -> None:
     """As when the interrupt of an interrupt keeps a crew from being left."""
-    monkeypatch.setattr(crew, "_PATIENCE", 0.05)
-    forsaken = Crew(str, 4)
+    forsaken = Crew(str, 4, patience=0.05)
     forsaken.begin()
     for shift in forsaken._shifts:
         shift.wait()
@@ -128,7 +126,7 @@ def test_threads_do_not_wait_for_a_caller_who_is_gone(monkeypatch: pytest.Monkey
     assert forsaken.results() == list(map(str, range(9)))
 
 
-def test_the_caller_does_what_no_thread_can_be_had_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_caller_does_the_work_if_there_are_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
     def hold(item: int) -> None:
@@ -152,7 +150,7 @@ def test_the_caller_does_what_no_thread_can_be_had_for(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 16])
-def test_parts_get_smaller_and_are_everything(threads: int) -> None:
+def test_parts_become_smaller_and_cover_all_rows(threads: int) -> None:
     for count in (0, 1, 2, 5, 100, 1001):
         for bounds in (list(tapering(count, threads)), shares_of(count, threads)):
             assert [row for first, last in bounds for row in range(first, last)] == list(range(count))

@@ -11,11 +11,11 @@ import pytest
 
 import tamis
 from tamis import attr
-from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
 from tamis.matcher import engine_store, ids
 from tamis.matcher.ids import Ids
+from tests.matcher.small import small_matcher
 
 
 def narrowing(count: int) -> list[Expression]:
@@ -56,7 +56,7 @@ def test_labels_that_move_while_others_wait_to_be_compiled(compiled: int, last: 
         assert sorted(matcher.match({"s": text})) == expected
 
 
-def test_slots_of_what_can_never_be_true_are_given_again() -> None:
+def test_slots_of_expressions_that_are_never_true_are_given_again() -> None:
     matcher = tamis.Matcher()
     matcher.add("stays", "a = 1")
     for number in range(50):
@@ -92,7 +92,7 @@ def test_a_result_keeps_its_names() -> None:
     assert sorted(next(results)["subscription"].to_pylist()) == ["u", "v", "z"]
 
 
-def test_a_dictionary_that_was_made_while_ids_came_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dictionary_made_while_ids_were_added_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     names = Ids()
     slots = np.array([0, 1], np.int32)
     names.add(["a", "b"], slots)
@@ -110,9 +110,8 @@ def test_a_dictionary_that_was_made_while_ids_came_is_not_kept(monkeypatch: pyte
         assert found.column(found.place[[slot]]).to_pylist() == [name]
 
 
-def test_replacing_by_many_clauses_names_the_subscription_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
-    matcher = tamis.Matcher()
+def test_replacing_by_many_clauses_names_the_subscription_once() -> None:
+    matcher = small_matcher()
     matcher.add("x", "a > 0")
     for size in (3, 30, 2, 50):
         matcher.replace("x", " OR ".join(f"(a > {i} AND b{i} IS NULL)" for i in range(size)))
@@ -122,10 +121,8 @@ def test_replacing_by_many_clauses_names_the_subscription_once(monkeypatch: pyte
     assert (stats["subscriptions"], stats["conjunctions"], stats["dimensions"], stats["bytes"]) == (0, 0, 0, 0)
 
 
-def test_constants_are_forgotten_and_the_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 16)
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
-    matcher = tamis.Matcher()
+def test_a_sweep_forgets_only_unused_constants() -> None:
+    matcher = small_matcher(swept=16)
     kept = {f"k{i}": tamis.parse(f"s > 'm{i:02}' AND s <> 'q{i}' OR u LIKE '%k{i}%'") for i in range(20)}
     matcher.add_many(kept, kept.values())
     for number in range(400):
@@ -142,7 +139,7 @@ def test_constants_are_forgotten_and_the_others_stay(monkeypatch: pytest.MonkeyP
         assert sorted(matcher.match(event)) == expected
 
 
-def test_a_few_that_come_together_are_laid_out_as_they_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_plain_expressions_get_the_rows_that_the_compiler_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are plain, and all of them are, take no compiler; others are left to it."""
     known = [attr("a") < 3, (attr("a") == 5) & (attr("b") > 1.5), attr("s") == "x"]
     few: list[Expression] = [
@@ -154,13 +151,13 @@ def test_a_few_that_come_together_are_laid_out_as_they_are_compiled(monkeypatch:
     matcher.add_many(range(len(known)), known)
     store = matcher._store
     assert isinstance(store, engine_store.EngineStore)
-    laid_out, compiled = store.compile(few), store._rows.compile(few)
+    laid_out, compiled = store.compile(few), store.keyed.compile_any(few)
     for ours, theirs in zip(laid_out.rows[:4], compiled.rows[:4], strict=True):
         np.testing.assert_equal(ours, theirs)
     events: list[dict[str, Any]] = [{"a": 5, "b": 2, "s": "x"}, {"a": 4, "b": 3}, {"b": [1, 9], "a": [4, 5]}]
     by_number = dict(enumerate([*known, *few, attr("new") > 1, attr("a").is_null()]))
     with monkeypatch.context() as patched:
-        patched.setattr(store._rows, "compile", None)
+        patched.setattr(store.keyed, "compile_any", None)
         matcher.add_many([3, 4, 5], few)
         with pytest.raises(TypeError):
             matcher.add_many([6, 7], [by_number[6], by_number[7]])

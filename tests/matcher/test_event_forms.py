@@ -345,7 +345,7 @@ def test_a_list_of_variants_beside_another_column() -> None:
     assert found(matcher, pa.table({"e": pa.array(rows, texts), "k": [1, 2]})) == [(0, 2), (1, 2)]
 
 
-def test_a_name_given_in_two_ways_but_once_a_row() -> None:
+def test_a_name_nested_and_dotted_but_only_once_per_row() -> None:
     matcher = matcher_of("b.c = 1")
     assert found(matcher, pa.table({"b": [{"c": 1}, {"c": None}], "b.c": [None, 1]})) == [(0, 0), (1, 0)]
     with pytest.raises(tamis.EventError, match=r"event 1, attribute 'b\.c': given twice"):

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.matcher.matcher import Matcher
+from tests.matcher.small import small_matcher
 from tests.random_cases import RandomCases
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("each_index")]
@@ -29,14 +29,13 @@ def test_matches_what_the_evaluator_says(seed: int) -> None:
         assert sorted(matcher.match(event)) == expected, event
 
 
-def test_the_same_in_segments(cases: Callable[[int], int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_in_segments(cases: Callable[[int], int]) -> None:
     """Deltas of a few rows are built into segments, and these merged, so all of them take part."""
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
     for seed in range(cases(5)):
         random = RandomCases(100 + seed)
         expressions = [random.expression() for _ in range(SUBSCRIPTIONS)]
         events = [random.event() for _ in range(30)]
-        matcher = Matcher()
+        matcher = small_matcher()
         matcher.add_many(range(100), expressions[:100])
         for number in range(100, SUBSCRIPTIONS):
             matcher.add(number, expressions[number])

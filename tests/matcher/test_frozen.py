@@ -46,7 +46,7 @@ def test_it_keeps_to_the_schema(tmp_path: Path) -> None:
         FrozenMatcher(tmp_path / "saved.tamis").match(pa.table({"a": ["x"]}))
 
 
-def test_what_cannot_be_opened(tmp_path: Path) -> None:
+def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "a = 1")
     matcher.save(tmp_path / "saved.tamis")

@@ -10,14 +10,13 @@ import pytest
 
 import tamis
 from tamis import attr
-from tamis.engine import engine
 from tamis.language.evaluate import matches
-from tamis.matcher import engine_store, paper_store
+from tests.matcher.small import small_matcher
 
 pytestmark = pytest.mark.kernels
 
 
-def test_three_ways_to_write_one() -> None:
+def test_three_ways_to_write_an_expression() -> None:
     matcher = tamis.Matcher()
     matcher.add("text", "price BETWEEN 20 AND 40 AND genre = 'classics'")
     matcher.add("built", attr("price").between(20, 40) & (attr("genre") == "classics"))
@@ -51,7 +50,7 @@ def test_results_in_all_forms() -> None:
 
 
 @pytest.mark.parametrize("identifier", [None, 1.5, True, b"x", ("a",), 2**63, "\ud800"])
-def test_ids_that_are_no_ids(identifier: Any) -> None:
+def test_ids_of_wrong_types(identifier: Any) -> None:
     matcher = tamis.Matcher()
     for call in (matcher.add, matcher.replace):
         with pytest.raises(tamis.IdTypeError):
@@ -125,7 +124,7 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", 1.5, np.array(3)])
-def test_what_is_no_list(wrong: Any) -> None:
+def test_arguments_that_are_no_lists(wrong: Any) -> None:
     matcher = tamis.Matcher()
     with pytest.raises(tamis.IdTypeError, match="ids must be a list"):
         matcher.add_many(wrong, ["a = 1", "a = 2"])
@@ -160,9 +159,8 @@ def test_replace_keeps_the_old_expression_when_the_new_one_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_equal_conjunctions_are_stored_once_and_outlive_one_owner(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "DELTA_ROWS", 32)
-    matcher = tamis.Matcher(index)
+def test_equal_conjunctions_are_stored_once_and_outlive_one_owner(index: str) -> None:
+    matcher = small_matcher(index, delta_rows=32, swept=1024)
     matcher.add_many(range(50), ["a = 1 AND b = 2", "b = 2 AND a = 1"] * 25)
     assert matcher.stats()["conjunctions"] == 1
     for number in [0, 49, *range(10, 30)]:
@@ -236,7 +234,7 @@ def test_indexes_by_name() -> None:
         tamis.Matcher(index=5)  # type: ignore[arg-type]
 
 
-def test_labels_that_run_out_of_room_are_spread_anew() -> None:
+def test_labels_without_room_are_spaced_again() -> None:
     """Each new constant falls in the narrowest gap, so that room is used up as fast as can be."""
     matcher = tamis.Matcher()
     texts = ["b", "a"] + ["a" + "a" * k + "b" for k in range(100)]
@@ -254,10 +252,8 @@ def test_labels_that_run_out_of_room_are_spread_anew() -> None:
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_much_removed_is_swept_away(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 10)
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
-    matcher = tamis.Matcher(index)
+def test_a_sweep_keeps_the_living_subscriptions(index: str) -> None:
+    matcher = small_matcher(index, swept=10)
     matcher.add_table(
         pa.table(
             {
@@ -290,10 +286,8 @@ def test_much_removed_is_swept_away(index: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_a_sweep_forgets_constants_patterns_and_dimensions(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 8)
-    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 8)
-    matcher = tamis.Matcher(index)
+def test_a_sweep_forgets_constants_patterns_and_dimensions(index: str) -> None:
+    matcher = small_matcher(index, delta_rows=1 << 14, swept=8)
     matcher.add("stays", "s LIKE '%keep%' OR s RLIKE '^k+$' OR t > 'm' OR n = 9007199254740993")
     tree = " AND ".join(f"(q{i} = 1 OR r{i} LIKE '%x%')" for i in range(8))
     matcher.add("tree", tree)

@@ -273,7 +273,7 @@ def test_decimals_beyond_64_bits_are_doubles() -> None:
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_events_that_were_sampled_before_somebody_asked(index: str) -> None:
+def test_events_sampled_before_an_attribute_was_asked_about(index: str) -> None:
     matcher = tamis.Matcher(index)
     matcher.add(0, "price > 1")
     events = [{"price": row, "key": b"x" if row % 2 else row, "at": [{"t": time(1)}, {"t": row}]} for row in range(300)]
@@ -288,7 +288,7 @@ def test_events_that_were_sampled_before_somebody_asked(index: str) -> None:
     assert sorted(matcher.match({"key": 7, "at": {"t": 3}, "price": 5})) == [0, 7]
 
 
-def test_what_is_declared_is_looked_at_and_nothing_else() -> None:
+def test_only_declared_attributes_are_checked() -> None:
     matcher = tamis.Matcher(schema={"price": "number", "ports": [{"nr": "number"}], "size": "number"})
     matcher.add("x", "price > 1")
     odd = {"raw": b"x", "at": time(1), "user": {"id": uuid.UUID(int=1)}}

@@ -12,7 +12,8 @@ import pytest
 import tamis
 from tamis.errors import OptionError
 from tamis.language.evaluate import matches
-from tamis.matcher import matcher as matcher_module
+from tamis.matcher.limits import StoreLimits
+from tests.matcher.small import matcher_with
 from tests.random_cases import RandomCases
 
 pytestmark = pytest.mark.usefixtures("each_index")
@@ -30,7 +31,7 @@ class Case:
         self.truth = [[n for n, each in enumerate(expressions) if matches(each, event)] for event in self.events]
         self.weights = np.random.default_rng(seed).choice([-1.0, 0.0, 0.5, 0.5, 3.0], SUBSCRIPTIONS).tolist()
         self.ids = [f"s{number:03}" for number in range(SUBSCRIPTIONS)]
-        self.matcher = tamis.Matcher()
+        self.matcher = matcher_with(StoreLimits(events_at_once=64))
         half = SUBSCRIPTIONS // 2
         self.matcher.add_many(self.ids[:half], expressions[:half], self.weights[:half])
         for number in range(half, SUBSCRIPTIONS):
@@ -86,8 +87,7 @@ def test_the_heaviest_come_first(case: Case, k: int) -> None:
         assert grouped(pa.concat_tables(parts), len(events)) == expected
 
 
-def test_part_by_part(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matcher_module, "_PART", 64)
+def test_part_by_part(case: Case) -> None:
     expected = [sorted(case.expected(row)) for row in range(len(case.events))]
     batches = [case.events[:100], [], case.events[100:101], case.events[101:]]
     parts = list(case.matcher.match_iter(iter(batches), threads=2))
@@ -96,7 +96,7 @@ def test_part_by_part(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole.schema.field("event").type == pa.int64()
     assert [sorted(each) for each in grouped(whole, len(case.events))] == expected
     tables = [pa.table({"a": list(range(start, start + 150))}) for start in (0, 150)]
-    plain = tamis.Matcher()
+    plain = matcher_with(StoreLimits(events_at_once=64))
     plain.add_many(range(300), [f"a = {number}" for number in range(300)])
     assert pa.concat_tables(plain.match_iter(tables))["subscription"].to_pylist() == list(range(300))
 
@@ -184,7 +184,7 @@ def test_weights_of_tables() -> None:
 @pytest.mark.parametrize(
     "weight", ["1", None, True, float("nan"), float("inf"), pytest.param(10**400, id="huge"), [1], 1j]
 )
-def test_what_is_no_weight(weight: Any) -> None:
+def test_wrong_weights(weight: Any) -> None:
     matcher = tamis.Matcher()
     matcher.add("there", "x = 1", weight=2)
     calls: list[Callable[[], object]] = [
@@ -203,7 +203,7 @@ def test_what_is_no_weight(weight: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True, [1]])
-def test_what_is_no_limit_and_no_number_of_threads(wrong: Any) -> None:
+def test_wrong_limits_and_numbers_of_threads(wrong: Any) -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "x = 1")
     for call in (matcher.match_batch, lambda events, **options: list(matcher.match_iter([events], **options))):

@@ -12,22 +12,22 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.matcher import event_shares, ids
+from tamis.matcher.limits import StoreLimits
+from tests.matcher.small import matcher_with
 from tests.random_cases import RandomCases
 
 EVENTS = 60
 
 
-@pytest.fixture(autouse=True, params=["encoded by all", "encoded by one"])
-def small_parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "encoded by all":
-        monkeypatch.setattr(event_shares, "_FEWEST_ENCODED", 4)
+@pytest.fixture(params=["encoded by all", "encoded by one"])
+def limits(request: pytest.FixtureRequest) -> StoreLimits:
+    return StoreLimits(share_bytes=4) if request.param == "encoded by all" else StoreLimits()
 
 
-def matcher_of(texts: bool = False, schema: Any = None) -> tamis.Matcher:
+def matcher_of(limits: StoreLimits, texts: bool = False, schema: Any = None) -> tamis.Matcher:
     """A matcher of segments and a delta, some of whose subscriptions have gone."""
     rng = random.Random(4)
-    matcher = tamis.Matcher(schema=schema)
+    matcher = matcher_with(limits, schema=schema)
     expressions = [
         rng.choice(
             [
@@ -159,8 +159,10 @@ def results(matcher: tamis.Matcher, events: Any, threads: int) -> Any:
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
-def test_threads_give_what_one_gives(layout: Callable[[list[dict[str, Any]]], Any], texts: bool) -> None:
-    matcher = matcher_of(texts)
+def test_threads_give_what_one_gives(
+    layout: Callable[[list[dict[str, Any]]], Any], texts: bool, limits: StoreLimits
+) -> None:
+    matcher = matcher_of(limits, texts)
     events = layout(events_of())
     expected = results(matcher, events, 1)
     assert len(expected[0]) > EVENTS
@@ -168,9 +170,9 @@ def test_threads_give_what_one_gives(layout: Callable[[list[dict[str, Any]]], An
         assert results(matcher, events, threads) == expected
 
 
-def test_one_by_one_gives_the_same() -> None:
+def test_one_by_one_gives_the_same(limits: StoreLimits) -> None:
     for texts in (False, True):
-        matcher = matcher_of(texts)
+        matcher = matcher_of(limits, texts)
         events = events_of()
         table = matcher.match_batch(wide(events), threads=3)
         found: list[list[Any]] = [[] for _ in events]
@@ -183,10 +185,9 @@ def test_one_by_one_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize("few", [0, 10**9])
-def test_names_that_are_not_at_hand(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_are_not_at_hand(few: int, limits: StoreLimits) -> None:
     """After a change texts are laid out anew, all of them or, where matches are few, those of the matches."""
-    monkeypatch.setattr(ids, "_FEW", few)
-    matcher = matcher_of(texts=True)
+    matcher = matcher_of(limits._replace(ids_per_lookup=few), texts=True)
     for number, threads in enumerate((2, 3, 5)):
         matcher.add(f"new{number}", "m >= 0")
         table = matcher.match_batch(wide(events_of()), threads=threads)
@@ -196,8 +197,8 @@ def test_names_that_are_not_at_hand(few: int, monkeypatch: pytest.MonkeyPatch) -
         assert f"new{number}" in table["subscription"].to_pylist()
 
 
-def test_few_or_no_events() -> None:
-    matcher = matcher_of()
+def test_few_or_no_events(limits: StoreLimits) -> None:
+    matcher = matcher_of(limits)
     for count in (0, 1, 2, 5):
         for layout in LAYOUTS:
             events = layout(events_of())[:count] if layout is as_dicts else layout(events_of()).slice(0, count)
@@ -216,9 +217,14 @@ def error_of(matcher: tamis.Matcher, events: pa.Table, threads: int) -> Any:
     return type(caught.value), str(caught.value), getattr(caught.value, "row", None)
 
 
-def test_an_error_is_the_one_that_one_thread_reports() -> None:
+def test_an_error_is_the_one_that_one_thread_reports(limits: StoreLimits) -> None:
     matcher = matcher_of(
-        schema={**dict.fromkeys(("n", "m", "big", "x", "y", "z", "w"), "number"), "s": "string", "tags": "list<string>"}
+        limits,
+        schema={
+            **dict.fromkeys(("n", "m", "big", "x", "y", "z", "w"), "number"),
+            "s": "string",
+            "tags": "list<string>",
+        },
     )
     table = wide(events_of())
     beyond = pa.uint64()
@@ -247,10 +253,10 @@ def test_an_error_is_the_one_that_one_thread_reports() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_cases(seed: int) -> None:
+def test_random_cases(seed: int, limits: StoreLimits) -> None:
     cases = RandomCases(seed)
     expressions = [cases.expression() for _ in range(200)]
-    matcher = tamis.Matcher()
+    matcher = matcher_with(limits)
     matcher.add_many(range(len(expressions)), expressions)
     events = [cases.event() for _ in range(50)]
     expected = matcher.match_batch(events, threads=1)

@@ -26,7 +26,7 @@ def rarely(name: str, other: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(("rare", "often"), [("x", "y"), ("y", "x")])
-def test_what_is_rare_in_events_is_the_access(rare: str, often: str) -> None:
+def test_the_rarest_value_is_the_access_predicate(rare: str, often: str) -> None:
     matcher = optimized("x = 1 AND y = 1", events=rarely(rare, often))
     (clause,) = matcher.plan(0).clauses
     assert (clause.access, clause.filter, clause.rest) == (f"{rare} = 1", f"{often} = 1", ())
@@ -42,14 +42,14 @@ def test_tables_are_observed_too() -> None:
     assert matcher.plan("a").clauses[0].access == "x = 1"
 
 
-def test_strings_that_were_observed_before_anybody_asked() -> None:
+def test_strings_observed_before_an_attribute_was_asked_about() -> None:
     events: list[dict[str, object]] = [{"genre": "crime" if i % 50 else "poetry"} for i in range(1000)]
     matcher = optimized("genre = 'poetry'", "genre = 'crime'", events=events)
     assert matcher.plan(0).clauses[0].probability == pytest.approx(0.02, abs=0.01)
     assert matcher.plan(1).clauses[0].probability == pytest.approx(0.98, abs=0.01)
 
 
-def test_in_words() -> None:
+def test_a_plan_in_words() -> None:
     events: list[dict[str, object]] = [{"genre": f"g{i % 50}", "price": i % 60, "n": 1, "m": 1} for i in range(2000)]
     others = [f"genre = 'g{i % 50}' AND price < {i % 60} AND n = 1 AND m = 1" for i in range(1000)]
     matcher = optimized("genre = 'g7' AND price BETWEEN 20 AND 40 AND n = 1 AND m = 1", *others, events=events)
@@ -86,13 +86,13 @@ def test_trees_have_a_necessary_condition() -> None:
         ("a > -1", "none of its predicates is rare enough to be worth a list"),
     ],
 )
-def test_why_every_event_looks_at_it(text: str, why: str) -> None:
+def test_the_reason_why_every_event_looks_at_a_clause(text: str, why: str) -> None:
     plan = optimized(text, *(f"a = {i}" for i in range(40))).plan(0)
     assert plan.clauses[0].way == "always"
     assert f"in the list that every event goes through (1 entry), since {why}" in str(plan)
 
 
-def test_what_has_no_access_path() -> None:
+def test_subscriptions_without_an_access_path() -> None:
     matcher = tamis.Matcher()
     matcher.add_many(["new", "never"], ["a = 1", "FALSE"])
     assert str(matcher.plan("new")).startswith("not indexed yet")
@@ -179,7 +179,7 @@ def test_an_index_without_plans_says_so() -> None:
     assert str(matcher.plan("a")) == "by the index 'scan': looks at every conjunction; no structure, no surprises"
 
 
-def test_a_schema_lets_it_be_said_shorter() -> None:
+def test_a_plan_is_shorter_with_a_schema() -> None:
     matcher = tamis.Matcher(schema={"a": "number"})
     matcher.add("x", "a <> 3")
     matcher.optimize()

@@ -81,7 +81,7 @@ def test_rows_with_several_errors_have_the_first() -> None:
     assert wrong[6] == "attribute 'n': found several values, but the schema declares one"
 
 
-def test_what_nobody_asks_about_makes_no_row_wrong() -> None:
+def test_attributes_that_nobody_asks_about_make_no_row_wrong() -> None:
     table = pa.table({"at": pa.array([FAR], pa.timestamp("us")), "raw": [b"x"], "o": [{"t": [b"x"], "n": 1}]})
     assert wrong_rows(table, Asked.names(["n", "o.n", "o", "raw.x"])) == {}
     for name in ("at", "raw", "o.t"):

@@ -21,10 +21,12 @@ import pytest
 
 import tamis
 from tamis import Matcher
-from tamis.engine import engine
+from tamis.engine.limits import Limits
 from tamis.errors import ReentryError, UnknownIdError
 from tamis.kernels import background
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.limits import StoreLimits
+from tests.matcher.small import matcher_with
 
 SIMPLE = "a = {0} AND b < {1}"
 TREE = "a = {0} OR b = {1}"
@@ -103,11 +105,11 @@ def test_subscriptions_go_with_their_owners(index: str, shape: str) -> None:
         check_owners(index, shape, 1500)
 
 
-def test_who_interrupts_matching_may_match_and_remove() -> None:
+def test_a_call_that_interrupts_matching_may_match_and_remove() -> None:
     matcher = Matcher()
     matcher.add_many(range(10), ["a = 1"] * 10)
     store = store_of(matcher)
-    with store._gate.lock:
+    with store.gate.lock:
         matcher.remove(3)
         with pytest.raises(UnknownIdError):
             matcher.remove(99)
@@ -120,7 +122,7 @@ def test_who_interrupts_matching_may_match_and_remove() -> None:
     assert 3 not in matcher.match({"a": 1})
 
 
-def test_who_interrupts_a_change_may_only_remove() -> None:
+def test_a_call_that_interrupts_a_change_may_only_remove() -> None:
     for index in ("auto", "scan"):
         matcher = Matcher(index)
         matcher.add_many(range(10), ["a = 1"] * 10)
@@ -149,7 +151,7 @@ def test_who_interrupts_a_change_may_only_remove() -> None:
         assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 5, 6, 7, 8, 9]
 
 
-def test_what_makes_subscriptions_may_use_the_matcher() -> None:
+def test_iterables_of_subscriptions_may_use_the_matcher() -> None:
     matcher = Matcher()
     matcher.add("x", "a = 1")
     expressions = (f"a = {len(matcher.match({'a': 1}))}" for _ in range(3))
@@ -157,11 +159,11 @@ def test_what_makes_subscriptions_may_use_the_matcher() -> None:
     assert sorted(matcher.match({"a": 1})) == ["s0", "s1", "s2", "x"]
 
 
-def test_who_reads_may_read_while_a_writer_waits() -> None:
+def test_a_reader_may_read_again_while_a_writer_waits() -> None:
     matcher = Matcher()
     matcher.add("x", "a = 1")
     matcher.match({"a": 1})
-    gate = store_of(matcher)._gate
+    gate = store_of(matcher).gate
     with gate.reading():
         writer = threading.Thread(target=lambda: matcher.add_many(["y"], ["new = 'constant'"]), daemon=True)
         writer.start()
@@ -353,12 +355,9 @@ def test_an_interrupt_leaves_all_or_nothing(name: str, interrupts: Interrupts) -
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_an_interrupt_while_room_is_made_for_more(
-    many: bool, monkeypatch: pytest.MonkeyPatch, interrupts: Interrupts
-) -> None:
-    monkeypatch.setattr(engine, "_SLOTS_AT_ONCE", 4)
+def test_an_interrupt_while_slots_are_added(many: bool, interrupts: Interrupts) -> None:
     while True:
-        matcher = Matcher()
+        matcher = matcher_with(StoreLimits(Limits(slots_at_once=4)))
         for number in range(4):  # as many as there are slots at first
             matcher.add(number, "a = 1")
         added: dict[int, str] = dict.fromkeys(range(4, 7), "a = 1")
@@ -374,7 +373,7 @@ def test_an_interrupt_while_room_is_made_for_more(
     assert len(interrupts) > 20
 
 
-def test_an_interrupt_while_what_nothing_satisfies_is_replaced(interrupts: Interrupts) -> None:
+def test_an_interrupt_while_a_subscription_that_is_never_true_is_replaced(interrupts: Interrupts) -> None:
     while True:
         matcher = Matcher()
         matcher.add_many([0, 1], ["a BETWEEN 5 AND 3", "a = 1"])
@@ -408,7 +407,7 @@ def test_a_finalizer_in_a_thread_of_ours_waits_for_nobody() -> None:
 
     with matcher._store.lock:  # as optimize() holds it, which waits for the thread
         assert returns_at_once(finalize)
-    with store_of(matcher)._gate.reading():  # as match_batch() does
+    with store_of(matcher).gate.reading():  # as match_batch() does
         assert returns_at_once(finalize)
     assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4]
 
@@ -443,7 +442,7 @@ def test_a_removal_that_is_interrupted_is_not_forgotten(interrupts: Interrupts) 
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_an_event_may_be_made_by_matching_others(index: str) -> None:
+def test_the_items_of_an_event_may_be_made_by_matching(index: str) -> None:
     matcher = Matcher(index)
     matcher.add_many(["x", "y"], ["a = 1", "b = 2"])
 

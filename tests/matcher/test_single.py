@@ -14,17 +14,20 @@ import pytest
 import tamis
 from tamis.encoding.evaluation import EventPlaces
 from tamis.encoding.events.one_event import OneEvent
-from tamis.engine import engine, single
+from tamis.engine import single
+from tamis.engine.limits import USUAL_LIMITS, Limits
 from tamis.engine.matching.thread_scratch import SegmentScratch
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
+from tamis.matcher.limits import StoreLimits
+from tests.matcher.small import matcher_with, small_matcher
 
 COUNT = 300
 
 
-def matcher_of(texts: bool = False, count: int = COUNT) -> tamis.Matcher:
+def matcher_of(texts: bool = False, count: int = COUNT, limits: Limits = USUAL_LIMITS) -> tamis.Matcher:
     """Subscription i wants x = i, or any x from i on where i is a multiple of ten."""
-    matcher = tamis.Matcher()
+    matcher = matcher_with(StoreLimits(limits))
     ids: list[Any] = [f"s{number}" if texts else number for number in range(count)]
     matcher.add_many(ids, [f"x = {number}" if number % 10 else f"x >= {number} AND y > 0" for number in range(count)])
     return matcher
@@ -76,7 +79,7 @@ def test_threads_do_not_disturb_each_other(texts: bool) -> None:
     assert matcher.stats()["events"] == 8 * 40 * len(expected)
 
 
-def test_an_event_may_have_others_matched_while_it_is_read() -> None:
+def test_reading_an_event_may_match_other_events() -> None:
     matcher = matcher_of()
     seen: list[Any] = []
     inner = Nosy(matcher, {"a": 1}, seen)
@@ -128,21 +131,19 @@ def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPa
 
 
 def test_room_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("_OUT", 2), ("_ROWS", 2), ("_DIMENSIONS", 1)):
-        monkeypatch.setattr(single, name, value)
+    limits = Limits(event_matches=2, event_rows=2, event_dimensions=1)
     monkeypatch.setattr("tamis.engine.matching.thread_scratch._ENTRIES", 2)
     monkeypatch.setattr("tamis.engine.matching.thread_scratch._LISTS", 1)
     for texts in (False, True):
-        matcher = matcher_of(texts)
+        matcher = matcher_of(texts, limits=limits)
         assert sorted(matcher.match({"x": 299, "y": 1})) == wanted(299, texts)
         assert sorted(matcher.match({"x": [11, 12, 13], "y": 1})) == sorted(
             {*wanted(11, texts), *wanted(12, texts), *wanted(13, texts)}
         )
 
 
-def test_versions_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
-    matcher = tamis.Matcher()
+def test_versions_come_and_go() -> None:
+    matcher = small_matcher()
     assert matcher.match({"x": 1}) == []
     living: set[int] = set()
     for number in range(120):
@@ -156,7 +157,7 @@ def test_versions_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sorted(matcher.match({"x": tamis.Interval(100, 110)})) == sorted(each for each in living if each > 100)
 
 
-def test_nobody_keeps_what_is_gone() -> None:
+def test_old_segments_are_freed() -> None:
     matcher = matcher_of(count=5000)
     matcher.match({"x": 5, "y": 1})
     store: Any = matcher._store
@@ -223,7 +224,7 @@ def test_attributes_that_nobody_asks_about() -> None:
         assert sorted(matcher.match(event)) == [*wanted(123), 7777, 8888]
 
 
-def test_names_that_hold_what_joins_them() -> None:
+def test_names_that_contain_the_separator() -> None:
     matcher = tamis.Matcher()
     matcher.add(1, "`a` = 1 AND `b` = 2")
     for event, expected in (
@@ -236,7 +237,7 @@ def test_names_that_hold_what_joins_them() -> None:
         assert matcher.match(event) == expected
 
 
-def test_an_event_that_was_packed_before_dimensions_were_numbered_anew_is_packed_again(
+def test_an_event_is_packed_again_if_dimensions_got_new_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     matcher = tamis.Matcher()
@@ -255,7 +256,7 @@ def test_an_event_that_was_packed_before_dimensions_were_numbered_anew_is_packed
             for number in range(3):
                 matcher.remove(number)
             with store.lock:
-                store._sweep()
+                store.keyed.sweep()
             assert store.dimensions is not dimensions
         return known
 

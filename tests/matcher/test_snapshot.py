@@ -281,7 +281,7 @@ def test_text_that_is_no_unicode_in_a_comment(path: Path) -> None:
 # -- what is made when
 
 
-def test_nothing_is_made_before_it_is_needed(path: Path) -> None:
+def test_ids_of_a_snapshot_become_python_objects_when_they_are_needed(path: Path) -> None:
     for name in (int, str):
         matcher, model, cases = filled(6, 1100, name)
         loaded = reloaded(matcher, path)
@@ -296,7 +296,7 @@ def test_nothing_is_made_before_it_is_needed(path: Path) -> None:
             assert not segment.table.predicates.lo.flags.writeable
 
 
-def test_loading_compiles_nothing_anew(path: Path) -> None:
+def test_loading_compiles_no_kernel_again(path: Path) -> None:
     from tamis.engine.matching.match import match_rows
 
     if not hasattr(match_rows, "signatures"):
@@ -419,7 +419,7 @@ def test_a_damaged_file_is_refused_or_right(path: Path, mmap: bool) -> None:
     assert refused == 150
 
 
-def test_expressions_are_checked_when_they_are_asked_for(path: Path) -> None:
+def test_expressions_of_a_file_are_checked_when_they_are_read(path: Path) -> None:
     matcher = tamis.Matcher()
     matcher.add("ann", "price < 20 AND genre = 'a text that is found in the file'")
     matcher.save(path)
@@ -460,7 +460,7 @@ def test_other_files(path: Path) -> None:
 
 
 @pytest.mark.kernels
-def test_what_cannot_be_saved(path: Path) -> None:
+def test_matchers_that_cannot_be_saved(path: Path) -> None:
     with pytest.raises(tamis.CapabilityError, match="a matcher with the index 'scan' cannot be saved"):
         tamis.Matcher(index="scan").save(path)
     with pytest.raises(SnapshotError, match="its folder does not exist"):

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import tamis
-from tamis.engine import engine
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
-from tamis.matcher import engine_store, paper_store
+from tests.matcher.small import small_matcher
 from tests.random_cases import RandomCases
 
 NUMBERS = st.integers(0, 12)
@@ -34,7 +33,7 @@ class Changes(RuleBasedStateMachine):
 
     @initialize(seed=SEEDS, text=st.booleans())
     def start(self, seed: int, text: bool) -> None:
-        self.matcher: tamis.Matcher[Any] = tamis.Matcher(index=self.index)
+        self.matcher: tamis.Matcher[Any] = small_matcher(self.index)
         self.model: dict[Any, tuple[Expression, float]] = {}
         self.name: Callable[[int], Any] = "s{}".format if text else int
         cases = RandomCases(seed)
@@ -155,13 +154,6 @@ TestChangesOfScan = ChangesOfScan.TestCase
 TestChangesOfScan.settings = settings(max_examples=12, stateful_step_count=25)
 
 
-@pytest.fixture(autouse=True)
-def sweep_and_merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper_store, "_FEWEST_TO_SWEEP", 4)
-    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 4)
-    monkeypatch.setattr(engine, "DELTA_ROWS", 8)
-
-
 @pytest.mark.usefixtures("each_index")
 class TestReading:
     def test_a_subscription_can_be_read_back(self) -> None:
@@ -177,7 +169,7 @@ class TestReading:
         with pytest.raises(tamis.UnknownIdError, match="no subscription 'eva'"):
             matcher["eva"]
 
-    def test_what_is_read_stays_as_it_was(self) -> None:
+    def test_a_subscription_that_was_read_does_not_change(self) -> None:
         matcher = tamis.Matcher()
         matcher.add(1, "a = 1")
         before, ids = matcher[1], iter(matcher)
@@ -186,7 +178,7 @@ class TestReading:
         assert before.text == "a = 1"
         assert list(ids) == [1]
 
-    def test_ids_may_be_changed_while_they_are_gone_through(self) -> None:
+    def test_subscriptions_may_change_during_iteration(self) -> None:
         matcher = tamis.Matcher()
         matcher.add_many(range(10), [f"a = {number}" for number in range(10)])
         for identifier in matcher:
@@ -197,7 +189,7 @@ class TestReading:
         assert list(matcher) == [0, 2, 4, 6, 8]
         assert sorted(matcher.match({"a": 5})) == [0, 2, 4, 6, 8]
 
-    def test_an_id_that_is_replaced_keeps_its_place_and_one_that_comes_again_does_not(self) -> None:
+    def test_a_replaced_id_keeps_its_place_and_an_id_added_again_does_not(self) -> None:
         matcher = tamis.Matcher()
         matcher.add_many(["a", "b", "c", "d"], ["a = 1"] * 4)
         matcher.remove("b")
@@ -235,7 +227,7 @@ class TestReading:
         assert not matcher.discard("x")
         matcher.add_many([], [])
 
-    def test_clearing_keeps_the_schema_and_what_is_known_of_events(self) -> None:
+    def test_clearing_keeps_the_schema_and_the_sample(self) -> None:
         matcher = tamis.Matcher(schema={"a": "number"})
         matcher.observe([{"a": number} for number in range(10)])
         matcher.add_many(range(5), [f"a = {number}" for number in range(5)])
@@ -248,7 +240,7 @@ class TestReading:
         assert matcher.match({"a": 1}) == ["now a text"]
         assert len(matcher._store.sample) >= 10  # type: ignore[attr-defined]
 
-    def test_how_it_shows_itself(self) -> None:
+    def test_repr(self) -> None:
         matcher = tamis.Matcher()
         assert repr(matcher).startswith("<tamis.Matcher: 0 subscriptions, ")
         matcher.add("x", "a = 1")
@@ -274,7 +266,7 @@ class Named(tamis.Matcher[str]):
         self.name = name
 
 
-def test_what_else_a_matcher_has_is_pickled_with_it() -> None:
+def test_attributes_of_a_matcher_are_pickled_with_it() -> None:
     matcher = Named("alerts")
     matcher.add("x", "a > 1 AND tags = 'new'", weight=3)
     for again in (pickle.loads(pickle.dumps(matcher)), copy.deepcopy(matcher), copy.copy(matcher)):

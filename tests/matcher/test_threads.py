@@ -21,15 +21,14 @@ from tamis.engine import engine
 from tamis.engine.segment import segments_of
 from tamis.language.evaluate import matches
 from tamis.matcher import clauses, engine_store
+from tests.matcher.small import small_matcher
 from tests.random_cases import RandomCases
 
 PAIRS = 40
 
 
-@pytest.fixture(autouse=True)
-def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "DELTA_ROWS", 16)
-    monkeypatch.setattr(engine_store, "_GONE_PER_LOOK", 32)
+def matcher_that_merges_often() -> tamis.Matcher[Any]:
+    return small_matcher(delta_rows=16, swept=32)
 
 
 def in_threads(work: Callable[[], None], readers: list[Callable[[], None]]) -> None:
@@ -82,7 +81,7 @@ def test_each_result_is_true_of_one_moment(
 ) -> None:
     # So little room that labels move.
     monkeypatch.setattr(dimension, "Labels", lambda first, _: labels.Labels(first, first + 256))
-    matcher = tamis.Matcher()
+    matcher = matcher_that_merges_often()
     matcher.add_many([f"p{pair}" for pair in range(PAIRS)], [side(pair, 0) for pair in range(PAIRS)])
     results = [0]
     store = matcher._store
@@ -114,13 +113,13 @@ def test_each_result_is_true_of_one_moment(
 
     in_threads(write, [one_by_one, in_batches, in_batches])
     assert results[0] >= 3 * PAIRS
-    assert store._moves > 0
+    assert store.keyed.moves > 0
     assert store.engine.merges > 0
 
 
 def test_many_change_at_one_moment() -> None:
     """Subscriptions swap their expressions, and some come and go together: every event finds one half of them."""
-    matcher: tamis.Matcher[int] = tamis.Matcher()
+    matcher: tamis.Matcher[int] = matcher_that_merges_often()
     ids = list(range(20))
     matcher.add_many(ids, [f"x = {number % 2}" for number in ids])
 
@@ -140,7 +139,7 @@ def test_many_change_at_one_moment() -> None:
 
 
 def test_matching_while_everything_is_removed_and_comes_back() -> None:
-    matcher = tamis.Matcher()
+    matcher = matcher_that_merges_often()
 
     def write() -> None:
         for number in range(100):
@@ -162,8 +161,8 @@ def test_matching_while_everything_is_removed_and_comes_back() -> None:
     assert matcher.stats()["dimensions"] == 0
 
 
-def test_what_was_added_is_seen_by_whoever_added_it() -> None:
-    matcher = tamis.Matcher()
+def test_a_thread_sees_what_it_added() -> None:
+    matcher = matcher_that_merges_often()
     matcher.add("first", "x = -1")
 
     def write() -> None:
@@ -185,7 +184,7 @@ def test_removed_at_once_and_added_at_once() -> None:
     events = [cases.event() for _ in range(12)]
     truth = [{number for number, each in enumerate(expressions) if matches(each, event)} for event in events]
     stays, comes = set(range(0, 80, 2)), list(range(1, 80, 2))
-    matcher = tamis.Matcher()
+    matcher = matcher_that_merges_often()
     matcher.add_many(sorted(stays), [expressions[number] for number in sorted(stays)])
 
     def write() -> None:
@@ -205,8 +204,8 @@ def test_removed_at_once_and_added_at_once() -> None:
 
 
 @pytest.mark.parametrize("occasion", ["adding a table", "labels that move", "a sweep", "optimize"])
-def test_matching_does_not_wait_while_others_compile_and_build(occasion: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    matcher = tamis.Matcher()
+def test_matching_does_not_wait_for_compiling_and_building(occasion: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = matcher_that_merges_often()
     matcher.add_many(range(2000), [f"a{number // 50} = {number}" for number in range(2000)])
     matcher.add(5000, "name IN ('m', 'n')")
     assert matcher.match({"name": "m"}) == [5000]
@@ -235,7 +234,7 @@ def test_matching_does_not_wait_while_others_compile_and_build(occasion: str, mo
         for length in range(1, 80):  # each constant between the last two, and in no order
             matcher.add_many([6000 + length], [f"name = 'm{('bd' * length)[:length]}c'"])
         assert isinstance(matcher._store, engine_store.EngineStore)
-        assert matcher._store._moves > 0
+        assert matcher._store.keyed.moves > 0
     elif occasion == "a sweep":
         for number in range(1990):
             matcher.remove(number)

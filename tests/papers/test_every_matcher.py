@@ -14,7 +14,7 @@ import tamis
 from tamis.language.evaluate import matches
 from tamis.language.expression import Expression
 from tamis.language.parser import parse
-from tamis.matcher import paper_store
+from tamis.matcher.limits import USUAL_STORE_LIMITS
 from tamis.papers.interface import Capabilities
 from tamis.papers.registry import all_indexes
 from tamis.workload import PRESETS, generate, preset
@@ -89,7 +89,7 @@ def test_memory_shrinks_with_what_is_left(name: str) -> None:
         held: int = matcher.stats()["index_stats"]["bytes"]
         return held
 
-    assert held(3_000, 2_970) <= 1.5 * held(2 * paper_store._FEWEST_TO_SWEEP, 0)
+    assert held(3_000, 2_970) <= 1.5 * held(2 * USUAL_STORE_LIMITS.fewest_to_sweep, 0)
 
 
 def test_while_subscriptions_come_and_go(name: str) -> None:

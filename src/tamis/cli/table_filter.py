@@ -30,25 +30,23 @@ class Decided(NamedTuple):
     problem: str | None = None
 
 
-def decided(table: pa.Table, event_filter: EventFilter, first: int = 0) -> Iterator[Decided]:
-    """The decision for each row. A table with a wrong row is halved until this row is alone.
+def decided(table: pa.Table, event_filter: EventFilter) -> Iterator[Decided]:
+    """The decision for each row.
 
     Raises
     ------
     TableError
         If the table does not hold events.
     """
-    try:
-        answers = [event_filter.matches_flat(event) for event in _flat_events(table, event_filter)]
-    except EventError as error:
-        if len(table) > 1:
-            half = len(table) // 2
-            yield from decided(table.slice(0, half), event_filter, first)
-            yield from decided(table.slice(half), event_filter, first + half)
-        else:
-            yield Decided(first, False, str(error).removeprefix("event 0, ").removeprefix("event 0: "))
-        return
-    yield from (Decided(first + row, answer) for row, answer in enumerate(answers))
+    events, problems = _flat_events(table, event_filter)
+    for row, event in enumerate(events):
+        problem, matches = problems.get(row), False
+        if problem is None:
+            try:
+                matches = event_filter.matches_flat(event)
+            except EventError as error:
+                problem = str(error)
+        yield Decided(row, matches, problem)
 
 
 def json_lines(table: pa.Table) -> Iterator[bytes]:
@@ -61,19 +59,21 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
         yield text.encode()
 
 
-def _flat_events(table: pa.Table, event_filter: EventFilter) -> list[FlatEvent]:
-    """The rows in their normal form, with the attributes that are asked about."""
+def _flat_events(table: pa.Table, event_filter: EventFilter) -> tuple[list[FlatEvent], dict[int, str]]:
+    """The rows in their normal form, with the attributes that are asked about, and the problems of wrong rows."""
     events: list[FlatEvent] = [{} for _ in range(len(table))]
+    problems: dict[int, str] = {}
     for column in checked_columns(table, Asked.names(event_filter.attributes), None):
         if isinstance(column, Odd):
-            raise column.error()
+            column.note(problems)
+            continue
         values = column.values.to_pylist() if isinstance(column.values, pa.Array) else column.values.tolist()
         if column.kind is Kind.TIMESTAMP:
             values = [_EPOCH + timedelta(microseconds=value) for value in values]
         for row, value in zip(column.rows.tolist(), values, strict=True):
             event = events[row]
             event[column.attribute] = (*event.get(column.attribute, ()), value)
-    return events
+    return events, problems
 
 
 def _text(value: Any) -> Any:

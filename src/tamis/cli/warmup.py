@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -39,6 +38,7 @@ def warmup(processes: int | None, with_indexes: bool, quiet: bool) -> None:
     """
     from tamis.kernels.cache import cache_folder
     from tamis.matcher.exercises import EXERCISES, index_exercises
+    from tamis.matcher.options import processors
 
     folder = cache_folder()
     if folder is None:
@@ -46,7 +46,7 @@ def warmup(processes: int | None, with_indexes: bool, quiet: bool) -> None:
             "compiled kernels cannot be kept: no folder is writable. Set NUMBA_CACHE_DIR to a writable folder"
         )
     names = [*EXERCISES, *(index_exercises() if with_indexes else [])]
-    _run_all(names, processes or min(os.cpu_count() or 1, 8), Diagnostics(quiet=quiet))
+    _run_all(names, processes or min(processors(), 8), Diagnostics(quiet=quiet))
     kernels = [file.stat().st_size for file in folder.glob("*.kernel")]
     if not quiet:
         click.echo(f"{folder} has {counted(len(kernels), 'kernel')}, {sum(kernels) / 1e6:.1f} MB", err=True)

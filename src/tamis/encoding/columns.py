@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
 
 class Odd(NamedTuple):
-    """Rows of which something is wrong with an attribute, or with its name (None), if somebody asks about it."""
+    """Rows whose value of an attribute is wrong, or that have an attribute without a name (None)."""
 
     attribute: str | None
     rows: Rows
@@ -42,6 +42,24 @@ class Odd(NamedTuple):
 
     def error(self) -> EventError:
         return EventError(self.reason, rows=np.unique(self.rows), attribute=self.attribute)
+
+    def note(self, problems: dict[int, str]) -> None:
+        """Note the problem of each row. If a row has a problem already, the first one stays."""
+        problem = str(EventError(self.reason, attribute=self.attribute))
+        for row in np.unique(self.rows).tolist():
+            problems.setdefault(row, problem)
+
+
+def decoded_texts(texts: pa.Array) -> list[str | None]:
+    """Strings of a column without nulls; None for each that is not UTF-8."""
+    return [_decoded(text) for text in texts.cast(pa.large_binary()).to_pylist()]
+
+
+def _decoded(text: bytes) -> str | None:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def combined(column: pa.ChunkedArray) -> pa.Array:

@@ -1,10 +1,9 @@
 """The delta: rows that are not in a segment yet, found by a hash table that is changed in place.
 
-Columns that grow at their end; what was published of them does not change. A row with predicates that name a value is *linked*
-to one of these: it is in the chain of that value, which was the shortest. All other rows lie *apart*, and every event looks at
-them.
+Columns grow at their end; their published part does not change. A row with predicates that name a value is *linked*: it is in the
+chain of one of these values, the shortest chain. All other rows lie *apart*, and every event looks at them.
 
-    heads    hash of dimension and key -> the row that was linked last, or -1; and how many were
+    heads    hash of dimension and key -> the row that was linked last, or -1; lengths: the number of rows in the chain
 
     links    next   dimension  key  dimension  lo  hi      a line of the caches for each row
              row    of the value    of the next narrowest
@@ -13,10 +12,10 @@ them.
              dimension  7     ANY   12       of the narrowest predicate; ANY: nothing to test first
              lo, hi     10 30       MIN 99   its lowest and highest key
 
-Who reads while another thread links new rows may meet these in chains, and passes over them. A row is never linked twice: should
-linking be interrupted before the row counts, everything moves to new columns.
+A reader may meet new rows in chains while another thread links them, and skips them. A row is never linked twice: if linking is
+interrupted before the row counts, all rows move to new columns.
 
-Columns have room behind their end, and are packed when they are made: a view is those that were there, and a number of rows.
+Columns have room behind their end, and are packed when they are made. A view is the columns and a number of rows.
 """
 
 from __future__ import annotations
@@ -49,21 +48,23 @@ from tamis.kernels.packed import Packed, address_of
 from tamis.kernels.prefetch import prefetch
 
 _ROWS = 64
-"""So many rows have room at first; there is always room for as many predicates each as `_EACH`."""
+"""Rows that the first columns have room for."""
 _EACH = 8
+"""Predicates per row that they have room for."""
 _LINKED, _APART, _NO_ROOM, _NOT_PLAIN = range(4)
-"""What becomes of a row that is to be appended."""
+"""Results of `_append`."""
 _ANY = -2
 _NONE = -1
 _SOME = int(Mode.SOME)
 _NO_ROW = np.iinfo(np.int32).max
 _NEXT, _DIMENSION, _KEY, _SECOND, _SECOND_LO, _SECOND_HI = range(6)
+"""Places of the words of a row in `links`."""
 _WORDS = 8
-"""A row has so many words in `links`, in this order."""
+"""Words of a row in `links`: a line of the caches."""
 
 
 class Apart(NamedTuple):
-    """The narrowest predicates of rows that lie apart, ascending by row; behind the last there is none."""
+    """The narrowest predicates of rows that lie apart, ascending by row. Behind the last row there is `_NO_ROW`."""
 
     row: npt.NDArray[np.int32]
     dimension: npt.NDArray[np.int32]
@@ -72,15 +73,15 @@ class Apart(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """How rows are found."""
+    """The hash table, the links, and the rows apart."""
 
     heads: npt.NDArray[np.int32]
     lengths: npt.NDArray[np.int32]
-    """Of the chains; only who links rows looks at them."""
+    """Lengths of the chains. Only the writer reads them."""
     links: npt.NDArray[np.int64]
     apart: Apart
     entered: npt.NDArray[np.int64]
-    """How many rows are linked or lie apart; and how many lie apart."""
+    """The number of rows that are linked or lie apart, and the number of rows apart."""
 
     @classmethod
     def with_room(cls, rows: int) -> Chains:
@@ -102,7 +103,7 @@ _read_delta = reader_of(DeltaArrays)
 
 
 class Columns:
-    """Rows, owners and how they are found, with room behind their end."""
+    """Rows, owners and chains, with room behind their end."""
 
     __slots__ = ("chains", "given", "numbers", "owners", "place", "programs", "table")
 
@@ -114,7 +115,7 @@ class Columns:
         self.numbers = np.arange(len(owners.sole), dtype=np.int32)
         owned = OwnerArrays(owners, self.numbers, table, programs, OTHERWISE_NUMBERED)
         self.given: Packed = packed_fields(DeltaArrays(owned, chains))
-        """All of them for kernels."""
+        """The packed `DeltaArrays`."""
         self.place = address_of(self.given), len(self.given)
 
     @classmethod
@@ -128,7 +129,7 @@ class Columns:
         return cls(Conjunctions(np.zeros(rows + 1, np.int64), held), owners, Chains.with_room(rows), NO_PROGRAMS)
 
     def sizes(self, rows: int) -> tuple[int, int, int]:
-        """How many rows, predicates and intervals so many rows are."""
+        """The number of rows, predicates and intervals of the first `rows` rows."""
         predicates = int(self.table.start[rows])
         return rows, predicates, int(self.table.predicates.start[predicates])
 
@@ -158,12 +159,12 @@ class Columns:
         other.enter(0, rows)
 
     def enter(self, first: int, last: int) -> None:
-        """Let rows be found."""
+        """Link rows, or put them apart."""
         _enter(self.given, first, last)
 
 
 class DeltaView(NamedTuple):
-    """What of a delta was there at some moment."""
+    """The rows of a delta at one moment."""
 
     columns: Columns
     number: int
@@ -179,7 +180,7 @@ class DeltaView(NamedTuple):
 
 
 class Delta:
-    """Rows that grow at their end: `number` of them in `columns`. Only the one writer changes it; views stay as they are."""
+    """The first `number` rows of `columns`. Only the writer changes it. Views stay as they are."""
 
     __slots__ = ("__weakref__", "apart", "columns", "key", "lease", "number")
 
@@ -189,7 +190,7 @@ class Delta:
         self.columns = Columns.with_room(_ROWS, _ROWS * _EACH, _ROWS * _EACH)
         self.number = 0
         self.apart = 0
-        """How many of the rows every event looks at."""
+        """The number of rows apart, which every event looks at."""
 
     @property
     def nbytes(self) -> int:
@@ -201,7 +202,7 @@ class Delta:
         return self.number
 
     def add(self, rows: Rows) -> None:
-        """Append rows, of subscriptions that have none here yet."""
+        """Append rows of subscriptions that have no rows here yet."""
         predicates = rows.table.predicates
         self._reserve(rows.number, len(predicates.dimension), len(predicates.lo))
         program = rows.program
@@ -227,7 +228,7 @@ class Delta:
         self.number, self.apart = last, int(columns.chains.entered[1])
 
     def add_plain(self, row: PlainRow, slot: int) -> bool:
-        """Append one row, if it is a conjunction as it stands."""
+        """Append one row, if it is a conjunction as it stands; returns whether it is."""
         added = _append(self.columns.given, self.number, slot, *row)
         if added == _NO_ROOM:
             self._reserve(1, row.predicates, row.length)
@@ -239,7 +240,7 @@ class Delta:
         return True
 
     def _reserve(self, rows: int, predicates: int, intervals: int) -> None:
-        """Have room for so many more, in columns that have no rows but those that count."""
+        """Make room for more rows, in columns without rows of an interrupted call."""
         columns = self.columns
         used = columns.sizes(self.number)
         needed = [have + more for have, more in zip(used, (rows, predicates, intervals), strict=True)]
@@ -260,7 +261,7 @@ class Delta:
 
 @lean_kernel
 def _enter(given: Packed, first: int, last: int) -> None:
-    """Link rows to one of the values that their predicates name, or put them apart."""
+    """Link rows, or put them apart."""
     arrays = _read_delta(given)
     for row in range(first, last):
         _enter_row(row, arrays.owned.table, arrays.chains)
@@ -343,7 +344,7 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     loaded = room.event(dimensions)
     event = 0
     while event < events:
-        # As many events at a time as surely have room.
+        # As many events at a time as there is room for, even if all rows match.
         stop = min(events, event + max(1, len(found) // max(rows, 1)))
         scan_delta(columns.given, rows, batch, (event, stop), loaded, counts, found, work)
         at = 0
@@ -382,7 +383,7 @@ def scan_delta(
     found: U32s,
     work: I64s,
 ) -> None:
-    """Note the rows that events from one up to another satisfy; `found` has room for all."""
+    """Note the rows that events from one up to another satisfy. `found` has room for all of them."""
     begin, end = part
     scan = _Scan(_read_delta(given), batch, loaded, found, work)
     apart = scan.arrays.chains.apart
@@ -421,7 +422,7 @@ def _extend(event: int, chains: Chains, batch: EventBatch, extent: Extent) -> bo
 
 @inlined
 def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
-    """Note those linked rows that an event satisfies, by the chains of its values."""
+    """Note the linked rows that an event satisfies, by the chains of its values."""
     batch, heads, links = scan.batch, scan.arrays.chains.heads, scan.arrays.chains.links
     for v in range(batch.start[event], batch.start[event + 1]):
         head = slot_of(I64(batch.dimension[UP(v)]), batch.lo[UP(v)], heads)
@@ -441,7 +442,7 @@ def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
 
 @inlined
 def _scan_links(rows: int, scan: _Scan, filled: int) -> int:
-    """Note those linked rows that an event satisfies, of all: it has intervals, which may have any number of values."""
+    """Note the linked rows that an event satisfies, among all rows: an interval of the event may cover many values."""
     links, extent = scan.arrays.chains.links, scan.loaded.extent
     for row in range(rows):
         at = _WORDS * row
@@ -455,10 +456,10 @@ def _scan_links(rows: int, scan: _Scan, filled: int) -> int:
 
 @inlined
 def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
-    """Note those of the first `count` rows apart that an event satisfies."""
+    """Note the rows that an event satisfies, among the first `count` rows apart."""
     apart, extent = scan.arrays.chains.apart, scan.loaded.extent
     for i in range(count):
-        # Without branches but for the few rows that pass: the processor cannot predict them, and they took four times as long.
+        # Only one branch, for the few rows that pass: the processor cannot predict others, which took four times as long.
         d = apart.dimension[UP(i)]
         at = UP(max(d, 0))
         if (d == _ANY) | ((apart.lo[UP(i)] <= extent.highest[at]) & (extent.lowest[at] <= apart.hi[UP(i)])):
@@ -469,7 +470,7 @@ def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
 
 @inlined
 def _note_if_it_holds(row: int, scan: _Scan, filled: int) -> int:
-    """Note a row if the event satisfies all of it; returns how many are noted then."""
+    """Note a row if the event satisfies all of its predicates; returns the number of noted rows."""
     scan.work[1] += 1
     scan.found[UP(filled)] = row
     return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.loaded.places))

@@ -1,7 +1,6 @@
-"""Merging: which parts of an engine should become one, and the threads in which they do.
+"""Merging: which parts of an engine should become one, and the threads that merge them.
 
-A thread merges until nothing is due. Large merges have a thread of their own, so that a long one does not keep short ones from
-being done.
+A thread merges until nothing is due. Large merges have a thread of their own, so that short merges need not wait for them.
 """
 
 from __future__ import annotations
@@ -15,28 +14,24 @@ from contextlib import AbstractContextManager, suppress
 from typing import Protocol, TypeAlias
 
 from tamis.engine.delta import Delta
+from tamis.engine.limits import USUAL_LIMITS, Limits
 from tamis.engine.segment import Segment
 from tamis.kernels.background import begin_named_thread
 
 Part: TypeAlias = Segment | Delta
 
-_FAN = 4
-"""So many segments of one tier are merged."""
-_MOST_MERGED = 1 << 22
-"""Segments with more rows than this are only built anew, not merged."""
-_LARGE = 1 << 17
-"""Merges of more rows than this are large."""
-_BREAK = 1e-6
-"""Seconds: what the system makes of it, some 60 microseconds, is long enough for a thread to wake up and take the GIL."""
+_BREAK_SECONDS = 1e-6
+"""Length of a break. The system makes some 60 microseconds of it: enough for a thread to wake up and take the GIL."""
 
 
 def due_parts(
-    deltas: Sequence[Delta], segments: Iterable[Segment], dead: Mapping[int, int], tier_rows: int
+    deltas: Sequence[Delta], segments: Iterable[Segment], dead: Mapping[int, int], limits: Limits
 ) -> Iterator[list[Part]]:
-    """Parts that should become one: full deltas, segments of one tier, one with many dead or whose events drift.
+    """Parts that should become one: full deltas, segments of one tier, a segment with many dead or whose events drift.
 
-    `dead` has the number of dead slots by key of a part. The first tier is that of segments of up to so many rows.
+    `dead` has the number of dead slots by key of a part.
     """
+    tier_rows = min(limits.tier_rows, limits.delta_rows)
     if deltas:
         yield list(deltas)
     tiers: dict[int, list[Part]] = {}
@@ -44,32 +39,32 @@ def due_parts(
         died = dead.get(id(segment), 0)
         if died > tier_rows // 4 and 2 * died > segment.owned:
             yield [segment]
-        elif segment.owned <= _MOST_MERGED:
-            tiers.setdefault(_tier(segment.owned, tier_rows), []).append(segment)
+        elif segment.owned <= limits.most_merged:
+            tiers.setdefault(_tier(segment.owned, tier_rows, limits.fan), []).append(segment)
     for _, alike in sorted(tiers.items()):
-        if len(alike) >= _FAN:
+        if len(alike) >= limits.fan:
             yield alike
     drifted = drifted_segment(segments)
     if drifted is not None:
         yield [drifted]
 
 
-def _tier(rows: int, tier_rows: int) -> int:
+def _tier(rows: int, tier_rows: int, fan: int) -> int:
     tier = 0
     while rows > tier_rows:
-        rows //= _FAN
+        rows //= fan
         tier += 1
     return tier
 
 
 def drifted_segment(segments: Iterable[Segment]) -> Segment | None:
-    """The segment for which planning anew promises most, if it is time for any."""
+    """The segment that gains most from a new plan, if it is time for any."""
     due = [segment for segment in segments if segment.watch.is_due()]
     return max(due, key=lambda segment: (segment.watch.observed or 0.0) - segment.watch.expected, default=None)
 
 
 class Mergeable(Protocol):
-    """An engine. It is handed to all that is asked of its merges: were it kept, it would not go when nobody needs it any more."""
+    """An engine. Merges get it with every call: if they kept it, it would live as long as they do."""
 
     @property
     def lock(self) -> AbstractContextManager[bool]: ...
@@ -78,72 +73,73 @@ class Mergeable(Protocol):
 
 
 class Merges:
-    """The merges of an engine that are running."""
+    """The running merges of an engine. Merges of more than `large` rows are large."""
 
-    def __init__(self) -> None:
+    def __init__(self, large: int = USUAL_LIMITS.large_merge) -> None:
+        self._large = large
         self.busy: set[int] = set()
         """Keys of the parts that are being merged."""
         self.threads: dict[bool, threading.Thread] = {}
-        """The thread of large merges (True) and that of others."""
+        """The thread of large merges (True), and the thread of other merges."""
         self._process = os.getpid()
 
     def _survive_fork(self) -> None:
-        """Threads do not survive a fork, nor do the merges that they were at."""
+        """Threads and their merges do not survive a fork."""
         if self._process != os.getpid():
             self.busy, self.threads, self._process = set(), {}, os.getpid()
 
     def wait(self) -> None:
-        """Wait until those that are running are done."""
+        """Wait until no merge is running."""
         self._survive_fork()
         for thread in list(self.threads.values()):
             if thread is not threading.current_thread():
                 thread.join()
 
     def begin(self, engine: Mergeable) -> None:
-        """Merge what is due: deltas here and now, segments in the background.
+        """Merge what is due: deltas in the calling thread, segments in the background.
 
-        A thread that merges asks for the GIL some 200 times, however few the rows are, and whoever matches meanwhile has to
-        wait for it each time. To build a delta takes the writer a few microseconds for each of its rows.
+        A thread that merges takes the GIL some 200 times, even for a few rows. Threads that match wait each time. The writer
+        builds a delta in a few microseconds per row.
         """
         self._survive_fork()
         parts = self._take(engine, lambda parts: not isinstance(parts[0], Segment))
         if parts:
-            # Should it fail, that is no concern of whoever made a change: a thread tries again, and says why it cannot.
+            # A failure is no concern of the caller, who made a change: a thread tries again and reports the error.
             with suppress(Exception):
                 self._do(engine, parts)
         self.begin_in_background(engine)
 
     def let_in(self) -> None:
-        """Take a break if something is merged in the background. Whoever makes change after change calls it now and then.
+        """Take a break if a merge runs in the background. A writer with many changes calls this now and then.
 
-        Of a thread that never rests, others get the GIL every five milliseconds, and each of the 200 times that a merge asks
-        for it would take that long: 65,000 rows were merged in 0.7 seconds, and are in 0.2 now, of which 0.14 are work. Until
-        then every event meets all of the parts. Beside merges the breaks take a tenth of the time.
+        A thread that never rests gives up the GIL every five milliseconds, and a merge takes the GIL 200 times. Without breaks,
+        65,000 rows took 0.7 seconds to merge; with breaks they take 0.2 seconds, of which 0.14 are work. Until a merge is done,
+        every event visits all of its parts. The breaks take a tenth of the writer's time.
         """
         if self.threads:
-            time.sleep(_BREAK)
+            time.sleep(_BREAK_SECONDS)
 
     def begin_in_background(self, engine: Mergeable) -> None:
-        """Begin threads for what is due."""
+        """Start threads for the merges that are due."""
         self._survive_fork()
         with engine.lock:
-            for size in {_is_large(parts) for parts in engine.due()} - self.threads.keys():
+            for size in {self._is_large(parts) for parts in engine.due()} - self.threads.keys():
                 thread = begin_named_thread(functools.partial(self.do_all, engine, size), "tamis-merge")
-                # It waits for the lock before it does anything; whoever waits for it must find it started.
+                # The new thread first waits for the lock, so `wait` finds it in `threads`.
                 if thread is not None:
                     self.threads[size] = thread
 
     def do_all(self, engine: Mergeable, large: bool | None = None) -> None:
-        """Merge until nothing is due; only what is large, or only what is not, if that is asked for."""
+        """Merge until nothing is due: only large merges (True), only others (False), or all (None)."""
         try:
-            while parts := self._take(engine, lambda parts: large is None or _is_large(parts) is large, large):
+            while parts := self._take(engine, lambda parts: large is None or self._is_large(parts) is large, large):
                 self._do(engine, parts)
         except BaseException:
             self._forget_thread(large)  # The next change tries again.
             raise
 
     def _take(self, engine: Mergeable, wanted: Callable[[list[Part]], bool], ending: bool | None = None) -> list[Part]:
-        """Parts that are due and wanted, which nobody else merges from now on. If there are none, the thread is ending."""
+        """Parts that are due and wanted, for the caller alone to merge. If there are none, the thread `ending` ends."""
         with engine.lock:
             for parts in engine.due():
                 if wanted(parts):
@@ -162,6 +158,5 @@ class Merges:
         if large is not None:
             self.threads.pop(large, None)
 
-
-def _is_large(parts: Sequence[Part]) -> bool:
-    return sum(part.owned if isinstance(part, Segment) else len(part) for part in parts) > _LARGE
+    def _is_large(self, parts: Sequence[Part]) -> bool:
+        return sum(part.owned if isinstance(part, Segment) else len(part) for part in parts) > self._large

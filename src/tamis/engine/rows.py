@@ -1,7 +1,7 @@
 """Rows: the clauses of subscriptions, one row each, on their way into a segment.
 
-A subscription whose expression is a plain conjunction has one row; a DNF has one per clause; one that keeps its tree has a
-row per necessary clause, each with its program. All rows of a subscription travel together.
+A plain conjunction has one row. A DNF has a row per clause. An expression that keeps its tree has a row per necessary clause,
+each with its program. All rows of a subscription stay together.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Rows(NamedTuple):
     table: Conjunctions
     slot: npt.NDArray[np.int32]
     program: npt.NDArray[np.int64]
-    """Where the owner's program begins in `programs`; ACCEPT: it has none."""
+    """First step of the owner's program in `programs`; ACCEPT if it has none."""
     several: npt.NDArray[np.bool_]
-    """Whether the owner has other rows too."""
+    """Whether the owner has several rows."""
     programs: Programs
 
     @property
     def number(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.slot)
 
     def apart(self) -> int:
-        """How many rows name no value that events could find them by in a delta."""
+        """The number of rows that name no value, so that they would lie apart in a delta."""
         start, (_, mode, begin, lo, hi) = self.table
         some = np.flatnonzero(mode == Mode.SOME)
         named = np.zeros(len(mode) + 1, np.int64)
@@ -51,20 +51,20 @@ class Rows(NamedTuple):
         return int(np.count_nonzero(np.diff(np.cumsum(named)[start]) == 0))
 
     def relabelled(self, dimension: int, relabelling: Relabelling) -> Rows:
-        """The same with the keys of a dimension following its labels."""
+        """The rows with new keys in a dimension whose labels move."""
         table = Conjunctions(self.table.start, relabelled(self.table.predicates, dimension, relabelling))
         programs = self.programs._replace(predicates=relabelled(self.programs.predicates, dimension, relabelling))
         return self._replace(table=table, programs=programs)
 
     def renumbered(self, numbers: npt.NDArray[np.int32]) -> Rows:
-        """The same with the new numbers of dimensions, which are in the same order."""
+        """The rows with new numbers of dimensions, which have the same order."""
         predicates, steps = self.table.predicates, self.programs.predicates
         table = self.table._replace(predicates=predicates._replace(dimension=numbers[predicates.dimension]))
         programs = self.programs._replace(predicates=steps._replace(dimension=numbers[steps.dimension]))
         return self._replace(table=table, programs=programs)
 
     def taken(self, chosen: npt.NDArray[Any]) -> Rows:
-        """Some of the rows, in the order of their choice. Programs stay whole."""
+        """Some rows, in the order of `chosen`, with all programs."""
         return Rows(
             conjunctions_taken(self.table, chosen),
             self.slot[chosen],
@@ -91,7 +91,7 @@ def nbytes(arrays: Any) -> int:
 
 
 def concatenated(parts: Sequence[Rows]) -> Rows:
-    """The rows of all parts, one after another, with the programs that are still in use."""
+    """The rows of all parts, one after another, with their programs."""
     if len(parts) == 1:
         return parts[0]
     programs, moved = NO_PROGRAMS, []
@@ -128,7 +128,7 @@ def _starts(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
 
 
 def concatenated_programs(programs: Programs, rows: Rows) -> tuple[Programs, npt.NDArray[np.int64]]:
-    """Some programs followed by those of rows, and the program of every row among them."""
+    """Programs with those of rows behind them, and the program of each row there."""
     shift = len(programs.then)
     jumps = [
         np.concatenate((old, np.where(new >= 0, new + shift, new)))
@@ -139,7 +139,7 @@ def concatenated_programs(programs: Programs, rows: Rows) -> tuple[Programs, npt
 
 
 def without_idle_programs(rows: Rows) -> Rows:
-    """The same rows with only the programs that some of them run."""
+    """The rows with only the programs that some row needs."""
     steps = rows.programs
     if len(steps.then) == 0:
         return rows
@@ -163,7 +163,7 @@ def without_idle_programs(rows: Rows) -> Rows:
 
 
 def distinct(rows: Rows) -> tuple[Conjunctions, Owners]:
-    """Every distinct conjunction once, and who owns it."""
+    """Each distinct conjunction once, and its owners."""
     count = rows.number
     group = _groups(rows.table)
     plain = (rows.program == ACCEPT) & ~rows.several
@@ -187,14 +187,14 @@ def distinct(rows: Rows) -> tuple[Conjunctions, Owners]:
 
 
 def _groups(table: Conjunctions) -> npt.NDArray[np.int64] | None:
-    """For each conjunction the number of its equals, or None if all are different."""
+    """The group of equal conjunctions that each conjunction belongs to; None if all are different."""
     hashes = hash_conjunctions(table)
     if all_differ(hashes):
         return None
     order = np.argsort(hashes, kind="stable")
     same = np.zeros(len(order), np.bool_)
     same[1:] = hashes[order][1:] == hashes[order][:-1]
-    # Equal hashes of different conjunctions are next to impossible, and then they only stay apart.
+    # Different conjunctions with equal hashes are next to impossible. They may then separate equal ones, which does no harm.
     equal_conjunctions(table, order, same)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1

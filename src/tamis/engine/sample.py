@@ -1,20 +1,20 @@
-"""A sample of the events of late, from which the planner learns what is frequent.
+"""A sample of recent events, from which the planner learns which values are frequent.
 
-A reservoir of fixed size (Aggarwal, On biased reservoir sampling in the presence of stream evolution, VLDB 2006): while it has
-room an event that is taken goes in, later it takes the place of any other. So the chance that an event is still there falls
-by e with every `SIZE` events that are taken after it: recent events weigh more, since plans are made for the events to
-come, and those are like the last ones rather than like those of a week ago.
+A reservoir of fixed size (Aggarwal, On biased reservoir sampling in the presence of stream evolution, VLDB 2006). A taken event
+is added while there is room; later it replaces a random other event. So the probability that an event is still there falls by e
+with every `SIZE` events that are taken after it. Recent events weigh more, since future events are more like them than like the
+events of a week ago.
 
-Of matched events one of n on average is taken, where n grows from 1 to `SPARSEST` and with the attributes of the events:
-the first ones are told soon, and later sampling costs a tenth of a microsecond per event on average. Half of the sample is then
-younger than some 45,000 events. Which ones is drawn: every n-th would miss much of a stream that has a rhythm.
+On average, one of n matched events is taken. n grows from 1 to `SPARSEST`, and with the number of attributes. So the first events
+count soon, and later sampling takes a tenth of a microsecond per event on average. Half of the sample is then younger than some
+45,000 events. The events are chosen at random: every n-th event would miss much of a stream that has a rhythm.
 
-    entries     [ event ] [ (table, row) ] [ event ] ...      as they were given: dictionaries in normal form, rows of tables
+    entries     [ event ] [ (table, row) ] [ event ] ...      as they were given: flat events, rows of tables
 
 A value outside the language counts as missing here.
 
-They are encoded when a plan is made, and that is kept until dimensions and constants have grown by a tenth, labels have
-moved, or an eighth of the sample is new: what it is for is statistics, and small segments must not wait for it.
+The sample is encoded when a plan is made. The encoding is used again until dimensions and constants have grown by a tenth, labels
+have moved, or an eighth of the sample is new: statistics may be a little old, and small segments must not wait.
 """
 
 from __future__ import annotations
@@ -39,24 +39,27 @@ from tamis.errors import TableError
 from tamis.language.event import FlatEvent
 
 SIZE = 2048
-"""So many events are kept."""
+"""Events in the sample."""
 SPARSEST = 32
-"""Every event of so many is taken in the long run."""
+"""Matched events for each that is taken, in the long run."""
 _WARM = 64
-"""Sampling becomes sparser by one whenever so many events have come."""
+"""Matched events after which sampling becomes sparser by one."""
 _MOST_OF_BATCH = 256
-"""No more than this is taken of one batch, so that a large one is not delayed."""
+"""Events that are taken from one batch at most, so that a large batch is not delayed."""
 _EVENTS_PER_COLUMN = 30
-"""Of tables, rows are taken once in so many events for each column, but columns of lists and structs stand for many."""
+"""Events per column between two times that rows of tables are taken."""
 _FEWEST_COLUMNS = 50
+"""Columns that a table counts as at least: a column of lists or structs stands for many."""
 _GROWTH = 0.1
+"""Growth of dimensions and constants after which the sample is encoded again."""
 _RENEWED = SIZE // 8
+"""New events after which the sample is encoded again."""
 
 _Entry = FlatEvent | tuple[pa.Table, int]
 
 
 class _Encoding(NamedTuple):
-    """The sample in keys, and of what it was made."""
+    """The sample in keys, and the state that it was encoded with."""
 
     batch: EventBatch
     dimensions: Dimensions
@@ -66,21 +69,21 @@ class _Encoding(NamedTuple):
 
 
 class Sample:
-    """Events of late. Any thread may add to it and ask for it."""
+    """Recent events. Any thread may add events and ask for the encoded sample."""
 
     def __init__(self, seed: int = 0) -> None:
         self._lock = threading.RLock()
         self.is_changing = holding(self._lock)
-        """Whether the calling thread is in the midst of something here: what it may be interrupted by takes nothing."""
+        """Whether the calling thread is inside of a call here. A call that interrupts it takes no events."""
         self._random = random.Random(seed)
         self._entries: list[_Entry] = []
         self._taken = 0
         self._encoding: _Encoding | None = None
         self._rows_put = 0
         self._seen = 0
-        """How many events had been matched when some were last taken."""
+        """The number of matched events when some were last taken."""
         self.next = 0
-        """When so many events have been matched, the next is to be taken: whoever matches compares with this alone."""
+        """The number of matched events at which the next one is taken. Matching compares only with this."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -90,17 +93,17 @@ class Sample:
         if self.is_changing():
             return
         try:
-            if self._lock.acquire(blocking=False):  # one of two that come at once is enough
-                # To flatten one takes time in proportion to its attributes.
+            if self._lock.acquire(blocking=False):  # If two threads come together, one event is enough.
+                # Flattening an event takes time in proportion to its attributes.
                 self.next = seen + self._drawn(self._step(seen) * (1 + len(event) // 8))
                 self._seen = seen
                 self._put(event)
         finally:
-            if self.is_changing():  # an interrupt may come before anybody else knows that it was acquired
+            if self.is_changing():  # Not the result of `acquire`: an interrupt may come before it is returned.
                 self._lock.release()
 
     def take_due(self, events: Sequence[FlatEvent] | pa.Table, seen: int) -> None:
-        """Take those that are due of a batch, whose last event is the last of `seen`."""
+        """Take the events of a batch that are due. The last event of the batch is the last of `seen`."""
         count = len(events)
         if self.is_changing():
             return
@@ -109,7 +112,7 @@ class Sample:
             first = min(max(self.next - (seen - count) - 1, 0), count)
             wanted = -(-(count - first) // step)
             if isinstance(events, pa.Table) and step == SPARSEST:
-                # Taking rows takes time in proportion to the columns, however many they are: so seldom, and more at once.
+                # Taking rows takes time in proportion to the columns, not to the rows. So take seldom, and many at once.
                 wait = _EVENTS_PER_COLUMN * max(events.num_columns, _FEWEST_COLUMNS)
                 first, wanted = 0, max(-(-(seen - self._seen) // step), 0)
             self._seen = seen
@@ -117,7 +120,7 @@ class Sample:
             self._put_rows(events, range(first, count), min(wanted, count - first, _MOST_OF_BATCH))
 
     def take_all(self, events: Sequence[FlatEvent] | pa.Table) -> None:
-        """Take a batch, of a large one as many events as there is room for in all."""
+        """Take a batch. From a large batch, take as many events as the sample has."""
         if self.is_changing():
             return
         with self._lock:
@@ -132,7 +135,7 @@ class Sample:
         return self._random.randrange(1, 2 * step)
 
     def _put_rows(self, events: Sequence[FlatEvent] | pa.Table, among: range, count: int) -> None:
-        """Take so many events among some rows."""
+        """Take `count` random events among some rows."""
         rows = sorted(self._random.sample(among, count))
         if not rows:
             return
@@ -156,7 +159,7 @@ class Sample:
             self._entries[self._random.randrange(SIZE)] = entry
 
     def _tidy(self) -> tuple[list[FlatEvent], list[pa.Table]]:
-        """Bring the rows of tables together, and let go of those that are no longer in; returns all there is."""
+        """Join the rows of tables, and drop the rows that are no longer in the sample; returns all events."""
         flat = [entry for entry in self._entries if not isinstance(entry, tuple)]
         places: dict[int, tuple[pa.Table, list[int]]] = {}
         for entry in self._entries:
@@ -172,12 +175,12 @@ class Sample:
         return flat, tables
 
     def forget_encoding(self) -> None:
-        """Let the next who asks see the sample as it is now."""
+        """Encode the sample again when somebody next asks for it."""
         with self._lock:
             self._encoding = None
 
     def encoded(self, dimensions: Dimensions, moves: int) -> EventBatch | None:
-        """The sample in keys; None if it is empty. The caller sees to it that dimensions do not change meanwhile.
+        """The sample in keys; None if it is empty. The caller keeps dimensions from changing meanwhile.
 
         `moves` counts how often labels have moved.
         """
@@ -193,7 +196,7 @@ class Sample:
                 or self._taken - kept.taken > min(_RENEWED, kept.taken)
             ):
                 flat, tables = self._tidy()
-                # Somebody may ask by now about an attribute that nobody looked at when the event was taken.
+                # Leniently: by now, somebody may ask about an attribute that nobody asked about when the event was taken.
                 parts = [encode_flat(flat, dimensions, lenient=True)]
                 parts += [part for table in tables for part in _encoded_leniently(table, dimensions)]
                 batch = _joined([part.batch for part in parts])
@@ -202,7 +205,7 @@ class Sample:
 
 
 def relabelled(batch: EventBatch | None, dimension: int, relabelling: Relabelling) -> EventBatch | None:
-    """A sample with the keys of a dimension following its labels. Those in a gap become the whole of it."""
+    """A sample with new keys in a dimension whose labels move. A key in a gap becomes the whole gap."""
     if batch is None:
         return None
     lo, hi = relabelling.moved(batch.lo, batch.hi, batch.dimension == dimension)
@@ -210,7 +213,7 @@ def relabelled(batch: EventBatch | None, dimension: int, relabelling: Relabellin
 
 
 def renumbered(batch: EventBatch | None, numbers: npt.NDArray[np.int32]) -> EventBatch | None:
-    """A sample with the new numbers of dimensions, without the values of those that have none."""
+    """A sample with new numbers of dimensions, without the values of dimensions that have no number."""
     if batch is None:
         return None
     dimension = numbers[batch.dimension]
@@ -220,13 +223,13 @@ def renumbered(batch: EventBatch | None, numbers: npt.NDArray[np.int32]) -> Even
 
 
 def _encoded_leniently(table: pa.Table, dimensions: Dimensions) -> Iterator[EncodedEvents]:
-    """A table in keys; nothing if Arrow cannot read what is asked about by now, which whoever gives such a table is told."""
+    """A table in keys; nothing if Arrow cannot read it. The user who gives such a table gets an error."""
     with suppress(pa.ArrowException, TableError):
         yield encode_table(table, dimensions, lenient=True)
 
 
 def _taken(table: pa.Table, rows: Sequence[int]) -> pa.Table:
-    """Some rows of a table. Columns that Arrow cannot take rows of have no values then."""
+    """Some rows of a table. Columns whose rows Arrow cannot take become null."""
     places = np.array(rows, np.int64)
     try:
         return table.take(pa.array(places))
@@ -240,7 +243,7 @@ def _taken_column(column: pa.ChunkedArray, places: npt.NDArray[np.int64]) -> pa.
     try:
         return column.take(pa.array(places))
     except pa.ArrowException:
-        pass  # it has few functions for views and unions
+        pass  # Arrow has few functions for views and unions.
     try:
         return chosen(combined(column), places)
     except pa.ArrowException:

@@ -40,15 +40,15 @@ class Segment:
         self.forecast = forecast
         self.watch = Watch(float(forecast.entries[0]))
         self.owned = int(np.count_nonzero(owners.sole >= 0)) + len(owners.slot)
-        """How many rows went into it, equal ones counted each."""
+        """The number of rows, equal rows included."""
         self.lease = Lease()
         for array in _arrays((table, owners, programs, body)):
-            # Numba compiles anew for arrays that may not be written to, as those of mapped files: let all be like them.
+            # Numba compiles kernels again for read-only arrays, as those of mapped files. So all arrays are read-only.
             array.setflags(write=False)
         self.numbering = numbering_of(owners)
         named = OwnerArrays(owners, body.row, table, programs, self.numbering)
         self.packed = packed_fields(body), packed_fields(named)
-        """The body and the owners, as kernels take them."""
+        """The body and the owners, packed for kernels."""
 
     @classmethod
     def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
@@ -80,7 +80,7 @@ class Segment:
         return without_idle_programs(Rows(table, slot[alive], program[alive], several[alive], self.programs))
 
     def accesses(self, slot: int) -> list[tuple[Access, bool]]:
-        """How the rows of a subscription are found, and whether a program has the last word on each."""
+        """How events find each row of a subscription, and whether a program decides in the end."""
         owners = self.owners
         ours = np.flatnonzero(owners.slot == slot)
         groups = np.searchsorted(owners.start, ours, side="right") - 1
@@ -92,22 +92,22 @@ class Segment:
         ]
 
     def slots(self) -> Slots:
-        """The slots of all owners, some of them several times."""
+        """The slots of all owners. A slot may occur several times."""
         return np.concatenate((self.owners.sole[self.owners.sole >= 0], self.owners.slot))
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the index: what matching reads."""
+        """The bytes of the index, which matching reads."""
         return nbytes((self.body, self.owners, self.numbering))
 
     @property
     def table_nbytes(self) -> int:
-        """The bytes of the rows in keys: what merging reads, and matching where keys must be compared."""
+        """The bytes of the rows in keys, which merging reads, and matching only where it must compare keys."""
         return nbytes((self.table, self.programs))
 
     @property
     def statistics_nbytes(self) -> int:
-        """The bytes of what it was planned with, without the scales that matching reads too."""
+        """The bytes of the statistics that it was planned with, without the scales that matching reads too."""
         lookup = self.body.lookup
         return nbytes(self.forecast) - nbytes((lookup.local, lookup.cuts, lookup.table, lookup.shift))
 

@@ -1,26 +1,27 @@
-"""Matching one event in one call: what surrounds the kernels would cost more than the kernels.
+"""Matching one event in one call: calling several kernels from Python would take longer than the kernels.
 
-All that the call needs is packed once for the segments of a version, and used for as long as the newest version has these. What a
-change brings with it is only put in: deltas, the dead, and the time.
+The arguments are packed once for the segments of a version, and used while the newest version has the same segments. A change
+only writes its deltas, the times of death, and the time into them.
 
     SingleCall    words  place  start  died  tally  buffers ...  segments                deltas              ids   now  entry
                                                                  SegmentCall ...         DeltaCall ...
 
-Only addresses are kept, neither segments nor deltas: whoever matches holds the version, and others may go.
+Only addresses are kept, neither segments nor deltas: the caller holds the version while it matches, and old parts may go.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
-from tamis.engine.delta import DeltaView, scan_delta
+from tamis.engine.delta import scan_delta
+from tamis.engine.limits import Limits
 from tamis.engine.matching.counters import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally
 from tamis.engine.matching.match import (
     EVENT,
@@ -37,6 +38,7 @@ from tamis.engine.matching.results import Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
 from tamis.engine.segment import Segment
+from tamis.engine.version import Version
 from tamis.kernels.atomic import count_up
 from tamis.kernels.entry import call_entry, entry_of
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
@@ -46,40 +48,19 @@ from tamis.kernels.packed import Packed, address_of, i4, i8
 
 NO_ROOM = -1
 NOT_SMALL = -2
-"""The event has numbers of which only labels tell the key; see `unpack_event`."""
-_OUT = 1 << 14
-_ROWS = 1 << 16
-_DIMENSIONS = 256
+"""The event has numbers that only labels turn into keys; see `unpack_event`."""
 _NO_IDS = np.zeros(0, np.int64)
-_FEW_DELTAS = 8
-_BRIEF = 10_000
-"""An event that is expected to meet no more entries than this is matched without letting go of the GIL."""
-
-
-class Seen(Protocol):
-    """A version of the engine."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def generation(self) -> int: ...
-    @property
-    def segments(self) -> tuple[Segment, ...]: ...
-    @property
-    def deltas(self) -> tuple[tuple[Any, DeltaView], ...]: ...
-    @property
-    def life(self) -> Life: ...
 
 
 class _Buffers(NamedTuple):
-    """What kernels write to."""
+    """Arrays that kernels write to."""
 
     rows: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.int64]
     work: npt.NDArray[np.int64]
-    """What each part did for the event, three numbers as in `Work`."""
+    """The work of each part for the event, three numbers as in `Work`."""
     lack: npt.NDArray[np.int64]
-    """Which part lacked room, of what, and how much it needs."""
+    """The part that lacked room, which buffer was too small, and the size that the part needs."""
     event: DeltaEvent
     out: Slots
     clauses: Slots
@@ -94,7 +75,7 @@ class _SegmentCall(NamedTuple):
     owners: Packed
     """The packed `OwnerArrays`."""
     seen: npt.NDArray[np.int64]
-    """What its watch has seen."""
+    """`Watch.seen` of the segment."""
 
 
 class _DeltaCall(NamedTuple):
@@ -106,12 +87,12 @@ class _DeltaCall(NamedTuple):
 
 
 class _SingleCall(NamedTuple):
-    """What `match_single` works on."""
+    """The arguments of `match_single`."""
 
     words: npt.NDArray[np.int64]
     """The event, see `one_event`."""
     place: npt.NDArray[np.int64]
-    """Where its dimensions, lowest and highest keys lie: address and length of each."""
+    """Address and length of its dimensions, of its lowest keys, and of its highest keys."""
     start: npt.NDArray[np.int64]
     died: npt.NDArray[np.int64]
     tally: npt.NDArray[np.int64]
@@ -136,24 +117,26 @@ _read_single, _read_segment, _read_delta = reader_of(_SingleCall), reader_of(_Se
 class Single:
     """An event and its match, in buffers of one thread."""
 
-    def __init__(self, tally: Tally, scratches: dict[Needs, BodyScratch]) -> None:
+    def __init__(self, tally: Tally, scratches: dict[Needs, BodyScratch], limits: Limits) -> None:
         self.event = OneEvent()
         self.is_taken = False
-        """Whether a call uses it. One that was interrupted never gives it back."""
+        """Whether a call uses it. A call that was interrupted never gives it back."""
         self._tally = tally
         self._scratches = scratches
+        self._brief = limits.brief_entries
         self._words: npt.NDArray[np.int64] | None = None
         self._number, self._generation = -1, -1
         self._ids: npt.NDArray[np.int64] | None = None
         self._died = _NO_IDS
         self._rows_put, self._now_put = -1, -1
-        self._out, self._rows, self._dimensions, self._most = _OUT, _ROWS, _DIMENSIONS, _FEW_DELTAS
+        self._matches, self._rows = limits.event_matches, limits.event_rows
+        self._dimensions, self._most_deltas = limits.event_dimensions, limits.event_deltas
 
-    def match(self, latest: tuple[Seen, int, int], ids: npt.NDArray[np.int64] | None, dimensions: int) -> int:
-        """Match the event that was put into `event`; returns how many slots it satisfies, or NOT_SMALL.
+    def match(self, latest: tuple[Version, int, int], ids: npt.NDArray[np.int64] | None, dimensions: int) -> int:
+        """Match the event that was put into `event`; returns the number of slots that it satisfies, or NOT_SMALL.
 
-        `latest` is as `Engine.latest` gives it, `ids` are the names of all slots where they are numbers. Neither event nor
-        version have more than so many dimensions.
+        `latest` is what `Engine.latest` gave. `ids` are the ids of all slots, if they are integers. Neither the event nor the
+        version has more than `dimensions` dimensions.
         """
         if dimensions > self._dimensions:
             self._dimensions = dimensions + dimensions // 2
@@ -172,81 +155,76 @@ class Single:
         return self.match(latest, ids, dimensions)
 
     def slots(self, count: int) -> Slots:
-        """The slots that were found, until the next match."""
+        """The slots that the event satisfies, until the next match."""
         return self._buffers.out[:count]
 
     def names(self, count: int) -> list[Any]:
-        """The names of the slots that were found, where they are numbers."""
+        """The ids of these slots, if they are integers."""
         names: list[Any] = self._names[:count].tolist()
         return names
 
-    def _prepare(self, version: Seen) -> None:
-        """Pack what the kernel needs for the segments of a version. The caller holds it while that is used."""
-        room = self._dimensions
-        self._buffers = buffers = _Buffers(
-            np.empty(self._rows, np.uint32),
-            np.zeros(1, np.int64),
-            np.zeros(3 * (len(version.segments) + self._most), np.int64),
-            np.zeros(3, np.int64),
-            delta_event(room),
-            np.empty(self._out, np.int32),
-            np.empty(self._out, np.int32),
-            np.empty(self._out, np.int64),
-        )
-        self._names = buffers.names.data  # of which a few are got in two thirds of the time
+    def _prepare(self, version: Version) -> None:
+        """Pack the arguments of the kernel for the segments of a version. The caller holds the version while it matches."""
+        self._buffers = buffers = self._new_buffers(len(version.segments) + self._most_deltas)
+        self._names = buffers.names.data  # A few of them are read in two thirds of the time.
         self._words = words = self.event.words
         self._place, self._start = np.zeros(6, np.int64), np.zeros(2, np.int64)
         self._place[2] = self._place[4] = address_of(words) + 8 * HEAD
-        scratches = self._scratches_for(version.segments)
-        self._scratch_arrays = [(scratch.packed, scratch.arrays) for scratch in scratches]
-        event = EventBatch(
-            self._start, words.view(np.int32), words, words
-        )  # Where its values lie, each event says itself.
-        self._calls = [
-            packed_fields(
-                RowsCall(
-                    segment.packed[0],
-                    scratch.packed,
-                    event,
-                    buffers.counts,
-                    buffers.rows,
-                    buffers.work[3 * i : 3 * i + 3],
-                )
-            )
-            for i, (segment, scratch) in enumerate(zip(version.segments, scratches, strict=True))
-        ]
-        self._segments = _joined(
-            packed_fields(_SegmentCall(call, segment.packed[1], segment.watch.seen))
-            for segment, call in zip(version.segments, self._calls, strict=True)
-        )
-        entry = entry_of(match_rows) if version.segments else 0
-        self._deltas = np.zeros(_OF_DELTA * self._most, np.int64)
+        self._segments = self._packed_segments(version.segments)
+        self._deltas = np.zeros(_OF_DELTA * self._most_deltas, np.int64)
         self._died, self._ids = _NO_IDS, None
         self._packed = packed_fields(
             _SingleCall(
-                words,
-                self._place,
-                self._start,
-                _NO_IDS,
-                self._tally.counts,
-                buffers,
-                self._segments,
-                self._deltas,
-                _NO_IDS,
-                0,
-                entry,
+                words=words,
+                place=self._place,
+                start=self._start,
+                died=_NO_IDS,
+                tally=self._tally.counts,
+                buffers=buffers,
+                segments=self._segments,
+                deltas=self._deltas,
+                ids=_NO_IDS,
+                now=0,
+                entry=entry_of(match_rows) if version.segments else 0,
             )
         )
         self._generation, self._number = version.generation, -1
         expected = sum(segment.watch.expected for segment in version.segments)
-        self._kernel = match_single_briefly if expected <= _BRIEF else match_single
+        self._kernel = match_single_briefly if expected <= self._brief else match_single
 
-    def _follow(self, version: Seen, ids: npt.NDArray[np.int64] | None) -> None:
-        """Put in what changes come with."""
+    def _new_buffers(self, parts: int) -> _Buffers:
+        return _Buffers(
+            rows=np.empty(self._rows, np.uint32),
+            counts=np.zeros(1, np.int64),
+            work=np.zeros(3 * parts, np.int64),
+            lack=np.zeros(3, np.int64),
+            event=delta_event(self._dimensions),
+            out=np.empty(self._matches, np.int32),
+            clauses=np.empty(self._matches, np.int32),
+            names=np.empty(self._matches, np.int64),
+        )
+
+    def _packed_segments(self, segments: Sequence[Segment]) -> Packed:
+        """A packed `_SegmentCall` for each segment, with the buffers and scratch of this thread."""
+        scratches, buffers, words = self._scratches_for(segments), self._buffers, self.event.words
+        # Each event writes itself where its values lie.
+        event = EventBatch(self._start, words.view(np.int32), words, words)
+        self._calls = []
+        packed = [np.zeros(0, np.int64)]
+        for i, (segment, scratch) in enumerate(zip(segments, scratches, strict=True)):
+            body, owners = segment.packed
+            work = buffers.work[3 * i : 3 * i + 3]
+            call = packed_fields(RowsCall(body, scratch.packed, event, buffers.counts, buffers.rows, work))
+            self._calls.append((call, scratch.packed, scratch.arrays))  # Kept alive: kernels have only their addresses.
+            packed.append(packed_fields(_SegmentCall(call, owners, segment.watch.seen)))
+        return np.concatenate(packed)
+
+    def _follow(self, version: Version, ids: npt.NDArray[np.int64] | None) -> None:
+        """Write the deltas, times of death and ids of a version into the arguments."""
         deltas = version.deltas
         most = max((view.number for _, view in deltas), default=0)
-        if most > self._rows or len(deltas) > self._most:
-            self._rows, self._most = max(self._rows, most), max(self._most, 2 * len(deltas))
+        if most > self._rows or len(deltas) > self._most_deltas:
+            self._rows, self._most_deltas = max(self._rows, most), max(self._most_deltas, 2 * len(deltas))
             self._generation = -1
         if version.generation != self._generation or self._words is not self.event.words:
             self._prepare(version)
@@ -267,18 +245,18 @@ class Single:
         self._number, self._rows_put = version.number, -1
 
     def _scratches_for(self, segments: Sequence[Segment]) -> list[BodyScratch]:
-        """Scratch for each segment, one for all that need the same: in the caches, there is room for it rather than for many."""
+        """Scratch for each segment. Segments with the same needs share one, since one stays in the caches and many do not."""
         needs = [needs_of(segment.body) for segment in segments]
         used = {each: self._scratches.get(each) or BodyScratch(each) for each in set(needs)}
         self._scratches.clear()
         self._scratches.update(used)
         return [used[each] for each in needs]
 
-    def _enlarge(self, version: Seen) -> None:
-        """Make room for what the last call lacked."""
+    def _enlarge(self, version: Version) -> None:
+        """Make more room where the last call lacked it."""
         part, lack, need = self._buffers.lack.tolist()
         if lack == NO_ROOM_SLOTS:
-            self._out *= 4
+            self._matches *= 4
         elif lack == NO_ROOM_OUT:
             self._rows = need + need // 2
         else:
@@ -286,11 +264,12 @@ class Single:
 
 
 class Singles(threading.local):
-    """What each thread matches single events in. Whoever matches takes it, so that a call that comes in between, as from the
-    finalizer of some object, makes its own; and gives it back by its `is_taken`."""
+    """The `Single` of each thread. A match takes it, and gives it back by `is_taken`. A call inside of that call, as from a
+    finalizer, gets a new one."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, limits: Limits) -> None:
         self._tally = tally
+        self._limits = limits
         self._scratches: dict[Needs, BodyScratch] = {}
         self._last = self._new()
 
@@ -302,11 +281,7 @@ class Singles(threading.local):
         return single
 
     def _new(self) -> Single:
-        return Single(self._tally, self._scratches)
-
-
-def _joined(parts: Any) -> Packed:
-    return np.concatenate([np.zeros(0, np.int64), *parts])
+        return Single(self._tally, self._scratches, self._limits)
 
 
 @lean_kernel
@@ -360,7 +335,7 @@ def _match_segment(words: Packed, address: int, entry: int, place: Packed) -> bo
 
 @inlined
 def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
-    """Count what all parts did for the event, and let each segment take note of what it did."""
+    """Count the work of all parts for the event, and the work of each segment in its watch."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):
         entries += work[3 * part]
@@ -378,5 +353,5 @@ def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
 
 @brief_kernel
 def match_single_briefly(given: Packed) -> int:
-    """`match_single` where it is done soon."""
+    """`match_single` for events that are expected to be done soon."""
     return match_single(given)

@@ -1,17 +1,17 @@
-"""Leases: how long the slots of a part may still be met by a reader.
+"""Leases: how long readers may still meet the slots of a part.
 
     version 7 holds   part A           slot 3 lives in A, then in C, and when D is built it is dead and dropped
                         A.lease --> C.lease --> D.lease
 
-A part owns its lease, and a lease keeps those of the parts that took the part's place. So the lease of C outlives C for as
-long as anybody holds A: only when it goes, nobody can find slot 3 any more.
+A part holds its lease, and a lease holds the leases of the parts that replaced the part. So the lease of C lives while anybody
+holds A. When it ends, nobody can find slot 3 any more.
 """
 
 from __future__ import annotations
 
 
 class Lease:
-    """Lives as long as its part, and as the parts from which that was made."""
+    """Lives as long as its part, and as the parts that its part was made of."""
 
     __slots__ = ("__weakref__", "after")
 

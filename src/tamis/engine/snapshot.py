@@ -3,7 +3,7 @@
     segments/0/table/start               the fields of tuples, joined by slashes; a number is an array of one
     segments/0/table/predicates/lo
     segments/0/body/entry
-    delta/slot                           rows that were in no segment yet
+    delta/slot                           the rows of deltas
 
 Arrays of segments are taken from the file as they are, without a copy.
 """
@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.programs import Programs
-from tamis.engine.engine import DELTA_ROWS, Version
 from tamis.engine.layout.forecast import Forecast
 from tamis.engine.layout.segment_build import Body
+from tamis.engine.limits import USUAL_LIMITS
 from tamis.engine.matching.owners import Owners
 from tamis.engine.rows import Rows, concatenated
 from tamis.engine.segment import Segment, segments_of
+from tamis.engine.version import Version
 
 Array = npt.NDArray[Any]
 
@@ -32,15 +33,15 @@ _DELTA = "delta"
 
 
 def frozen(version: Version, alive: npt.NDArray[np.bool_]) -> tuple[tuple[Segment, ...], Rows | None]:
-    """The segments of a version and the living rows of its deltas, which do not change any more."""
+    """The segments of a version and the living rows of its deltas."""
     parts = [view.rows.taken(np.flatnonzero(alive[view.rows.slot])) for _, view in version.deltas]
     rows = concatenated(parts) if parts else None
     return version.segments, rows if rows is not None and rows.number else None
 
 
 def arrays_of(segments: Sequence[Segment], rows: Rows | None) -> tuple[dict[str, Array], int]:
-    """Segments and rows as named arrays, and how many segments these are: many rows are built into one more."""
-    if rows is not None and rows.number >= DELTA_ROWS:
+    """Segments and rows as named arrays, and the number of segments: many rows become one more segment."""
+    if rows is not None and rows.number >= USUAL_LIMITS.delta_rows:
         segments, rows = [*segments, *segments_of(rows, None)], None
     arrays: dict[str, Array] = {}
     for number, segment in enumerate(segments):
@@ -52,12 +53,12 @@ def arrays_of(segments: Sequence[Segment], rows: Rows | None) -> tuple[dict[str,
 
 
 def read_segment(number: int, array: Callable[[str], Array]) -> Segment:
-    """A segment from its arrays, which `array` gives by name."""
+    """A segment from its arrays. `array` gives an array by its name."""
     return Segment(*(_read(f"segments/{number}/{part}", kind, array) for part, kind in _SEGMENT.items()))
 
 
 def read_rows(names: Sequence[str], array: Callable[[str], Array]) -> Rows | None:
-    """The rows that were in no segment; None if there were none."""
+    """The rows of the delta; None if there were none."""
     rows: Rows | None = _read(_DELTA, Rows, array) if f"{_DELTA}/slot" in names else None
     return rows
 

@@ -1,4 +1,4 @@
-"""The heaviest matches of each event."""
+"""The heaviest matches of each event. Matchers and Spark tasks decide top-k here, and nowhere else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.kernels.numbers import UP
 def keep_heaviest(
     counts: npt.NDArray[np.int64], slots: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], k: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """The `k` slots of each event that weigh most, the heaviest first; of equal ones the one with the lower number."""
+    """The `k` slots of each event with the largest weights, largest first; of equal weights, the lower slot first."""
     kept = np.minimum(counts, k)
     out = np.empty(int(kept.sum()), np.int32)
     _keep_heaviest(counts, slots, weights, kept, out)
@@ -23,7 +23,7 @@ def keep_heaviest(
 
 @lean_kernel
 def _keep_heaviest(counts: Any, slots: Any, weights: Any, kept: Any, out: Any) -> None:
-    """A heap of each event's best lies in its part of the output, the lightest on top, and is sorted in the end."""
+    """The part of the output of each event is a heap of its best slots, the lightest on top. In the end it is sorted."""
     at, to = 0, 0
     for event in range(len(counts)):
         size = kept[event]
@@ -46,7 +46,7 @@ def _keep_heaviest(counts: Any, slots: Any, weights: Any, kept: Any, out: Any) -
 
 @inlined
 def _lighter(left: int, right: int, weights: Any) -> bool:
-    """Whether one slot comes after another in the ranking."""
+    """Whether slot `left` comes after slot `right` in the ranking."""
     if weights[UP(left)] != weights[UP(right)]:
         return weights[UP(left)] < weights[UP(right)]
     return left > right

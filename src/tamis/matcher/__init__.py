@@ -1,14 +1,17 @@
 """The matcher: subscriptions come and go, and events are matched against all of them.
 
 matcher           Matcher: matching, plans, statistics                       read this first
-subscriptions     what it has of a dictionary; subscription, rejected        what users read back
-bulk_add, replacing                 many subscriptions in one call
+subscriptions     Matcher as a dictionary; subscription, rejected: what users read back
+bulk_add, replacing                        many subscriptions in one call
 expression_reader, event_input, options    what users give: expressions, events, numbers
-store             what both stores share
-engine_store      subscriptions over the engine; clauses, gate, crew, event_shares
+store, limits     what both stores share, and their sizes
+engine_store      storing subscriptions over the engine
+engine_matching   matching events over the engine; event_shares, crew: several threads
+keyed_engine      the engine, its dimensions and the gate: compiling, new labels, sweeping
 paper_store       subscriptions over an index of the papers
-ids, expression_store               ids and expressions of slots
+compiling         expressions to conjunctions, for both stores; clauses: to rows of the engine
+ids, expression_store                      ids and expressions of slots
 naming, plan      matches and access paths as users see them
-snapshot, load, frozen, pickling    matchers in files and in other processes
-exercises         calls that make all kernels be compiled
+snapshot, load, frozen, pickling           matchers in files and in other processes
+exercises         calls that compile all kernels
 """

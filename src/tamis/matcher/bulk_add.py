@@ -1,13 +1,13 @@
-"""Adding many subscriptions at once: all or none of them, or those that are right.
+"""Adding many subscriptions at once: all or none of them, or only those that are right.
 
-A row that is wrong is rejected (`Rejections`), which raises its error or collects it. Everything here is by row, the place in the
-call, and `rows` are those that no check has rejected so far. The store is changed last, by one call, with what is left.
+A row is the place of a subscription in the call. Each check rejects the rows that are wrong (`Rejections`), which raises their
+error or collects it. The last step changes the store, in one call, with the rows that no check rejected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,13 @@ from tamis.matcher.options import list_of_weights, plain_weight, weights_of
 from tamis.matcher.rejected import Rejected, Rejections
 from tamis.matcher.store import Store
 
+T = TypeVar("T")
+
 
 def add_expressions(
     store: Store[Any], reader: ExpressionReader, ids: Any, expressions: Any, weights: Any, on_error: object
 ) -> list[Rejected]:
-    """Add expressions of any form to a store that the caller is changing; returns those that were rejected."""
+    """Add expressions of any form to a store that the caller is changing; returns the rejected ones."""
     addition = _Addition(store, reader, list_of_ids(ids), on_error)
     addition.check_ids()
     given = list_of_expressions(expressions, addition.count)
@@ -64,13 +66,13 @@ def add_rows(store: Store[Any], reader: ExpressionReader, table: pa.Table, on_er
 
 
 class _Addition:
-    """Subscriptions of one call on their way into a store."""
+    """The subscriptions of one call on their way into a store."""
 
     def __init__(self, store: Store[Any], reader: ExpressionReader, ids: list[Any], on_error: object) -> None:
         self._store = store
         self._reader = reader
         self._ids = ids
-        """Those that were given; in plain form once they are checked."""
+        """The given ids; `check_ids` makes them plain str or int."""
         self._rejections = Rejections(on_error, ids)
         self._rows: Sequence[int] = range(len(ids))
         self._weights = np.zeros(len(ids))
@@ -101,7 +103,7 @@ class _Addition:
         self._ids = [right.get(row, given) for row, given in enumerate(self._ids)]
 
     def weigh(self, given: Any) -> None:
-        """Take the weights of all rows; None: all weigh nothing.
+        """Take the weights of all rows; None means weight 0.
 
         Raises
         ------
@@ -126,24 +128,16 @@ class _Addition:
         ExpressionError, CapabilityError
         """
         read = self._read(given)
-        while True:
-            rows = self._rows
-            try:
-                clauses = self._store.compile(read)
-                break
-            except CapabilityError as error:
-                self._refuse(error, read.__getitem__)
-                by_row = dict(zip(rows, read, strict=True))
-                read = [by_row[row] for row in self._rows]
-        block = GivenExpressions([kept(given[row], expression) for row, expression in zip(rows, read, strict=True)])
-        return self._enter(clauses, block)
+        clauses = self._compiled(lambda rows: self._store.compile([read[row] for row in rows]))
+        return self._enter(clauses, GivenExpressions([kept(given[row], read[row]) for row in self._rows]))
 
-    def _read(self, given: Sequence[Any]) -> list[Expression]:
-        read: list[Expression] = []
+    def _read(self, given: Sequence[Any]) -> dict[int, Expression]:
+        """The expressions of the rows that are right, by row."""
+        read: dict[int, Expression] = {}
         errors: dict[int, TamisError] = {}
         for row in self._rows:
             try:
-                read.append(self._reader.read(given[row]))
+                read[row] = self._reader.read(given[row])
             except ExpressionError as error:
                 error.subscription = self._ids[row]
                 if not self._rejections.collects:
@@ -161,23 +155,12 @@ class _Addition:
         """
         check_predicates_type(column.type)
         lists = combined(column)
-        while True:
-            table = None
-            try:
-                table = self._table(lists, self._rows)
-                clauses = self._store.compile_rows(table)
-                break
-            except WrongRowsError as wrong:
-                self.reject(self._errors(self._rows, wrong))
-            except CapabilityError as error:
-                assert table is not None
-                self._refuse(error, table.expression)
-            except (TableError, UnicodeDecodeError, pa.ArrowException):
-                # One row, or several, cannot be read, and nobody can tell which.
-                unreadable = self._unreadable(lists, self._rows) if self._rejections.collects else {}
-                if not unreadable:
-                    raise
-                self.reject(unreadable)
+
+        def compiled(rows: Sequence[int]) -> tuple[PredicateTable, Any]:
+            table = self._table(lists, rows)
+            return table, self._store.compile_rows(table)
+
+        table, clauses = self._compiled(compiled)
         return self._enter(clauses, TableRows(table))
 
     def _table(self, lists: pa.Array, rows: Sequence[int]) -> PredicateTable:
@@ -198,22 +181,41 @@ class _Addition:
             raise WrongRowsError(errors)
         return table
 
-    def _unreadable(self, lists: pa.Array, rows: Sequence[int]) -> dict[int, TamisError]:
-        """Rows that cannot be read, or are wrong otherwise, found by halves."""
+    def _compiled(self, compile_some: Callable[[Sequence[int]], T]) -> T:
+        """The rows that are right, compiled; all others are rejected.
+
+        Raises
+        ------
+        TableError, ExpressionError, CapabilityError
+            If errors are not collected.
+        """
+        while True:
+            try:
+                return compile_some(self._rows)
+            except WrongRowsError as wrong:
+                self.reject(self._errors(self._rows, wrong))
+            except (CapabilityError, TableError, UnicodeDecodeError, pa.ArrowException):
+                errors = self._wrong_among(self._rows, compile_some) if self._rejections.collects else {}
+                if not errors:
+                    raise
+                self.reject(errors)
+
+    def _wrong_among(self, rows: Sequence[int], compile_some: Callable[[Sequence[int]], T]) -> dict[int, TamisError]:
+        """The rows that cannot be compiled. If an error does not say which rows it is about, they are found by halves."""
         try:
             with arrow_errors():
-                self._store.compile_rows(self._table(lists, rows))
+                compile_some(rows)
         except WrongRowsError as wrong:
             return self._errors(rows, wrong)
-        except TableError as error:
+        except (CapabilityError, TableError) as error:
             half = len(rows) // 2
             if half:
-                return self._unreadable(lists, rows[:half]) | self._unreadable(lists, rows[half:])
-            return {rows[0]: TableError(error.reason, row=rows[0])}
+                return self._wrong_among(rows[:half], compile_some) | self._wrong_among(rows[half:], compile_some)
+            return {rows[0]: TableError(error.reason, row=rows[0]) if isinstance(error, TableError) else error}
         return {}
 
     def _errors(self, rows: Sequence[int], wrong: WrongRowsError) -> dict[int, TamisError]:
-        """What is wrong, by the place in the call."""
+        """The errors by row of the call."""
         errors: dict[int, TamisError] = {}
         for place, error in wrong.errors.items():
             row = rows[place]
@@ -223,20 +225,6 @@ class _Addition:
                 error.subscription = self._ids[row]
             errors[row] = error
         return errors
-
-    def _refuse(self, error: CapabilityError, expression: Callable[[int], Expression]) -> None:
-        """Reject the rows that the index cannot hold, of which an error says no more than that there are some."""
-        if not self._rejections.collects:
-            raise error
-        errors: dict[int, TamisError] = {}
-        for place, row in enumerate(self._rows):
-            try:
-                self._store.compile([expression(place)])
-            except CapabilityError as refusal:
-                errors[row] = refusal
-        if not errors:
-            raise error
-        self.reject(errors)
 
     def _enter(self, clauses: Any, block: Block) -> list[Rejected]:
         identifiers: list[Id] = [self._ids[row] for row in self._rows]
@@ -283,7 +271,7 @@ def _ids_of(column: pa.ChunkedArray) -> tuple[list[Any], dict[int, TamisError]]:
 
 
 def _values_of(column: pa.ChunkedArray, name: str) -> tuple[list[Any], dict[int, TamisError]]:
-    """The values of a column, and the rows that have none, or one that is no text."""
+    """The values of a column, and the errors of rows whose value is null or not UTF-8."""
     values: list[Any]
     errors: dict[int, TamisError] = {}
     try:

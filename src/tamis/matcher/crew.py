@@ -1,7 +1,7 @@
-"""Work in parts by several threads, the calling one among them.
+"""Work in parts by several threads, the calling thread among them.
 
-The others are kept: a new thread would have to make all buffers anew in which it matches, which takes as long as some hundred
-events do.
+The other threads stay for the next call. A new thread would have to make its buffers for matching, which takes as long as
+matching some hundred events.
 """
 
 from __future__ import annotations
@@ -21,22 +21,20 @@ from tamis.kernels.background import begin_thread, is_ours, is_stopping, wake_wi
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A crew has no more threads than this, whatever was asked for.
-_MOST = 1024
-# Seconds that a thread waits for items. They come within milliseconds, or not at all: when an interrupt came while another was
-# dealt with, the caller may be gone without a sign.
 _PATIENCE = 1.0
-# The last parts of rows have such a fraction of one thread's share. More parts, and smaller ones, take longer than they save.
+"""Seconds that a thread waits for items. Items come within milliseconds, or not at all: if an interrupt comes while another is
+handled, the caller may leave without telling the crew."""
 _LAST = 8
+"""The last parts have one of this many parts of a thread's share. Smaller parts take longer than they save."""
 
 
 class _Shift:
-    """What one thread does for a crew, unless it is called off before it begins."""
+    """The work of one thread for a crew, unless it is called off before it begins."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
         self._log: deque[bool] = deque()
-        """Its first entry tells for good: whether a thread began, or it was called off."""
+        """The first entry decides: True if a thread began, False if the shift was called off."""
         self._is_done = False
         self._work = _thread.allocate_lock()
         """Held until the work is done."""
@@ -53,12 +51,12 @@ class _Shift:
             self._work.release()
 
     def has_begun(self) -> bool:
-        """Whether it has; if not, it never will."""
+        """Whether the work has begun. If not, it never will."""
         self._log.append(False)
         return self._log[0]
 
     def wait(self) -> None:
-        """Wait until the work is done. An interrupt may leave the lock held here, so a second call does not take it."""
+        """Wait until the work is done. An interrupt may leave the lock held, so a second call does not take the lock."""
         if not self._is_done:
             with self._work:
                 pass
@@ -68,8 +66,8 @@ _Work = tuple[_Shift, Callable[[], None]]
 
 
 class _Pool:
-    """Threads that wait for work, with all that they share made in C: what Python's own pool, futures and conditions do can be
-    interrupted half-way, after which they wait for ever, and so does Python when it is to end.
+    """Threads that wait for work. All that they share is made in C: an interrupt in the middle of Python's own pool, futures or
+    conditions makes them wait for ever, and Python with them when it ends.
     """
 
     def __init__(self) -> None:
@@ -79,14 +77,14 @@ class _Pool:
         """Threads do not survive a fork."""
         self._waiting: SimpleQueue[_Work | None] = SimpleQueue()
         self._free: deque[None] = deque()
-        """Has something for each thread that is free."""
+        """One item for each free thread."""
 
     def stop(self) -> None:
-        """Let all threads end when they have done what they are at."""
+        """Let all threads end after their present work."""
         self._waiting.put(None)
 
     def begin(self, labour: Callable[[], None]) -> _Shift | None:
-        """Let a thread labour; None when no more threads can be had."""
+        """Let a thread labour; None if the system has no more threads."""
         if is_stopping():
             return None
         try:
@@ -103,7 +101,7 @@ def _serve(waiting: SimpleQueue[_Work | None], free: deque[None]) -> None:
     while (work := waiting.get()) is not None:
         shift, labour = work
         shift.do(labour)
-        del work, shift, labour  # Nothing is kept alive while the thread waits for more.
+        del work, shift, labour  # Keep nothing alive while the thread waits for more work.
         free.append(None)
     waiting.put(None)  # for the next
 
@@ -115,18 +113,19 @@ if hasattr(os, "register_at_fork"):
 
 
 class Crew(Generic[T, R]):
-    """Threads that work on items while more of them are made; the caller joins in when all have been given.
+    """Threads that work on items while the caller makes more items. The caller joins in after the last item.
 
-    Should the work raise, the first error that is met is raised, and items may be left out. Nobody works any more when the
-    crew has been left.
+    If the work raises, the first error is raised again here, and some items may be left out. When the caller has left the crew,
+    no thread works for it any more. A thread that waits for an item longer than `patience` seconds leaves.
     """
 
-    def __init__(self, work: Callable[[T], R], threads: int) -> None:
+    def __init__(self, work: Callable[[T], R], threads: int, *, patience: float = _PATIENCE) -> None:
         self._work = work
+        self._patience = patience
         self._threads = threads
         self._given = 0
         self._waiting: SimpleQueue[tuple[int, T] | None] = SimpleQueue()
-        """None is the last, and whoever meets it leaves it there for others."""
+        """None is the last item. A thread that takes it puts it back for the others."""
         self._results: dict[int, R] = {}
         self._shifts: list[_Shift] = []
 
@@ -134,16 +133,16 @@ class Crew(Generic[T, R]):
         return self
 
     def begin(self) -> None:
-        """Let all others wait for items, now that none has been given; else they begin when all have."""
+        """Let all other threads wait for items now. Without this call they begin after the last item."""
         self._begin(self._threads - 1)
 
     def give(self, place: int, item: T) -> None:
-        """Let anybody take an item, which has this place among all."""
+        """Let any thread take an item. `place` is its place among all items."""
         self._waiting.put((place, item))
         self._given += 1
 
     def results(self) -> list[R]:
-        """What became of all items, in the order of their places. The caller works on what is left of them."""
+        """The results of all items, in the order of their places. The caller works on the items that are left."""
         self._waiting.put(None)
         self._begin(min(self._threads, self._given) - 1)
         self._labour()
@@ -156,14 +155,14 @@ class Crew(Generic[T, R]):
         self._errors()
 
     def _begin(self, helpers: int) -> None:
-        while len(self._shifts) < min(helpers, _MOST) and (shift := _pool.begin(self._labour)) is not None:
+        while len(self._shifts) < helpers and (shift := _pool.begin(self._labour)) is not None:
             self._shifts.append(shift)
 
     def _labour(self) -> None:
         try:
             while not (is_stopping() and is_ours()):
                 try:
-                    given = self._waiting.get(timeout=_PATIENCE)
+                    given = self._waiting.get(timeout=self._patience)
                 except Empty:
                     return
                 if given is None:
@@ -176,7 +175,7 @@ class Crew(Generic[T, R]):
             raise
 
     def _leave_out(self) -> None:
-        """Let nobody find any more items."""
+        """Remove all items that nobody took."""
         try:
             with suppress(Empty):
                 while True:
@@ -185,7 +184,7 @@ class Crew(Generic[T, R]):
             self._waiting.put(None)
 
     def _errors(self) -> list[BaseException]:
-        """What those met who helped. Whoever was too busy to begin is not waited for."""
+        """The errors of the other threads. A thread that was too busy to begin is not waited for."""
         started = [shift for shift in self._shifts if shift.has_begun()]
         for shift in started:
             shift.wait()
@@ -193,10 +192,7 @@ class Crew(Generic[T, R]):
 
 
 def each(work: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
-    """What `work` makes of each item, in their order.
-
-    Should it raise, the first error that is met is raised, and items may be left out.
-    """
+    """The result of `work` for each item, in order. If `work` raises, the first error is raised, and items may be left out."""
     if min(threads, len(items)) < 2:
         return [work(item) for item in items]
     with Crew(work, min(threads, len(items))) as crew:
@@ -206,20 +202,21 @@ def each(work: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
 
 
 def largest_first(sizes: Sequence[int]) -> list[int]:
-    """The places of the largest, the next one, and so on."""
+    """The places of sizes, the largest size first."""
     return sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
 
 
 def shares_of(count: int, shares: int) -> list[tuple[int, int]]:
-    """So many rows in shares of nearly one size: the first row of each, and where it ends."""
+    """`count` rows in shares of nearly the same size: the first row of each share, and the row behind its last."""
     shares = max(shares, 1)
     return list(itertools.pairwise(count * share // shares for share in range(shares + 1)))
 
 
 def tapering(count: int, threads: int) -> Iterator[tuple[int, int]]:
-    """So many rows in parts for so many threads, which get smaller to the end: the first row of each, and where it ends.
+    """`count` rows in parts that become smaller: the first row of each part, and the row behind its last.
 
-    Some rows take longer than others, and some threads: each part is one thread's share of what is left.
+    Each part is one thread's share of the rows that are left. So threads end together, although some rows, and some threads, take
+    longer than others.
     """
     first, least = 0, max(count // (_LAST * threads), 1)
     while first < count:

@@ -1,4 +1,4 @@
-"""What callers hand in as events: dictionaries, or anything that Arrow can read."""
+"""Events as users give them: mappings, or anything that Arrow can read."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tamis.language.values import is_iterable
 
 
 def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[FlatEvent] | pa.Table:
-    """Events as flat dictionaries or as an Arrow table, whichever they come as.
+    """Events as flat dictionaries, or as an Arrow table if they are one.
 
-    `attributes` are the columns of a table that are looked at, or the names in mappings and all below them.
+    `attributes` are the columns of a table to read, or the names in mappings with all names below them.
 
     Raises
     ------
     EventError, TableError
-        When they are neither, or cannot be read, or a table lacks a column.
+        If they are neither, or cannot be read, or a table lacks a column.
     OptionError
-        When `attributes` is no list of names.
+        If `attributes` is not a list of names.
     """
     names = None if attributes is None else plain_names(attributes)
     try:
         table = as_table(events, names)
     except TableError:
-        # Arrow cannot hold some column of Python objects. Nobody need ask about that one, so rows are read one by one.
+        # Arrow cannot hold a column of Python objects. Perhaps nobody asks about this column, so rows are read one by one.
         events = _records(events, names)
         if events is None:
             raise
@@ -53,7 +53,7 @@ def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[Fl
 
 
 def plain_names(attributes: Iterable[str]) -> tuple[str, ...]:
-    """The names of attributes to look at.
+    """The names of the attributes to read.
 
     Raises
     ------
@@ -70,14 +70,14 @@ def plain_names(attributes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _within(event: FlatEvent, names: tuple[str, ...]) -> FlatEvent:
-    """An event with some attributes only, and those below them."""
+    """An event with only some attributes and the attributes below them."""
     below = tuple(f"{name}." for name in names)
     return {name: values for name, values in event.items() if name in names or name.startswith(below)}
 
 
 @contextmanager
 def rows_counted_from(first: int) -> Iterator[None]:
-    """Let errors count the rows of a batch from another number than 0."""
+    """Let errors count the rows of a batch from `first` on."""
     try:
         yield
     except EventError as error:
@@ -87,19 +87,17 @@ def rows_counted_from(first: int) -> Iterator[None]:
 
 
 def wrong_rows(events: pa.Table, asked: Asked = EVERYTHING, schema: Schema | None = None) -> dict[int, str]:
-    """The rows of a table with something wrong that is asked about, and what that is."""
-    wrong: dict[int, str] = {}
+    """The rows of a table that have a wrong value of an attribute that is asked about, and the problem of each."""
+    problems: dict[int, str] = {}
     with arrow_errors():
         for found in checked_columns(events, asked, schema):
             if isinstance(found, Odd):
-                place = "" if found.attribute is None else f"attribute {found.attribute!r}: "
-                for row in np.unique(found.rows).tolist():
-                    wrong.setdefault(row, place + found.reason)
-    return dict(sorted(wrong.items()))
+                found.note(problems)
+    return dict(sorted(problems.items()))
 
 
 def right_rows(events: pa.Table, wrong: Mapping[int, str]) -> pa.Table:
-    """All rows but the wrong ones."""
+    """The rows that are not wrong."""
     if not wrong:
         return events
     right = np.ones(len(events), np.bool_)
@@ -109,7 +107,7 @@ def right_rows(events: pa.Table, wrong: Mapping[int, str]) -> pa.Table:
 
 @contextmanager
 def arrow_errors() -> Iterator[None]:
-    """Turn what Arrow says of data that it cannot handle, or that is no UTF-8, into our own error."""
+    """Turn errors of Arrow, and of strings that are not UTF-8, into our own error."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -124,7 +122,7 @@ def as_table(data: Any, columns: tuple[str, ...] | None = None) -> pa.Table | No
     Raises
     ------
     TableError
-        When it cannot be read, or lacks a column.
+        If it cannot be read, or lacks a column.
     """
     if is_of(data, "polars", "LazyFrame"):
         if columns is not None:
@@ -139,7 +137,7 @@ def as_table(data: Any, columns: tuple[str, ...] | None = None) -> pa.Table | No
             data = _frame_with(data, columns)
         try:
             data = pa.table(data)
-        except Exception as error:  # whatever the other library raises
+        except Exception as error:  # Other libraries raise errors of any class.
             reason = shortened(error, quoted=False)
             raise TableError(f"{type(data).__name__} cannot be read as an Arrow table: {reason}") from None
     if columns is None:
@@ -149,7 +147,7 @@ def as_table(data: Any, columns: tuple[str, ...] | None = None) -> pa.Table | No
 
 
 def _frame_with(data: Any, columns: tuple[str, ...]) -> Any:
-    """A frame with some columns only, so that nobody tries to convert the others; anything else as it is."""
+    """A frame with only some columns, so that nobody converts the others; anything else as it is."""
     if is_of(data, "pandas", "DataFrame"):
         if any(name in columns for name in data.index.names):
             data = data.reset_index()

@@ -10,29 +10,29 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import TableEncoder
 from tamis.matcher.crew import each, shares_of, tapering
 
-# Shares of a table that have fewer bytes are encoded sooner in one thread: two of 0.2 MB took 1.3 times as long, of 0.9 MB 0.7.
-_FEWEST_ENCODED = 1 << 19
-# Then the others begin with one row of so many.
 _FIRST = 8
+"""If one thread encodes a small table, the others begin with one row of this many."""
 
 Encoded = tuple[list[EventBatch], int]
-"""Some events in parts, and how many values of theirs are mismatched."""
+"""Some events in parts, and the number of their mismatched values."""
 
 
 def _nbytes(table: pa.Table) -> int:
     try:
         return int(table.nbytes)
-    except pa.ArrowException:  # Not all releases of pyarrow can tell it of views.
+    except pa.ArrowException:  # Some releases of pyarrow do not know it for views.
         return int(table.get_total_buffer_size())
 
 
-def is_encoded_by_one(events: pa.Table, threads: int) -> bool:
-    """Whether it is best that one thread encodes a table, and the others match what it has done: if it is small."""
-    return 1 < threads <= len(events) // _FIRST and _nbytes(events) < 2 * _FEWEST_ENCODED
+def is_encoded_by_one(events: pa.Table, threads: int, share_bytes: int) -> bool:
+    """Whether one thread should encode a table while others match the first rows, since the table is small."""
+    return 1 < threads <= len(events) // _FIRST and _nbytes(events) < 2 * share_bytes
 
 
-def encoded_table(encoder: TableEncoder, events: pa.Table, by_one: bool, threads: int) -> Iterator[Encoded]:
-    """Encode a table: one thread first those rows with which the others can begin, or each thread some.
+def encoded_table(
+    encoder: TableEncoder, events: pa.Table, by_one: bool, threads: int, share_bytes: int
+) -> Iterator[Encoded]:
+    """Encode a table. Either one thread encodes, the first rows before the others, or each thread encodes a share.
 
     Raises
     ------
@@ -47,11 +47,11 @@ def encoded_table(encoder: TableEncoder, events: pa.Table, by_one: bool, threads
             batch, mismatched = encoder.rows(first, count)
             yield slices(batch, tapering(count - first, threads)), mismatched
             return
-        most = min(threads, count, _nbytes(events) // _FEWEST_ENCODED) if threads > 1 else 1
+        most = min(threads, count, _nbytes(events) // share_bytes) if threads > 1 else 1
         shares = shares_of(count, most)
         encoded = each(lambda share: encoder.rows(*share), shares, threads)
     except Exception:
-        encoder.rows(0, count)  # The whole of a table tells what is wrong with it first, and in which row.
+        encoder.rows(0, count)  # The error of the whole table names the first wrong row.
         raise
     for_each = threads if len(shares) == 1 else 2
     parts = [part for batch, _ in encoded for part in slices(batch, tapering(len(batch.start) - 1, for_each))]
@@ -59,5 +59,5 @@ def encoded_table(encoder: TableEncoder, events: pa.Table, by_one: bool, threads
 
 
 def slices(batch: EventBatch, bounds: Iterable[tuple[int, int]]) -> list[EventBatch]:
-    """The events of a batch within these bounds; all, where there are none."""
+    """The events of a batch within each of these bounds; all events if there are no bounds."""
     return [batch._replace(start=batch.start[first : last + 1]) for first, last in bounds] or [batch]

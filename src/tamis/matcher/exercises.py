@@ -1,4 +1,4 @@
-"""Small pieces of work that use every kernel once, so that all are compiled; `tamis warmup` runs them in processes of their own.
+"""Small pieces of work that use every kernel once, so that all are compiled. `tamis warmup` runs each in a process of its own.
 
 ``python -m tamis.matcher.exercises NAME`` does one of them.
 """

@@ -1,4 +1,4 @@
-"""Expressions as users give them, read and held against what a matcher takes."""
+"""Expressions as users give them, read and checked."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tamis.language.schema import Schema
 
 
 class ExpressionReader:
-    """Reads expressions for a matcher with this schema, if it has one."""
+    """Reads expressions for a matcher, and checks them against its schema, if it has one."""
 
     def __init__(self, schema: Schema | None) -> None:
         self.schema = schema
 
     def read(self, given: Any) -> Expression:
-        """The expression that SQL text, the JSON form or the builder gives.
+        """The expression of SQL text, of the JSON form, or of the builder.
 
         Raises
         ------
@@ -29,7 +29,7 @@ class ExpressionReader:
         return read
 
     def check(self, expression: Expression) -> None:
-        """Refuse an expression that the matcher cannot match, or that does not keep to the schema.
+        """Refuse an expression that needs earlier events, or that does not keep to the schema.
 
         Raises
         ------
@@ -45,5 +45,5 @@ class ExpressionReader:
 
 
 def kept(given: Any, read: Expression) -> str | Expression:
-    """What is kept of an expression to read it again later: its text if it came as text, which is smaller."""
+    """The form in which a store keeps an expression: the text if it came as text, which is smaller."""
     return given if isinstance(given, str) else read

@@ -1,6 +1,6 @@
-"""Where the expression of each slot can be read again: for `explain`, and for building anew.
+"""The expression of each slot, for `explain`, pickling and snapshots.
 
-A call that adds many adds a block; a block of a table keeps the table, not a million expressions.
+A call that adds many adds a block. A block of a table keeps the table, not a million expressions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Block(Protocol):
 
 
 class GivenExpressions:
-    """Expressions as they were given: text stays text until it is asked for."""
+    """Expressions as they were given. A text is parsed when somebody asks for its expression."""
 
     def __init__(self, given: Sequence[str | Expression]) -> None:
         self._given = list(given)
@@ -49,12 +49,12 @@ class GivenExpressions:
         return to_expression(self._given[row])
 
     def texts(self, rows: npt.NDArray[Any]) -> pa.Array:
-        """The SQL text of some of them."""
+        """The SQL text of some rows."""
         return sql_texts([self._given[row] for row in rows.tolist()])
 
 
 class TableRows:
-    """Rows of a table in predicate form. The table stays whole for as long as one of its rows is needed."""
+    """Rows of a table in predicate form. The whole table stays while one of its rows is needed."""
 
     def __init__(self, table: PredicateTable, rows: npt.NDArray[np.int64] | None = None) -> None:
         self.table = table
@@ -70,7 +70,7 @@ class TableRows:
         return self.table.expression(row if self._rows is None else int(self._rows[row]))
 
     def in_table(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Where some of the rows are in the table."""
+        """The places of some rows in the table."""
         return rows if self._rows is None else self._rows[rows]
 
 
@@ -90,12 +90,12 @@ class TextColumn:
         return to_expression(self._column[row].as_py())
 
     def texts(self, rows: npt.NDArray[Any]) -> pa.Array:
-        """The SQL text of some of them."""
+        """The SQL text of some rows."""
         return self._column.take(pa.array(rows))
 
 
 class ClosedBlock:
-    """A block of a snapshot, which is opened when one of its expressions is first asked for."""
+    """A block of a snapshot. It is opened when somebody first asks for one of its expressions."""
 
     def __init__(self, open: Callable[[], Block]) -> None:
         self._open = open
@@ -120,12 +120,12 @@ def sql_texts(given: Sequence[str | Expression]) -> pa.Array:
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
-        # A comment may hold what is no Unicode. An expression that was read does not.
+        # A comment may have lone surrogates. An expression that was read has none.
         return pa.array([str(to_expression(text)) for text in texts], pa.large_string())
 
 
 class LaidOut(NamedTuple):
-    """Expressions by slot: row `row[s]` of the texts if `block[s]` is 0, of table n if it is n + 1; -1: there is none."""
+    """Expressions by slot s: row `row[s]` of the texts if `block[s]` is 0, of table n if it is n + 1, none if it is -1."""
 
     block: npt.NDArray[np.int32]
     row: npt.NDArray[np.int32]
@@ -134,7 +134,7 @@ class LaidOut(NamedTuple):
 
 
 class Sources:
-    """Expressions by slot: those that came in a block by block and row, those that came alone as they are."""
+    """Expressions by slot. An expression of a block has the number of the block and a row there."""
 
     def __init__(self) -> None:
         self._alone: dict[int, str | Expression] = {}
@@ -150,7 +150,7 @@ class Sources:
         needed = int(slots.max()) + 1
         self._row.grow(max(needed - len(self._row), 0))
         self._block.grow(max(needed - len(self._block), 0), fill=_ALONE)
-        # In this order: should it be interrupted, `remove` takes back as much as there is.
+        # In this order: after an interrupt, `remove` takes back what is there.
         self._blocks[self._next] = block
         self._alive[self._next] = len(slots)
         self._row.view()[slots] = np.arange(len(slots))
@@ -161,7 +161,7 @@ class Sources:
         self._alone[slot] = given
 
     def remove(self, slot: int) -> None:
-        """Forget an expression, if it is there; a block goes with the last of its expressions."""
+        """Forget an expression, if it is there. A block goes with its last expression."""
         if self._alone.pop(slot, None) is not None or slot >= len(self._block):
             return
         block = self._block.data.item(slot)
@@ -179,7 +179,7 @@ class Sources:
         return self._blocks[int(self._block.view()[slot])].expression(int(self._row.view()[slot]))
 
     def copied(self) -> Sources:
-        """The same, which stays as it is when this one changes."""
+        """A copy that does not change with this one."""
         copied = Sources()
         copied._alone, copied._blocks, copied._alive = dict(self._alone), dict(self._blocks), dict(self._alive)
         copied._next = self._next
@@ -188,7 +188,7 @@ class Sources:
         return copied
 
     def laid_out(self, slots: int) -> LaidOut:
-        """The expressions of so many slots as a snapshot has them."""
+        """The expressions of the first `slots` slots, as a snapshot has them."""
         block, row = np.full(slots, _ALONE, np.int32), np.zeros(slots, np.int32)
         texts = [sql_texts(list(self._alone.values()))]
         tables: list[PredicateTable] = []
@@ -215,7 +215,7 @@ class Sources:
         return LaidOut(block, row, pa.concat_arrays(texts), tables)
 
     def restore(self, block: npt.NDArray[np.int32], row: npt.NDArray[np.int32], blocks: Sequence[Block]) -> None:
-        """Take over expressions that were laid out, where there are none yet."""
+        """Take over expressions that were laid out. There are none yet."""
         self._block.extend(block)
         self._row.extend(row)
         counts = np.bincount(block[block != _ALONE], minlength=len(blocks)).tolist()
@@ -224,7 +224,7 @@ class Sources:
         self._next = len(blocks)
 
     def compacted(self, live: npt.NDArray[np.int64]) -> Sources:
-        """The expressions of some slots alone, in new slots of the same order."""
+        """Only the expressions of some slots, in new slots of the same order."""
         compacted = Sources()
         for new, old in enumerate(live.tolist()):
             if old in self._alone:

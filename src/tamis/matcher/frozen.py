@@ -1,7 +1,7 @@
 """A saved matcher that only matches, for many processes that share one mapped file.
 
-`tamis.load` gives a matcher that can be changed: it keeps some 50 bytes of its own for every subscription, samples events, and
-builds parts anew when these drift. A process of a cluster needs nothing of that, and would do it as often as there are processes.
+`tamis.load` gives a matcher that can be changed: it takes some 50 bytes of memory for every subscription, samples events, and
+builds segments again when events drift. The processes of a cluster need nothing of that, and each of them would do it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import pyarrow as pa
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.events.event_table import TableEncoder
 from tamis.engine.matching.owners import ALIVE
-from tamis.engine.matching.results import Found, Life, together
+from tamis.engine.matching.results import Life
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import segments_of
 from tamis.engine.snapshot import read_rows, read_segment
 from tamis.engine.top_k import keep_heaviest
+from tamis.engine.version import Version
 from tamis.errors import SnapshotError
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import arrow_errors
@@ -28,7 +29,7 @@ from tamis.storage import container
 
 
 class FrozenMatcher:
-    """What `Matcher.save` wrote, mapped into memory. Its ids are numbers. One thread uses it at a time.
+    """A file of `Matcher.save`, mapped into memory. Its ids are integers. One thread uses it at a time.
 
     Raises
     ------
@@ -44,19 +45,19 @@ class FrozenMatcher:
         self._schema = None if schema is None else Schema.of(schema)
         self._dimensions = Dimensions()
         self._dimensions.restore(opened.table("dimensions"))
-        self._segments = [read_segment(number, opened.array) for number in range(opened.meta["segments"])]
+        segments = [read_segment(number, opened.array) for number in range(opened.meta["segments"])]
         rows = read_rows(opened.names, opened.array)
         if rows is not None:
-            self._segments += segments_of(rows, None)
+            segments += segments_of(rows, None)
         alive = opened.array("alive")
         died = np.zeros(0, np.int64) if alive.all() else np.where(alive, ALIVE, 0)
-        self._life = Life(died, 0)
+        self._version = Version(tuple(segments), (), Life(died, 0))
         self._weights: npt.NDArray[np.float64] = opened.array("weights")
         self._ids: npt.NDArray[np.int64] = opened.array("ids")
         self._scratch = ThreadScratch()
 
     def match(self, events: pa.Table, k: int | None = None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """How many subscriptions each event satisfies, and which, event by event, as slots; see `ids`.
+        """The number of subscriptions that each event satisfies, and their slots, event by event; see `ids`.
 
         Raises
         ------
@@ -64,9 +65,7 @@ class FrozenMatcher:
         """
         with arrow_errors():
             batch = TableEncoder(events, self._dimensions, self._schema).rows(0, len(events)).batch
-        dimensions = len(self._dimensions)
-        parts: list[Found] = [segment.match(batch, dimensions, self._life, self._scratch) for segment in self._segments]
-        counts, slots, _ = together(parts, len(events))
+        counts, slots, _ = self._version.match(batch, len(self._dimensions), self._scratch)
         return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
 
     def ids(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

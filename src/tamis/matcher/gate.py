@@ -10,14 +10,14 @@ from tamis.engine.interrupts import holding
 
 
 class Gate:
-    """Guards what is read for long or for an instant, and changed seldom.
+    """Guards data that changes seldom, and is read for an instant or for longer.
 
-    `lock` alone is for readers who are done at once: it costs a tenth of what `reading` does, and keeps writers out as well.
-    A writer who waits is let in before readers who come later. Whoever reads may read once more inside of that, which happens
-    when a finalizer calls.
+    `lock` alone is for readers that are done at once: it takes a tenth of the time of `reading`, and keeps writers out too. A
+    writer that waits comes before readers that come later. A reader may read again inside of that, which happens when a finalizer
+    calls.
 
-    `changes` tells those who read without any lock, and can read again, whether they have to: it is odd while something is
-    changed, and another number afterwards.
+    `changes` is for readers without any lock. It is odd during a change, and another number afterwards: then such a reader has to
+    read again.
     """
 
     def __init__(self) -> None:
@@ -26,19 +26,19 @@ class Gate:
         self._is_held = holding(self.lock)
         self._changed = threading.Condition(self.lock)
         self._readers: dict[int, int] = {}
-        """Threads that read -> how often at once."""
+        """Thread that reads -> number of its calls of `reading` inside of each other."""
         self._writers: set[int] = set()
-        """Threads that change what is guarded, or wait for it."""
+        """Threads that change the data, or wait to change it."""
 
     def is_writer(self) -> bool:
-        """Whether the calling thread is changing what the gate guards."""
+        """Whether the calling thread is changing the data."""
         return self._is_held() and threading.get_ident() in self._writers
 
     def is_inside(self) -> bool:
-        """Whether the calling thread is reading or changing what the gate guards."""
+        """Whether the calling thread is reading or changing the data."""
         return self._is_held() or (bool(self._readers) and threading.get_ident() in self._readers)
 
-    # An interrupt may come between any two steps, so what is noted here is taken back whether it was noted or not.
+    # An interrupt may come between any two steps. So each `finally` takes a note back whether it was made or not.
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -61,7 +61,7 @@ class Gate:
     def writing(self) -> Iterator[None]:
         writer = threading.get_ident()
         with self.lock:
-            inside = self.changes & 1  # of another change by the same thread, with which this one ends
+            inside = self.changes & 1  # 1 inside of another change by the same thread, which ends both.
             try:
                 self._writers.add(writer)
                 while self._readers:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tamis.errors import DuplicateIdError, IdTypeError, TamisError, UnknownIdError, shortened
 from tamis.kernels.growing import GrowingArray
 from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_iterable, is_well_formed
+from tamis.matcher.limits import USUAL_STORE_LIMITS
 
 Id = str | int
 if TYPE_CHECKING:
@@ -26,18 +27,17 @@ else:
 
     IdT = TypeVar("IdT", bound=Id)
 
-# Finding one id for a result costs as much as laying out so many.
-_FEW = 4
-
 
 class StoredIds:
-    """Ids as a snapshot has them, by slot: an array of int64, or an Arrow array of strings. Python's own lists and
-    dictionaries, which take long, are made when they are first needed: once, whoever asks."""
+    """Ids of a snapshot by slot: an array of int64, or an Arrow array of strings.
+
+    Making lists and dictionaries of Python takes long. So they are made once, when somebody first needs them.
+    """
 
     def __init__(self, column: Any, living: npt.NDArray[np.int64]) -> None:
         self.column = column
         self.living = living
-        """The slots of the living, in order of addition."""
+        """The living slots, in order of addition."""
         self._lock = threading.RLock()
 
     def slots(self) -> dict[Id, int]:
@@ -63,22 +63,24 @@ class StoredIds:
 
 
 class _Dictionary:
-    """The names of all slots, each once: a slot that is free may still have a name that was given to another.
+    """The ids of all slots, each once: a free slot may still have an id that another slot has now.
 
-    Any thread may make it, while another adds ids: it is good for as long as `changes` are what they were before.
+    Any thread may make it while another thread adds ids. It is valid while `changes` is the number from before.
     """
 
     def __init__(self, changes: int, encoded: pa.DictionaryArray) -> None:
         self.changes = changes
         self.names = encoded.dictionary
-        self.places = encoded.indices.to_numpy().copy()  # which may be written to, as kernels are compiled for
+        self.places = (
+            encoded.indices.to_numpy().copy()
+        )  # A copy may be written to. Kernels are compiled for such arrays.
 
 
 class Names(NamedTuple):
-    """What slots are called."""
+    """The ids of slots."""
 
     place: npt.NDArray[Any]
-    """By slot its id, or where that is in the dictionary."""
+    """By slot: its id, or the place of its id in the dictionary."""
     dictionary: pa.Array | None
 
     def column(self, places: npt.NDArray[Any]) -> pa.Array:
@@ -91,17 +93,19 @@ class Names(NamedTuple):
 class Ids:
     """Ids by slot and slots by id. A slot keeps its id until it is given again, so results can be named later.
 
-    The dictionary of slots keeps ids in order of addition. An id that gets another slot keeps its place, as in any dictionary.
+    The dictionary of slots keeps ids in order of addition. An id that gets another slot keeps its place there. `few` ids can be
+    laid out in the time that finding one takes.
     """
 
-    def __init__(self, stored: StoredIds | None = None) -> None:
+    def __init__(self, stored: StoredIds | None = None, *, few: int = USUAL_STORE_LIMITS.ids_per_lookup) -> None:
+        self._few = few
         self.type: type[str] | type[int] | None = None
         """The type of the ids; None while there are none."""
         self._stored = stored
         self._numbers = GrowingArray(np.int64)
         self._dictionary: _Dictionary | None = None
         self._changes = 0
-        """Counts changes of texts; a change is counted when it is done."""
+        """Counts changes of texts, each after it is done."""
         if stored is None:
             self._slots, self._texts = {}, []
         elif len(stored.living):
@@ -165,7 +169,7 @@ class Ids:
         return np.fromiter(self._slots.values(), np.int64, len(self._slots))
 
     def check_new(self, identifiers: Iterable[object]) -> list[Id]:
-        """The ids in plain form, if all of them can be added.
+        """The ids as plain str or int, if all of them can be added.
 
         Raises
         ------
@@ -177,7 +181,7 @@ class Ids:
         return plain
 
     def check_known(self, identifiers: Iterable[object]) -> list[Id]:
-        """The ids in plain form, if all of them are there.
+        """The ids as plain str or int, if all of them are there.
 
         Raises
         ------
@@ -190,7 +194,7 @@ class Ids:
         return plain
 
     def _plain(self, identifiers: Iterable[object]) -> list[Any]:
-        """Ids in plain form, if all are of the type of those that are there, or of one type."""
+        """Ids as plain str or int, if all have the type of the ids that are there, or else one type."""
         given = list_of_ids(identifiers)
         plain = given
         if set(map(type, given)) - {int} or not _in_range(given):
@@ -202,9 +206,9 @@ class Ids:
         return plain
 
     def check_each(self, identifiers: Iterable[object]) -> tuple[dict[int, Id], dict[int, TamisError]]:
-        """The ids that can be added, in plain form, and what is wrong with the others, by row.
+        """By row: the ids that can be added, as plain str or int, and the errors of the others.
 
-        Of two that are equal the first counts. All are of the type of those that are there, else of the first.
+        The first of two equal ids counts. All must have the type of the ids that are there, or else of the first id.
         """
         right: dict[int, Id] = {}
         errors: dict[int, TamisError] = {}
@@ -236,7 +240,7 @@ class Ids:
         return next(iter(self.check_each(identifiers)[1].values()))
 
     def add(self, identifiers: list[Id], slots: npt.NDArray[Any]) -> None:
-        """Give slots to ids that `check_new` let through, or other slots to ids that are there."""
+        """Give slots to new ids, which `check_new` returned, or other slots to ids that are there."""
         if not identifiers:
             return
         self.type = str if isinstance(identifiers[0], str) else int
@@ -275,14 +279,14 @@ class Ids:
         return len(self._texts) if self._stored is None or self._listed() else len(self._stored.column)
 
     def discard(self, *identifiers: Id) -> bool:
-        """Remove ids, as far as they are there; returns whether any is left."""
+        """Remove the ids that are there; returns whether any id is left."""
         for identifier in identifiers:
             self._slots.pop(identifier, None)
         return bool(self._slots)
 
     @property
     def numbers(self) -> npt.NDArray[np.int64] | None:
-        """The ids by slot, and perhaps more behind them, where they are int; None where they are str, or there are none."""
+        """The ids by slot with the room behind them, if they are int; None if they are str, or if there are none."""
         return self._numbers.data if self.type is int else None
 
     def name(self, slots: npt.NDArray[Any]) -> list[Id]:
@@ -296,13 +300,13 @@ class Ids:
         return list(map(self._texts.__getitem__, slots.tolist()))
 
     def few_names(self, slots: npt.NDArray[np.int32]) -> pa.DictionaryArray:
-        """The ids of slots, as an Arrow array, where they are str and `names` says that these are few."""
+        """The ids of slots as an Arrow array, if they are str and `names` gave None."""
         used, places = np.unique(slots, return_inverse=True)
         texts = pa.array(self.name(used), pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), texts)
 
     def names_at_hand(self) -> Names | None:
-        """The names of all slots, if they need not be laid out first."""
+        """The ids of all slots, if they are already laid out."""
         if self.type is int:
             return Names(self._numbers.data, None)
         dictionary, changes = self._dictionary, self._changes
@@ -311,31 +315,30 @@ class Ids:
         return Names(dictionary.places, dictionary.names)
 
     def names(self, count: int) -> Names | None:
-        """The names of all slots, for a column of so many; None where that takes longer than to find those alone."""
+        """The ids of all slots, for a column of `count` ids; None if finding only those ids takes less time."""
         at_hand, changes = self.names_at_hand(), self._changes
-        if at_hand is not None or _FEW * count < self._room():
-            # Laying out all ids anew, for a few after a change, would cost more than finding those.
+        if at_hand is not None or self._few * count < self._room():
             return at_hand
         dictionary = self._dictionary = _Dictionary(changes, self._all_texts().dictionary_encode())
         return Names(dictionary.places, dictionary.names)
 
     def _all_texts(self) -> pa.Array:
-        """The names of all slots."""
+        """The ids of all slots."""
         return pa.array(self._texts, pa.string()) if self._stored is None or self._listed() else self._stored.column
 
     def _listed(self) -> bool:
-        """Whether ids of a snapshot were made a list, as they are before any is added."""
+        """Whether the ids of a snapshot are a list by now, which they are before any id is added."""
         return "_texts" in vars(self)
 
     def by_slot(self) -> npt.NDArray[np.int64] | pa.Array | None:
-        """The ids of all slots as a snapshot has them, which do not change any more; None if there are none."""
+        """A copy of the ids of all slots, as snapshots have them; None if there are none."""
         if self.type is None:
             return None
         return self._numbers.view().copy() if self.type is int else self._all_texts()
 
     def compacted(self, live: npt.NDArray[Any]) -> Ids:
         """The ids of the live slots alone, in new slots of the same order."""
-        ids = Ids()
+        ids = Ids(few=self._few)
         ids.add(self.name(live), np.arange(len(live)))
         ids._slots = {identifier: ids._slots[identifier] for identifier in self._slots}  # in order of addition
         return ids
@@ -349,12 +352,12 @@ class Ids:
 
 
 def list_of_ids(identifiers: object) -> list[Any]:
-    """Ids as a list, whatever is in it.
+    """Ids as a list. The ids themselves are not checked.
 
     Raises
     ------
     IdTypeError
-        When it is no list.
+        If `identifiers` is not a list.
     """
     if not is_iterable(identifiers):
         raise IdTypeError(f"ids must be a list of str or int, not {type(identifiers).__name__}")

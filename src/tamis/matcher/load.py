@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tamis.language.schema import Schema
 from tamis.matcher.engine_store import EngineStore
-from tamis.matcher.matcher import Matcher
+from tamis.matcher.matcher import Matcher, matcher_over
 from tamis.matcher.snapshot import open_snapshot, read_contents
 from tamis.storage import container
 
@@ -40,7 +41,7 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Matcher[Any]:
     ['ann']
     """
     opened = open_snapshot(container.open(path, mmap=mmap))
-    matcher: Matcher[Any] = Matcher(schema=opened.meta["schema"])
-    assert isinstance(matcher._store, EngineStore)
-    matcher._store.restore(read_contents(opened))
-    return matcher
+    schema = opened.meta["schema"]
+    store = EngineStore(None if schema is None else Schema.of(schema))
+    store.restore(read_contents(opened))
+    return matcher_over(store)

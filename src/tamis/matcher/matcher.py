@@ -1,4 +1,4 @@
-"""The matcher: subscriptions come and go, events are matched against all of them."""
+"""The matcher: matching events, plans and statistics. `subscriptions` has what changes subscriptions."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.event_input import arrow_errors, plain_names, read_events, rows_counted_from
 from tamis.matcher.expression_reader import ExpressionReader
 from tamis.matcher.ids import IdT, plain_id
+from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
 from tamis.matcher.options import plain_limit, plain_threads
 from tamis.matcher.paper_store import IndexStore
 from tamis.matcher.plan import Plan
 from tamis.matcher.snapshot import write_snapshot
-from tamis.matcher.store import Part, R
+from tamis.matcher.store import Part, R, Store
 from tamis.matcher.subscriptions import Subscriptions
 from tamis.papers.options import Options
 from tamis.papers.registry import find_index
-
-# `match_iter` matches so many events at a time.
-_PART = 4096
 
 
 class Matcher(Subscriptions[IdT]):
@@ -57,12 +55,11 @@ class Matcher(Subscriptions[IdT]):
     """
 
     def __init__(self, index: str = "auto", schema: Any = None, options: Mapping[str, Any] | None = None) -> None:
-        self._schema = None if schema is None else Schema.of(schema)
-        scalars = self._schema.scalars if self._schema is not None else ()
-        chosen = find_index(index)
-        read = (Options if chosen is None else chosen.options_type).read({} if options is None else options, index)
-        self._store = EngineStore(scalars) if chosen is None else IndexStore(chosen, read, scalars)
-        self._reader = ExpressionReader(self._schema)
+        self._use(new_store(index, None if schema is None else Schema.of(schema), options))
+
+    def _use(self, store: Store[Any]) -> None:
+        self._store, self._schema = store, store.schema
+        self._reader = ExpressionReader(store.schema)
 
     @property
     def schema(self) -> Schema | None:
@@ -83,9 +80,11 @@ class Matcher(Subscriptions[IdT]):
         ------
         EventError
         """
+        flat = None
         if self._schema is not None:
-            self._schema.check_event(flatten(event))
-        found: list[Any] = self._store.match_event(event, None if k is None else plain_limit(k))
+            flat = flatten(event)
+            self._schema.check_event(flat)
+        found: list[Any] = self._store.match_event(event, None if k is None else plain_limit(k), flat)
         return found
 
     def match_batch(
@@ -155,12 +154,12 @@ class Matcher(Subscriptions[IdT]):
         most: int | None,
         attributes: tuple[str, ...] | None,
     ) -> Iterator[pa.Table]:
-        first = 0
+        first, size = 0, self._store.limits.events_at_once
         for batch in batches:
             with rows_counted_from(first):
                 read = read_events(batch, attributes)
-            for start in range(0, len(read), _PART):
-                part = read.slice(start, _PART) if isinstance(read, pa.Table) else read[start : start + _PART]
+            for start in range(0, len(read), size):
+                part = read.slice(start, size) if isinstance(read, pa.Table) else read[start : start + size]
                 if most is None:
                     yield self._table(part, threads, k, first)
                 else:
@@ -173,7 +172,7 @@ class Matcher(Subscriptions[IdT]):
     def _table(
         self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, first: int = 0
     ) -> pa.Table:
-        """The matches of events that were read, whose rows are counted from `first` on."""
+        """The matches of events that were read. Their rows count from `first` on."""
 
         def name(part: Part) -> Named | Part:
             return named_at_hand(part._replace(first=first + part.first))
@@ -233,12 +232,10 @@ class Matcher(Subscriptions[IdT]):
         read = read_events(events)
         if isinstance(read, pa.Table):
             with arrow_errors():
-                self._store.observe(read, self._schema)
-            return
-        if self._schema is not None:
-            for row, event in enumerate(read):
-                self._schema.check_event(event, row)
-        self._store.observe(read, self._schema)
+                self._store.observe(read)
+        else:
+            self._check(read)
+            self._store.observe(read)
 
     def optimize(self) -> None:
         """Plan all subscriptions again with the latest statistics of events, and free the memory of removed ones.
@@ -291,13 +288,41 @@ class Matcher(Subscriptions[IdT]):
     def _matched(
         self, events: pa.Table | list[FlatEvent], threads: int | None, k: int | None, then: Callable[[Part], R]
     ) -> list[R]:
-        """Match events that were read, in parts; returns what `then` makes of each."""
+        """Match events that were read, in parts; returns the result of `then` for each part."""
         limit = None if k is None else plain_limit(k)
         workers = plain_threads(threads, len(events))
         if isinstance(events, pa.Table):
             with arrow_errors():
-                return self._store.match_table(events, self._schema, workers, limit, then)
+                return self._store.match_table(events, workers, limit, then)
+        self._check(events)
+        return self._store.match_flat(events, workers, limit, then)
+
+    def _check(self, events: list[FlatEvent]) -> None:
+        """Hold flat events against the schema, if there is one. Tables are checked when they are encoded."""
         if self._schema is not None:
             for row, event in enumerate(events):
                 self._schema.check_event(event, row)
-        return self._store.match_flat(events, workers, limit, then)
+
+
+def new_store(
+    index: str = "auto",
+    schema: Schema | None = None,
+    options: Mapping[str, Any] | None = None,
+    limits: StoreLimits = USUAL_STORE_LIMITS,
+) -> EngineStore | IndexStore:
+    """An empty store over an index.
+
+    Raises
+    ------
+    OptionError
+    """
+    chosen = find_index(index)
+    read = (Options if chosen is None else chosen.options_type).read({} if options is None else options, index)
+    return EngineStore(schema, limits) if chosen is None else IndexStore(chosen, read, schema, limits)
+
+
+def matcher_over(store: Store[Any]) -> Matcher[Any]:
+    """A matcher over a store that was made elsewhere, such as from a snapshot."""
+    matcher: Matcher[Any] = Matcher.__new__(Matcher)
+    matcher._use(store)
+    return matcher

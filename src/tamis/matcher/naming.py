@@ -1,4 +1,4 @@
-"""Matches as a table: the row of each event, and the id of each subscription."""
+"""Matches as a table with the row of the event and the id of the subscription."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tamis.matcher.store import Part
 
 
 class Named(NamedTuple):
-    """The matches of some events: the row of each, and what `names` say of its slot."""
+    """The matches of some events: the row of the event, and `names.place` of the slot."""
 
     events: npt.NDArray[np.int64]
     places: npt.NDArray[Any]
@@ -25,15 +25,15 @@ class Named(NamedTuple):
 
 
 def named_at_hand(part: Part) -> Named | Part:
-    """Name matches, if all names are at hand; else they are laid out when all matches are known, and once."""
+    """Name matches, if all ids are at hand. Otherwise `table_of` lays the ids out once, when it knows all matches."""
     return part if part.names is None else _named(part, part.names)
 
 
 def table_of(parts: Sequence[Named | Part], threads: int = 1) -> pa.Table:
-    """What `named_at_hand` gave of some parts, as a table: the columns ``event``, the row, and ``subscription``, the id."""
+    """Results of `named_at_hand` as a table with the columns ``event``, the row, and ``subscription``, the id."""
     named = [part for part in parts if isinstance(part, Named)]
     waiting = [part for part in parts if isinstance(part, Part)]
-    if waiting:  # as are all
+    if waiting:  # Then no part is named.
         names = waiting[0].ids.names(sum(len(part.slots) for part in waiting))
         if names is None:
             slots = np.concatenate([part.slots for part in waiting])
@@ -43,7 +43,7 @@ def table_of(parts: Sequence[Named | Part], threads: int = 1) -> pa.Table:
 
 
 def named_in_pieces(part: Part, most: int) -> Iterator[pa.Table]:
-    """A part in tables of at most so many rows, more only where one event has them."""
+    """A part in tables of at most `most` rows. Only a single event may have more."""
     ends = np.append(0, np.cumsum(part.counts))
     for start, end in pieces(ends, most):
         slots = part.slots[ends[start] : ends[end]]
@@ -52,7 +52,7 @@ def named_in_pieces(part: Part, most: int) -> Iterator[pa.Table]:
 
 
 def pieces(ends: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Events in pieces of at most so many matches, more only where one event has them; those of event i end at ends[i + 1]."""
+    """Events in pieces of at most `most` matches. Only a single event may have more. Matches of event i end at ends[i + 1]."""
     start, count = 0, len(ends) - 1
     while start < count:
         end = max(start + 1, int(np.searchsorted(ends, ends[start] + most, "right")) - 1)
@@ -79,7 +79,7 @@ def _table(events: list[npt.NDArray[np.int64]], subscriptions: list[pa.Array]) -
 
 @lean_kernel
 def _name(counts: Any, slots: Any, row: int, place: Any, events: Any, named: Any) -> None:
-    """Write the row of the event of each slot, and what `place` says of the slot."""
+    """Write the row of the event, and the place of the slot, for each match."""
     at = 0
     for event in range(len(counts)):
         for _ in range(counts[UP(event)]):

@@ -14,8 +14,10 @@ import pyarrow as pa
 from tamis.errors import OptionError, shortened
 from tamis.language.values import INT64_MAX, is_iterable
 
-# Below this, starting threads costs more than they save.
 _FEWEST_FOR_THREADS = 256
+"""Events from which on several threads take less time than one."""
+_MOST_THREADS = 1024
+"""Threads of one call, however many are asked for."""
 
 
 def plain_weight(weight: object) -> float:
@@ -38,7 +40,7 @@ def plain_weight(weight: object) -> float:
 
 
 def list_of_weights(weights: object, count: int) -> list[Any]:
-    """The weights of so many subscriptions, whatever is in the list.
+    """The weights of `count` subscriptions as a list. The weights themselves are not checked.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def list_of_weights(weights: object, count: int) -> list[Any]:
 
 
 def weights_of(column: pa.ChunkedArray) -> list[float]:
-    """The weights of a column of numbers; null weighs nothing.
+    """The weights of a column of numbers; null is 0.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def weights_of(column: pa.ChunkedArray) -> list[float]:
 
 
 def plain_limit(k: object, meaning: str = "k is the number of matches for each event") -> int:
-    """How many matches are wanted.
+    """The largest number of matches as an int.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def plain_limit(k: object, meaning: str = "k is the number of matches for each e
 
 
 def plain_threads(threads: object, events: int) -> int:
-    """How many threads match so many events.
+    """The number of threads for a batch of `events` events: what the user asked for, or one per processor if the batch is large.
 
     Raises
     ------
@@ -93,11 +95,11 @@ def plain_threads(threads: object, events: int) -> int:
         raise OptionError(
             f"threads is the number of threads and must be a whole number of at least 1, not {shortened(threads)}"
         )
-    return count
+    return min(count, _MOST_THREADS)
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 

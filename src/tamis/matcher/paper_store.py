@@ -2,12 +2,12 @@
 
     expression --compile--> clauses --intern--> conjunctions (each once) <--owners-- slots --ids--> users' ids
 
-Slots are never given twice; those of removed subscriptions go when the store is swept.
+Slots are never given twice. A sweep gives all slots new numbers and drops those of removed subscriptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,10 +22,8 @@ from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.events.event_batch import EncodedEvents, encode_flat, encode_plain
 from tamis.encoding.events.event_table import encode_table
 from tamis.encoding.expressions.compile import Clause, Compiled, Compiler
-from tamis.encoding.expressions.conjunctions import Conjunctions
-from tamis.encoding.expressions.predicate_encoding import encode_rows
-from tamis.encoding.expressions.predicate_rows import ExpressionRows, PredicateRows
-from tamis.encoding.expressions.predicates import Predicates, ends_by_dimension, predicates_of
+from tamis.encoding.expressions.predicate_rows import PredicateRows
+from tamis.encoding.expressions.predicates import Predicates, ends_by_dimension
 from tamis.encoding.expressions.programs import ProgramTable
 from tamis.engine.sample import Sample
 from tamis.engine.top_k import keep_heaviest
@@ -34,8 +32,10 @@ from tamis.kernels.ranges import run_indices
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
+from tamis.matcher.compiling import CompiledMany, SubscriptionCompiler, clauses_of
 from tamis.matcher.expression_store import Block, GivenExpressions, Sources
 from tamis.matcher.ids import Id, Ids
+from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.plan import Plan
 from tamis.matcher.store import Part, R, Store
 from tamis.papers.clause_table import ClauseTable, FactorRows
@@ -43,20 +43,20 @@ from tamis.papers.interface import Index
 from tamis.papers.options import Options
 from tamis.papers.owners import NO_PROGRAM, Owners, verify
 
-# Below this, laying expressions out in columns costs more than compiling them one by one.
-_FEWEST_IN_BULK = 32
-# Subscriptions that are added one by one wait for each other up to this many.
 _MOST_PENDING = 4096
-# A sweep costs time in proportion to what is alive: it waits until as much is dead, and not for a few.
-_FEWEST_TO_SWEEP = 256
+"""Subscriptions added one by one that wait to be compiled together. More than in the store of the engine: an index takes in many
+conjunctions faster than one by one."""
 
 
 class Clauses(NamedTuple):
-    """The clauses of new subscriptions: conjunction numbers, how many each subscription has, and the programs."""
+    """The clauses of new subscriptions."""
 
     numbers: npt.NDArray[np.int32]
+    """Conjunctions in the table, subscription by subscription."""
     counts: npt.NDArray[np.int32]
+    """The number of clauses of each subscription."""
     programs: npt.NDArray[np.int64]
+    """The program of each subscription, or NO_PROGRAM."""
 
 
 @dataclass(slots=True)
@@ -73,19 +73,23 @@ class Work:
 class IndexStore(Store[Clauses]):
     """Subscriptions over an index."""
 
-    def __init__(self, index_type: type[Index], options: Options, scalars: Container[str]) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        index_type: type[Index],
+        options: Options,
+        schema: Schema | None = None,
+        limits: StoreLimits = USUAL_STORE_LIMITS,
+    ) -> None:
+        super().__init__(schema, limits)
         self._index_type = index_type.variant(options)
         self.options = options
-        self._scalars = scalars
         self.sample = Sample()
         self._moves = 0
         self.work = Work()
         self.clear()
 
     def clear(self) -> None:
-        """Forget all subscriptions, and with them every dimension and constant."""
-        self.ids = Ids()
+        self.ids = Ids(few=self.limits.ids_per_lookup)
         self.sources = Sources()
         self.dimensions = Dimensions()
         self.table = self._index_type.table_type()
@@ -98,13 +102,14 @@ class IndexStore(Store[Clauses]):
         self._slots = 0
         self._weights = GrowingArray(np.float64)
 
-    def _new_compiler(self) -> Compiler:
-        """A compiler over the dimensions, which leaves to the table what that can hold."""
+    def _new_compiler(self) -> SubscriptionCompiler:
+        """A compiler over the dimensions. It keeps conjunctions of disjunctions as they are if the table can hold them."""
         factors = isinstance(self.table, ClauseTable)
-        return Compiler(self.dimensions, self._relabel, self._scalars, factors=factors)
+        compiler = Compiler(self.dimensions, self._relabel, self.scalars, factors=factors)
+        return SubscriptionCompiler(compiler, lambda: self._moves)
 
     def _new_index(self) -> Index:
-        """An empty index over the table, which knows of the events of late."""
+        """An empty index over the table, which has observed the sample of events."""
         # Functions of the dimensions alone, not of the store, whose locks cannot be pickled.
         kind_of, name_of = partial(_kind_of, self.dimensions), partial(_name_of, self.dimensions)
         index = self._index_type(self.table, self.options, kind_of, name_of)
@@ -120,47 +125,35 @@ class IndexStore(Store[Clauses]):
     # -- adding and removing
 
     def compile(self, expressions: Sequence[Expression]) -> Clauses:
-        if len(expressions) < _FEWEST_IN_BULK:
-            return self._compile_each(expressions)
-        # Most subscriptions are plain conjunctions, and those are encoded together.
-        plain = np.array([ExpressionRows.can_hold(expression) for expression in expressions], np.bool_)
-        bulk, rest = np.flatnonzero(plain), np.flatnonzero(~plain)
-        together = self.compile_rows(ExpressionRows([expressions[row] for row in bulk.tolist()]))
-        return _merged((bulk, together), (rest, self._compile_each([expressions[row] for row in rest.tolist()])))
+        return self._interned(self.compiler.compile(expressions))
 
     def compile_rows(self, rows: PredicateRows) -> Clauses:
-        encoded = encode_rows(rows, self.compiler)
-        # Interned first: should the rest move labels, the table's keys follow.
-        numbers = self._interned(encoded.conjunctions)
-        left = np.ones(len(rows), np.bool_)
-        left[encoded.rows] = left[encoded.never] = False
-        others = np.flatnonzero(left)
-        return _merged(
-            (encoded.rows, _plain_clauses(numbers, 1, len(numbers))),
-            (encoded.never, _plain_clauses(numbers[:0], 0, len(encoded.never))),
-            (others, self._compile_each(rows.expressions(others.tolist()))),
-        )
+        return self._interned(self.compiler.compile_rows(rows))
 
-    def _compile_each(self, expressions: Sequence[Expression]) -> Clauses:
-        compiled = self.compiler.compile_many(expressions)
-        numbers = self._interned_clauses(compiled)
-        counts = np.array([1 if each.factors else len(each.clauses) for each in compiled], np.int32)
-        programs = [NO_PROGRAM if each.tree is None else self.programs.add(each.tree) for each in compiled]
-        return Clauses(numbers, counts, np.array(programs, np.int64))
+    def _interned(self, compiled: CompiledMany) -> Clauses:
+        """Enter the clauses of subscriptions into the table, all of which the index can hold."""
+        of_plain = self._taken(self.table.intern(compiled.conjunctions))
+        of_others = self._interned_others(compiled.compiled)
+        counts = np.zeros(compiled.total, np.int32)
+        counts[compiled.plain] = 1
+        counts[compiled.others] = [1 if each.factors else len(each.clauses) for each in compiled.compiled]
+        programs = np.full(compiled.total, NO_PROGRAM, np.int64)
+        programs[compiled.others] = [
+            NO_PROGRAM if each.tree is None else self.programs.add(each.tree) for each in compiled.compiled
+        ]
+        first = np.cumsum(counts, dtype=np.int64) - counts
+        numbers = np.empty(len(of_plain) + len(of_others), np.int32)
+        numbers[first[compiled.plain]] = of_plain
+        numbers[run_indices(first[compiled.others], counts[compiled.others].astype(np.int64))] = of_others
+        return Clauses(numbers, counts, programs)
 
-    def _interned_clauses(self, compiled: Sequence[Compiled]) -> npt.NDArray[np.int32]:
+    def _interned_others(self, compiled: Sequence[Compiled]) -> npt.NDArray[np.int32]:
         """The numbers of all clauses in the table, one for an expression with factors."""
         table = self.table
         if isinstance(table, ClauseTable):
             rows = [row for each in compiled for row in ([each.factors] if each.factors else map(_alone, each.clauses))]
             return self._taken(table.intern_factors(FactorRows.of(rows)))
-        clauses = [clause for each in compiled for clause in each.clauses]
-        start = np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64))
-        return self._interned(Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause)))
-
-    def _interned(self, conjunctions: Conjunctions) -> npt.NDArray[np.int32]:
-        """The numbers of conjunctions in the table, all of which the index can hold."""
-        return self._taken(self.table.intern(conjunctions))
+        return self._taken(table.intern(clauses_of(compiled)))
 
     def _taken(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The same numbers, unless the index refuses one of them."""
@@ -177,7 +170,7 @@ class IndexStore(Store[Clauses]):
         self._own(clauses)
 
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
-        if not self.index.capabilities.every_predicate:  # It may be refused, and that must be said now.
+        if not self.index.capabilities.every_predicate:  # The index may refuse it, and the caller must know now.
             self.add([identifier], self.compile([expression]), GivenExpressions([given]), np.array([weight]))
             return
         self.sources.add_one(given, self._slots)
@@ -189,7 +182,7 @@ class IndexStore(Store[Clauses]):
             self.flush()
 
     def flush(self) -> None:
-        """Compile what `add_one` left; nothing can go wrong with an expression that was read."""
+        """Compile what `add_one` left. An expression that was read has no errors."""
         if self._pending:
             pending, self._pending = self._pending, []
             self._own(self.compile(pending))
@@ -217,7 +210,7 @@ class IndexStore(Store[Clauses]):
         self._sweep_if_due()
 
     def _release(self, identifiers: Sequence[Id]) -> None:
-        """Let go of the slots of ids, which stay in their places."""
+        """Remove the subscriptions of ids. The ids stay in their places."""
         self.flush()
         for slot in [self.ids.slot(identifier) for identifier in identifiers]:
             died = self.owners.remove(slot)
@@ -230,11 +223,12 @@ class IndexStore(Store[Clauses]):
         return weights
 
     def _sweep_if_due(self) -> None:
-        if len(self.owners) > 2 * max(len(self), _FEWEST_TO_SWEEP):
+        # A sweep takes time in proportion to the living subscriptions, so it waits until as many are dead.
+        if len(self.owners) > 2 * max(len(self), self.limits.fewest_to_sweep):
             self._sweep()
 
     def _sweep(self) -> None:
-        """Drop what nobody owns any more: slots, conjunctions, programs, constants, dimensions. Order stays."""
+        """Drop slots, conjunctions, programs, constants and dimensions that no living subscription needs. Order stays."""
         edges = self.owners.view()
         live = np.sort(self.ids.slots())
         chosen = run_indices(edges.first_edge[live], edges.edges[live].astype(np.int64))
@@ -255,7 +249,7 @@ class IndexStore(Store[Clauses]):
         self.index.insert(born)
 
     def _sweep_dimensions(self, predicates: Predicates) -> None:
-        """Keep only the dimensions and constants of these predicates and of the programs, and renumber them in both."""
+        """Keep only the dimensions and constants of these predicates and of the programs. Renumber dimensions in both."""
         parts = (predicates, self.programs.view().predicates)
         used = []
         for number, lows, highs in ends_by_dimension(parts):
@@ -267,7 +261,7 @@ class IndexStore(Store[Clauses]):
             part.dimension[:] = renumbered[part.dimension]
 
     def _relabel(self, dimension: int, relabelling: Relabelling) -> None:
-        """Keys of a dimension move: those that are stored follow, and the index is built anew."""
+        """Let the stored keys of a dimension follow its labels, and build the index again."""
         relabelling.carry_out()
         self._moves += 1
         self.table.relabel(dimension, relabelling)
@@ -280,13 +274,14 @@ class IndexStore(Store[Clauses]):
 
     # -- matching
 
-    def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
-        with self.changing():
-            self.flush()
-            encoded = encode_plain(event, self.dimensions)
-            if encoded is not None:
-                return self.ids.name(self._matched(encoded, k).slots)
-        flat = flatten(event)  # Not behind the lock: anybody's code may run, and come here again.
+    def match_event(self, event: Mapping[str, Any], k: int | None, flat: FlatEvent | None = None) -> list[Id]:
+        if flat is None:
+            with self.changing():
+                self.flush()
+                encoded = encode_plain(event, self.dimensions)
+                if encoded is not None:
+                    return self.ids.name(self._matched(encoded, k).slots)
+            flat = flatten(event)  # Not behind the lock: it may run any code, which may call the matcher.
         with self.changing():
             self.flush()
             return self.ids.name(self._matched(encode_flat([flat], self.dimensions, numbered=False), k).slots)
@@ -296,12 +291,10 @@ class IndexStore(Store[Clauses]):
             self.flush()
             return [then(self._matched(encode_flat(events, self.dimensions), k))]
 
-    def match_table(
-        self, events: pa.Table, schema: Schema | None, threads: int, k: int | None, then: Callable[[Part], R]
-    ) -> list[R]:
+    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
         with self.changing():
             self.flush()
-            return [then(self._matched(encode_table(events, self.dimensions, schema), k))]
+            return [then(self._matched(encode_table(events, self.dimensions, self.schema), k))]
 
     def _matched(self, encoded: EncodedEvents, k: int | None) -> Part:
         rows, slots = self.match(encoded)
@@ -332,13 +325,13 @@ class IndexStore(Store[Clauses]):
         self.work.verified += verified
         return rows[kept], slots[kept]
 
-    def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
+    def observe(self, events: list[FlatEvent] | pa.Table) -> None:
         with self.changing():
             self.flush()
-            is_table = isinstance(events, pa.Table)
-            encoded = (
-                encode_table(events, self.dimensions, schema) if is_table else encode_flat(events, self.dimensions)
-            )
+            if isinstance(events, pa.Table):
+                encoded = encode_table(events, self.dimensions, self.schema)
+            else:
+                encoded = encode_flat(events, self.dimensions)
             self.sample.take_all(events)
             self.index.observe(encoded.batch, len(self.dimensions))
 
@@ -378,21 +371,3 @@ def _name_of(dimensions: Dimensions, dimension: int) -> str:
 def _alone(clause: Clause) -> list[Clause]:
     """A conjunction of leaves as factors of one leaf each."""
     return [(leaf,) for leaf in clause]
-
-
-def _plain_clauses(numbers: npt.NDArray[np.int32], each: int, count: int) -> Clauses:
-    """`count` subscriptions with as many clauses each and no program."""
-    return Clauses(numbers, np.full(count, each, np.int32), np.full(count, NO_PROGRAM, np.int64))
-
-
-def _merged(*parts: tuple[npt.NDArray[np.intp], Clauses]) -> Clauses:
-    """Clauses of rows that were compiled apart, in the order of the rows."""
-    total = sum(len(rows) for rows, _ in parts)
-    counts, programs = np.empty(total, np.int32), np.empty(total, np.int64)
-    for rows, clauses in parts:
-        counts[rows], programs[rows] = clauses.counts, clauses.programs
-    first = np.cumsum(counts, dtype=np.int64) - counts
-    numbers = np.empty(int(counts.sum(dtype=np.int64)), np.int32)
-    for rows, clauses in parts:
-        numbers[run_indices(first[rows], clauses.counts.astype(np.int64))] = clauses.numbers
-    return Clauses(numbers, counts, programs)

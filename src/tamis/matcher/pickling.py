@@ -1,17 +1,18 @@
-"""The store of a matcher as something that can be pickled: a snapshot of the engine, the expressions of any other index."""
+"""The store of a matcher in a form that can be pickled: a snapshot of the engine, or the expressions over another index."""
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.language.expression import Expression
+from tamis.language.schema import Schema
 from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.expression_store import GivenExpressions
 from tamis.matcher.ids import Id
+from tamis.matcher.limits import StoreLimits
 from tamis.matcher.paper_store import IndexStore
 from tamis.matcher.snapshot import contents_of_bytes, snapshot_bytes
 from tamis.matcher.store import Store
@@ -23,6 +24,7 @@ class PickledEngine(NamedTuple):
     """A store over the engine."""
 
     snapshot: bytes
+    limits: StoreLimits
 
 
 class PickledIndex(NamedTuple):
@@ -33,33 +35,35 @@ class PickledIndex(NamedTuple):
     ids: list[Id]
     expressions: list[Expression]
     weights: npt.NDArray[np.float64]
+    limits: StoreLimits
 
 
 def pickled(store: Store[Any]) -> PickledEngine | PickledIndex:
-    """All subscriptions of a store, as they are at one moment."""
+    """All subscriptions of a store at one moment."""
     if isinstance(store, EngineStore):
-        return PickledEngine(snapshot_bytes(store.contents()))
+        return PickledEngine(snapshot_bytes(store.contents()), store.limits)
     assert isinstance(store, IndexStore)
     with store.changing():
         slots = store.ids.slots()
         expressions = [store.sources.expression(slot) for slot in slots.tolist()]
-        return PickledIndex(store.index.name, store.options, store.ids.listed(), expressions, store.weights(slots))
+        ids, weights = store.ids.listed(), store.weights(slots)
+        return PickledIndex(store.index.name, store.options, ids, expressions, weights, store.limits)
 
 
-def unpickled(given: PickledEngine | PickledIndex, scalars: Container[str]) -> Store[Any]:
+def unpickled(given: PickledEngine | PickledIndex, schema: Schema | None) -> Store[Any]:
     """The same store again.
 
     Raises
     ------
     SnapshotError
-        When it was pickled by another version of Tamis.
+        If another version of Tamis pickled the store.
     """
     if isinstance(given, PickledEngine):
-        engine = EngineStore(scalars)
+        engine = EngineStore(schema, given.limits)
         engine.restore(contents_of_bytes(given.snapshot))
         return engine
     index = find_index(given.name)
     assert index is not None
-    store = IndexStore(index, given.options, scalars)
+    store = IndexStore(index, given.options, schema, given.limits)
     store.add(given.ids, store.compile(given.expressions), GivenExpressions(given.expressions), given.weights)
     return store

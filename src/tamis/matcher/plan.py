@@ -1,4 +1,4 @@
-"""How a subscription is found: access paths in words."""
+"""How events find a subscription: access paths in words."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ NEVER = "not indexed: no event can satisfy it"
 def plan_of(
     identifier: Id, found: Sequence[tuple[Access, bool]], waits: bool, dimensions: Dimensions, scalars: Container[str]
 ) -> Plan:
-    """The access paths of a subscription in words; `waits`: it is in no segment yet."""
+    """The access paths of a subscription in words. `waits`: some of its rows are in a delta."""
 
     def said(leaf: Leaf) -> str:
         dimension = dimensions[leaf.dimension]
@@ -138,7 +138,7 @@ def _clause(path: Access, judged: bool, said: Callable[[Leaf], str]) -> ClausePl
 
 
 def _reason(path: Access) -> str:
-    """Why a clause is in the list that every event goes through."""
+    """Why every event looks at a clause."""
     leaves = [leaf for leaf in (*path.rest, path.filter, path.second) if leaf is not None]
     if not leaves:
         return "it asks for nothing"
@@ -155,7 +155,7 @@ def _percent(share: float) -> str:
 
 
 def _number(number: float) -> str:
-    """A positive number with two digits that count, never in powers of ten."""
+    """A positive number with two significant digits, without an exponent."""
     if number >= 99.5:
         return f"{number:,.0f}"
     text = f"{number:.2g}"

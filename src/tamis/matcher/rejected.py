@@ -29,7 +29,7 @@ class Rejected(NamedTuple):
 
 
 class Rejections:
-    """What is wrong with the rows of one call: the first error is raised, or all are collected."""
+    """The errors of the rows of one call. The first error is raised, or all are collected."""
 
     def __init__(self, on_error: object, ids: Sequence[Any]) -> None:
         if on_error not in ("raise", "collect"):

@@ -1,4 +1,4 @@
-"""Giving subscriptions other expressions, all at once."""
+"""Replacing the expressions of subscriptions, all at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tamis.matcher.store import Store
 
 
 def replace_expressions(store: Store[Any], reader: ExpressionReader, ids: Any, expressions: Any, weights: Any) -> None:
-    """Give subscriptions of a store that the caller is changing other expressions, and other weights if there are any.
+    """Replace expressions in a store that the caller is changing, and weights if any are given.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def replace_read(
     read: Sequence[Expression],
     weights: Sequence[float] | None,
 ) -> None:
-    """Give subscriptions that are there expressions that were read. They keep their weights if there are no others."""
+    """Replace the expressions of subscriptions that are there by expressions that were read. Without weights they keep theirs."""
     block = GivenExpressions([kept(*pair) for pair in zip(given, read, strict=True)])
     clauses = store.compile(read)
     slots = np.array([store.ids.slot(identifier) for identifier in identifiers], np.int64)

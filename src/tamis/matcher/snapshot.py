@@ -43,7 +43,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def write_snapshot(path: str | os.PathLike[str], contents: Contents, schema: Schema | None) -> None:
-    """Write what a store held to a file, which replaces what is there when all of it is safe on disk.
+    """Write the contents of a store to a file. It replaces an older file when it is complete and safe on disk.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def write_snapshot(path: str | os.PathLike[str], contents: Contents, schema: Sch
 
 
 def snapshot_bytes(contents: Contents) -> bytes:
-    """What `write_snapshot` would write, without a schema."""
+    """The bytes that `write_snapshot` writes without a schema."""
     return container.to_bytes(*_laid_out(contents, None), _IN_MEMORY)
 
 
 def contents_of_bytes(data: bytes) -> Contents:
-    """What a store held, from `snapshot_bytes`.
+    """The contents of a store, from `snapshot_bytes`.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def open_snapshot(opened: Container) -> Container:
 
 
 def read_contents(opened: Container) -> Contents:
-    """What a store held, from a file.
+    """The contents of a store, from a file.
 
     Raises
     ------

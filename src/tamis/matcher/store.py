@@ -1,8 +1,8 @@
-"""What a matcher keeps its subscriptions in: ids, expressions and dimensions, over the engine or over an index.
+"""What both stores of subscriptions share: ids, expressions and locking. A store works over the engine or over an index.
 
-A *slot* is a subscription's number. Everything that can fail happens before the first change, so a call that adds many adds
-all or none. A subscription that is added alone may wait to be compiled together with others until something needs it. One that
-is removed in the midst of another call, by a finalizer, goes when the next call begins.
+A *slot* is the number of a subscription. Everything that can fail happens before the first change, so a call that adds many adds
+all or none. A subscription that is added alone may wait, and is compiled together with others when something needs it. If a
+finalizer removes a subscription inside of another call, it goes when the next call begins.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
@@ -28,53 +28,58 @@ from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.expression_store import Block, Sources
 from tamis.matcher.ids import Id, Ids, Names
+from tamis.matcher.limits import StoreLimits
 from tamis.matcher.plan import Plan
 
 ClausesT = TypeVar("ClausesT")
 R = TypeVar("R")
 
 _stores: WeakSet[Store[Any]] = WeakSet()
-"""All that there are."""
+"""All stores of this process."""
 
 
 class Part(NamedTuple):
-    """The slots that some events of a batch satisfy, one event after another."""
+    """The slots that some consecutive events of a batch satisfy, event by event."""
 
     first: int
-    """The row of the first of these events."""
+    """The row of the first event."""
     counts: npt.NDArray[np.int64]
     slots: npt.NDArray[np.int32]
     ids: Ids
     names: Names | None
-    """What slots are called, if that is at hand."""
+    """The ids of all slots, if they are at hand."""
     held: object
     """While this lives, no slot is given to another subscription."""
 
 
 class Store(ABC, Generic[ClausesT]):
-    """Subscriptions by slot, and which of them events satisfy."""
+    """Subscriptions by slot, and which of them events satisfy. With a schema, tables of events must keep to it."""
 
     ids: Ids
     sources: Sources
 
-    def __init__(self) -> None:
+    def __init__(self, schema: Schema | None, limits: StoreLimits) -> None:
+        self.schema = schema
+        self.scalars: Container[str] = () if schema is None else schema.scalars
+        """Attributes that have one value in every event."""
+        self.limits = limits
         self.lock = threading.RLock()
-        """Whoever changes the store holds it."""
+        """Held by the thread that changes the store."""
         self.is_changing = holding(self.lock)
         """Whether the calling thread changes the store."""
         self._late: deque[Id] = deque()
-        """What is to be removed as soon as that can be."""
+        """Ids to remove as soon as possible."""
         _stores.add(self)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def is_inside(self) -> bool:
-        """Whether the calling thread is in the midst of something, which a finalizer or a signal handler interrupts."""
+        """Whether the calling thread is inside of another call, which a finalizer or a signal handler interrupted."""
         return self.is_changing()
 
     def changing(self) -> AbstractContextManager[bool]:
-        """The lock, for whoever is going to change the store: nobody does so twice at once.
+        """The lock, for a call that changes the store.
 
         Raises
         ------
@@ -87,18 +92,18 @@ class Store(ABC, Generic[ClausesT]):
         return self.lock
 
     def remove_or_defer(self, identifier: Id, *, must_be_there: bool) -> bool:
-        """Remove a subscription: now, or if that cannot be, then before anything else is done. Returns whether it was there.
+        """Remove a subscription now, or else before the next call does anything. Returns whether it was there.
 
         Raises
         ------
         UnknownIdError
-            When it must be there and is not.
+            If it must be there and is not.
         IdTypeError
         """
         if self.is_inside() or is_ours():
             return self._defer(identifier, must_be_there)
         if not self.lock.acquire(False):
-            # In a finalizer that interrupts a change of another matcher: whoever changes this one may wait for that one.
+            # A finalizer interrupts a change of another matcher. The thread that holds our lock may wait for that matcher.
             if any(store.is_inside() for store in list(_stores)):
                 return self._defer(identifier, must_be_there)
             self.lock.acquire()
@@ -122,7 +127,7 @@ class Store(ABC, Generic[ClausesT]):
         return (self.ids.slot(identifier) if must_be_there else self.ids.find(identifier)) is not None
 
     def catch_up(self) -> None:
-        """Remove what could not be removed when it was asked for."""
+        """Remove the subscriptions whose removal was deferred."""
         if self._late and not self.is_inside() and not is_ours():
             with self.lock:
                 self._remove_late()
@@ -132,11 +137,17 @@ class Store(ABC, Generic[ClausesT]):
             identifier = self._late[0]
             if identifier in self.ids:
                 self.remove(identifier)
-            self._late.popleft()  # Not before: should it be interrupted, it is done once more.
+            self._late.popleft()  # Last: if the removal is interrupted, it is done again.
 
     @abstractmethod
     def compile(self, expressions: Sequence[Expression]) -> ClausesT:
-        """Compile expressions; their clauses have no owner yet."""
+        """Compile expressions. Their clauses have no owner yet.
+
+        Raises
+        ------
+        CapabilityError
+            If the index cannot hold an expression.
+        """
 
     @abstractmethod
     def compile_rows(self, rows: PredicateRows) -> ClausesT:
@@ -144,7 +155,7 @@ class Store(ABC, Generic[ClausesT]):
 
         Raises
         ------
-        WrongRowsError
+        WrongRowsError, CapabilityError
         """
 
     @abstractmethod
@@ -153,7 +164,11 @@ class Store(ABC, Generic[ClausesT]):
 
     @abstractmethod
     def add_one(self, identifier: Id, expression: Expression, given: str | Expression, weight: float) -> None:
-        """Take in one subscription, whose id was checked. It may be compiled with those that follow, when it is needed."""
+        """Take in one subscription, whose id was checked. It may wait to be compiled."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Compile the subscriptions that wait."""
 
     @abstractmethod
     def remove(self, identifier: Id) -> None:
@@ -166,15 +181,15 @@ class Store(ABC, Generic[ClausesT]):
 
     @abstractmethod
     def remove_many(self, identifiers: Sequence[Id]) -> None:
-        """Remove subscriptions that are there, each named once, at one moment."""
+        """Remove subscriptions at one moment. They are there, and each is named once."""
 
     @abstractmethod
     def replace(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: npt.NDArray[np.float64]) -> None:
-        """Give subscriptions that are there, each named once, other clauses, at one moment."""
+        """Give subscriptions other clauses at one moment. They are there, and each is named once."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Forget all subscriptions, and with them every dimension and constant. What is known of events stays."""
+        """Forget all subscriptions, dimensions and constants. The sample of events stays."""
 
     @abstractmethod
     def weights(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -183,29 +198,30 @@ class Store(ABC, Generic[ClausesT]):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """The size of the encoded subscriptions and the index over them. Whoever interrupts a change may ask."""
+        """The size of the encoded subscriptions and the index over them. A call that interrupts a change may ask for it."""
 
     @abstractmethod
-    def match_event(self, event: Mapping[str, Any], k: int | None) -> list[Id]:
-        """The ids of the subscriptions that one event satisfies: all, or the `k` that weigh most."""
+    def match_event(self, event: Mapping[str, Any], k: int | None, flat: FlatEvent | None = None) -> list[Id]:
+        """The ids of the subscriptions that one event satisfies: all, or the `k` with the largest weights.
+
+        `flat` is the flat form of the event, if the caller made it.
+        """
 
     @abstractmethod
     def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
-        """Match events in their normal form, in parts; returns what `then` makes of each, in the thread that matched it."""
+        """Match flat events in parts; returns the result of `then` for each part. The thread that matched a part calls `then`."""
 
     @abstractmethod
-    def match_table(
-        self, events: pa.Table, schema: Schema | None, threads: int, k: int | None, then: Callable[[Part], R]
-    ) -> list[R]:
-        """The same of a table of events; with a schema, they must keep to it."""
+    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        """The same for a table of events."""
 
     @abstractmethod
-    def observe(self, events: list[FlatEvent] | pa.Table, schema: Schema | None) -> None:
-        """Learn from events how frequent values are; with a schema, a table must keep to it."""
+    def observe(self, events: list[FlatEvent] | pa.Table) -> None:
+        """Learn from events how frequent values are."""
 
     @abstractmethod
     def optimize(self) -> None:
-        """Plan everything anew, with what is known of events now."""
+        """Plan all subscriptions again, for the present sample of events."""
 
     @abstractmethod
     def plan(self, identifier: Id) -> Plan:

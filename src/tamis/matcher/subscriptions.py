@@ -1,4 +1,4 @@
-"""The subscriptions of a matcher, which are read and changed as a dictionary is."""
+"""The subscriptions of a matcher: reading and changing them, as in a dictionary."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Subscriptions(Generic[IdT]):
         DuplicateIdError, IdTypeError, ExpressionError, OptionError
             The error names the subscription.
         """
-        # What makes them, one by one, may use the matcher.
+        # The iterables may use the matcher, so they are read before the lock is taken.
         identifiers, given = _listed(ids), _listed(expressions)
         weighs = None if weights is None else _listed(weights)
         with self._store.changing():
@@ -282,11 +282,11 @@ class Subscriptions(Generic[IdT]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._store = unpickled(state["_store"], self._schema.scalars if self._schema is not None else ())
+        self._store = unpickled(state["_store"], self._schema)
 
 
 def _listed(given: Any) -> Any:
-    """All there is in an iterable; anything else as it is."""
+    """The items of an iterable as a list; anything else as it is."""
     return list(given) if is_iterable(given) else given
 
 

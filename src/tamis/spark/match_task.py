@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
 from tamis.encoding.events.asked import Asked
+from tamis.engine.top_k import keep_heaviest
 from tamis.errors import EventError, TableError
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import right_rows, wrong_rows
@@ -314,21 +315,15 @@ def heaviest(found: list[Found], k: int) -> list[Found]:
     place = np.repeat(np.arange(len(found)), [len(each.event) for each in found])
     if not len(place):
         return []
-    table = pa.table(
-        {
-            "event": pa.array(np.concatenate([each.event for each in found])),
-            "weight": pa.array(np.concatenate([each.segment.weights[each.row] for each in found])),
-            "id": pa.concat_arrays([each.segment.take(ID, each.row) for each in found]),
-        }
-    )
-    order = pc.sort_indices(
-        table, sort_keys=[("event", "ascending"), ("weight", "descending"), ("id", "ascending")]
-    ).to_numpy()
-    event = table["event"].to_numpy()[order]
-    first = np.flatnonzero(np.append(True, event[1:] != event[:-1]))
-    rank = np.arange(len(event)) - np.repeat(first, np.diff(np.append(first, len(event))))
+    event = np.concatenate([each.event for each in found])
+    weight = np.concatenate([each.segment.weights[each.row] for each in found])
+    ids = pa.concat_arrays([each.segment.take(ID, each.row) for each in found])
+    table = pa.table({"event": pa.array(event), "id": ids})
+    order = pc.sort_indices(table, sort_keys=[("event", "ascending"), ("id", "ascending")]).to_numpy()
+    counts = np.bincount(event)
+    _, heavy = keep_heaviest(counts, np.arange(len(order), dtype=np.int32), weight[order], k)
     kept = np.zeros(len(place), np.bool_)
-    kept[order[rank < k]] = True
+    kept[order[heavy]] = True
     starts = np.searchsorted(place, np.arange(len(found) + 1))
     parts = (kept[start:end] for start, end in itertools.pairwise(starts.tolist()))
     return [each.where(part) for each, part in zip(found, parts, strict=True)]

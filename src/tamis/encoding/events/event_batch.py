@@ -72,7 +72,7 @@ def encode_plain(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEve
     None for an event that must be flattened, which may run anybody's code.
     """
     plain = plain_values(event, dimensions) if type(event) is dict else None
-    return None if plain is None else _row(plain, dimensions)
+    return None if plain is None else row_of(plain, dimensions)
 
 
 def encode_flat(
@@ -108,12 +108,12 @@ class PlainValues(NamedTuple):
     mismatched: int
 
 
-def plain_values(event: dict[str, Any], dimensions: Dimensions) -> PlainValues | None:
-    """The values of an event attribute by attribute; None where it is wrong, or may be, and only the whole tells how.
+def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: bool = True) -> PlainValues | None:
+    """The values of an event, attribute by attribute; None if the event must be flattened as a whole, which finds its errors.
 
-    A number or string is plain if its attribute has one dimension, of its kind. What nobody asks about is not looked at. The rest
-    is flattened and encoded value by value, unless anybody's code may run then. The row has numbers first, then strings, then
-    the rest.
+    A number or string is plain if its attribute has one dimension, of its kind. Values that nobody asks about are not read. The
+    rest is flattened and encoded value by value, unless that may run any code, or `flattens` is False. The row has numbers first,
+    then strings, then the rest.
     """
     number_of, text_of, asked = dimensions.only_number.get, dimensions.only_text.get, dimensions.by_attribute
     numbers: list[float] = []
@@ -146,7 +146,7 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions) -> PlainValues |
     dimension += key_dimension
     if not rest:
         return PlainValues(numbers, dimension, keys, keys, 0)
-    writer = _written(rest, event, dimensions)
+    writer = _written(rest, event, dimensions) if flattens else None
     if writer is None:
         return None
     dimension += writer.dimension
@@ -185,7 +185,7 @@ def _is_known(value: Any) -> bool:
     return cls in _KNOWN
 
 
-def _row(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
+def row_of(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
     """The arrays of one event. None if a number is out of range."""
     numbers, dimension, lo, hi, mismatched = plain
     count = len(numbers)
@@ -199,7 +199,9 @@ def _row(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
         present = [number == number for number in numbers]
         if not all(present):  # NaN is a missing value
             dimension = [*itertools.compress(dimension, present), *dimension[count:]]
-            return _row(PlainValues([*itertools.compress(numbers, present)], dimension, lo, hi, mismatched), dimensions)
+            return row_of(
+                PlainValues([*itertools.compress(numbers, present)], dimension, lo, hi, mismatched), dimensions
+            )
         if not _locate_large(numbers, dimension, dimensions, lows):
             return None
     pack_dimensions(numbered, 0, *dimension)

@@ -26,6 +26,7 @@ from tamis.encoding.columns import (
     Rows,
     chosen,
     combined,
+    decoded_texts,
     is_full_variant,
     is_list,
     is_text,
@@ -127,14 +128,7 @@ def names_in(encoded: pa.DictionaryArray) -> list[str | None]:
         names: list[str | None] = encoded.dictionary.to_pylist()
         return names
     except UnicodeDecodeError:
-        return [_decoded(name) for name in encoded.dictionary.cast(pa.large_binary()).to_pylist()]
-
-
-def _decoded(name: bytes) -> str | None:
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        return None
+        return decoded_texts(encoded.dictionary)
 
 
 def _object(fields: Iterable[_Field | Odd], asked: Asked) -> Iterator[Column | Odd]:

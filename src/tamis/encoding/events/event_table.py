@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import Column, Odd, Rows, plain_texts, without_views
+from tamis.encoding.columns import Column, Odd, Rows, decoded_texts, plain_texts, without_views
 from tamis.encoding.dimensions.dimension import AddressDimension, Facet
 from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions, Facets
 from tamis.encoding.dimensions.texts import Texts
@@ -156,20 +156,12 @@ def _texts_apart(column: Column) -> Iterator[Column | Odd]:
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        wrong = np.array([not _is_utf8(text) for text in texts.cast(pa.large_binary()).to_pylist()], np.bool_)
+        wrong = np.array([text is None for text in decoded_texts(texts)], np.bool_)
         yield Odd(column.attribute, column.rows[wrong], "a string is not UTF-8")
         if not wrong.all():
             yield column._replace(rows=column.rows[~wrong], values=texts.filter(pa.array(~wrong)))
     else:
         yield column
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _known_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
-from tamis.encoding.events.event_batch import EventBatch, plain_values
+from tamis.encoding.events.event_batch import EventBatch, plain_values, row_of
 from tamis.kernels.kernel import inlined
 from tamis.kernels.packed import address_of, i4
+from tamis.language.event import FlatEvent
 
 HEAD = 4
 _WORDS = 1024
@@ -72,21 +73,23 @@ class OneEvent:
         except Exception:  # names and numbers that are wrong, or more of them than there is room for here
             return False
 
-    def pack(self, event: Any, dimensions: Dimensions) -> int | None:
-        """Take an event as it was given; returns how many attributes were mismatched, None if it must be encoded otherwise.
+    def pack(self, event: Any, dimensions: Dimensions, flat: FlatEvent | None = None) -> int | None:
+        """Take an event as it was given; returns the number of mismatched attributes, or None if it must be flattened.
 
-        Whether its numbers are such that codes tell them apart the kernel finds out. The caller sees to it that dimensions do
-        not change meanwhile.
+        The kernel finds out whether the numbers are small. With `flat`, the flat form that the caller has, nothing is flattened
+        here. The caller keeps dimensions from changing meanwhile.
         """
-        if type(event) is not dict or len(event) > self._most:
+        if type(event) is not dict:
             return None
+        if len(event) > self._most:
+            self._reserve(HEAD + 4 * len(event))
         try:
             names = _BETWEEN.join(event)
             if self._pack_form(event, dimensions.forms.get(names)):
                 return 0
             if dimensions.numbers_expected and self._pack_numbers(event, names, dimensions):
                 return 0
-            return self._pack_plain(event, names, dimensions)
+            return self._pack_plain(event, names, dimensions, flat is None)
         except Exception:  # names or numbers that are wrong, and classes that cannot be hashed: the long way tells
             return None
 
@@ -120,10 +123,16 @@ class OneEvent:
         _note(dimensions, names, len(event))
         return True
 
-    def _pack_plain(self, event: dict[str, Any], names: str, dimensions: Dimensions) -> int | None:
-        plain = plain_values(event, dimensions)
-        if plain is None or plain.lo is not plain.hi or len(plain.dimension) > self._most:
+    def _pack_plain(self, event: dict[str, Any], names: str, dimensions: Dimensions, flattens: bool) -> int | None:
+        plain = plain_values(event, dimensions, flattens=flattens)
+        if plain is None:
             return None
+        if plain.lo is not plain.hi or len(plain.dimension) > self._most:
+            encoded = row_of(plain, dimensions)
+            if encoded is None:
+                return None
+            self.put(encoded.batch)
+            return encoded.mismatched
         numbers, dimension, keys, _, mismatched = plain
         self._write(numbers, dimension, keys)
         if not keys:

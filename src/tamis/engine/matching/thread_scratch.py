@@ -96,7 +96,7 @@ class SegmentScratch:
 
 
 class Extent(NamedTuple):
-    """The lowest and highest key of an event by dimension: the wrong way round where it has none."""
+    """The lowest and highest key of an event by dimension. Without a key, the lowest is above the highest."""
 
     lowest: npt.NDArray[np.int64]
     highest: npt.NDArray[np.int64]

@@ -1,0 +1,46 @@
+"""A version: the parts that a match works on. It never changes.
+
+segments  [ 812,000 rows ] [ 61,000 ] [ 16,384 ]      immutable, indexed
+deltas    [ 16,384 rows, full ] [ 318 rows, the first of the active delta ]
+life      when each slot died; a slot that died later than the version is alive in it
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.engine.delta import Delta, DeltaView, match_delta
+from tamis.engine.layout.access_path import Access
+from tamis.engine.matching.results import Found, Life, nothing_found, together
+from tamis.engine.matching.thread_scratch import ThreadScratch
+from tamis.engine.segment import Segment
+
+
+class Version(NamedTuple):
+    """What matching sees."""
+
+    segments: tuple[Segment, ...]
+    deltas: tuple[tuple[Delta, DeltaView], ...]
+    life: Life
+    number: int = 0
+    """Differs from the number of every other version of the engine."""
+    generation: int = 0
+    """Differs from the generation of all versions with other segments."""
+
+    def match(self, batch: EventBatch, dimensions: int, scratches: ThreadScratch) -> Found:
+        """Match a batch, in scratch space of the calling thread."""
+        events = len(batch.start) - 1
+        if events == 0:
+            return nothing_found(0)
+        parts = [segment.match(batch, dimensions, self.life, scratches) for segment in self.segments]
+        for _, view in self.deltas:
+            scratch = scratches.take_delta()
+            parts.append(match_delta(view, batch, dimensions, self.life, scratch))
+            scratches.give_delta(scratch)
+        return together(parts, events)
+
+    def accesses(self, slot: int) -> tuple[list[tuple[Access, bool]], bool]:
+        """How events find the rows of a slot in segments (see `Segment.accesses`), and whether a delta has some of its rows."""
+        found = [access for segment in self.segments for access in segment.accesses(slot)]
+        return found, any(bool((view.rows.slot == slot).any()) for _, view in self.deltas)

@@ -1,0 +1,96 @@
+"""Expressions of many subscriptions to conjunctions in keys. Both stores compile with this.
+
+expressions, rows of a table
+   |  plain conjunctions: encoded together, by column       predicate_encoding
+   |  all others: one by one                                compile
+   v
+CompiledMany --> rows of the engine, or numbers in the table of an index
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.encoding.expressions.compile import Compiled, Compiler
+from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.predicate_encoding import EncodedRows, encode_rows
+from tamis.encoding.expressions.predicate_rows import ExpressionRows, PredicateRows
+from tamis.encoding.expressions.predicates import predicates_of
+from tamis.language.expression import Expression
+
+_FEWEST_IN_BULK = 8
+"""Expressions from which on laying them out in columns takes less time than compiling them one by one."""
+
+_NO_NUMBERS = np.zeros(0, np.int64)
+_NOTHING = EncodedRows(_NO_NUMBERS, Conjunctions(np.zeros(1, np.int64), predicates_of(())), _NO_NUMBERS)
+
+
+class CompiledMany(NamedTuple):
+    """Subscriptions in keys. Their numbers count from 0 in the order of the call; one that is never true may be missing."""
+
+    total: int
+    plain: npt.NDArray[np.int64]
+    """Numbers of the subscriptions that are one conjunction."""
+    conjunctions: Conjunctions
+    """The conjunction of each of them."""
+    others: npt.NDArray[np.int64]
+    """Numbers of the other subscriptions."""
+    compiled: list[Compiled]
+    """What each of them was compiled to."""
+
+
+class SubscriptionCompiler:
+    """Compiles subscriptions. `moves` counts how often labels have moved, which makes older keys stale."""
+
+    def __init__(self, compiler: Compiler, moves: Callable[[], int]) -> None:
+        self._compiler = compiler
+        self._moves = moves
+
+    def compile(self, expressions: Sequence[Expression]) -> CompiledMany:
+        is_plain = np.zeros(len(expressions), np.bool_)
+        if len(expressions) >= _FEWEST_IN_BULK:
+            is_plain[:] = [ExpressionRows.can_hold(expression) for expression in expressions]
+        bulk, rest = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+        rows = ExpressionRows([expressions[number] for number in bulk.tolist()])
+        return self._compiled(rows, bulk, [expressions[number] for number in rest.tolist()], rest)
+
+    def compile_rows(self, rows: PredicateRows) -> CompiledMany:
+        """Compile rows of predicates.
+
+        Raises
+        ------
+        WrongRowsError
+        """
+        return self._compiled(rows, np.arange(len(rows)), [], _NO_NUMBERS)
+
+    def _compiled(
+        self,
+        rows: PredicateRows,
+        numbers: npt.NDArray[np.int64],
+        expressions: list[Expression],
+        rest: npt.NDArray[np.int64],
+    ) -> CompiledMany:
+        """Compile rows and expressions, both with their numbers."""
+        total = len(numbers) + len(rest)
+        while True:
+            moves = self._moves()
+            encoded = encode_rows(rows, self._compiler) if len(rows) else _NOTHING
+            left = np.ones(len(rows), np.bool_)
+            left[encoded.rows] = left[encoded.never] = False
+            hard = np.flatnonzero(left)
+            compiled = self._compiler.compile_many([*expressions, *rows.expressions(hard.tolist())])
+            # If labels moved on the way, some keys are stale. Next time all constants are known, and no label moves.
+            if self._moves() == moves:
+                others = np.concatenate((rest, numbers[hard]))
+                return CompiledMany(total, numbers[encoded.rows], encoded.conjunctions, others, compiled)
+
+
+def clauses_of(compiled: Sequence[Compiled]) -> Conjunctions:
+    """All clauses of some subscriptions, one after another."""
+    clauses = [clause for each in compiled for clause in each.clauses]
+    start = np.append(0, np.cumsum([len(clause) for clause in clauses], dtype=np.int64))
+    return Conjunctions(start, predicates_of(leaf for clause in clauses for leaf in clause))

@@ -1,0 +1,202 @@
+"""Matching events against the subscriptions of a store over the engine. Nothing here changes subscriptions.
+
+Encoding an event and taking the state that it is matched with happen behind the gate. Matching itself needs no lock.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.encoding.dimensions.dimension_set import Dimensions
+from tamis.encoding.events.event_batch import EventBatch, encode_flat, encode_plain
+from tamis.encoding.events.event_table import TableEncoder, encode_table
+from tamis.engine.matching.results import Work
+from tamis.engine.single import NOT_SMALL, Single
+from tamis.engine.top_k import keep_heaviest
+from tamis.engine.version import Version
+from tamis.errors import ReentryError
+from tamis.kernels.growing import GrowingArray
+from tamis.language.event import FlatEvent, flatten
+from tamis.language.expression import Expression
+from tamis.language.schema import Schema
+from tamis.matcher.clauses import ClauseRows
+from tamis.matcher.crew import Crew, largest_first, tapering
+from tamis.matcher.event_shares import Encoded, encoded_table, is_encoded_by_one, slices
+from tamis.matcher.ids import Id, Ids
+from tamis.matcher.keyed_engine import KeyedEngine
+from tamis.matcher.limits import StoreLimits
+from tamis.matcher.store import Part, R, Store
+
+
+class _Encoding(NamedTuple):
+    """An event that was encoded for the state of one moment."""
+
+    latest: tuple[Version, int, int]
+    ids: Ids
+    weights: GrowingArray
+    dimensions: int
+    mismatched: int
+
+
+class EngineMatching(Store[ClauseRows]):
+    """The part of `EngineStore` that matches."""
+
+    _weights: GrowingArray
+    _pending: dict[int, Expression]
+    """Subscriptions that were added alone and wait to be compiled, by slot."""
+
+    def __init__(self, schema: Schema | None, limits: StoreLimits) -> None:
+        super().__init__(schema, limits)
+        self.keyed = KeyedEngine(self.scalars, limits.engine)
+        self.engine, self.sample, self.gate = self.keyed.engine, self.keyed.sample, self.keyed.gate
+
+    @property
+    def dimensions(self) -> Dimensions:
+        return self.keyed.dimensions
+
+    def is_inside(self) -> bool:
+        return self.is_changing() or self.keyed.is_inside()
+
+    def _check_free(self) -> None:
+        """A call that interrupts matching may match. A call that interrupts a change would meet a half-done state.
+
+        Raises
+        ------
+        ReentryError
+        """
+        if self.is_changing() or self.engine.is_changing():
+            raise ReentryError
+
+    def _prepare(self) -> None:
+        """Do what must be done before events are encoded."""
+        self._check_free()
+        if not self.is_inside():  # A call that interrupts matching must not wait for a writer.
+            self.catch_up()
+            self.flush()
+
+    # -- one event
+
+    def match_event(self, event: Mapping[str, Any], k: int | None, flat: FlatEvent | None = None) -> list[Id]:
+        if self._pending or self._late or self.is_changing() or self.engine.is_changing():
+            self._prepare()
+        single = self.engine.singles.take()
+        keyed, gate = self.keyed, self.gate
+        changes, known = gate.changes, keyed.dimensions
+        mismatched: int | None = 0
+        is_packed = bool(known.forms) and single.event.pack_known(event, known)
+        if is_packed:
+            latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, known.count
+        if not is_packed or changes & 1 or gate.changes != changes:
+            with gate.lock:
+                known = keyed.dimensions
+                mismatched = single.event.pack(event, known, flat)
+                latest, ids, weights, dimensions = self.engine.latest(), self.ids, self._weights, known.count
+        numbers = ids.numbers
+        count = NOT_SMALL if mismatched is None else single.match(latest, numbers, dimensions)
+        if mismatched is None or count == NOT_SMALL:
+            latest, ids, weights, dimensions, mismatched = self._put(event, flat, single, mismatched is not None)
+            numbers = ids.numbers
+            count = single.match(latest, numbers, dimensions)
+        found: list[Any] = []
+        if count and k is not None:
+            _, slots = keep_heaviest(np.array([count]), single.slots(count), weights.view(), k)
+            found = ids.name(slots)
+        elif count:
+            found = single.names(count) if numbers is not None else ids.name(single.slots(count))
+        single.is_taken = False
+        if mismatched:
+            self.engine.tally.add(0, (0, 0, 0), mismatched)
+        if self.engine.tally.events >= self.sample.next:
+            self.sample.take_one(flatten(event) if flat is None else flat, self.engine.tally.events)
+            self.engine.follow()
+        return found
+
+    def _put(self, event: Mapping[str, Any], flat: FlatEvent | None, single: Single, is_plain: bool) -> _Encoding:
+        """Encode an event that `OneEvent.pack` could not take, or whose numbers turned out not to be small (`is_plain`)."""
+        encoded = None
+        if is_plain:
+            with self.gate.lock:
+                encoded = encode_plain(event, self.dimensions)
+                seen = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
+        if encoded is None:
+            # Not behind the gate: flattening may run any code, which may call the matcher.
+            flat = flatten(event) if flat is None else flat
+            with self.gate.lock:
+                encoded = encode_flat([flat], self.dimensions, numbered=False)
+                seen = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
+        single.event.put(encoded.batch)
+        return _Encoding(*seen, encoded.mismatched)
+
+    # -- batches
+
+    def match_flat(self, events: list[FlatEvent], threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        def encoded() -> Iterator[Encoded]:
+            batch, mismatched = encode_flat(events, self.dimensions)
+            yield slices(batch, tapering(len(events), threads)), mismatched
+
+        return self._matched(encoded, events, False, threads, k, then)
+
+    def match_table(self, events: pa.Table, threads: int, k: int | None, then: Callable[[Part], R]) -> list[R]:
+        share_bytes = self.limits.share_bytes
+        by_one = is_encoded_by_one(events, threads, share_bytes)
+
+        def encoded() -> Iterator[Encoded]:
+            encoder = TableEncoder(events, self.dimensions, self.schema)
+            return encoded_table(encoder, events, by_one, threads, share_bytes)
+
+        return self._matched(encoded, events, by_one, threads, k, then)
+
+    def _matched(
+        self,
+        encoded: Callable[[], Iterator[Encoded]],
+        events: list[FlatEvent] | pa.Table,
+        by_one: bool,
+        threads: int,
+        k: int | None,
+        then: Callable[[Part], R],
+    ) -> list[R]:
+        """Match events. If one thread encodes them, the other threads match the first events meanwhile."""
+        self._prepare()
+
+        def match(given: tuple[int, EventBatch]) -> tuple[R, Work]:
+            first, batch = given
+            counts, slots, work = self.engine.match(version, batch, dimensions)
+            if k is not None:
+                counts, slots = keep_heaviest(counts, slots, weights.view(), k)
+            return then(Part(first, counts, slots, ids, names, version)), work
+
+        given, row, mismatched = 0, 0, 0
+        with Crew(match, threads) as crew:
+            if by_one:
+                crew.begin()  # Not behind the gate: nobody who changes constants waits for the pool of threads.
+            with self.gate.reading():
+                version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
+                names = ids.names_at_hand()
+                for parts, of_these in encoded():
+                    rows = list(itertools.accumulate((len(part.start) - 1 for part in parts), initial=row))
+                    for at in largest_first([len(part.start) for part in parts]):
+                        crew.give(given + at, (rows[at], parts[at]))
+                    given, row = given + len(parts), rows[-1]
+                    mismatched += of_these
+            found = crew.results()
+        tally = self.engine.tally
+        tally.add(len(events), functools.reduce(Work.plus, [work for _, work in found], Work()), mismatched)
+        if len(events) and tally.events >= self.sample.next:
+            self.sample.take_due(events, tally.events)
+            self.engine.follow()
+        return [made for made, _ in found]
+
+    def observe(self, events: list[FlatEvent] | pa.Table) -> None:
+        self._check_free()
+        with self.gate.reading():  # Encoding finds what is wrong with the events.
+            if isinstance(events, pa.Table):
+                encode_table(events, self.dimensions, self.schema)
+            else:
+                encode_flat(events, self.dimensions)
+        self.sample.take_all(events)
