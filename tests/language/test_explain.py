@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tamis.language.evaluate import evaluate, matches
 from tamis.language.explain import OPERANDS_SHOWN, Explanation, explain
-from tamis.language.expression import TRUE, Exists, Expression, Join, Not, Predicate, Quantified, all_of, any_of
+from tamis.language.expression import TRUE, Expression, Not, Predicate, all_of, any_of
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.values import Interval
 from tests.language.close_cases import events, expressions
 

@@ -9,21 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.evaluate import evaluate, negation
-from tamis.language.expression import (
-    FALSE,
-    TRUE,
-    And,
-    Constant,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Or,
-    Predicate,
-    Quantified,
-    all_of,
-    any_of,
-)
+from tamis.language.expression import FALSE, TRUE, And, Constant, Expression, Not, Or, Predicate, all_of, any_of
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.normal import (
     CLAUSE_LIMIT,
     cnf_size,

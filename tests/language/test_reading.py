@@ -8,7 +8,8 @@ import pytest
 
 from tamis.errors import ExpressionError, ParseError
 from tamis.language.builder import attr, history
-from tamis.language.expression import And, Exists, Predicate
+from tamis.language.expression import And, Predicate
+from tamis.language.joins import Exists
 from tamis.language.reading import to_expression
 
 EXPRESSION = And([Predicate("price", "between", [20, 40]), Predicate("genre", "=", ["classics"])])

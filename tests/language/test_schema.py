@@ -14,7 +14,8 @@ import pytest
 from tamis.errors import EventError, KindError, SchemaError, TamisError, UnknownAttributeError
 from tamis.language.declared import Declared
 from tamis.language.event import flatten
-from tamis.language.expression import TRUE, Exists, Expression, Join, Not, Or, Predicate, Quantified
+from tamis.language.expression import TRUE, Expression, Not, Or, Predicate
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.schema import Schema
 from tamis.language.values import Interval, Kind
 

@@ -11,21 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.evaluate import matches
-from tamis.language.expression import (
-    FALSE,
-    MAX_DEPTH,
-    TRUE,
-    And,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Or,
-    Predicate,
-    Quantified,
-    all_of,
-    any_of,
-)
+from tamis.language.expression import FALSE, MAX_DEPTH, TRUE, And, Expression, Not, Or, Predicate, all_of, any_of
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.simplify import Finding, contradictions, simplify, verdict
 from tests.language.close_cases import VALUES, events, expressions, scalar_events
 

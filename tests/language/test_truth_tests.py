@@ -11,7 +11,8 @@ from hypothesis import given
 from tamis.errors import ExpressionError, NestingError
 from tamis.language.evaluate import evaluate
 from tamis.language.explain import explain
-from tamis.language.expression import Expression, Not, Predicate, Quantified, TruthTest
+from tamis.language.expression import Expression, Not, Predicate, TruthTest
+from tamis.language.joins import Quantified
 from tamis.language.json_form import from_json
 from tamis.language.json_writer import to_json
 from tamis.language.normal import negated_literal, to_cnf, to_dnf, to_nnf

@@ -15,17 +15,8 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.checks import check_attribute
-from tamis.language.expression import (
-    CasePredicate,
-    Condition,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Predicate,
-    Quantified,
-    TruthTest,
-)
+from tamis.language.expression import CasePredicate, Condition, Expression, Not, Predicate, TruthTest
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operators import MIRRORED, Case, Operator, Quantifier
 from tamis.language.quoting import quoted
 from tamis.language.values import is_iterable

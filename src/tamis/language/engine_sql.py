@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tamis.errors import ExpressionError, did_you_mean, shortened
-from tamis.language.expression import Expression, Predicate, Quantified, TruthTest
+from tamis.language.expression import Expression, Predicate, TruthTest
+from tamis.language.joins import Quantified
 from tamis.language.like import LikePattern
 from tamis.language.operators import CALLED, LIKES, POSITIVE, ROWS, Operator
 from tamis.language.printer import TAMIS, Printer

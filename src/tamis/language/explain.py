@@ -14,7 +14,8 @@ from typing import Any
 
 from tamis.language.evaluate import Truth, evaluate_flat, flatten_asked
 from tamis.language.event import FlatEvent, Value, kind_of_value
-from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, Quantified, TruthTest
+from tamis.language.expression import And, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.joins import Exists, Quantified
 from tamis.language.operators import NULL_TESTS, SOME_STRINGS, Quantifier
 from tamis.language.printer import TRUTH_WORDS, Printer
 from tamis.language.values import Interval, Kind

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.language import refusals
 from tamis.language.dialect import END
-from tamis.language.expression import Exists, Join, Predicate, Quantified
+from tamis.language.expression import Predicate
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operands import Name
 from tamis.language.operators import COMPARISONS, MIRRORED, OPPOSITE, Operator, Quantifier
 

@@ -20,7 +20,6 @@ from tamis.language.expression import (
     TRUTHS,
     And,
     Constant,
-    Exists,
     Expression,
     Not,
     Or,
@@ -30,6 +29,7 @@ from tamis.language.expression import (
     any_of,
     truth_test,
 )
+from tamis.language.joins import Exists
 from tamis.language.operators import NEGATION, NULL_TESTS, POSITIVE
 from tamis.language.values import kind_of
 

@@ -14,7 +14,8 @@ from tamis.language.values import Scalar
 from tamis.language.words import needs_quotes
 
 if TYPE_CHECKING:
-    from tamis.language.expression import Exists, Expression, Predicate, Quantified, TruthTest
+    from tamis.language.expression import Expression, Predicate, TruthTest
+    from tamis.language.joins import Exists, Quantified
 
 _ALIAS = "h"
 TRUTH_WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}

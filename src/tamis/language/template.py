@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.expression import And, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.joins import Exists
 from tamis.language.literals import read_date, read_decimal, read_integer, read_timestamp
 from tamis.language.operators import CHECKED, SETS
 from tamis.language.quoting import quoted
