@@ -47,7 +47,7 @@ def test_refused(source: object) -> None:
         to_expression(source)
 
 
-def test_errors_of_the_forms_are_theirs() -> None:
+def test_each_form_has_its_own_errors() -> None:
     with pytest.raises(ParseError):
         to_expression("price BETWEEN")
     with pytest.raises(ExpressionError, match=r"at \[0\]"):

@@ -1,6 +1,6 @@
-"""The reference evaluator: what it says is what a subscription means.
+"""The reference evaluator: it defines what a subscription means.
 
-Three-valued and as plain as the definition of the language; every index is tested against it.
+It is three-valued and as plain as the definition of the language. Every index is tested against it.
 A truth is True, False or None, which is SQL's UNKNOWN. Only True is a match.
 
 A value is taken as the set of its points: a scalar has one, an Interval all from `lo` to `hi`. A positive predicate

@@ -94,7 +94,7 @@ class _Open(NamedTuple):
 
 
 def _terms(reader: Reader, alias: str) -> list[Join | Predicate]:
-    """What follows WHERE: terms joined with AND. Parentheses are taken off, and NOT goes into a term's operator."""
+    """What follows WHERE: terms joined with AND. Parentheses are dropped, and NOT goes into a term's operator."""
     terms: list[Join | Predicate] = []
     opened: list[_Open] = []
     more = True

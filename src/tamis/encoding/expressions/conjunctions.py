@@ -75,7 +75,7 @@ class ConjunctionTable:
         return numbers
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
-        """Let the keys of a dimension follow its labels. Equal conjunctions stay equal; their hashes change."""
+        """Change the keys of a dimension to its new labels. Equal conjunctions stay equal; their hashes change."""
         self._predicates.relabel(dimension, relabelling)
         _hash(self.view(), self._hashes.view())
         self._slots = _filled_slots(len(self._slots), self._hashes.view())
