@@ -85,7 +85,7 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
 
 
 def number_text(value: float) -> str:
-    """A number with two or three digits that count, thousands parted."""
+    """A number with two or three significant digits, and commas between thousands."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value >= 10 or value == round(value) else f"{value:.2g}"

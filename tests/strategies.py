@@ -6,20 +6,8 @@ from datetime import date
 
 from hypothesis import strategies as st
 
-from tamis.language.expression import (
-    FALSE,
-    TRUE,
-    And,
-    CasePredicate,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Or,
-    Predicate,
-    Quantified,
-    TruthTest,
-)
+from tamis.language.expression import FALSE, TRUE, And, CasePredicate, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operators import (
     CASED,
     COMPARISONS,

@@ -155,7 +155,7 @@ def test_weights_are_kept(tmp_path: Path, format: str) -> None:
         ("s.csv", "id,expression,weight\na,x = 1,nan", "s.csv:2: a weight must be a finite number"),
     ],
 )
-def test_a_weight_that_is_none_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_a_weight_that_is_no_number_is_reported(tmp_path: Path, name: str, text: str, message: str) -> None:
     result = run("build", write(tmp_path / name, text), tmp_path / "s.tamis")
     assert result.exit_code == 1
     assert message in result.stderr

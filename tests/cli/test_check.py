@@ -110,7 +110,7 @@ def test_many_repetitions_are_counted(tmp_path: Path) -> None:
         ("a = 1 AND b = 2 OR c = 3", "a = 1 AND (b = 2 OR c = 3)", False),
     ],
 )
-def test_what_counts_as_the_same(tmp_path: Path, one: str, other: str, same: bool) -> None:
+def test_which_expressions_are_the_same(tmp_path: Path, one: str, other: str, same: bool) -> None:
     result = run("check", write(tmp_path / "s.txt", one, other))
     assert ("the same expression in lines 1, 2" in result.stdout) == same
 

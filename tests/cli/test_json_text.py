@@ -7,12 +7,12 @@ import pytest
 from tamis.cli.json_text import JsonError, read_json, read_object
 
 
-def test_what_is_right() -> None:
+def test_right_json() -> None:
     assert read_json('[1, 2.5, "é", null, true, {"a": {"b": []}}]') == [1, 2.5, "é", None, True, {"a": {"b": []}}]
     assert read_object(' {"a": 1} ', "an event") == {"a": 1}
 
 
-def test_an_integer_that_python_does_not_read_is_large_all_the_same() -> None:
+def test_an_integer_that_is_too_long_for_python_is_large() -> None:
     large, small, one = read_json(f"[{'1' * 5_000}, -{'1' * 5_000}, 1]")
     assert large == -small
     assert 16_600 < large.bit_length() < 16_620

@@ -213,7 +213,7 @@ def test_one_rule_about_ids(
 BAD_EVENTS = ['{"price": 5}', '{"price": 100000000000000000000}', '{"price": 6}', "nonsense", '{"price": 7}']
 
 
-def test_what_was_matched_before_a_bad_event_is_written(tmp_path: Path, subscriptions: Path) -> None:
+def test_matches_before_a_bad_event_are_written(tmp_path: Path, subscriptions: Path) -> None:
     path = write(tmp_path / "bad.jsonl", *BAD_EVENTS)
     result = run("match", subscriptions, path)
     assert result.exit_code == 1
@@ -224,7 +224,7 @@ def test_what_was_matched_before_a_bad_event_is_written(tmp_path: Path, subscrip
     assert run("match", subscriptions, path, "--quiet").stderr == f"{message}\n"
 
 
-def test_a_file_that_is_not_written_is_told(tmp_path: Path, subscriptions: Path) -> None:
+def test_a_file_that_is_not_written_is_reported(tmp_path: Path, subscriptions: Path) -> None:
     path = write(tmp_path / "bad.jsonl", *BAD_EVENTS)
     result = run("match", subscriptions, path, "-o", tmp_path / "m.csv")
     assert result.exit_code == 1

@@ -91,7 +91,7 @@ def test_numbers_around_bad_and_blank_lines(tmp_path: Path, subscriptions: Path)
     ]
 
 
-def test_several_files_are_numbered_through(tmp_path: Path, subscriptions: Path) -> None:
+def test_events_of_several_files_are_numbered_together(tmp_path: Path, subscriptions: Path) -> None:
     write_jsonl(tmp_path / "e1.jsonl", EVENTS[:1])
     write(tmp_path / "e2.csv", "price,sku", "oops", "50,b")
     pq.write_table(pa.table({"price": [7], "sku": ["c"]}), tmp_path / "e3.parquet")
@@ -118,7 +118,7 @@ def test_labels_of_several_files_are_of_one_type(tmp_path: Path, subscriptions: 
     assert "3.parquet: the column 'sku' is int64, but the field was str in earlier files" in result.stderr
 
 
-def test_the_heaviest(subscriptions: Path, tmp_path: Path) -> None:
+def test_the_largest_weights(subscriptions: Path, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "e.jsonl", EVENTS)
     found = records(subscriptions, path, "-k", 2)
     assert [(record["event"], record["subscription"]) for record in found] == [

@@ -114,7 +114,7 @@ def test_links_stay_links(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "real").read_text()) == {"event": 1, "subscription": 2}
 
 
-def test_devices_are_written_to_as_they_are() -> None:
+def test_devices_are_written_directly() -> None:
     write(Path(os.devnull), matches([1], [2]))
     assert not Path(os.devnull).is_file()
 

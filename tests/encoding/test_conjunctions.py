@@ -49,7 +49,7 @@ def test_equal_conjunctions_get_one_number_whatever_their_order() -> None:
     assert read(table) == [[A, B], [A], [], [C], [A, B, C, D]]
 
 
-def test_predicates_that_differ_anywhere_are_told_apart() -> None:
+def test_predicates_that_differ_anywhere_are_not_equal() -> None:
     variants = [
         Leaf(dimension, mode, intervals)
         for dimension in (0, 1)

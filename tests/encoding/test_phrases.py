@@ -108,16 +108,16 @@ def of_leaf(leaf: Leaf, dimensions: Dimensions, scalar: bool = False) -> str:
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_operators_say_themselves(text: str) -> None:
+def test_phrases_that_are_the_text_itself(text: str) -> None:
     assert said(text) == text
 
 
 @pytest.mark.parametrize(("text", "expected"), OTHERWISE)
-def test_what_cannot_be_told_is_said_otherwise(text: str, expected: str) -> None:
+def test_other_words_with_the_same_meaning(text: str, expected: str) -> None:
     assert said(text) == expected
 
 
-def test_scalars_are_said_with_what_is_left_out() -> None:
+def test_phrases_of_scalars_may_name_what_is_excluded() -> None:
     assert said("a <> 3", ("a",)) == "a <> 3"
     assert said("NOT ip_in(a, '10.0.0.0/8')", ("a",)) == "NOT ip_in(a, '10.0.0.0/8')"
     both = "ip_in(a, '10.0.0.0/8') AND NOT ip_in(a, '10.0.0.0/9')"
@@ -135,7 +135,7 @@ def test_labels_that_came_later_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_said_means_the_same(seed: int) -> None:
+def test_phrases_have_the_same_meaning(seed: int) -> None:
     cases = RandomCases(seed)
     told = 0
     for _ in range(200):

@@ -186,7 +186,7 @@ def check(pattern: str, texts: list[str]) -> int:
 
 @pytest.mark.parametrize("shortest", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_every_match_has_what_is_needed(seed: int, shortest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_match_contains_a_needed_literal(seed: int, shortest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regex_literals, "_SHORTEST", shortest)
     chance = random.Random(seed)
     source = RandomRegex(seed)

@@ -61,7 +61,7 @@ def run(folder: Path, step: int = 1) -> str:
     return printed
 
 
-def test_a_kernel_is_compiled_again_only_when_what_it_draws_on_has_changed(tmp_path: Path) -> None:
+def test_a_kernel_is_compiled_again_only_when_its_sources_have_changed(tmp_path: Path) -> None:
     assert run(tmp_path, 1) == "compiled"
     assert run(tmp_path, 1) == "loaded"
     assert run(tmp_path, 2) == "compiled"
@@ -129,7 +129,7 @@ def test_a_kernel_calls_another_kernel(tmp_path: Path) -> None:
     assert doubled(np.arange(3)).tolist() == [0, 2, 4]
 
 
-def test_a_person_is_told_once_when_compiling_takes_long(
+def test_users_get_one_message_when_compiling_takes_long(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "tamis")
@@ -148,7 +148,7 @@ def test_a_person_is_told_once_when_compiling_takes_long(
     assert [record.message for record in caplog.records] == [said.removeprefix("tamis: ").rstrip("\n")]
 
 
-def test_programs_are_told_through_logging_only(
+def test_programs_get_the_message_through_logging_only(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "tamis")

@@ -19,14 +19,14 @@ def _hint(array: Any, at: int) -> int:
     return at
 
 
-def test_it_changes_nothing() -> None:
+def test_prefetching_changes_nothing() -> None:
     array = np.arange(4)
     assert _hint(array, 2) == 2
     assert array.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.skipif(not COMPILED, reason="it is nothing without compilation")
-def test_it_is_an_instruction() -> None:
+def test_prefetching_is_an_instruction() -> None:
     _hint(np.arange(4), 2)
     assert any("llvm.prefetch" in text for text in _hint.inspect_llvm().values())
     instruction = {"x86_64": "prefetch", "aarch64": "prfm", "arm64": "prfm"}[platform.machine()]

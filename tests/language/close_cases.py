@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tamis.language.expression import FALSE, TRUE, Exists, Expression, Join, Not, Predicate, Quantified, all_of, any_of
+from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, all_of, any_of
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operators import COMPARISONS, ORDER_COMPARISONS, SETS, Operator, Quantifier
 from tamis.language.values import Interval, Scalar, compare
 

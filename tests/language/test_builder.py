@@ -15,18 +15,8 @@ from hypothesis import strategies as st
 from tamis.errors import ExpressionError, LiteralError
 from tamis.language.builder import EarlierTerm, attr, exists, history
 from tamis.language.evaluate import matches
-from tamis.language.expression import (
-    And,
-    CasePredicate,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Or,
-    Predicate,
-    Quantified,
-    TruthTest,
-)
+from tamis.language.expression import And, CasePredicate, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.quoting import quoted
 
 A = attr("a")

@@ -80,7 +80,7 @@ def test_jinja_and_hints_are_not_skipped() -> None:
         ("a = 'ü' AND b = 'ö", 16, "string"),
     ],
 )
-def test_what_has_no_end(text: str, position: int, reason: str) -> None:
+def test_quotes_and_comments_without_end(text: str, position: int, reason: str) -> None:
     with pytest.raises(ParseError, match=f"the {reason} has no end") as error:
         split_words(text)
     assert error.value.position == position

@@ -13,7 +13,8 @@ import pytest
 
 from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import evaluate
-from tamis.language.expression import FALSE, TRUE, Exists, Expression, Join, Not, Predicate, Quantified, all_of, any_of
+from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, all_of, any_of
+from tamis.language.joins import Exists, Join, Quantified
 
 # Attribute: type in DuckDB, values. Two of each kind, to be joined with those of earlier events.
 NUMBERS: list[Any] = [-1, 0, 1, 1.5, 2, 3]

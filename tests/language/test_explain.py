@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tamis.language.evaluate import evaluate, matches
 from tamis.language.explain import OPERANDS_SHOWN, Explanation, explain
-from tamis.language.expression import TRUE, Exists, Expression, Join, Not, Predicate, Quantified, all_of, any_of
+from tamis.language.expression import TRUE, Expression, Not, Predicate, all_of, any_of
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.values import Interval
 from tests.language.close_cases import events, expressions
 
@@ -131,7 +132,7 @@ def test_a_long_chain_of_or() -> None:
     assert lines[-1] == "└─ ... 4,380 more: 4,380 FALSE"
 
 
-def test_what_fits_keeps_its_order() -> None:
+def test_few_operands_keep_their_order() -> None:
     explanation = explain(PRICE & GENRE & STOCK, {"price": 25, "genre": "crime", "stock": 1})
     assert [line[3:8] for line in str(explanation).splitlines()[1:]] == ["TRUE ", "FALSE", "TRUE "]
 

@@ -52,7 +52,7 @@ from tamis.language.simplify import simplify
         ("lower = 1 AND contains = 2 AND ip_in = 3 AND any = 4", None),
     ],
 )
-def test_read_into(text: str, meaning: str | None) -> None:
+def test_functions_are_read_into_predicates(text: str, meaning: str | None) -> None:
     assert str(parse(text)) == (text if meaning is None else meaning)
     assert parse_afresh(text) == parse(text) == parse(str(parse(text)))
 
@@ -114,7 +114,7 @@ def test_wrong_json(wrong: Any) -> None:
         from_json(wrong)
 
 
-def test_case_predicates_are_told_apart() -> None:
+def test_predicates_on_other_cases_differ() -> None:
     lower, upper = parse("lower(a) = 'x'"), parse("upper(a) = 'x'")
     assert len({lower, upper, parse("a = 'x'")}) == 3
     for each in (lower, upper):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tamis.errors import EventError
 from tamis.language.evaluate import evaluate, matches, negation
-from tamis.language.expression import Exists, Expression, Join, Not, Predicate, Quantified
+from tamis.language.expression import Expression, Not, Predicate
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operators import MIRRORED, Operator
 from tamis.language.values import Interval
 from tests.language.close_cases import events, history_leaves

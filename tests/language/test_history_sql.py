@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tamis.errors import ParseError
-from tamis.language.expression import And, Exists, Expression, Join, Not, Predicate, Quantified
+from tamis.language.expression import And, Expression, Not, Predicate
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.parser import parse
 
 

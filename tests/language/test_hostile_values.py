@@ -12,7 +12,8 @@ from tamis.language.builder import attr, exists, history
 from tamis.language.engine_sql import to_sql
 from tamis.language.evaluate import evaluate
 from tamis.language.explain import explain
-from tamis.language.expression import Exists, Expression, Predicate, Quantified
+from tamis.language.expression import Expression, Predicate
+from tamis.language.joins import Exists, Quantified
 from tamis.language.json_form import from_json
 from tamis.language.json_writer import to_json
 from tamis.language.parser import parse

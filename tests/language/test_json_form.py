@@ -12,20 +12,8 @@ from hypothesis import strategies as st
 
 from tamis.errors import ExpressionError, LiteralError, TamisError
 from tamis.language.evaluate import evaluate
-from tamis.language.expression import (
-    FALSE,
-    TRUE,
-    And,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Or,
-    Predicate,
-    Quantified,
-    all_of,
-    any_of,
-)
+from tamis.language.expression import FALSE, TRUE, And, Expression, Not, Or, Predicate, all_of, any_of
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.json_form import from_json
 from tamis.language.json_writer import to_json
 from tamis.language.normal import dnf_size

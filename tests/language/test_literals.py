@@ -20,7 +20,7 @@ def test_numbers(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", ".", "e5", "1e", "1e+", "1.5.2", "..5", "1_000", "0x1f", "-5", "+5", "٣", "5 ", "nan", "inf"]
 )
-def test_not_numbers(text: str) -> None:
+def test_texts_that_are_not_numbers(text: str) -> None:
     assert not is_number(text)
 
 
@@ -73,7 +73,7 @@ def test_dates_are_written_in_full(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-02-30", "2026-13-01", "0000-01-01"])
-def test_days_that_are_not(text: str) -> None:
+def test_impossible_days(text: str) -> None:
     with pytest.raises(LiteralError, match="no such day"):
         read_date(text)
 
@@ -111,6 +111,6 @@ def test_timestamps_are_written_in_full(text: str) -> None:
     "text",
     ["2026-02-30 10:00", "2026-11-14 24:00", "2026-11-14 10:00:60", "0001-01-01 00:00+01:00", "9999-12-31 23:59-01:00"],
 )
-def test_moments_that_are_not(text: str) -> None:
+def test_impossible_moments(text: str) -> None:
     with pytest.raises(LiteralError, match="no such moment"):
         read_timestamp(text)

@@ -10,19 +10,8 @@ from hypothesis import given
 
 from tamis.errors import ExpressionError
 from tamis.language.engine_sql import to_sql
-from tamis.language.expression import (
-    FALSE,
-    MAX_DEPTH,
-    TRUE,
-    And,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Or,
-    Predicate,
-    Quantified,
-)
+from tamis.language.expression import FALSE, MAX_DEPTH, TRUE, And, Expression, Not, Or, Predicate
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operators import CALLED, Operator
 from tamis.language.parser import parse, parse_afresh
 from tests.strategies import expressions

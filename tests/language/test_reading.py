@@ -8,7 +8,8 @@ import pytest
 
 from tamis.errors import ExpressionError, ParseError
 from tamis.language.builder import attr, history
-from tamis.language.expression import And, Exists, Predicate
+from tamis.language.expression import And, Predicate
+from tamis.language.joins import Exists
 from tamis.language.reading import to_expression
 
 EXPRESSION = And([Predicate("price", "between", [20, 40]), Predicate("genre", "=", ["classics"])])
@@ -46,7 +47,7 @@ def test_refused(source: object) -> None:
         to_expression(source)
 
 
-def test_errors_of_the_forms_are_theirs() -> None:
+def test_each_form_has_its_own_errors() -> None:
     with pytest.raises(ParseError):
         to_expression("price BETWEEN")
     with pytest.raises(ExpressionError, match=r"at \[0\]"):

@@ -14,7 +14,8 @@ import pytest
 from tamis.errors import EventError, KindError, SchemaError, TamisError, UnknownAttributeError
 from tamis.language.declared import Declared
 from tamis.language.event import flatten
-from tamis.language.expression import TRUE, Exists, Expression, Join, Not, Or, Predicate, Quantified
+from tamis.language.expression import TRUE, Expression, Not, Or, Predicate
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.schema import Schema
 from tamis.language.values import Interval, Kind
 
@@ -188,7 +189,7 @@ SCHEMA = Schema.of(
 )
 
 
-def test_what_a_schema_tells() -> None:
+def test_properties_of_a_schema() -> None:
     assert SCHEMA.scalars == {"price", "pages", "genre", "paid", "seen"}
     assert "price" in SCHEMA
     assert "prize" not in SCHEMA
@@ -245,7 +246,7 @@ def test_expressions_that_keep_to_the_schema(expression: Expression) -> None:
         (Exists([], [Predicate("price", "=", ["x"])]), KindError, "attribute 'price' is a number"),
     ],
 )
-def test_expressions_that_do_not(expression: Expression, error: type[TamisError], message: str) -> None:
+def test_expressions_that_violate_the_schema(expression: Expression, error: type[TamisError], message: str) -> None:
     for whole in (expression, Not(Predicate("price", "=", [1]) & expression)):
         with pytest.raises(error, match=message):
             SCHEMA.check(whole)
@@ -281,7 +282,7 @@ def test_events_that_keep_to_the_schema(event: dict[str, Any]) -> None:
         ({"tags": ["x", 5]}, "5 is a number, but the schema declares a string"),
     ],
 )
-def test_events_that_do_not(event: dict[str, Any], message: str) -> None:
+def test_events_that_violate_the_schema(event: dict[str, Any], message: str) -> None:
     with pytest.raises(EventError, match=message):
         SCHEMA.check_event(flatten(event), 7)
 
@@ -313,7 +314,7 @@ def test_columns_that_keep_to_the_schema(attribute: str, kind: Kind, rows: list[
         ("price", Kind.NUMBER, [3, 4, 4, 5], "^event 4, attribute 'price': found several values"),
     ],
 )
-def test_columns_that_do_not(attribute: str, kind: Kind, rows: list[int], message: str) -> None:
+def test_columns_that_violate_the_schema(attribute: str, kind: Kind, rows: list[int], message: str) -> None:
     with pytest.raises(EventError, match=message):
         SCHEMA.check_column(attribute, kind, np.array(rows, np.int64))
 

@@ -73,7 +73,7 @@ def test_columns_of_both_sides(events: DataFrame, books: str) -> None:
     assert {row.tag for row in found.collect() if row.subscription == "cid"} == {None}
 
 
-def test_the_heaviest(events: DataFrame, books: str) -> None:
+def test_the_largest_weights(events: DataFrame, books: str) -> None:
     best = {(1, "bob"), (1, "dan"), (2, "bob"), (2, "cid"), (4, "dan")}
     assert pairs(tamis.spark.match(events, books, "number", k=2).collect()) == best
     assert pairs(tamis.spark.match(events, books, "number", k=1).collect()) == {(1, "bob"), (2, "bob"), (4, "dan")}
@@ -93,7 +93,9 @@ def test_counts(events: DataFrame, books: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"k": 2}, {"counts": True}])
-def test_an_index_that_does_not_fit_is_met_in_groups(events: DataFrame, books: str, options: dict[str, Any]) -> None:
+def test_an_index_that_does_not_fit_is_matched_in_groups(
+    events: DataFrame, books: str, options: dict[str, Any]
+) -> None:
     whole = tamis.spark.match(events, books, "number", keep=[] if "counts" in options else ["shop"], **options)
     grouped = tamis.spark.match(
         events, books, "number", keep=[] if "counts" in options else ["shop"], memory=1, **options
@@ -133,7 +135,7 @@ def test_maps_and_lists_of_structs(spark: SparkSession, books: str) -> None:
     assert pairs(tamis.spark.match(lists, books).collect()) == {(7, "bob")}
 
 
-def test_what_may_stand_beside_all_attributes(spark: SparkSession, books: str) -> None:
+def test_columns_beside_a_column_of_all_attributes(spark: SparkSession, books: str) -> None:
     event = "id, 'x' AS shop, timestamp'2026-01-01' AS at, map('price', 12) AS attributes"
     maps = spark.range(1).selectExpr(*event.split(", ", 3))
     found = tamis.spark.match(maps, books, keep=["shop"], time="at")
@@ -194,7 +196,7 @@ def test_subscriptions_without_an_index(spark: SparkSession, events: DataFrame) 
         tamis.spark.match(events, wrong, "number")
 
 
-def test_where_an_index_for_once_is(spark: SparkSession, events: DataFrame, tmp_path: Path) -> None:
+def test_the_folder_of_an_index_for_one_call(spark: SparkSession, events: DataFrame, tmp_path: Path) -> None:
     rows = frame(spark, BOOKS, "id string, expression string")
     expected = pairs(tamis.spark.match(events, rows, "number").collect())
     try:
@@ -221,7 +223,7 @@ def test_the_id_is_an_attribute_too(spark: SparkSession, tmp_path: Path) -> None
     assert found.schema["subscription"].dataType.simpleString() == "bigint"
 
 
-def test_wrong_subscriptions_are_handed_back_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
+def test_wrong_subscriptions_are_returned_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         *BOOKS,
         {"id": "eve", "expression": "price <", "tag": "e"},
@@ -304,7 +306,7 @@ def test_validity(spark: SparkSession, tmp_path: Path) -> None:
     assert pairs(now.collect()) == {(0, "always"), (0, "from")}
 
 
-def test_statistics_of_events_of_before_plan_the_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
+def test_statistics_of_past_events_plan_the_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
     subscriptions = [{"id": number, "expression": f"a = {number % 2} AND b = {number}"} for number in range(200)]
     before = spark.range(3000).selectExpr("id AS number", "map('a', cast(id % 2 AS int), 'b', 0) AS event")
     schema = "id int, expression string"

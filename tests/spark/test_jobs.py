@@ -274,7 +274,7 @@ def test_predicates_in_json_of_several_kinds(spark: SparkSession, tmp_path: Path
         read_raw(spark, written("x", 2))
 
 
-def test_values_without_end_and_names_of_ours(spark: SparkSession, tmp_path: Path) -> None:
+def test_infinite_values_and_columns_with_our_names(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out [1]"
     rows = [(1, float("inf")), (2, 1.0), (3, -1.7e308), (4, 1.7e308)]
     spark.createDataFrame(rows, "id int, price double").write.parquet(str(tmp_path / "events.parquet"))

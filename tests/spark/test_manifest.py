@@ -82,7 +82,7 @@ def test_file_systems_without_hard_links(folder: IndexFolder, monkeypatch: pytes
     assert list((folder / "versions").iterdir()) == []
 
 
-def test_what_writers_left_behind_is_found_after_a_while(folder: IndexFolder) -> None:
+def test_leftovers_of_writers_are_found_after_a_while(folder: IndexFolder) -> None:
     folder.publish(manifest())
     left = folder / "versions/.000000000002.json.12345678.part"
     left.touch()
@@ -90,7 +90,7 @@ def test_what_writers_left_behind_is_found_after_a_while(folder: IndexFolder) ->
     assert "versions/.000000000002.json.12345678.part" in folder.files(datetime.now(UTC) + timedelta(hours=1))
 
 
-def test_what_is_not_there_is_said(folder: IndexFolder, tmp_path: Path) -> None:
+def test_a_missing_index_or_version_is_named(folder: IndexFolder, tmp_path: Path) -> None:
     with pytest.raises(IndexFolderError, match=r"there is no index at .*Hint: tamis\.spark\.build"):
         IndexFolder(tmp_path / "nothing").manifest()
     folder.publish(manifest())

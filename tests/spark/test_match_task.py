@@ -110,7 +110,7 @@ def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, m
     assert len(opened) <= 12  # Once to match, and once for the ids.
 
 
-def test_the_heaviest_of_several_segments(folder: IndexFolder) -> None:
+def test_the_largest_weights_of_several_segments(folder: IndexFolder) -> None:
     """Null weighs nothing, more than what is negative; of equal ones the lower ids come first, whichever segment they are in."""
     shape = {"id": [10, 20, 30], "expression": ["price > 0"] * 3}
     first = written(folder, {**shape, "weight": pa.array([None, -1.0, 0.0])})
@@ -123,7 +123,7 @@ def test_the_heaviest_of_several_segments(folder: IndexFolder) -> None:
         ]
 
 
-def test_what_versions_leave_out_is_not_found_and_nothing_is_opened_again(
+def test_removed_rows_are_not_found_and_no_file_is_opened_again(
     folder: IndexFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = pa.array([float(number) for number in range(10)])

@@ -87,7 +87,7 @@ def change(spark: SparkSession, folder: Path, rows: list[tuple[str, str, str | N
     tamis.spark.update(folder / "index", spark.createDataFrame(rows, CHANGES))
 
 
-def test_a_running_query_takes_up_a_new_version(spark: SparkSession, folder: Path) -> None:
+def test_a_running_query_uses_a_new_version(spark: SparkSession, folder: Path) -> None:
     query = tamis.spark.match_stream(
         stream(spark, folder), folder / "index", checkpoint=folder / "checkpoint", output=folder / "matches"
     )
@@ -121,7 +121,7 @@ def test_queries_have_the_names_they_are_given_and_run_side_by_side(spark: Spark
             query.stop()
 
 
-def test_columns_and_the_heaviest(spark: SparkSession, folder: Path) -> None:
+def test_columns_and_the_largest_weights(spark: SparkSession, folder: Path) -> None:
     change(spark, folder, [("added", "more", "a >= 0")])
     put(folder, "events-1", [(1, 3), (2, 99)])
     run(spark, folder, k=1, keep=["a"])
@@ -129,7 +129,7 @@ def test_columns_and_the_heaviest(spark: SparkSession, folder: Path) -> None:
     assert {(row.id, row.subscription, row.a) for row in rows} == {(1, "more", 3), (2, "more", 99)}
 
 
-def test_a_batch_that_is_repeated_meets_the_version_it_began_with(spark: SparkSession, folder: Path) -> None:
+def test_a_repeated_batch_uses_the_version_it_began_with(spark: SparkSession, folder: Path) -> None:
     seen: list[tuple[int, list[Any]]] = []
 
     def deliver(matches: DataFrame, batch: int) -> None:
@@ -181,7 +181,7 @@ def test_validity_is_that_of_the_moment_a_batch_began(spark: SparkSession, folde
     assert found[2:] == [(3, "later")]
 
 
-def test_what_was_delivered_is_not_again(spark: SparkSession, folder: Path) -> None:
+def test_a_delivered_batch_is_not_delivered_again(spark: SparkSession, folder: Path) -> None:
     put(folder, "one", [(1, 3)])
     put(folder, "two", [(2, 4)])
     run(spark, folder)
@@ -281,7 +281,7 @@ def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
     assert IndexFolder(folder / "index").versions() == [1, 2, 3]
 
 
-def test_changes_that_meet_others_are_tried_again(
+def test_conflicting_changes_are_tried_again(
     spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another publishes while a batch of changes is carried out."""

@@ -68,7 +68,7 @@ def test_adding_removing_and_replacing(spark: SparkSession, index: Path) -> None
     assert {row.subscription: row.tag for row in carried} == {"s22": "t22", "s29": "t29", "s36": "t36", "new": "n"}
 
 
-def test_wrong_changes_are_handed_back_and_change_nothing(spark: SparkSession, index: Path) -> None:
+def test_wrong_changes_are_returned_and_change_nothing(spark: SparkSession, index: Path) -> None:
     wrong: list[dict[str, Any]] = [
         {"change": "added", "id": "s1", "expression": "a ="},
         {"change": "removed", "id": "s2"},
@@ -137,7 +137,7 @@ def test_columns_that_may_have_no_nulls(spark: SparkSession, tmp_path: Path) -> 
     assert tamis.spark.update(path, given).added == 1
 
 
-def test_what_was_when_must_be_known(spark: SparkSession, index: Path) -> None:
+def test_changes_without_a_time_are_rejected(spark: SparkSession, index: Path) -> None:
     given = spark.createDataFrame(
         [("added", "n", "a = 1", None), ("removed", "s1", None, 1)],
         "change string, id string, expression string, at int",
@@ -165,7 +165,7 @@ def test_adding_and_removing_one_id_at_once(spark: SparkSession, index: Path) ->
     assert all("Hint: `order`" in row.reason for row in report.rejections.collect())
 
 
-def test_building_anew_does_not_undo_what_was_published_meanwhile(spark: SparkSession, index: Path) -> None:
+def test_building_again_does_not_undo_a_version_published_meanwhile(spark: SparkSession, index: Path) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     path = str(index)
@@ -187,7 +187,7 @@ def test_building_anew_does_not_undo_what_was_published_meanwhile(spark: SparkSe
     assert IndexFolder(index).manifest().applied == {"stream": 3}, "what a stream has done is not done again"
 
 
-def test_sessions_that_are_set_otherwise(spark: SparkSession, tmp_path: Path) -> None:
+def test_sessions_with_other_settings(spark: SparkSession, tmp_path: Path) -> None:
     schema = "id string, predicates array<struct<attribute: string, operator: string, values: array<{}>>>, at timestamp"
 
     def rows(change: list[str], name: str, kind: str) -> DataFrame:

@@ -27,13 +27,13 @@ def random_bytes(size: int, seed: int = 1) -> npt.NDArray[np.uint8]:
         (b"Nobody inspects the spammish repetition", 0xFBCEA83C8A378BF1),
     ],
 )
-def test_the_naive_one_gives_published_values(data: bytes, published: int) -> None:
+def test_the_naive_checksum_gives_published_values(data: bytes, published: int) -> None:
     assert xxh64(data) == published
 
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("size", [0, 32, 64, 96, 128, 1024, 4096])
-def test_it_is_the_naive_one(size: int) -> None:
+def test_it_equals_the_naive_checksum(size: int) -> None:
     data = random_bytes(size)
     assert checksum(data) == xxh64(data.tobytes())
     assert checksum(np.full(size, 255, np.uint8)) == xxh64(b"\xff" * size)
@@ -85,7 +85,7 @@ def test_every_pair_of_flipped_signs_is_seen() -> None:
             data[[i, j]] ^= 0x80
 
 
-def test_lengths_of_zeros_are_told_apart() -> None:
+def test_zeros_of_another_length_have_another_checksum() -> None:
     sums = {checksum(np.zeros(64 * lines, np.uint8)) for lines in range(1000)}
     assert len(sums) == 1000
 

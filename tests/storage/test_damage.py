@@ -107,7 +107,7 @@ def test_the_message_says_which_part_is_damaged(path: Path) -> None:
         assert_refused(path, says)
 
 
-def test_sound_arrays_of_a_damaged_file_can_be_had(path: Path) -> None:
+def test_sound_arrays_of_a_damaged_file_can_be_read(path: Path) -> None:
     container.write(path, ARRAYS)
     damaged = bytearray(path.read_bytes())
     damaged[130] ^= 1
@@ -349,7 +349,7 @@ def row(**changes: Any) -> list[Any]:
     ],
     ids=json.dumps,
 )
-def test_directories_that_cannot_be(path: Path, rows: Any) -> None:
+def test_impossible_directories(path: Path, rows: Any) -> None:
     forge(path, json.dumps({"meta": {}, "arrays": rows}).encode(), body=bytes(64))
     assert_refused(path, "its directory is not valid")
 
@@ -379,6 +379,6 @@ def test_directories_that_are_no_json(path: Path, text: bytes) -> None:
 @pytest.mark.parametrize(
     ("start", "size"), [(2**63, 2), (64, 2**63), (2**64 - 64, 64), (0, 128), (32, 96), (64, 0), (128, 0)]
 )
-def test_places_that_cannot_be(path: Path, start: int, size: int) -> None:
+def test_impossible_places_of_the_directory(path: Path, start: int, size: int) -> None:
     path.write_bytes(layout.Header(start, size, 0).packed() + bytes(64))
     assert_refused(path)

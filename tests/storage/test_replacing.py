@@ -202,7 +202,9 @@ def test_a_writer_spares_the_part_of_another(path: Path) -> None:
     assert_new(path)
 
 
-def test_a_part_that_was_removed_before_it_was_locked_is_made_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_was_removed_before_it_was_locked_is_made_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock = fcntl.flock
     removed: list[str] = []
 

@@ -75,7 +75,7 @@ def test_strings_are_spelled_in_the_order_of_their_numbers(cardinality: int) -> 
 
 
 @pytest.mark.parametrize("changes", [{}, {"numbers": "float"}, {"string_share": 0.5}])
-def test_wide_events_say_the_same(changes: dict[str, Any]) -> None:
+def test_wide_events_have_the_same_values(changes: dict[str, Any]) -> None:
     workload = small(**changes)
     wide = workload.events(30, wide=True)
     wide.validate(full=True)

@@ -82,7 +82,8 @@ class Report:
         return errors, [Finding(item.line, remark) for remark in _remarks(expression, self.schema)]
 
     def _count(self, expression: Expression, line: int) -> None:
-        from tamis.language.expression import CasePredicate, Exists, Predicate, Quantified, TruthTest
+        from tamis.language.expression import CasePredicate, Predicate, TruthTest
+        from tamis.language.joins import Exists, Quantified
         from tamis.language.printer import Printer
 
         self.attributes.update(expression.attributes())

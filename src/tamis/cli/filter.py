@@ -48,9 +48,11 @@ def filter_events(
     """Print the events of FILES that match EXPRESSION.
 
     EXPRESSION is a condition, as after WHERE in SQL. FILES are files or patterns such as 'logs/*.jsonl': JSONL, a JSON
-    array, CSV or Parquet. Files packed with gzip or zstd are unpacked. Without FILES, or for -, events come from stdin.
+    array, CSV or Parquet. Files packed with gzip or zstd are unpacked. Without FILES, or for -, events come from stdin,
+    but not as Parquet.
 
-    Lines of JSONL and CSV are printed as they are, below the header of CSV. Other events are printed as JSONL.
+    Lines of JSONL and CSV are printed as they are, below the header of CSV. Other events are printed as JSONL. So CSV
+    files cannot be mixed with other files, except with --count.
 
     A bad line is reported as file:line: message. The exit status is 1 if a bad line stopped the work, 3 if bad lines
     were skipped.

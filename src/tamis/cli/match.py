@@ -119,10 +119,7 @@ def match(
     if not output:
         raise click.BadParameter("the name of the file is empty", param_hint="--output")
     paths = expanded(events)
-    if errors is not None and errors in (*files, *paths, index, output):
-        raise click.BadParameter("bad lines need a file of their own", param_hint="--errors")
-    if output != STDOUT and output in (*files, *paths):
-        raise click.BadParameter("matches need a file of their own", param_hint="--output")
+    _check_apart(output, errors, (*files, *paths), index)
     if subscriptions is None and (schema_path or format):
         raise click.UsageError(
             "--schema and --format are about SUBSCRIPTIONS; the file given with --index has its own schema."
@@ -132,13 +129,8 @@ def match(
     with open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal, errors=error_file)
         source = None if subscriptions is None else SubscriptionFile(subscriptions, format)
-        run = MatchRun(
-            matcher,
-            EventFiles(paths, event_format, label=event_id, schema=matcher.schema),
-            diagnostics,
-            count=count,
-            k=k,
-        )
+        event_files = EventFiles(paths, event_format, label=event_id, schema=matcher.schema)
+        run = MatchRun(matcher, event_files, diagnostics, count=count, k=k)
         try:
             if source is not None:
                 load(source, matcher, diagnostics)
@@ -153,6 +145,14 @@ def match(
         diagnostics.summary(hint)
     if diagnostics.bad_lines:
         sys.exit(SKIPPED)
+
+
+def _check_apart(output: str, errors: str | None, read: tuple[str, ...], index: str) -> None:
+    """Refuse to write matches or bad lines to a file that is read, or both to one file."""
+    if errors is not None and errors in (*read, index, output):
+        raise click.BadParameter("bad lines need a file of their own", param_hint="--errors")
+    if output != STDOUT and output in read:
+        raise click.BadParameter("matches need a file of their own", param_hint="--output")
 
 
 def _is_built(index: str) -> bool:

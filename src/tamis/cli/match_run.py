@@ -39,7 +39,7 @@ class MatchRun:
     count : bool
         Whether to write how many matches each event has, instead of the matches.
     k : int, optional
-        Matches of each event to write, the heaviest first; by default all, in no order.
+        Matches of each event to write, the largest weights first; by default all, in no order.
     """
 
     def __init__(

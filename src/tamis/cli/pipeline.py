@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from tamis.cli.diagnostics import counted
 from tamis.cli.exit_status import SKIPPED
+
+if TYPE_CHECKING:
+    from tamis.spark.summary_page import Summary
 
 
 def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
@@ -135,12 +139,15 @@ def pipeline(
         )
     finally:
         spark.stop()
+    _report(summary, sum(summary.figures[name] for name in UNUSED), output)
+
+
+def _report(summary: Summary, unused: int, output: str) -> None:
     for name, value in summary.figures.items():
         click.echo(f"{name:>30}  {value:,}")
     for note in summary.notes:
         click.echo(note, err=True)
     click.echo(f"{'page':>30}  {output}/summary.html")
-    unused = sum(summary.figures[name] for name in UNUSED)
     if unused:
         click.echo(f"{counted(unused, 'line')} could not be used; {output} has them with the reasons", err=True)
         sys.exit(SKIPPED)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from tamis.errors import FileError
+from tamis.storage.replacing import replacing_target
 
 
 @contextmanager
@@ -22,36 +23,28 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
     FileError
         When it cannot be written.
     """
-    final, written = _names(path)
+    target, is_special = _target(path)
     try:
-        with open(written, "wb") as stream:
+        with open(target, "wb") if is_special else replacing_target(target, durable=False) as stream:
             yield stream
-        if written != final:
-            os.replace(written, final)
     except BrokenPipeError:
         raise
     except OSError as error:
         raise cannot_write(path, error) from None
-    finally:
-        if written != final:
-            with suppress(OSError):
-                written.unlink()
 
 
-def _names(path: str) -> tuple[Path, Path]:
-    """The final name of the file, and its temporary name."""
+def _target(path: str) -> tuple[Path, bool]:
+    """The file without links, and whether it is a pipe or a device."""
     if not path:
         raise FileError("cannot be written: the name of the file is empty", path="''")
     if "\0" in path:
         raise FileError("cannot be written: a null character in the name", path=path)
     try:
         # A link stays a link: its target is replaced.
-        final = Path(os.path.realpath(path))
-        if final.is_dir() or not final.name:
+        target = Path(os.path.realpath(path))
+        if target.is_dir() or not target.name:
             raise FileError("cannot be written: it is a folder", path=path)
-        if final.exists() and not final.is_file():
-            return final, final
-        return final, final.with_name(f".{final.name}.{os.getpid()}.part")
+        return target, target.exists() and not target.is_file()
     except OSError as error:
         raise cannot_write(path, error) from None
 

@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
 
 class Odd(NamedTuple):
-    """Rows whose value of an attribute is wrong, or that have an attribute without a name (None)."""
+    """Rows whose value of an attribute is wrong, if an expression asks about it. The attribute is None if its name is wrong."""
 
     attribute: str | None
     rows: Rows
@@ -89,7 +89,7 @@ def list_places(lists: pa.Array) -> tuple[Rows, Rows]:
 
 
 def chosen(values: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
-    """The values at some places, without a copy where they stand in a row."""
+    """The values at some places, without a copy if the places are consecutive."""
     if len(places) == 0:
         return values.slice(0, 0)
     if places[-1] - places[0] == len(places) - 1 and (np.diff(places) == 1).all():
@@ -180,7 +180,7 @@ def plain_values(attribute: str, values: pa.Array, rows: Rows) -> tuple[Kind, An
     Raises
     ------
     EventError
-        Which names the rows of values outside the language, all of them if it is the type of the column.
+        It names the rows with values outside the language: all rows if the type of the column is wrong.
     """
     kind = values.type
     if pa.types.is_boolean(kind):
@@ -225,7 +225,7 @@ def _no_value(kind: pa.DataType) -> str:
 
 
 def _integers(decimals: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Decimals without fraction that fit in 64 bits, exactly, and which they are; the others are taken as doubles."""
+    """The decimals that fit in 64 bits, as exact integers, and which these are. The others are taken as doubles."""
     numbers = [int(value) for value in decimals.to_pylist()]
     fits = np.array([INT64_MIN <= number <= INT64_MAX for number in numbers], np.bool_)
     return np.array([number for number in numbers if INT64_MIN <= number <= INT64_MAX], np.int64), fits
@@ -258,7 +258,7 @@ def is_variant(kind: pa.DataType) -> bool:
 
 
 def is_full_variant(kind: pa.DataType) -> bool:
-    """Whether a type is such a struct with a field for every kind, which nobody takes for an object."""
+    """Whether a type is such a struct with a field for every kind, so that it cannot be an object."""
     return is_variant(kind) and kind.num_fields == len(VARIANT_FIELDS)
 
 

@@ -1,4 +1,4 @@
-"""What kernels write while others, in threads that do not hold the GIL, read or write the same."""
+"""Writes of kernels to arrays that other threads read or write at the same time, without the GIL."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _add(counts: Any, place: int, number: int) -> None:
 
 
 count_up: Any = _add if not COMPILED else intrinsic(_count_up)
-"""Add to counts[place], whoever else does."""
+"""Add to counts[place], even if other threads do so at the same time."""
 
 
 def _store_last(typing_context: Any, array: Any, place: Any, value: Any) -> Any:
-    """A store that nobody sees before what was written before it: some processors would let others see them in another order."""
+    """A store that no thread sees before the stores before it. Some processors would otherwise change their order."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
@@ -51,4 +51,4 @@ def _store(array: Any, place: int, value: int) -> None:
 
 
 store_last: Any = _store if not COMPILED else intrinsic(_store_last)
-"""Write array[place], so that who finds it there finds all that was written before, too."""
+"""Write array[place]. A thread that reads the new value also sees everything that was written before it."""

@@ -1,10 +1,9 @@
-"""Threads of ours, of which none is left when the interpreter goes.
+"""Threads of ours, which all end before the interpreter does.
 
-A thread that is in a kernel or in LLVM when Python ends is stopped there by force, and with it the whole process is aborted. So
-before that all threads are told to stop. They do so at the next *checkpoint*, between two kernels, and are waited for.
+If a thread is in a kernel or in LLVM when Python ends, the whole process is aborted. So all threads are told to stop before that.
+They stop at the next *checkpoint*, between two kernels, and the process waits for them.
 
-Whoever is interrupted by Ctrl-C may be interrupted anywhere: what is here works with locks and deques made in C, which no
-interrupt leaves half done.
+Ctrl-C may interrupt the main thread anywhere. So this module uses locks and deques made in C: no interrupt leaves them half done.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 
 _MOST_WAITED = 10.0
-"""Seconds after which a process ends all the same: far more than any kernel takes."""
+"""Seconds to wait for threads before the process ends anyway: far longer than any kernel takes."""
 
 
 class Stopped(BaseException):
@@ -38,18 +37,18 @@ class _Threads:
 
     def __init__(self) -> None:
         self.wakers: deque[Callable[[], None]] = deque()
-        """What to call so that threads that wait for something wake up."""
+        """Functions that wake up threads that wait for something."""
         self.forget()
 
     def forget(self) -> None:
-        """Begin without threads: they do not survive a fork."""
+        """Start without threads: they do not survive a fork."""
         self.stopping = False
         self.alive: deque[_thread.LockType] = deque()
         """A lock for each thread, which is free when the thread has ended."""
         self._is_registered = False
 
     def begin(self, start: Callable[[_thread.LockType], object]) -> bool:
-        """Start a thread, which frees the lock when it ends; whether one could be had."""
+        """Start a thread, which frees the lock when it ends; returns whether it was started."""
         if self.stopping:
             return False
         self._register()
@@ -65,13 +64,13 @@ class _Threads:
         return True
 
     def _register(self) -> None:
-        """Let threads be stopped when the process ends."""
+        """Stop threads when the process ends."""
         if self._is_registered:
             return
         self._is_registered = True
         atexit.register(self.stop)
         processes = sys.modules.get("multiprocessing.util")
-        if processes is not None:  # Its children end without what `atexit` has.
+        if processes is not None:  # Its child processes do not call the functions of `atexit`.
             processes.Finalize(None, self.stop, exitpriority=0)
 
     def stop(self) -> None:
@@ -100,12 +99,12 @@ def _run(labour: Callable[[], None], ended: _thread.LockType) -> None:
 
 
 def begin_thread(labour: Callable[[], None]) -> bool:
-    """Let a thread labour; whether one could be had."""
+    """Call a function in a new thread; returns whether a thread was started."""
     return _threads.begin(lambda ended: _thread.start_new_thread(_run, (labour, ended)))
 
 
 def begin_named_thread(labour: Callable[[], None], name: str) -> threading.Thread | None:
-    """Let a thread labour that can be waited for; None if none could be had."""
+    """Call a function in a new thread, and return the thread; None if no thread was started."""
     threads: list[threading.Thread] = []
 
     def start(ended: _thread.LockType) -> None:
@@ -116,22 +115,22 @@ def begin_named_thread(labour: Callable[[], None], name: str) -> threading.Threa
 
 
 def wake_with(wake: Callable[[], None]) -> None:
-    """Let `wake` be called when threads are to stop, for those that wait for something."""
+    """Call `wake` when threads are told to stop. It wakes up threads that wait for something."""
     _threads.wakers.append(wake)
 
 
 def is_ours() -> bool:
-    """Whether the calling thread is one of ours: a finalizer that runs in it must wait for nothing."""
+    """Whether the calling thread is one of ours. A finalizer that runs in such a thread must not wait."""
     return _own.is_ours
 
 
 def is_stopping() -> bool:
-    """Whether threads of ours are to stop."""
+    """Whether our threads were told to stop."""
     return _threads.stopping
 
 
 def checkpoint() -> None:
-    """End the calling thread here if it is one of ours and is to stop.
+    """End the calling thread here if it is one of ours and was told to stop.
 
     Raises
     ------

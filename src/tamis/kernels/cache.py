@@ -1,14 +1,14 @@
 """Compiled kernels on disk, one file each, for any number of processes.
 
     <folder>/delta.scan_delta-5f0c2a91d3e4b6a7.kernel        a checksum, then what Numba needs to load it
-    <folder>/delta.scan_delta-5f0c2a91d3e4b6a7.lock          while somebody compiles it; others wait and load
+    <folder>/delta.scan_delta-5f0c2a91d3e4b6a7.lock          while a process compiles it; other processes wait and load it
 
-The name has a digest of all that the machine code depends on: the kernel and what it draws on (`kernel_source`), the types of its
-arguments, the processor, Python, Numba and its settings. So no file is ever stale, checkouts and environments may share a folder,
-and a file takes its place whole or not at all. Files of earlier sources go when nobody has used them for a month.
+The name has a digest of everything that the machine code depends on: the source of the kernel and of what it uses (`source`), the
+types of its arguments, the processor, Python, Numba and its settings. So no file is ever stale, and checkouts and environments
+may share a folder. A file appears whole or not at all. Files of older sources are removed when nobody has used them for a month.
 
-The folder is `NUMBA_CACHE_DIR`, else `__pycache__` beside the package, else the user's cache folder: the first that can be
-written to. A kernel that cannot be kept is compiled by every process; a warning says so once.
+The folder is `NUMBA_CACHE_DIR`, else `__pycache__` in the package, else the user's cache folder: the first that is writable. If
+kernels cannot be kept, every process compiles them; a warning says so once.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _rebuild: Any = compiler.CompileResult._rebuild
 _log = logging.getLogger("tamis")
 
 _PATIENCE = 600.0
-"""Seconds to wait for another process that compiles the same kernel: far longer than any takes."""
+"""Seconds to wait for another process that compiles the same kernel: far longer than any kernel takes."""
 _POLL = 0.02
-"""Seconds between two looks at whether it is done."""
+"""Seconds between two checks whether the other process is done."""
 _MONTH = 30 * 24 * 3600
 _CHECKSUM_BYTES = 32
 
 
 @functools.cache
 def cache_folder() -> Path | None:
-    """Where compiled kernels are kept; None where nothing can be written."""
+    """The folder of compiled kernels; None if no folder is writable."""
     named = os.environ.get("NUMBA_CACHE_DIR")
     package = Path(__file__).resolve().parent.parent
     folders = [Path(named) / "tamis"] if named else [package / "__pycache__" / "kernels", _user_folder()]
@@ -99,10 +99,10 @@ class KernelCache:
         return str(cache_folder() or "")
 
     def enable(self) -> None:
-        """Numba calls it; this cache is never off."""
+        """Numba calls this. The cache is always on."""
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """The kernel compiled for a signature; None: the caller compiles it. `release` comes last."""
+        """The kernel compiled for a signature; None if the caller must compile it. Call `release` afterwards."""
         context.refresh()
         folder = cache_folder()
         if folder is None:
@@ -111,13 +111,13 @@ class KernelCache:
         path = folder / f"{self._name(signature, context.codegen())}.kernel"
         found = self._loaded(path, context)
         if found is None and self._lock(path, signature):
-            found = self._loaded(path, context)  # Somebody may have compiled it since.
+            found = self._loaded(path, context)  # Another process may have compiled it meanwhile.
         if found is None:
             notice.begin()
         return found
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep a kernel that was compiled. What cannot be written is no error: the next process compiles it again."""
+        """Keep a compiled kernel. If it cannot be written, that is no error: the next process compiles it again."""
         folder = cache_folder()
         if folder is None or result.library.has_dynamic_globals:
             return
@@ -134,7 +134,7 @@ class KernelCache:
                 part.unlink()
 
     def release(self, signature: Any) -> None:
-        """End what `load_overload` began: others may compile the kernel, unless it has been saved."""
+        """End what `load_overload` began: other processes may now load or compile the kernel."""
         notice.end()
         lock = self._locks.pop(str(signature), None)
         if lock is not None:
@@ -161,12 +161,12 @@ class KernelCache:
         try:
             return _rebuild(context, *pickle.loads(payload))
         except Exception:
-            # Whatever it is that this process cannot load, it can compile.
+            # What this process cannot load, it can compile.
             _log.debug("cannot load the kernel %s", path, exc_info=True)
             return None
 
     def _lock(self, path: Path, signature: Any) -> bool:
-        """Wait until nobody else compiles a kernel, and keep others from it; whether it is there now, perhaps."""
+        """Wait until no other process compiles the kernel, and lock it; returns whether it may be on disk now."""
         if sys.platform == "win32":
             return False
         try:

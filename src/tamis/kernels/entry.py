@@ -1,8 +1,7 @@
-"""Kernels that call another one by its address.
+"""Kernels that call another kernel by its address.
 
-LLVM puts a copy of every function that a kernel calls into that kernel. A large one that several kernels call is compiled once
-instead, and called by its address, which its callers are handed. It takes one number, the address of what it works on
-(`packed`), and returns one.
+LLVM puts a copy of every function that a kernel calls into that kernel. A large function that several kernels call is compiled
+once instead. Its callers get its address. It takes one number, the address of its data (`packed`), and returns one number.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _uncompiled: dict[int, Callable[[int], int]] = {}
 
 @functools.cache
 def entry_of(kernel: Any) -> int:
-    """The address of a kernel that takes one number and returns one; it is compiled now, if it is not yet."""
+    """The address of a kernel that takes one number and returns one. It is compiled now, unless it was before."""
     if not COMPILED:
         _uncompiled[id(kernel)] = kernel
         return id(kernel)
@@ -50,4 +49,4 @@ def _plain_call(entry: int, given: int) -> int:
 
 
 call_entry: Any = intrinsic(_call) if COMPILED else _plain_call
-"""Call a kernel that has this entry."""
+"""Call the kernel at an address."""

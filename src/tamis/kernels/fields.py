@@ -1,4 +1,4 @@
-"""Named tuples of arrays, handed to kernels as one array and read there by name.
+"""Named tuples of arrays, passed to kernels as one array and read there by name.
 
     class Points(NamedTuple):                packed_fields(points)     address length  address length  ...  number
         start: npt.NDArray[np.int64]                                   start           key                  size
@@ -126,7 +126,7 @@ def _dtype(hint: Any) -> str:
 
 
 def _type(field: _Field | _Group) -> Any:
-    """What a field is to Numba."""
+    """Numba's type of a field."""
     if isinstance(field, _Field):
         return array_type(field.dtype) if field.dtype else types.int64
     base: Any = types.BaseTuple
@@ -134,7 +134,7 @@ def _type(field: _Field | _Group) -> Any:
 
 
 def _made(context: Any, builder: Any, data: Any, kind: Any, field: _Field | _Group) -> Any:
-    """Code that makes a field from packed words."""
+    """Generate the code that makes a field from packed words."""
     if isinstance(field, _Group):
         values = [_made(context, builder, data, *each) for each in zip(kind, field.fields, strict=True)]
         return context.make_tuple(builder, kind, values)

@@ -11,14 +11,14 @@ import numpy.typing as npt
 class GrowingArray:
     """A one-dimensional array with room behind its end, doubled when it is used up.
 
-    `view()` is the used part, without a copy; it stays valid, but old, when the array grows.
+    `view()` is the used part, without a copy. When the array grows, an older view stays as it was.
     """
 
     __slots__ = ("_size", "data")
 
     def __init__(self, dtype: npt.DTypeLike, room: int = 16) -> None:
         self.data: npt.NDArray[Any] = np.empty(room, dtype)
-        """The used part and the room behind it; another array once that has grown."""
+        """The used part and the room behind it. Growing may replace this array."""
         self._size = 0
 
     def __len__(self) -> int:

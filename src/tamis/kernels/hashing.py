@@ -8,7 +8,7 @@ from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import U64
 
 SEED = U64(0x9E3779B97F4A7C15)
-"""Where a hash of several numbers begins (see `fold`): the golden ratio's fractional part, as a share of 2**64."""
+"""The first state of a hash of several numbers (see `fold`): the fractional part of the golden ratio, times 2**64."""
 _ODD = U64(0xD6E8FEB86659FD93)
 
 
@@ -23,7 +23,7 @@ def spread(value: Any) -> Any:
 def spread_pair(first: Any, second: Any) -> Any:
     """64 bits of two numbers. The low bits depend on all bits of both."""
     mixed = U64(second) ^ (U64(first) * _ODD)
-    # Before the product, too: the keys of small numbers differ in their high bits only, which a product does not bring down.
+    # Mixed before the product too: keys of small numbers differ only in high bits, and a product does not move these down.
     mixed = (mixed ^ (mixed >> U64(32))) * SEED
     return mixed ^ (mixed >> U64(32))
 

@@ -1,9 +1,9 @@
-"""The one decorator that owns how kernels are compiled.
+"""The decorators that decide how kernels are compiled.
 
-Kernels are plain Python over flat arrays: they allocate little, never raise and know nothing of Python objects. They run
-uncompiled too (``NUMBA_DISABLE_JIT=1``), which the test suite does.
+Kernels are plain Python over flat arrays: they allocate little, never raise and use no Python objects. They also run uncompiled
+(``NUMBA_DISABLE_JIT=1``), as they do in a part of the tests.
 
-Compiled kernels are kept on disk (`kernel_cache`). Helpers are compiled only as far as their callers need (`kernel_parts`).
+Compiled kernels are kept on disk (`cache`). Helpers are compiled only as far as their callers need (`parts`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 COMPILED: bool = not getattr(numba.config, "DISABLE_JIT", False)
-"""Whether kernels are compiled at all; ``NUMBA_DISABLE_JIT=1`` says no."""
+"""Whether kernels are compiled. ``NUMBA_DISABLE_JIT=1`` turns this off."""
 
-# An array that is handed to a function has its references counted there and back, atomically, which made helpers of a few
-# lines cost more than their work: 20 times, measured on helpers with five arrays. Functions that allocate nothing need no count.
-# The option is Numba's own and undocumented; `test_kernel` tells when it goes.
+# Numba counts references, atomically, for every array that is passed to a function. Helpers of a few lines then cost more than
+# their work: 20 times, measured on helpers with five arrays. Functions that allocate nothing need no count. The option is Numba's
+# own and undocumented; `test_kernel` fails if it goes.
 _WITHOUT_COUNTING: Any = {"_nrt": False}
 
 
@@ -40,10 +40,10 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def brief_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Like `lean_kernel`, for what is done in some microseconds: the GIL is kept.
+    """Like `lean_kernel`, for kernels of some microseconds: they keep the GIL.
 
-    A thread that lets go of it and wants it back must wait while others that wait for it use it; with a busy one beside it,
-    that is up to the interpreter's switch interval, a hundred times as long as the kernel runs.
+    A thread that releases the GIL may wait for it while another thread runs: up to the interpreter's switch interval, a hundred
+    times as long as the kernel takes.
     """
     return _compiled(function, nogil=False, **_WITHOUT_COUNTING)
 
@@ -63,12 +63,12 @@ def _compiled(function: Callable[P, R], nogil: bool = True, is_entry: bool = Fal
 
 
 def _keep(compiled: Any, cache: KernelCache) -> None:
-    """Let what is compiled be kept on disk."""
+    """Keep compiled code on disk."""
     compile_or_load = compiled.compile
 
     def compile_once(signature: Any) -> Any:
         collects = gc.isenabled()
-        gc.disable()  # Numba makes millions of objects that stay: looking through them takes a tenth of the time.
+        gc.disable()  # Numba makes millions of objects that stay. Collecting among them takes a tenth of the time.
         try:
             return compile_or_load(signature)
         finally:
@@ -97,7 +97,7 @@ def _helper(function: Callable[P, R], **options: Any) -> Callable[P, R]:
 def merged(function: Callable[P, R]) -> Callable[P, R]:
     """Like `inlined`, for helpers that LLVM would not inline: Numba puts their code in the place of the call.
 
-    Arrays are passed by value, seven words each, so that a call with thirty of them takes a tenth of a microsecond.
+    A call passes arrays by value, seven words each: with thirty arrays, that takes a tenth of a microsecond.
     """
     compiled: Any = numba.njit(nogil=True, error_model="numpy", inline="always", **_WITHOUT_COUNTING)(function)
     return cast(Callable[P, R], compiled)

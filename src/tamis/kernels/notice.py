@@ -1,6 +1,6 @@
-"""Telling a person that kernels are being compiled, when that takes long enough to wonder.
+"""A message that kernels are being compiled, if that takes so long that users wonder.
 
-A person at a terminal sees one line. Programs get the same through `logging`, from the logger ``tamis``.
+Users at a terminal see one line. Programs get the same line through `logging`, from the logger ``tamis``.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 
 _AFTER = 2.0
-"""Seconds of compiling before anything is said."""
+"""Seconds of compiling before the message."""
 _MESSAGE = "compiling kernels for this processor. This happens once, and `tamis warmup` does it ahead of time"
 
 _log = logging.getLogger("tamis")
 
 
 class Notice:
-    """How long this process has been compiling, and whether it has said so."""
+    """How long this process has been compiling, and whether the message was given."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class Notice:
         self._is_said = False
 
     def begin(self) -> None:
-        """Note that a kernel is being compiled from now on, or waited for while another process compiles it."""
+        """Note that this process starts to compile a kernel, or to wait for another process that compiles it."""
         if self._began is None:
             self._began = self._clock()
         self.tick()
@@ -38,7 +38,7 @@ class Notice:
             self._began = None
 
     def tick(self) -> None:
-        """Say what is going on if it is time. Called now and then while something is compiled."""
+        """Give the message if it is time. Called now and then while a kernel is compiled."""
         began = self._began
         if self._is_said or began is None or self.spent + self._clock() - began < _AFTER:
             return
@@ -52,4 +52,4 @@ class Notice:
 
 
 notice = Notice()
-"""The one of this process."""
+"""The notice of this process."""

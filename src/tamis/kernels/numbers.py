@@ -1,7 +1,7 @@
-"""The machine's numbers, as kernels convert to them, and arrays of them.
+"""Conversions to the numbers of the machine, for kernels, and arrays of these numbers.
 
-Numba tells 32 from 64 bits and signed from unsigned where Python has one int; type checkers cannot follow, so to them these give
-anything.
+Numba distinguishes 32 from 64 bits and signed from unsigned, where Python has one int. Type checkers cannot follow, so for them
+these functions return Any.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ U8: Any = np.uint8
 U32: Any = np.uint32
 U64: Any = np.uint64
 UP: Any = np.uintp
-"""An index that Numba need not check for being negative."""
+"""An unsigned index: Numba does not check whether it is negative."""
 
 Bools = npt.NDArray[np.bool_]
 F64s = npt.NDArray[np.float64]

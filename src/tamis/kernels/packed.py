@@ -1,18 +1,17 @@
-"""Many arrays handed to a kernel as one: the addresses and lengths of all of them.
+"""Many arrays passed to a kernel as one array of their addresses and lengths.
 
-Numba takes some 0.1 us to unpack an array that is passed to a kernel, which for the fifty arrays of a segment is more than many
+Numba takes about 0.1 us to unpack an array that is passed to a kernel. For the fifty arrays of a segment, that is more than many
 events take. So they are packed once, and a call passes one array:
 
     packed     address length   address length   ...   number number
                array 0          array 1                the numbers that go with them
 
-Whoever packs arrays keeps them alive, and at their place, for as long as the packed form is used.
+`fields` packs named tuples. The caller keeps packed arrays alive, and at their place, for as long as the packed form is used.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,30 +30,21 @@ _CACHE_LINE = 64
 
 
 def address_of(array: npt.NDArray[Any]) -> int:
-    """Where the elements of an array lie."""
+    """The address of the first element of an array."""
     address: int = array.__array_interface__["data"][0]
     return address
 
 
 def aligned_zeros(size: int, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """So many zeros that begin where a cache line does."""
+    """An array of zeros that starts at a cache line."""
     each = np.dtype(dtype).itemsize
     zeros = np.zeros(size + _CACHE_LINE // each, dtype)
     skipped = -(address_of(zeros) // each) % (_CACHE_LINE // each)
     return zeros[skipped : skipped + size]
 
 
-def packed(arrays: Iterable[npt.NDArray[Any]], numbers: Iterable[int] = ()) -> Packed:
-    """Pack arrays, which must be contiguous, and the numbers that go with them."""
-    flat: list[int] = []
-    for array in arrays:
-        assert array.flags.c_contiguous
-        flat += (address_of(array), array.size)
-    return np.array([*flat, *numbers], np.int64)
-
-
 def array_type(dtype: npt.DTypeLike) -> Any:
-    """What a contiguous array with elements of a type is to Numba."""
+    """Numba's type of a contiguous array."""
     return types.Array(from_dtype(np.dtype(dtype)), 1, "C")
 
 
@@ -82,7 +72,7 @@ def plain_array(dtype: npt.DTypeLike, address: int, length: int) -> npt.NDArray[
 
 
 def _reader(dtype: type[np.generic]) -> Any:
-    """A function of a packed array and a place that gives the array of that place, whose elements are of one type."""
+    """A function for kernels that reads the array at a place of a packed array. Its elements are of one type."""
     if not COMPILED:
         return lambda given, place: plain_array(dtype, int(given[2 * place]), int(given[2 * place + 1]))
     kind = array_type(dtype)
@@ -116,7 +106,7 @@ def _plain_words_at(address: int, length: int) -> Any:
 
 
 words_at: Any = intrinsic(_words_at) if COMPILED else _plain_words_at
-"""So many words that lie at an address, for a kernel that is handed a packed array by its address."""
+"""The words at an address, for a kernel that gets a packed array by its address."""
 
 u1 = _reader(np.uint8)
 i1 = _reader(np.int8)

@@ -1,11 +1,11 @@
 """How helpers of kernels are compiled: only as far as the kernel that calls them needs.
 
-Numba compiles every function as if Python called it: it writes two wrappers, optimises the function together with all that it
-calls, and makes machine code. A helper ends up inside the kernel that calls it and is optimised once more there. Of the 66
-seconds that the first match took, these three steps on helpers took 36, measured.
+Numba compiles every function as if Python called it: it writes two wrappers, optimises the function together with everything that
+it calls, and makes machine code. But a helper ends up inside the kernel that calls it, and is optimised again there. Measured: of
+the 66 seconds of the first match, these three steps on helpers took 36.
 
-A *part* stops before: its code is kept as LLVM has read it, and linked into its caller. What is built here on Numba's inside is
-the pass that lowers a function, and the library that holds its code.
+A *part* skips these steps: its code is kept as LLVM has read it, and linked into its caller. For this, two internal classes of
+Numba are replaced: the pass that lowers a function, and the library that holds its code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.extending import typeof_impl
 from tamis.kernels.background import checkpoint
 from tamis.kernels.notice import notice
 
-# Numba's inside, which has no types worth checking.
+# Internal classes of Numba, which have no useful types.
 _Library: Any = codegen.JITCodeLibrary
 _Lowering: Any = typed_passes.NativeLowering
 _Compiler: Any = compiler.CompilerBase
@@ -31,14 +31,14 @@ _njit: Any = functools.partial(numba.njit, error_model="numpy")
 
 
 class _KernelLibrary(_Library):
-    """Code that is optimised once, when all of it is there: Numba does something for each function before."""
+    """Code that is optimised once, when it is complete. Numba would also optimise each function before."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
 
 
 class _PartLibrary(_KernelLibrary):
-    """Code that is only linked into that of others."""
+    """Code that is only linked into other code."""
 
     def finalize(self) -> None:
         self._raise_if_finalized()
@@ -49,7 +49,7 @@ class _PartLibrary(_KernelLibrary):
 
 
 def _between_steps() -> None:
-    """Done before each function: a kernel takes seconds, its functions some tenths."""
+    """Called before each function. A kernel takes seconds to compile, one function some tenths."""
     notice.tick()
     checkpoint()
 
@@ -69,7 +69,7 @@ class _KernelLowering(_Lowering):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _PartLowering(_Lowering):
-    """Lowers a function into a `_PartLibrary`, and makes it known to those that call it."""
+    """Lowers a function into a `_PartLibrary`, and registers it for its callers."""
 
     _name = "part_lowering"
 
@@ -78,7 +78,7 @@ class _PartLowering(_Lowering):
         state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
-        # Numba knows a compiled function by its entry from Python, which has to be a built-in one. Nobody calls this one.
+        # Numba identifies a compiled function by its entry from Python, which must be a built-in function. Nobody calls it.
         entry: Any = {}.popitem
         state.targetctx.insert_user_function(entry, state["cr"].fndesc, [state.library])
         state.reload_init.extend(state.library._reload_init)
@@ -87,7 +87,7 @@ class _PartLowering(_Lowering):
 
 
 class _KernelCompiler(_Compiler):
-    """Numba's own passes, the last one replaced."""
+    """Numba's own passes with another pass at the end."""
 
     lowering: Any = _KernelLowering
 
@@ -103,7 +103,7 @@ class _PartCompiler(_KernelCompiler):
 
 
 def compiled_kernel(function: Callable[..., Any], nogil: bool, is_entry: bool, **options: Any) -> Any:
-    """A function that Python calls; or other kernels by its address, if it is an entry."""
+    """A function that Python calls. If it is an entry, other kernels call it by its address."""
     return _njit(nogil=nogil, no_cfunc_wrapper=not is_entry, pipeline_class=_KernelCompiler, **options)(function)
 
 
@@ -115,13 +115,13 @@ def compiled_part(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def call_as_part(dispatcher: Any, part: Any) -> None:
-    """Let kernels that call a compiled function call its part instead."""
+    """Make kernels that call a compiled function call its part instead."""
     dispatcher.get_call_template = part.get_call_template
     dispatcher.get_overload = part.get_overload
 
 
 class Helper:
-    """A function that is a part to kernels, and to Python what it was."""
+    """A function that is a part for kernels, and the plain function for Python."""
 
     def __init__(self, function: Callable[..., Any], part: Any) -> None:
         functools.update_wrapper(self, function)

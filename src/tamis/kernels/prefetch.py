@@ -1,4 +1,4 @@
-"""A hint to the processor to fetch what is needed soon. It changes no result, so without compilation it does nothing."""
+"""A hint to the processor to fetch memory that is needed soon. It changes no result, so uncompiled it does nothing."""
 
 from __future__ import annotations
 

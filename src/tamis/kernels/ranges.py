@@ -1,4 +1,4 @@
-"""Places in flat arrays: runs of consecutive ones, and those of equal values."""
+"""Places in flat arrays: runs of consecutive places, and places grouped by equal values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run_indices(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) ->
 
 
 @kernel
-def _write_runs(starts: Any, counts: Any, indices: Any) -> None:
+def _write_runs(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]) -> None:
     at = 0
     for run in range(len(starts)):
         for i in range(counts[run]):
@@ -27,6 +27,6 @@ def _write_runs(starts: Any, counts: Any, indices: Any) -> None:
 
 
 def grouped(codes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """The order that brings equal codes together, otherwise unchanged. NumPy sorts 16 bits by radix, ten times faster."""
+    """The order that brings equal codes together, otherwise unchanged. NumPy sorts 16 bits by radix: ten times faster."""
     small = len(codes) > 0 and codes.max() < 2**16
     return np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")

@@ -24,7 +24,7 @@ def sort_part(array: Any, begin: int, end: int) -> None:
 
 @inlined
 def sort_unique(array: Any, begin: int, end: int) -> int:
-    """Sort a part of an array in place and drop what is repeated; returns how many remain."""
+    """Sort a part of an array in place and drop repeated elements; returns how many remain."""
     sort_part(array, begin, end)
     kept = begin
     for i in range(begin, end):

@@ -1,11 +1,11 @@
-"""What a kernel is made of: a digest of its own code and of all that it draws on.
+"""What a kernel is made of: a digest of its own code and of everything that it uses.
 
     digest of match_events  <-  its code, and that of match_rows, name_owners, ...  (functions, found by name in their modules)
                                 _EVENTS_AT_ONCE = 16, ...                           (constants)
                                 EventBatch(start, dimension, lo, hi), ...           (the fields of named tuples)
 
-Kernels inline helpers of other files, so neither the time nor the content of one file tells whether a compiled kernel is
-current. The digest is the same on every machine and in every folder, and it changes only with what is compiled.
+Kernels inline helpers of other files, so neither the time nor the content of one file shows whether a compiled kernel is
+current. The digest is the same on every machine and in every folder. It changes only with the code that is compiled.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 
 _PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = frozenset({"llvmlite", "numba", "numpy"})
-"""Their versions tell what is in them."""
+"""Libraries whose version stands for their code."""
 _described: dict[Any, tuple[bytes, list[Any]]] = {}
-"""A function -> its own digest, and what it draws on."""
+"""Function -> its own digest, and the functions that it uses."""
 
 
 def digest_of(function: Any) -> str:
-    """The digest of a kernel, whose module and all that it names have been imported."""
+    """The digest of a kernel. Its module and everything that it names must be imported."""
     digests, waiting, seen = [], [function], {id(function)}
     while waiting:
         own, drawn = _describe(waiting.pop())
@@ -66,7 +66,7 @@ def _described_function(function: Any) -> tuple[bytes, list[Any]]:
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of a function, and of those that are defined in it."""
+    """The code of a function, and of the functions that are defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -74,7 +74,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _function_in(value: Any) -> Any:
-    """The Python function that a value is, or was made of: a compiled function, an intrinsic; None for anything else."""
+    """The Python function that a value is or was made of, as compiled functions and intrinsics are; None for other values."""
     for function in (value, getattr(value, "py_func", None), getattr(value, "_defn", None)):
         if isinstance(function, types.FunctionType) and function.__module__.partition(".")[0] not in _LIBRARIES:
             return function
@@ -82,7 +82,7 @@ def _function_in(value: Any) -> Any:
 
 
 def _constant(value: Any) -> str:
-    """What a value means to whoever compiles it."""
+    """A value as text, as far as it matters to the compiler."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
     if isinstance(value, type):

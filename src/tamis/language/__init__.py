@@ -1,7 +1,8 @@
 """The language: what can be written, and what it means.
 
     values, event                    values, and events in their normal form
-    expression, operators, checks    the tree, its operators, and what makes a predicate right
+    expression, joins, operators     the tree, its nodes for earlier events, its operators
+    checks                           what makes a predicate right
     evaluate, explain                the reference evaluator: it defines what matches, and why
     parser, grammar, operands, functions, history_sql                SQL text -> expression
     dialect, cursor, words, literals, quoting, spark_numbers         the words of the text

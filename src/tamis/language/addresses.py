@@ -1,11 +1,11 @@
-"""IP addresses and networks, as texts that are ordered as the addresses are.
+"""IP addresses and networks, as texts in the order of the addresses.
 
     10.0.0.1               40a000001                                one digit for the family, then the address in hexadecimal
     2001:db8::1            620010db8000000000000000000000001
     10.0.0.0/8             from 40a000000 up to, and without, 40b000000
 
-So a network is a range, as a prefix is one of strings. An IPv4 address that is written as an IPv6 one
-(``::ffff:10.0.0.1``) is the IPv4 address, and an IPv4 address lies in no IPv6 network.
+So a network is a range of texts. An IPv4 address that is written as an IPv6 address (``::ffff:10.0.0.1``) is the IPv4 address.
+An IPv4 address lies in no IPv6 network.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FAMILIES = {4: _Family("4", "5", 32), 6: _Family("6", "7", 128)}
 
 
 def address_text(text: str) -> str | None:
-    """The ordered text of an address; None for a text that is no address: leading zeros, a zone, anything else."""
+    """The ordered text of an address; None if the text is no address. Leading zeros and zones are not allowed."""
     if _IPV4.fullmatch(text):
         first, second, third, fourth = map(int, text.split("."))
         return f"4{first:02x}{second:02x}{third:02x}{fourth:02x}"
@@ -58,7 +58,7 @@ def address_text(text: str) -> str | None:
 def network_range(network: str) -> tuple[str, str]:
     """The ordered texts of the addresses of a network run from the first up to, and without, the second.
 
-    A single address is the network of its own.
+    A single address is a network of one address.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What to write instead of SQL, or of what looks like it, that the language has not."""
+"""What to write instead of SQL that the language does not have, or of text that only looks like SQL."""
 
 from __future__ import annotations
 

@@ -15,17 +15,8 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tamis.errors import ExpressionError, LiteralError, shortened
 from tamis.language.checks import check_attribute
-from tamis.language.expression import (
-    CasePredicate,
-    Condition,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Predicate,
-    Quantified,
-    TruthTest,
-)
+from tamis.language.expression import CasePredicate, Condition, Expression, Not, Predicate, TruthTest
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operators import MIRRORED, Case, Operator, Quantifier
 from tamis.language.quoting import quoted
 from tamis.language.values import is_iterable
@@ -76,7 +67,7 @@ class _Comparable(ABC, Generic[Built]):
 
     @abstractmethod
     def _compare(self, operator: Operator, other: Any) -> Any:
-        """What a comparison with a literal or another name makes."""
+        """Build the comparison with a literal or another name."""
 
     # A comparison with history(...) is a term of exists(), whatever stands on the other side.
     @overload  # type: ignore[override]
@@ -121,12 +112,12 @@ class _Comparable(ABC, Generic[Built]):
     def __ge__(self, other: object) -> Any:
         return self._compare(Operator.GE, other)
 
-    # By identity: equality builds an expression, so two of one name could not be told to be equal.
+    # By identity: == builds an expression, so it cannot tell whether two names are equal.
     __hash__ = object.__hash__
 
 
 class _Subject(_Comparable[Built]):
-    """What predicates are built on: a name, or the lower or upper case of one."""
+    """The subject of predicates: a name, or its lower or upper case."""
 
     __slots__ = ("name",)
 
@@ -135,7 +126,7 @@ class _Subject(_Comparable[Built]):
 
     @abstractmethod
     def _predicate(self, operator: Operator, values: Iterable[Any], escape: str | None = None) -> Built:
-        """What an operator and literals make of the name."""
+        """Build the predicate with an operator and literals."""
 
     def __bool__(self) -> NoReturn:
         raise ExpressionError(

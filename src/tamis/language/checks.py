@@ -29,7 +29,7 @@ _ARGUMENTS: dict[Literals, Callable[[Scalar], None]] = {Literals.NETWORK: check_
 
 
 def check_predicate(attribute: str, operator: Operator, values: tuple[Scalar, ...], escape: str | None) -> None:
-    """Raise an ExpressionError that says what the operator takes, unless the literals are that."""
+    """Raise an ExpressionError unless the operator takes these literals. The message says what it takes."""
     check_escape(operator, escape)
     takes = _TAKES[operator]
     if not takes.low <= len(values) <= takes.high:
@@ -104,10 +104,10 @@ def check_attribute(name: object) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def compile_regex(pattern: str) -> Any:
-    """What RE2 makes of the pattern of an RLIKE.
+    """The pattern of an RLIKE, compiled by RE2.
 
-    Its memory is left at RE2's own 8 MB: a search that needs more goes on without the automaton, slower and with the same
-    result, and what compiles within 8 MB fits many times into the sets that the index searches with.
+    RE2's limit of memory stays at its default, 8 MB. A search that needs more goes on without the automaton: slower, with the
+    same result. A pattern that compiles within 8 MB fits many times into the sets that the index searches with.
 
     Raises
     ------

@@ -20,7 +20,7 @@ SUPPORTED = (
 
 
 class Cursor:
-    """Goes through the words of a text once, from left to right; the last word is END and is never passed."""
+    """Goes through the words of a text once, from left to right. It never passes the last word, END."""
 
     def __init__(self, text: str, words: list[Word]) -> None:
         self.text = text
@@ -36,7 +36,7 @@ class Cursor:
         return self.words[self.at].kind
 
     def kind_after(self, count: int) -> str:
-        """The kind of a later word; the end is followed by more ends."""
+        """The kind of a later word; END if it lies beyond the end."""
         return self.words[min(self.at + count, len(self.words) - 1)].kind
 
     def take(self) -> Word:
@@ -59,11 +59,11 @@ class Cursor:
             self.refuse(reason, hint=hint)
 
     def refuse(self, reason: str, start: int | None = None, hint: str = SUPPORTED) -> NoReturn:
-        """Raise the error that a place of the text deserves, by default the place of this word."""
+        """Raise a ParseError at a place of the text, by default at this word."""
         raise parse_error(reason, self.text, self.word.start if start is None else start, hint)
 
     def located(self, start: int, make: Callable[[], _T]) -> _T:
-        """What `make` gives; what it complains about is complained about at `start`."""
+        """Call `make` and return its result. An ExpressionError of it becomes a ParseError at `start`."""
         try:
             return make()
         except ExpressionError as error:

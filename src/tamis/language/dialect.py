@@ -26,7 +26,7 @@ END = "end"
 _FOREIGN = TokenType.UNKNOWN
 
 _LONE_SURROGATE = "\ud800"
-"""What an escaped half of a surrogate pair is read as, so that it is refused like one that stands in the text.
+"""The character for an escaped half of a surrogate pair. It is refused, like a lone surrogate in the text.
 (Spark reads a question mark.)"""
 
 _SYMBOLS: dict[TokenType, str] = {
@@ -72,7 +72,7 @@ class Tamis(Dialect):
         QUOTES = ["'"]
         IDENTIFIERS = ['"', "`"]
         STRING_ESCAPES = ["'"]
-        # Whatever ends a name must be listed; what the language does not know is refused by the grammar.
+        # Every character that ends a name must be listed. The grammar refuses those that the language does not have.
         SINGLE_TOKENS = {
             **dict.fromkeys("[]{}&^:%!|+;/\\~?@#$'\"`", _FOREIGN),
             **{symbol: kind for kind, symbol in _SYMBOLS.items() if len(symbol) == 1},
@@ -82,7 +82,7 @@ class Tamis(Dialect):
             ">=": TokenType.GTE,
             "<>": TokenType.NEQ,
             "!=": TokenType.NEQ,
-            # Not of the language; as one word each it can be refused by its name.
+            # Not in the language. As one word each, they can be refused by name.
             "==": _FOREIGN,
             "<=>": _FOREIGN,
         }
@@ -176,7 +176,7 @@ _SPACE = re.compile(r"(?:\s|--[^\n\r]*|/\*.*?\*/)*", re.DOTALL)
 
 
 def _skip(text: str, found: list[Token]) -> int:
-    """Where the first thing after the last token begins: the end of the text unless that thing has no end."""
+    """The place after the last token and its spaces: the end of the text, unless something there is never closed."""
     match = _SPACE.match(text, found[-1].end + 1 if found else 0)
     assert match is not None
     return match.end()

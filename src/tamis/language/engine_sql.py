@@ -1,8 +1,8 @@
 """The SQL text of an expression, in our own dialect or in that of DuckDB or Spark, to compare their answers with ours.
 
-It asks the engine the same question, as far as the engine can: doubles are not decimals, a LIKE has no hidden escape.
-The table of events goes by the name ``event`` there and that of earlier events by ``history``, as in
-``SELECT ... FROM events AS event WHERE <text>``; every attribute is a column of exactly that name, dots included.
+The text asks the engine the same question, as far as possible: doubles are not decimals, and a LIKE has no hidden escape. The
+table of events is called ``event``, and that of earlier events ``history``: ``SELECT ... FROM events AS event WHERE <text>``.
+Every attribute is a column of exactly this name, dots included.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tamis.errors import ExpressionError, did_you_mean, shortened
-from tamis.language.expression import Expression, Predicate, Quantified, TruthTest
+from tamis.language.expression import Expression, Predicate, TruthTest
+from tamis.language.joins import Quantified
 from tamis.language.like import LikePattern
 from tamis.language.operators import CALLED, LIKES, POSITIVE, ROWS, Operator
 from tamis.language.printer import TAMIS, Printer
@@ -93,7 +94,7 @@ def to_sql(expression: Expression, dialect: str = "tamis") -> str:
     Parameters
     ----------
     dialect : {"tamis", "duckdb", "spark"}
-        Who is to read the text.
+        The reader of the text.
 
     Raises
     ------

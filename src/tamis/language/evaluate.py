@@ -1,6 +1,6 @@
-"""The reference evaluator: what it says is what a subscription means.
+"""The reference evaluator: it defines what a subscription means.
 
-Three-valued and as plain as the definition of the language; every index is tested against it.
+It is three-valued and as plain as the definition of the language. Every index is tested against it.
 A truth is True, False or None, which is SQL's UNKNOWN. Only True is a match.
 
 A value is taken as the set of its points: a scalar has one, an Interval all from `lo` to `hi`. A positive predicate
@@ -16,19 +16,8 @@ from tamis.errors import ExpressionError
 from tamis.language.addresses import address_text, network_range
 from tamis.language.checks import compile_regex
 from tamis.language.event import FlatEvent, Value, flatten, flatten_history, kind_of_value, refuse_asked
-from tamis.language.expression import (
-    And,
-    CasePredicate,
-    Constant,
-    Exists,
-    Expression,
-    Join,
-    Not,
-    Or,
-    Predicate,
-    Quantified,
-    TruthTest,
-)
+from tamis.language.expression import And, CasePredicate, Constant, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.like import LikePattern
 from tamis.language.operators import POSITIVE, Operator, Quantifier
 from tamis.language.values import Interval, Kind, Scalar, compare, kind_of

@@ -6,7 +6,7 @@
 
 Invariants of the flat form: every value went through `check_value` or is an `Interval`, and an attribute that is missing
 (absent, None, NaN, an empty list, an object) has no entry. The only empty tuples are `Refused`: a value outside the language
-is no error until somebody asks about its attribute, see `refuse_asked`. Flattening it again gives the same.
+is no error until an expression asks about its attribute, see `refuse_asked`. Flattening a flat event changes nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Parents: TypeAlias = tuple[int, ...]
 
 
 class Refused(tuple[Value, ...]):
-    """Stands for the values of an attribute that has one outside the language: there are none, and a reason."""
+    """In place of the values of an attribute that has one outside the language: no values, and the reason."""
 
     reason: str
     below: bool
@@ -53,11 +53,11 @@ class Refused(tuple[Value, ...]):
         return refused
 
     def concerns(self, own: str, asked: str) -> bool:
-        """Whether this, standing under the name `own`, is what somebody finds who asks about `asked`."""
+        """Whether an expression that asks about `asked` meets this, under the name `own`."""
         return asked == own or (self.below and asked.startswith(f"{own}."))
 
     def error(self, own: str, row: int | None) -> EventError:
-        """What is said to somebody who asks."""
+        """The error for an expression that asks."""
         return EventError(self.reason, row=row, attribute=_shortened(own))
 
 
@@ -79,7 +79,7 @@ def flatten(event: Any, *, row: int | None = None) -> FlatEvent:
     """
     flat: FlatEvent = {}
     for name, value in event.items() if type(event) is dict else _items_of_event(event, row):
-        # One event at a time is the hot path: what is plain already is taken without a call.
+        # Single events are the hot path: plain values are taken without a call.
         cls = type(value)
         plain = (
             (cls is str and value.isascii())
@@ -162,7 +162,7 @@ def is_of(value: Any, library: str, name: str) -> bool:
 
 
 def _items(value: Any) -> _Items | None:
-    """The fields of an object; None if it is none."""
+    """The fields of an object; None for other values."""
     if isinstance(value, Mapping):
         return value.items()
     if _is_record(value):
@@ -211,7 +211,7 @@ def _found(name: str, value: Any, parents: _Parents) -> FlatEvent:
 
 
 def _joined(name: str, elements: Iterable[Any], parents: _Parents) -> FlatEvent:
-    """What all elements of a list add together. What one of them has twice is wrong, what two of them have is not."""
+    """What all elements of a list add together. One element must not have a name twice; two elements may share a name."""
     found: dict[str, list[Value]] = {}
     refused: FlatEvent = {}
     for element in elements:

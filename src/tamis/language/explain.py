@@ -14,7 +14,8 @@ from typing import Any
 
 from tamis.language.evaluate import Truth, evaluate_flat, flatten_asked
 from tamis.language.event import FlatEvent, Value, kind_of_value
-from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, Quantified, TruthTest
+from tamis.language.expression import And, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.joins import Exists, Quantified
 from tamis.language.operators import NULL_TESTS, SOME_STRINGS, Quantifier
 from tamis.language.printer import TRUTH_WORDS, Printer
 from tamis.language.values import Interval, Kind
@@ -101,8 +102,8 @@ class Explanation:
     def _split(self, limit: int | None) -> tuple[Sequence[Explanation], Sequence[Explanation]]:
         if limit is None or len(self.children) <= limit:
             return self.children, ()
-        # An AND that is FALSE is so by its FALSE operands, an OR that is TRUE by its TRUE ones; where all are needed
-        # every operand has this same truth.
+        # The FALSE operands decide a FALSE AND, the TRUE operands a TRUE OR. Where all operands are needed, each has the truth
+        # of the whole.
         ordered = sorted(self.children, key=lambda child: child.truth is not self.truth)
         return ordered[:limit], ordered[limit:]
 
@@ -132,7 +133,7 @@ def explain(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping
 
 
 def _connective(node: Expression) -> str | None:
-    """What stands for a node that has operands; None for a leaf."""
+    """The word for a node with operands; None for a leaf."""
     return Printer().truth(node) if isinstance(node, TruthTest) else _CONNECTIVES.get(type(node))
 
 

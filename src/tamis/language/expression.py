@@ -4,8 +4,8 @@
     ├── Constant      TRUE, FALSE
     ├── Predicate     attribute, operator, literals
     │   └── CasePredicate   lower(attribute) or upper(attribute), operator, literals
-    ├── Quantified    x < ANY (SELECT y FROM history)
-    ├── Exists        EXISTS (SELECT 1 FROM history h WHERE ...)
+    ├── Quantified    x < ANY (SELECT y FROM history)                  in `joins`
+    ├── Exists        EXISTS (SELECT 1 FROM history h WHERE ...)       in `joins`
     ├── TruthTest     x IS [NOT] TRUE, FALSE or UNKNOWN, of one expression
     ├── Not           of one expression
     ├── And, Or       of two or more
@@ -23,32 +23,30 @@ from typing import Any, ClassVar, NoReturn
 from tamis.errors import ExpressionError, NestingError, shortened
 from tamis.language.checks import check_attribute, check_cased, check_predicate
 from tamis.language.operators import (
-    COMPARISONS,
     DISTINCT,
     POSITIVE,
     Case,
     Operator,
-    Quantifier,
     read_operator,
 )
 from tamis.language.printer import TAMIS, Printer
 from tamis.language.values import Kind, Scalar, check_literal, distinct, identity, kinds_of
 
 MAX_DEPTH = 100
-"""How deep an expression may be nested, in levels of the tree and in parentheses of the text."""
+"""The deepest nesting of an expression, in levels of the tree and in parentheses of the text."""
 
 MAX_TESTS = 8
-"""How many tests of truth values may be nested. Each one doubles the size of the normal form."""
+"""The most tests of truth values that may be nested. Each one doubles the size of the normal form."""
 
 
 class Condition(ABC):
-    """What can stand for an expression among operands, as an attribute of the builder can."""
+    """An object that may stand for an expression among operands, such as an attribute of the builder."""
 
     __slots__ = ()
 
     @abstractmethod
     def condition(self) -> Expression:
-        """The expression that it stands for."""
+        """The expression."""
 
 
 class Expression:
@@ -58,10 +56,12 @@ class Expression:
 
     binding: ClassVar[int] = 3
     """How tightly it binds in SQL text: OR 0, AND 1, NOT 2, all else 3."""
+    is_join: ClassVar[bool] = False
+    """Whether this node asks about earlier events."""
 
     _hash: int
     _prepared: Any
-    """What `tamis.prepare` has made of it."""
+    """The form that `tamis.prepare` has made."""
     depth: int
     operands: tuple[Expression, ...]
 
@@ -71,7 +71,7 @@ class Expression:
     def __or__(self, other: object) -> Expression:
         return any_of(self, _operand(other))
 
-    # With something else on the left, as in 1 & (attr("a") == 2), the parentheses are missing: `_operand` says so.
+    # If the left side is no expression, as in 1 & (attr("a") == 2), parentheses are missing, and `_operand` says so.
     def __rand__(self, other: object) -> Expression:
         return all_of(_operand(other), self)
 
@@ -107,7 +107,7 @@ class Expression:
         raise ExpressionError(f"{type(self).__name__} has no SQL text")
 
     def condition_name(self) -> str | None:
-        """The attribute `a` of an expression `a = TRUE`, for which the attribute alone may stand; None for others."""
+        """The attribute `a` if this is `a = TRUE`, which may also be written `a`; None for all other expressions."""
         return None
 
     def __repr__(self) -> str:
@@ -133,7 +133,7 @@ class Expression:
 
     def _identity(self) -> Any:
         """What makes two nodes of one class equal."""
-        raise TypeError(f"{type(self).__name__} is not a node of the tree")
+        return self.operands
 
     def walk(self) -> Iterator[Expression]:
         """This node and all nodes below it, parents first."""
@@ -145,20 +145,18 @@ class Expression:
 
     def attributes(self) -> frozenset[str]:
         """The attributes of the event that the expression asks about."""
-        names: set[str] = set()
-        for node in self.walk():
-            if isinstance(node, Predicate | Quantified):
-                names.add(node.attribute)
-            elif isinstance(node, Exists):
-                names.update(join.attribute for join in node.joins)
-        return frozenset(names)
+        return frozenset(name for node in self.walk() for name in node.own_attributes())
+
+    def own_attributes(self) -> Iterable[str]:
+        """The attributes of the event that this node asks about, without the nodes below it."""
+        return ()
 
     def needs_history(self) -> bool:
         """Whether the expression asks about earlier events."""
-        # Most subscriptions are like this, and are asked when they are added.
+        # A short cut for most subscriptions: this is asked whenever one is added.
         if hasattr(self, "_prepared") or (type(self) is And and set(map(type, self.operands)) == _ONLY_PREDICATES):
             return False
-        return any(isinstance(node, Quantified | Exists) for node in self.walk())
+        return any(node.is_join for node in self.walk())
 
 
 class Constant(Expression):
@@ -207,7 +205,7 @@ class Predicate(Expression):
     def unchecked(
         cls, attribute: str, operator: Operator, values: tuple[Scalar, ...], escape: str | None = None
     ) -> Predicate:
-        """A predicate from parts that are known to be right, as when a known shape is bound to new literals."""
+        """A predicate from parts that are known to be right, for instance of a known shape with new literals."""
         node = cls.__new__(cls)
         node.attribute = attribute
         node.operator = operator
@@ -218,7 +216,7 @@ class Predicate(Expression):
         return node
 
     def with_operator(self, operator: Operator) -> Predicate:
-        """The same predicate with another operator, which takes the same literals: mostly its negation."""
+        """The same predicate with another operator that takes the same literals, mostly the negation."""
         return Predicate.unchecked(self.attribute, operator, self.values, self.escape)
 
     def with_literals(self, values: Iterable[Any], escape: str | None = None) -> Predicate:
@@ -232,8 +230,11 @@ class Predicate(Expression):
         return self.written_of(printer, printer.name(self.attribute))
 
     def written_of(self, printer: Printer, name: str) -> str:
-        """Its text where the attribute is written `name`."""
+        """The text with `name` in place of the attribute."""
         return printer.predicate(self, name)
+
+    def own_attributes(self) -> Iterable[str]:
+        return (self.attribute,)
 
     def condition_name(self) -> str | None:
         return self.attribute if self.operator is Operator.EQ and self.values[0] is True else None
@@ -290,78 +291,12 @@ class CasePredicate(Predicate):
         return None
 
 
-class Quantified(Expression):
-    """A comparison of the event's attribute with that of some or all earlier events: `x < ANY (SELECT y FROM history)`."""
-
-    __slots__ = ("attribute", "earlier", "operator", "quantifier")
-
-    def __init__(self, attribute: str, operator: Operator | str, quantifier: Quantifier | str, earlier: str) -> None:
-        self.attribute = check_attribute(attribute)
-        self.operator = _comparison(operator)
-        self.quantifier = _quantifier(quantifier)
-        self.earlier = check_attribute(earlier)
-        self.depth = 1
-        self.operands = ()
-
-    def _identity(self) -> Any:
-        return (self.attribute, self.operator, self.quantifier, self.earlier)
-
-    def written(self, printer: Printer) -> str:
-        return printer.quantified(self)
-
-
-class Join:
-    """One comparison inside EXISTS: the earlier event's attribute, operator, the new event's attribute."""
-
-    __slots__ = ("attribute", "earlier", "operator")
-
-    def __init__(self, earlier: str, operator: Operator | str, attribute: str) -> None:
-        self.earlier = check_attribute(earlier)
-        self.operator = _comparison(operator)
-        self.attribute = check_attribute(attribute)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Join) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> tuple[str, Operator, str]:
-        return (self.earlier, self.operator, self.attribute)
-
-    def __repr__(self) -> str:
-        return f"<Join h.{self.earlier} {self.operator} {self.attribute}>"
-
-
-class Exists(Expression):
-    """Some earlier event satisfies all `joins` with the new event and all `conditions` on itself."""
-
-    __slots__ = ("conditions", "joins")
-
-    def __init__(self, joins: Iterable[Join] = (), conditions: Iterable[Predicate] = ()) -> None:
-        self.joins = tuple(joins)
-        self.conditions = tuple(conditions)
-        self.depth = 1
-        self.operands = ()
-        for part in (*self.joins, *self.conditions):
-            if not isinstance(part, Join | Predicate):
-                raise ExpressionError(
-                    f"EXISTS takes joins with earlier events and predicates on them, not {shortened(part)}"
-                )
-
-    def _identity(self) -> Any:
-        return (self.joins, self.conditions)
-
-    def written(self, printer: Printer) -> str:
-        return printer.exists(self)
-
-
 TRUTHS = frozenset({True, False, None})
 """The three truth values; None is UNKNOWN."""
 
 
 class TruthTest(Expression):
-    """Whether the truth of one expression is TRUE, FALSE or UNKNOWN (None), or with `negated` is not; never UNKNOWN."""
+    """Whether an expression is TRUE, FALSE or UNKNOWN (None); with `negated`, whether it is not. Never UNKNOWN itself."""
 
     __slots__ = ("negated", "truth")
 
@@ -414,9 +349,6 @@ class Not(Expression):
     def operand(self) -> Expression:
         return self.operands[0]
 
-    def _identity(self) -> Any:
-        return self.operands
-
     def written(self, printer: Printer) -> str:
         return "NOT " + printer.operand(self.operand, self.binding)
 
@@ -431,9 +363,6 @@ class And(Expression):
         self.operands = _flatten(And, operands)
         self.depth = _depth(self.operands)
 
-    def _identity(self) -> Any:
-        return self.operands
-
     def written(self, printer: Printer) -> str:
         return " AND ".join([printer.operand(operand, self.binding) for operand in self.operands])
 
@@ -447,9 +376,6 @@ class Or(Expression):
     def __init__(self, operands: Iterable[Expression]) -> None:
         self.operands = _flatten(Or, operands)
         self.depth = _depth(self.operands)
-
-    def _identity(self) -> Any:
-        return self.operands
 
     def written(self, printer: Printer) -> str:
         return " OR ".join([operand.written(printer) for operand in self.operands])
@@ -499,17 +425,3 @@ def _operand(value: object) -> Expression:
         f"cannot combine an expression with {shortened(value)}. Hint: & and | bind tighter than comparisons, "
         'so write parentheses: (attr("a") == 1) & (attr("b") == 2)'
     )
-
-
-def _comparison(operator: Operator | str) -> Operator:
-    found = operator if isinstance(operator, Operator) else read_operator(operator)
-    if found not in COMPARISONS:
-        raise ExpressionError(f"earlier events can be compared with  =  <>  <  <=  >  >=,  not with {found!r}")
-    return found
-
-
-def _quantifier(text: Quantifier | str) -> Quantifier:
-    try:
-        return Quantifier(text if isinstance(text, str) else "")
-    except ValueError:
-        raise ExpressionError(f"a quantifier must be ANY or ALL, not {shortened(text)}") from None

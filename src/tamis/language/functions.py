@@ -48,7 +48,7 @@ def _array_contains(reader: Reader) -> Predicate:
 
 
 def _like(name: str, around: tuple[str, str]) -> Callable[[Reader], Predicate]:
-    """What reads a function that asks for a plain string at some place."""
+    """The reader of a function that looks for a plain string at some place."""
     form = f"{name}(a, 'x')"
 
     def read(reader: Reader) -> Predicate:
@@ -63,7 +63,7 @@ def _like(name: str, around: tuple[str, str]) -> Callable[[Reader], Predicate]:
 
 
 def _operator(operator: Operator) -> Callable[[Reader], Predicate]:
-    """What reads an operator that is a function: an attribute, then literals."""
+    """The reader of an operator that is a function: an attribute, then literals."""
     form = ROWS[operator].example
 
     def read(reader: Reader) -> Predicate:
@@ -103,4 +103,4 @@ FUNCTIONS: dict[str, Callable[[Reader], Predicate]] = {
     **{name: _like(name, _STARTS) for name in ("starts_with", "startswith")},
     **{name: _like(name, _ENDS) for name in ("ends_with", "endswith")},
 }
-"""What reads a function, by its name in lower case."""
+"""Name of a function in lower case -> its reader."""

@@ -6,7 +6,7 @@
                 |  function(...), see `functions`  |  EXISTS (...)
     subject     =  attribute  |  lower(attribute)  |  upper(attribute)
 
-Nothing else is read: what does not fit is refused where it stands.
+Everything else is refused, with its place.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def read(text: str, dialect: str = "tamis") -> Reading:
 
 
 class _Group:
-    """What stands between two parentheses, as far as it is read.
+    """The part between two parentheses, as far as it is read.
 
     `nots` is how many NOTs stand before the parenthesis, `level` how many NOTs and parentheses are open inside.
     """
@@ -110,7 +110,7 @@ class Reader(Operands):
         self.fixed: list[int] = []
 
     def expression(self) -> Expression:
-        """The whole text. The stack is our own, not Python's: the caller's may be nearly used up."""
+        """The whole text. The stack is our own, since the caller may have nearly used up Python's."""
         if self.kind == END:
             self.refuse("the expression is empty", 0)
         outer: list[_Group] = []
@@ -227,7 +227,7 @@ class Reader(Operands):
         return self.make(subject, start, Operator.EQ, (Literal(True, start, None),))
 
     def _is(self, subject: Subject, start: int) -> Expression:
-        """What follows IS. Of a truth test nothing is read yet: the attribute is a condition of its own there."""
+        """What follows IS. A truth test is left to `tested`: there, the attribute alone is a condition."""
         place = self.at
         self.at += 1
         negated = self.take_if("NOT")
@@ -381,7 +381,7 @@ class Reader(Operands):
         return Not(self._some(subject, start, INVERSE[operator], literal))
 
     def _some(self, subject: Subject, start: int, operator: Operator, literal: Literal) -> Expression:
-        """The positive predicate that some element satisfies: unequal is below or above, of a boolean the other one."""
+        """Some element satisfies the comparison. Unequal means below or above; for a boolean, it means the other boolean."""
         if operator is not Operator.NE:
             return self.make(subject, start, MIRRORED[operator], (literal,))
         if isinstance(literal.value, bool):

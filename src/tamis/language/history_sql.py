@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.language import refusals
 from tamis.language.dialect import END
-from tamis.language.expression import Exists, Join, Predicate, Quantified
+from tamis.language.expression import Predicate
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operands import Name
 from tamis.language.operators import COMPARISONS, MIRRORED, OPPOSITE, Operator, Quantifier
 
@@ -93,7 +94,7 @@ class _Open(NamedTuple):
 
 
 def _terms(reader: Reader, alias: str) -> list[Join | Predicate]:
-    """What follows WHERE: terms joined with AND. Parentheses are taken off, and NOT goes into a term's operator."""
+    """What follows WHERE: terms joined with AND. Parentheses are dropped, and NOT goes into a term's operator."""
     terms: list[Join | Predicate] = []
     opened: list[_Open] = []
     more = True

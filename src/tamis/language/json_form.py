@@ -34,16 +34,14 @@ from tamis.language.expression import (
     MAX_TESTS,
     CasePredicate,
     Constant,
-    Exists,
     Expression,
-    Join,
     Not,
     Predicate,
-    Quantified,
     TruthTest,
     all_of,
     any_of,
 )
+from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.literals import read_date, read_timestamp
 from tamis.language.operators import (
     CALLED,

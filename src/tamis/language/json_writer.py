@@ -6,7 +6,8 @@ from datetime import date, datetime
 from typing import Any
 
 from tamis.errors import ExpressionError
-from tamis.language.expression import CasePredicate, Exists, Expression, Not, Predicate, Quantified, TruthTest
+from tamis.language.expression import CasePredicate, Expression, Not, Predicate, TruthTest
+from tamis.language.joins import Exists, Quantified
 from tamis.language.json_form import ATTRIBUTE, EXISTS, NOT_EXISTS, TEST_KEYS
 from tamis.language.normal import CLAUSE_LIMIT, Clause, dnf_size, to_dnf
 from tamis.language.operators import LISTS

@@ -1,4 +1,4 @@
-"""Normal forms: NOT at the leaves (NNF), a disjunction of conjunctions (DNF), a conjunction of disjunctions (CNF).
+"""Normal forms: NOT at the leaves (NNF), and a disjunction of conjunctions (DNF).
 
 A *literal of a clause* is a predicate, a quantified comparison or EXISTS, or the Not of one of them where no operator
 negates it: Not stays before  <  <=  >  >=,  because on a list NOT (a < 3) is not a >= 3. All rewrites hold in
@@ -20,7 +20,6 @@ from tamis.language.expression import (
     TRUTHS,
     And,
     Constant,
-    Exists,
     Expression,
     Not,
     Or,
@@ -30,17 +29,18 @@ from tamis.language.expression import (
     any_of,
     truth_test,
 )
+from tamis.language.joins import Exists
 from tamis.language.operators import NEGATION, NULL_TESTS, POSITIVE
 from tamis.language.values import kind_of
 
 Clause: TypeAlias = tuple[Expression, ...]
 
 CLAUSE_LIMIT = 10_000
-"""How many clauses a DNF or CNF may have unless the caller says otherwise; flat chains of thousands fit."""
+"""The most clauses of a DNF, unless the caller gives another limit. Flat chains of thousands fit."""
 
 
 def to_nnf(expression: Expression) -> Expression:
-    """The expression with NOT pushed to the leaves and constants folded: one is left only as the whole."""
+    """The expression with NOT pushed to the leaves and constants folded: a constant is left only as the whole."""
     return _nnf(expression, negated=False)
 
 
@@ -58,31 +58,17 @@ def negated_literal(literal: Expression) -> Expression:
 
 
 def dnf_size(expression: Expression) -> int:
-    """How many clauses the DNF has at most, counted without building it; exact but for duplicates and constants."""
+    """How many clauses the DNF has at most, counted without building it; exact except for duplicates and constants."""
     return _size(expression, negated=False)
 
 
-def cnf_size(expression: Expression) -> int:
-    """How many clauses the CNF has at most: as many as the DNF of the negation."""
-    return _size(expression, negated=True)
-
-
 def to_dnf(expression: Expression, limit: int = CLAUSE_LIMIT) -> list[Clause] | None:
-    """The clauses of which one must hold as a whole, without duplicates; None if there would be more than `limit`.
+    """The distinct clauses of which one must hold; None if there would be more than `limit`.
 
-    TRUE is one empty clause, FALSE is no clause. None is no failure: such an expression keeps its tree.
+    TRUE is one empty clause, FALSE is no clause.
     """
     normal = to_nnf(expression)
-    return _distribute(normal, Or) if dnf_size(normal) <= limit else None
-
-
-def to_cnf(expression: Expression, limit: int = CLAUSE_LIMIT) -> list[Clause] | None:
-    """The clauses that must all hold in some literal, without duplicates; None if there would be more than `limit`.
-
-    TRUE is no clause, FALSE is one empty clause.
-    """
-    normal = to_nnf(expression)
-    return _distribute(normal, And) if cnf_size(normal) <= limit else None
+    return _distribute(normal) if dnf_size(normal) <= limit else None
 
 
 def _nnf(node: Expression, negated: bool) -> Expression:
@@ -128,7 +114,7 @@ def _tested(node: Expression, accepted: _Truths) -> Expression:
 
 
 def _tested_operands(node: And | Or, accepted: _Truths) -> Expression:
-    """AND is TRUE if all operands are, FALSE if one is, and "not TRUE" and "not FALSE" go to the operands alike."""
+    """AND is TRUE if all operands are TRUE, and FALSE if one is FALSE. "Not TRUE" and "not FALSE" are the reverse."""
     if accepted == {None}:
         return _folded([_tested(node, TRUTHS - {truth}) for truth in (True, False)], conjunction=True)
     if accepted == {True, False}:
@@ -157,7 +143,7 @@ def _negated(truths: _Truths) -> _Truths:
 
 
 def _folded(operands: list[Expression], conjunction: bool) -> Expression:
-    """AND or OR of operands: the constant that decides it is the result, the other constant is left out."""
+    """AND or OR of operands. A constant that decides it is the result; the other constant is left out."""
     rest = [operand for operand in operands if not isinstance(operand, Constant)]
     if any(isinstance(operand, Constant) and operand.value is not conjunction for operand in operands):
         return FALSE if conjunction else TRUE
@@ -177,14 +163,14 @@ def _size(node: Expression, negated: bool) -> int:
     return 1
 
 
-def _distribute(node: Expression, outer: type[And] | type[Or]) -> list[Clause]:
-    """The clauses of a node in NNF; `outer` is what joins them: Or for a DNF, And for a CNF."""
+def _distribute(node: Expression) -> list[Clause]:
+    """The clauses of a node in NNF."""
     if isinstance(node, Constant):
-        return [()] if node.value is (outer is Or) else []
+        return [()] if node.value else []
     if not isinstance(node, And | Or):
         return [(node,)]
-    parts = [_distribute(operand, outer) for operand in node.operands]
-    if isinstance(node, outer):
+    parts = [_distribute(operand) for operand in node.operands]
+    if isinstance(node, Or):
         return _without_duplicates(list(itertools.chain.from_iterable(parts)))
     # Every clause of the product has one clause from each operand.
     product = itertools.product(*parts)
@@ -192,7 +178,7 @@ def _distribute(node: Expression, outer: type[And] | type[Or]) -> list[Clause]:
 
 
 def _without_duplicates(clauses: list[Clause]) -> list[Clause]:
-    """The clauses without those that have the same literals as one before."""
+    """The clauses without those that have the same literals as an earlier one."""
     seen: dict[frozenset[Expression], Clause] = {}
     for clause in clauses:
         seen.setdefault(frozenset(clause), clause)

@@ -112,7 +112,7 @@ class Operands(Cursor):
         return name
 
     def literal(self, taker: str = "") -> Literal:
-        """The literal that stands here; `taker` wants it, and is named in the message when there is none."""
+        """The literal that stands here. `taker` is the word that needs it; the message names it if there is no literal."""
         word = self.word
         if not self.is_literal():
             self._refuse_no_literal(taker)
@@ -131,7 +131,7 @@ class Operands(Cursor):
         return self._number()
 
     def _string(self) -> str:
-        """The text of a string; in Spark, of strings that follow each other, which are one."""
+        """The text of a string. In Spark, strings that follow each other are one string."""
         text = self.take().text
         while self.spark and self.kind == STRING:
             text += self.take().text

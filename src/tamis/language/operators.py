@@ -37,7 +37,7 @@ class Operator(StrEnum):
     IS_NOT_NULL = "is not null"
     IP_IN = "ip_in"
 
-    # Enum's own is written in Python, and a dictionary of operators is asked for every predicate that comes.
+    # Enum's own hash is written in Python, and every predicate is looked up in dictionaries of operators.
     __hash__ = str.__hash__
 
 

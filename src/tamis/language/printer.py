@@ -14,7 +14,8 @@ from tamis.language.values import Scalar
 from tamis.language.words import needs_quotes
 
 if TYPE_CHECKING:
-    from tamis.language.expression import Exists, Expression, Predicate, Quantified, TruthTest
+    from tamis.language.expression import Expression, Predicate, TruthTest
+    from tamis.language.joins import Exists, Quantified
 
 _ALIAS = "h"
 TRUTH_WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
@@ -27,7 +28,7 @@ class Printer:
     """The operators that are written as functions, and the names of these functions."""
 
     def operand(self, node: Expression, binding: int) -> str:
-        """An operand of a node that binds so tightly: in parentheses if it binds looser."""
+        """An operand of a node: in parentheses if it binds less tightly than `binding`."""
         text = node.written(self)
         return f"({text})" if node.binding < binding else text
 

@@ -145,9 +145,24 @@ def refuse_literal_alone(reader: Operands, start: int) -> NoReturn:
     if reader.kind == "IN":
         hint = "write 'x' = ANY (tags) to test the elements of a list"
         reader.refuse("the left side of IN must be an attribute, not a literal", start, hint)
-    if reader.kind in ("BETWEEN", "LIKE", "ILIKE", "RLIKE", "IS", "NOT"):
-        reader.refuse(f"the left side of {reader.kind} must be an attribute, not a literal", start)
+    kind = reader.kind
+    if kind in ("BETWEEN", "LIKE", "ILIKE", "RLIKE", "IS", "NOT"):
+        hint = _turned(reader, start) if kind == "IS" else SUPPORTED
+        reader.refuse(f"the left side of {kind} must be an attribute, not a literal", start, hint)
     reader.refuse("a literal alone is not a condition", start, "compare it with an attribute: a = 5")
+
+
+def _turned(reader: Operands, start: int) -> str:
+    """For `1 IS DISTINCT FROM a`, between literal and IS: how to write it with the attribute first."""
+    literal, operator = reader.text[start : reader.words[reader.at - 1].end], "IS DISTINCT FROM"
+    reader.at += 1
+    if reader.take_if("NOT"):
+        operator = "IS NOT DISTINCT FROM"
+    if not (reader.take_if("DISTINCT") and reader.take_if("FROM") and reader.is_name()) or reader.kind_after(1) == "(":
+        return SUPPORTED
+    first = reader.word.start
+    reader.name()
+    return f"write {_cut(reader.text[first : reader.words[reader.at - 1].end])} {operator} {_cut(literal)}"
 
 
 def _refuse(reader: Operands, alternative: Alternative, written: str, start: int | None = None) -> NoReturn:
@@ -190,6 +205,8 @@ def _name_around(reader: Operands) -> str:
 
 
 def _shown(reader: Operands) -> str:
-    word = reader.word
-    text = reader.text[word.start : word.end]
+    return _cut(reader.text[reader.word.start : reader.word.end])
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 30 else text[:30] + "..."

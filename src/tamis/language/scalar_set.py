@@ -1,7 +1,7 @@
-"""What a scalar attribute may be: missing, or a value of one of four kinds. Predicates read into it and written again.
+"""Sets of states of a scalar attribute: missing, or a value of one of four kinds. Predicates become such sets, and back.
 
-A literal of a clause is TRUE for some states of its attribute, so where the attribute's value is a scalar AND is an
-intersection of sets and OR a union. LIKE with a general pattern, ILIKE and RLIKE are no unions of spans: not read here.
+A literal of a clause is TRUE for some states of its attribute. So if the value is a scalar, AND is an intersection of sets and OR
+a union. LIKE with a general pattern, ILIKE and RLIKE are no unions of spans, and are not read here.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _may_be_unknown(predicate: Expression) -> bool:
 
 
 def _negation(predicate: Expression) -> ScalarSet | None:
-    """NOT of a positive predicate: TRUE for values of its kind that are not in. Of two kinds one is always UNKNOWN."""
+    """NOT of a positive predicate: TRUE for values of its kind that are not in the set. With two kinds, one is always UNKNOWN."""
     assert isinstance(predicate, Predicate)
     positive = read_scalar_set(predicate)
     if positive is None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import EventError, KindError, UnknownAttributeError, shortened
 from tamis.language.declared import Declared, read_declared
 from tamis.language.event import FlatEvent, kind_of_value, refuse_asked
-from tamis.language.expression import Exists, Expression, Predicate, Quantified
+from tamis.language.expression import Expression, Predicate
+from tamis.language.joins import Exists, Quantified
 from tamis.language.operators import ORDER_COMPARISONS, Operator
 from tamis.language.values import Interval, Kind, kind_of
 

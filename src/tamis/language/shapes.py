@@ -1,12 +1,12 @@
 """Texts that differ in their literals only are read once.
 
 A text's *shape* is the text with a mark in place of every string and number. The literals of an IN that are all strings
-or all numbers have one mark together, so that lists of any length share a shape. The second text of a shape leaves a
-template, into which all later ones only fill their literals. (The first does not, unless it has a long list: where no
-two texts are alike, making templates would cost a third more for nothing.)
+or all numbers have one mark together, so that lists of any length share a shape. The second text of a shape makes a
+template. All later texts only fill in their literals. (The first text makes no template, unless it has a long list: if no
+two texts are alike, templates would cost a third more for nothing.)
 
-A template is used only when the outcome is certain to be that of reading word by word: what is odd is read in that
-way, and so is whatever is wrong, so that errors are the same. Templates never change, so any thread may use them.
+A template is used only if the result is certainly the same as that of reading word by word. Odd texts and wrong texts are read
+word by word, so that errors are the same. Templates never change, so any thread may use them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tamis.language.template import Template, is_regular
 from tamis.language.values import is_well_formed
 
 MAX_SHAPES = 8192
-"""How many templates are kept; the oldest go first."""
+"""The most templates that are kept. The oldest are dropped first."""
 
 MAX_LENGTH = 4096
-"""The longest shape that is kept. Longer ones are rare, and would fill the memory: their texts are read word by word."""
+"""The longest shape that is kept. Longer shapes are rare and would fill the memory; their texts are read word by word."""
 
 LONG_LIST = 512
 """The length of a list, in characters, from which on the first text of a shape leaves a template."""
@@ -40,7 +40,7 @@ _PIECE = re.compile(
     rf"""|{_STRING_TEXT}|"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`"""
     rf"""|(?<![^\s(,=<>+-]){_NUMBER_TEXT}(?![^\s),=<>!]))"""
 )
-# Between the pieces, a comment or a quote that is never closed: what follows it cannot be told by pieces.
+# A comment, or a quote that is never closed, between the pieces: the text behind it cannot be cut into pieces.
 _DOUBTFUL = re.compile("--|/\\*|['\"`]")
 
 _MARK = "\0"

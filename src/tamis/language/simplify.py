@@ -1,9 +1,9 @@
 """What follows from several predicates on one attribute whose value is a scalar.
 
-Under WHERE a clause either is TRUE or it is not, so on a scalar a predicate is a set of states (`ScalarSet`), AND an
-intersection and OR a union: `a > 0 AND a >= 5` is `a >= 5`, `a = 1 OR a = 2` is `a IN (1, 2)`, and `a < 3 AND a > 5`
-holds for nothing. On a list, or on an Interval (the set of its points), none of this is so: two elements may satisfy
-two predicates. Patterns that are no spans (`LIKE '%x'`, RLIKE) only tell that the value is a string.
+For a match, only TRUE counts. So on a scalar a predicate is a set of states (`ScalarSet`), AND is an intersection and OR a
+union: `a > 0 AND a >= 5` is `a >= 5`, `a = 1 OR a = 2` is `a IN (1, 2)`, and `a < 3 AND a > 5` holds for nothing. On a list, or
+on an Interval (the set of its points), this does not hold: two elements may satisfy two predicates. Patterns that are no spans
+(`LIKE '%x'`, RLIKE) only tell that the value is a string.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from tamis.errors import shortened
 from tamis.language.evaluate import evaluate_flat
@@ -31,7 +31,6 @@ from tamis.language.expression import (
     any_of,
 )
 from tamis.language.normal import negated_literal, to_nnf
-from tamis.language.operators import NULL_TESTS, Operator
 from tamis.language.scalar_set import (
     ANYTHING,
     NO_STATE,
@@ -46,7 +45,7 @@ from tamis.language.scalar_set import (
     write_scalar_set,
 )
 from tamis.language.value_set import EVERYTHING
-from tamis.language.values import Kind, Scalar, compare
+from tamis.language.values import Scalar
 
 
 class Finding(StrEnum):
@@ -84,7 +83,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Simplified:
-    """An expression that matches the same events as long as the attributes are scalar, and what was found."""
+    """An expression that matches the same events as long as the attributes are scalar, and remarks about it."""
 
     expression: Expression
     remarks: tuple[Remark, ...]
@@ -101,8 +100,8 @@ def simplify(expression: Expression, *, scalars: Container[str] | None = None) -
     Returns
     -------
     Simplified
-        Its expression is TRUE for the same events as the given one; where that is not TRUE, it may be UNKNOWN
-        instead of FALSE or the reverse.
+        Its expression is TRUE for the same events as the given one. For other events it may be UNKNOWN instead of FALSE, or
+        FALSE instead of UNKNOWN.
     """
     work = _Work(scalars)
     part = work.part(to_nnf(expression))
@@ -111,52 +110,6 @@ def simplify(expression: Expression, *, scalars: Container[str] | None = None) -
         finding = Finding.ALWAYS if part.expression.value else Finding.NEVER
         remarks.append(Remark(finding, expression))
     return Simplified(part.expression, tuple(remarks))
-
-
-def contradictions(expression: Expression) -> list[str]:
-    """The clauses that no event with scalar values can satisfy, in words; empty if there are none."""
-    bad = (Finding.CONTRADICTION, Finding.NEVER_EQUAL, Finding.NEVER)
-    return [str(remark) for remark in simplify(expression).remarks if remark.finding in bad]
-
-
-def verdict(expression: Expression) -> Literal["never", "always"] | None:
-    """What is known for all events: "never" if none with scalar values can match, "always" if every one does, or None."""
-    if _is_plain(expression):
-        return None
-    normal = to_nnf(expression)
-    if isinstance(normal, Constant):
-        return "always" if normal.value else "never"
-    if _Work(None, rewrite=False).part(normal).expression == FALSE:
-        return "never"
-    # Only presence is the same for a scalar and a list, so only tests of it may tell that every event matches.
-    if not any(isinstance(node, Predicate) and node.operator is Operator.IS_NULL for node in normal.walk()):
-        return None
-    return "always" if _Work(None, rewrite=False, presence_only=True).part(normal).expression == TRUE else None
-
-
-def _is_plain(expression: Expression) -> bool:
-    """Whether it is a conjunction of one satisfiable predicate on each attribute, as most subscriptions are."""
-    leaves = expression.operands if isinstance(expression, And) else (expression,)
-    names = set()
-    for leaf in leaves:
-        if not isinstance(leaf, Predicate) or leaf.attribute in names or not _is_satisfiable(leaf):
-            return False
-        names.add(leaf.attribute)
-    return True
-
-
-def _is_satisfiable(predicate: Predicate) -> bool:
-    if isinstance(predicate, CasePredicate):
-        return bool(can_equal(predicate))
-    match predicate.operator:
-        case Operator.BETWEEN:
-            return compare(*predicate.values) <= 0
-        case Operator.LT:
-            return predicate.values[0] != ""
-        case Operator.NOT_IN:
-            return len(predicate.kinds) == 1 and predicate.kinds[0] is not Kind.BOOLEAN
-        case _:
-            return True
 
 
 class _Pattern(NamedTuple):
@@ -168,8 +121,8 @@ class _Pattern(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A subexpression; if it is about one scalar attribute, it is TRUE when the attribute is in `states` and all
-    `patterns` hold. Without an attribute nothing is known."""
+    """A subexpression. If it is about one scalar attribute, it is TRUE when the attribute is in `states` and all
+    `patterns` hold. Without an attribute, nothing is known about it."""
 
     expression: Expression
     attribute: str | None = None
@@ -178,16 +131,10 @@ class _Part:
 
 
 class _Work:
-    """One pass over an expression in NNF, from the leaves up.
+    """One pass over an expression in NNF, from the leaves up."""
 
-    Without `rewrite`, expressions stay as they are unless they become TRUE or FALSE. With `presence_only`, every leaf
-    but IS NULL and IS NOT NULL counts as FALSE.
-    """
-
-    def __init__(self, scalars: Container[str] | None, rewrite: bool = True, presence_only: bool = False) -> None:
+    def __init__(self, scalars: Container[str] | None) -> None:
         self.scalars = scalars
-        self.rewrite = rewrite
-        self.presence_only = presence_only
         self.remarks: list[Remark] = []
 
     def part(self, node: Expression) -> _Part:
@@ -198,10 +145,6 @@ class _Work:
 
     def _leaf(self, leaf: Expression) -> _Part:
         predicate = leaf.operand if isinstance(leaf, Not | TruthTest) else leaf
-        if isinstance(leaf, Constant):
-            return _Part(leaf)
-        if self.presence_only and not (isinstance(predicate, Predicate) and predicate.operator in NULL_TESTS):
-            return _Part(FALSE)
         if not isinstance(predicate, Predicate):
             return _Part(leaf)
         name = predicate.attribute
@@ -252,9 +195,7 @@ class _Work:
             states, patterns = _satisfying(name, candidates, patterns), ()
         if not states:
             return self._contradiction(whole, name)
-        expression = all_of(*dict.fromkeys(whole))
-        if self.rewrite:
-            expression = _shorter(_write(name, states, patterns), expression)
+        expression = _shorter(_write(name, states, patterns), all_of(*dict.fromkeys(whole)))
         return _Part(expression, name, states, patterns)
 
     def _unite(self, group: list[_Part]) -> _Part:
@@ -264,14 +205,13 @@ class _Work:
             return group[0]
         exact = [part for part in group if not part.patterns]
         states = any_state([part.states for part in exact])
-        # A pattern that asks for less than the rest together adds nothing.
+        # A pattern that adds no state to those of the rest adds nothing.
         others = [part for part in group if part.patterns and any_state([states, part.states]) != states]
         if states == ANYTHING:
             return _Part(TRUE)
         expression = any_of(*dict.fromkeys(part.expression for part in exact))
-        if self.rewrite:
-            self._remark_any_value(name, exact, states)
-            expression = _shorter(write_scalar_set(name, states), expression)
+        self._remark_any_value(name, exact, states)
+        expression = _shorter(write_scalar_set(name, states), expression)
         if not others:
             return _Part(expression, name, states)
         either = any_of(*dict.fromkeys([*([expression] if exact else []), *[part.expression for part in others]]))
@@ -290,7 +230,7 @@ class _Work:
 
 
 def _groups(parts: Iterable[_Part]) -> list[list[_Part]]:
-    """The parts about one attribute together; of the others each expression once."""
+    """The parts grouped by attribute. Parts without an attribute are grouped by expression."""
     groups: dict[str | Expression, list[_Part]] = {}
     for part in parts:
         groups.setdefault(part.expression if part.attribute is None else part.attribute, []).append(part)
@@ -307,7 +247,7 @@ def _denial(literals: list[Expression]) -> list[Expression]:
 
 
 def _satisfying(name: str, candidates: list[Scalar | None], patterns: tuple[_Pattern, ...]) -> ScalarSet:
-    """Those of finitely many states in which all patterns hold."""
+    """Those of some states in which all patterns hold."""
     condition = all_of(*[pattern.expression for pattern in patterns])
     events: list[tuple[Scalar | None, FlatEvent]]
     events = [(value, {} if value is None else {name: (value,)}) for value in candidates]
@@ -323,7 +263,7 @@ def _write(name: str, states: ScalarSet, patterns: tuple[_Pattern, ...]) -> Expr
 
 
 def _shorter(one: Expression, other: Expression) -> Expression:
-    """The first if it has fewer leaves than the second, which is as it was written, and is not nested deeper."""
+    """The first, if it has fewer leaves than the second and is not nested deeper; else the second, as it was written."""
     return one if one.depth <= other.depth and _leaves(one) < _leaves(other) else other
 
 

@@ -1,7 +1,7 @@
 """An expression with blanks in place of its literals.
 
-A template is made from a text that was read word by word, and filled with the literals of other texts that differ from
-it in nothing else. It holds *steps*, in the order in which the nodes of the tree are made: operands before operators.
+A template is made from a text that was read word by word. It is filled with the literals of other texts that are otherwise
+equal. It holds *steps*, in the order in which the nodes of the tree are made: operands before operators.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from tamis.language.expression import And, Exists, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.expression import And, Expression, Not, Or, Predicate, TruthTest
+from tamis.language.joins import Exists
 from tamis.language.literals import read_date, read_decimal, read_integer, read_timestamp
 from tamis.language.operators import CHECKED, SETS
 from tamis.language.quoting import quoted
@@ -180,9 +181,9 @@ class Template:
         self._steps = _steps(reading.expression, blanks)
 
     def fill(self, literals: list[str]) -> Expression | None:
-        """The expression with these literals, as they are written; None when it cannot be told from them alone.
+        """The expression with these literals, given as text; None if they do not decide how the text is read.
 
-        For a list that is its text between the parentheses.
+        The literal of a list is its text between the parentheses.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """Sets of scalars of one kind, as unions of spans with open or closed ends.
 
-A set is drawn by its *cuts*, the places on the line where membership changes. A cut stands just before or just after
+A set is described by its *cuts*, the places on the line where membership changes. A cut stands just before or just after
 a key:  (3, BEFORE) | 3 | (3, AFTER).
 
     a < 3            member ──────┤(3, BEFORE)                          below=True
@@ -41,7 +41,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """Some scalars of one kind. `below` tells whether what lies below every cut is in; cuts ascend, no two equal."""
+    """Some scalars of one kind. `below`: whether values below all cuts are in the set. Cuts ascend, and no two are equal."""
 
     below: bool
     cuts: tuple[Cut, ...]
@@ -108,7 +108,7 @@ def points(values: Sequence[Scalar]) -> ValueSet:
 
 
 def below(value: Scalar, side: bool, kind: Kind) -> ValueSet:
-    """What lies below a value of a kind with an order, which is itself in when `side` is AFTER."""
+    """All values below a value, and the value itself if `side` is AFTER."""
     start = EVERYTHING[kind]
     cut = (key_of(value), side)
     if start.below:
@@ -117,12 +117,12 @@ def below(value: Scalar, side: bool, kind: Kind) -> ValueSet:
 
 
 def above(value: Scalar, side: bool) -> ValueSet:
-    """What lies above a value, which is itself in when `side` is BEFORE."""
+    """All values above a value, and the value itself if `side` is BEFORE."""
     return ValueSet(False, ((key_of(value), side),))
 
 
 def between(lo: Scalar, hi: Scalar) -> ValueSet:
-    """From one value to another, both in; nothing if they are in the wrong order."""
+    """The values from one to another, both included; none if they are in the wrong order."""
     first, last = key_of(lo), key_of(hi)
     return ValueSet(False, ((first, BEFORE), (last, AFTER))) if first <= last else NOTHING
 

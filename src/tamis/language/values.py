@@ -1,8 +1,8 @@
 """The values of the language: scalars of four kinds, and intervals in events.
 
-A *kind* decides what may be compared with what: a literal meets only values of its own kind.
-Every literal of an expression goes through `check_literal`, so that whatever holds an expression
-may rely on: bool, int within 64 bits, finite float, well-formed str, date, or datetime that is naive and UTC.
+A *kind* decides what may be compared with what: a literal is compared only with values of its own kind. Every literal goes
+through `check_literal`. So a literal of an expression is a bool, an int within 64 bits, a finite float, a well-formed str, a
+date, or a datetime that is naive and UTC.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def to_microseconds(value: date) -> int:
 
 
 def from_microseconds(count: int) -> datetime:
-    """The timestamp of so many microseconds since 1970.
+    """The timestamp that is this many microseconds after 1970.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def from_microseconds(count: int) -> datetime:
 
 
 def identity(value: Scalar) -> tuple[type, Scalar]:
-    """What tells literals apart: Python's own equality takes 1, 1.0 and True for one value."""
+    """A key that distinguishes literals: for Python, 1, 1.0 and True are equal."""
     return (type(value), value)
 
 
@@ -275,12 +275,12 @@ def compare(left: Any, right: Any) -> int:
 
 
 def is_iterable(value: object) -> bool:
-    """Whether a value can be taken for a list: not a string, and no array without dimensions, which claims to be one."""
+    """Whether a value counts as a list. Strings do not, nor do arrays without dimensions, which claim to be lists."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) != 0
 
 
 def distinct(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The values without repetition, in their order; 1, 1.0 and True are told apart."""
+    """The values without repetition, in their order; 1, 1.0 and True differ."""
     if set(map(type, values)) in ({int}, {str}):
         return tuple(dict.fromkeys(values))
     return tuple({identity(value): value for value in values}.values())

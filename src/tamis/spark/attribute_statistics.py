@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _QUANTILES = 20
 _FREQUENT = 20
 _ACCURACY = 10_000
+_KEYS = ["attribute", "kind"]
 
 _SCHEMA = "attribute string, kind string, number double, text string, first boolean, events bigint"
 
@@ -56,46 +57,37 @@ def statistics(events: DataFrame, attributes: Iterable[str] | None = None, *, ev
     ------
     FrameError, OptionError
     """
-    from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
     checked_frame(events, "events")
     attributes = None if attributes is None else listed(attributes, "attributes")
-
     chosen = [name for name in event_attributes(events, event_id, attributes) if can_hand_over(events.schema, name)]
     frame = events.select(*(quoted(name) for name in chosen))
     values = map_in_arrow(frame, ValuesTask(tuple(chosen)), _SCHEMA)
-    keys = ["attribute", "kind"]
     shares = [step / _QUANTILES for step in range(_QUANTILES + 1)]
-    figures = values.groupBy(*keys).agg(
+    figures = values.groupBy(*_KEYS).agg(
         F.sum(F.col("first").cast("long")).alias("events"),
         F.sum("events").alias("all"),
         F.approx_count_distinct("text").alias("distinct"),
         F.percentile_approx("number", shares, _ACCURACY).alias("quantiles"),
     )
-    counted = values.where("attribute IS NOT NULL").groupBy(*keys, "text").count()
-    order = Window.partitionBy(*keys).orderBy(F.col("count").desc(), "text")
-    ranked = counted.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= _FREQUENT)
-    frequent = ranked.groupBy(*keys).agg(
-        F.array_sort(F.collect_list(F.struct("rank", F.col("text").alias("value"), "count"))).alias("frequent")
-    )
     total = figures.where("attribute IS NULL").select(F.col("all").alias("total"))
-    return (
-        figures.where("attribute IS NOT NULL")
-        .join(frequent, keys)
-        .crossJoin(total)
-        .select(
-            *keys,
-            "events",
-            (F.col("events") / F.col("total")).alias("presence"),
-            "distinct",
-            "quantiles",
-            F.transform(
-                "frequent", lambda each: F.struct(each.value.alias("value"), each["count"].alias("count"))
-            ).alias("frequent"),
-        )
-        .orderBy(*keys)
-    )
+    joined = figures.where("attribute IS NOT NULL").join(_frequent(values), _KEYS).crossJoin(total)
+    presence = (F.col("events") / F.col("total")).alias("presence")
+    return joined.select(*_KEYS, "events", presence, "distinct", "quantiles", "frequent").orderBy(*_KEYS)
+
+
+def _frequent(values: DataFrame) -> DataFrame:
+    """The most frequent values of each attribute and kind."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    counted = values.where("attribute IS NOT NULL").groupBy(*_KEYS, "text").count()
+    order = Window.partitionBy(*_KEYS).orderBy(F.col("count").desc(), "text")
+    ranked = counted.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= _FREQUENT)
+    listed = F.array_sort(F.collect_list(F.struct("rank", F.col("text").alias("value"), "count")))
+    shown = F.transform(listed, lambda each: F.struct(each.value.alias("value"), each["count"].alias("count")))
+    return ranked.groupBy(*_KEYS).agg(shown.alias("frequent"))
 
 
 @dataclass(frozen=True)

@@ -106,10 +106,7 @@ def build(
     sampled = None if events is None else _sampled(events, attributes, event_id, declared, seed)
     shards = _shards(given.frame, shards)
     folder.make()
-    sample = None
-    if sampled is not None and len(sampled):
-        sample = new_name()
-        write_arrow(folder / f"{SAMPLES}/{sample}.arrow", sampled)
+    sample = None if sampled is None else _written_sample(folder, sampled)
     task = BuildTask(str(folder.path), given.form, declared, sample)
     job = run_in_buckets(given.frame, task, [()] * shards)
     published = folder.publish(
@@ -150,6 +147,15 @@ def _sampled(
     drawn = frame.orderBy(F.rand(seed)).limit(_SAMPLED).toArrow()
     declared = None if schema is None else Schema.of(schema)
     return right_rows(drawn, wrong_rows(drawn, Asked.names((), declared), declared))
+
+
+def _written_sample(folder: IndexFolder, sampled: pa.Table) -> str | None:
+    """The name of the file with a sample of events; None if there are no events."""
+    if not len(sampled):
+        return None
+    name = new_name()
+    write_arrow(folder / f"{SAMPLES}/{name}.arrow", sampled)
+    return name
 
 
 def _shards(frame: DataFrame, shards: int | str) -> int:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tamis.errors import JavaNotFoundError
+from tamis.storage.replacing import replacing_target
 
 MINIMUM_JAVA = 17
 """The oldest Java that Spark 4 runs on."""
@@ -95,11 +96,9 @@ def _write_script(home: Path, java: Path) -> Path:
     """Write ``bin/java`` in one step: other processes may be running the existing script."""
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=script.parent)
-    with open(handle, "w") as file:
-        file.write(_SCRIPT.format(java=shlex.quote(str(java))))
-    os.chmod(draft, 0o755)
-    os.replace(draft, script)
+    with replacing_target(script, durable=False) as file:
+        file.write(_SCRIPT.format(java=shlex.quote(str(java))).encode())
+        os.chmod(file.name, 0o755)
     return script
 
 

@@ -146,7 +146,7 @@ class MatchTask:
         """How many events are matched with a segment before the next one: a few, unless segments cannot all be open."""
         if len(self.groups[group]) <= MOST_OPEN:
             return _EVENTS
-        # The heaviest matches of each event stay in memory until all segments are done.
+        # The matches with the largest weights of each event stay in memory until all segments are done.
         return _BLOCK if self.k is None else min(_BLOCK, max(_EVENTS, _PAIRS // self.k))
 
     def _cut(self, tables: list[pa.Table], group: int) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
@@ -216,8 +216,8 @@ class PartSizes:
     """How many events are matched with a segment at a time, so that their matches do not take too much memory.
 
     For a small segment, all events. For a larger one, few events at first, then more while few subscriptions match; never so many
-    that memory would not suffice if all subscriptions matched. If only the heaviest matches are returned, the number of matches
-    is not known, and nothing is learned.
+    that memory would not suffice if all subscriptions matched. With `k`, the number of matches is not
+    known, and nothing is learned.
     """
 
     def __init__(self, *, learns: bool) -> None:
@@ -299,7 +299,7 @@ def _valid(found: Found, times: Rows) -> Found:
 
 
 def _heaviest_of(found: Iterable[Found], k: int) -> list[Found]:
-    """The `k` heaviest matches of each event. Never many more are in memory."""
+    """The `k` matches with the largest weights of each event. Never many more are in memory."""
     kept: list[Found] = []
     fresh = 0
     for each in found:

@@ -302,7 +302,8 @@ def _keys_by_partition(spark: SparkSession, partitions: int) -> list[int]:
 
 
 def _heaviest(found: DataFrame, k: int) -> DataFrame:
-    """The heaviest of all matches, from the heaviest of each group. Spark ranks them, since no process has all groups."""
+    """The `k` matches with the largest weights of each event, from those of each group. Spark ranks them, since no process has
+    all groups."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 

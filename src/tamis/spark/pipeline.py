@@ -20,7 +20,7 @@ from tamis.spark.frames import quoted, subscription_frame
 from tamis.spark.given import checked_session
 from tamis.spark.manifest import IndexFolder, address, local_path, pattern
 from tamis.spark.match_task import MATCHES, SUBSCRIPTION
-from tamis.spark.matching import MatchOptions, checked_attributes, match
+from tamis.spark.matching import MatchOptions, checked_attributes, matched, moment_now
 from tamis.spark.raw_files import RawRows, check_raw, failures_of_spark, mixed_columns, read_raw
 from tamis.spark.segment_files import ID
 from tamis.spark.summary_page import Summary, summary_page
@@ -99,44 +99,45 @@ def run_pipeline(
     folder = local_path(output)
     given = read_raw(spark, subscriptions, subscription_format)
     raw = read_raw(spark, events, event_format, event_schema)
-    options = MatchOptions.of(event_id, attributes, keep, carry, k, time_column, None)
+    options = MatchOptions.of(event_id, attributes, keep, carry, k, time_column, None, skip_wrong=True)
     carried = [field.name for field in subscription_frame(given.rows).carried]
-    chosen = checked_attributes(raw.rows, carried, options)
-    of_wrong = replace(options, attributes=chosen, keep=(), carry=())
-    wrong_result(raw.rows, of_wrong)
+    options = replace(options, attributes=checked_attributes(raw.rows, carried, options))
+    wrong_result(raw.rows, _of_wrong(options))
     _empty(folder, earlier)  # Not earlier: a wrong file or column must not delete the old results.
     with failures_of_spark("has failed", folder):
-        index = folder / "index"
         bad_subscriptions = _written_if_any(spark, given.bad, folder / "bad_subscriptions")
-        bad = _written_if_any(spark, raw.bad, folder / "bad_events")
-        built = build(given.rows, index, shards, events=raw.rows, attributes=chosen, event_id=event_id)
+        bad_events = _written_if_any(spark, raw.bad, folder / "bad_events")
+        built = build(
+            given.rows, folder / "index", shards, events=raw.rows, attributes=options.attributes, event_id=event_id
+        )
         if built.rejected:
             built.rejections.write.parquet(address(folder / "rejected"))
-        begun_matching = time.perf_counter()
-        found = match(
-            raw.rows,
-            index,
-            event_id,
-            attributes=chosen,
-            keep=options.keep,
-            carry=options.carry,
-            k=k,
-            time=time_column,
-            skip_wrong=True,
-        )
-        found.write.parquet(address(folder / "matches"))
-        matching = time.perf_counter() - begun_matching
-        built_index = IndexFolder(index)
-        wrong = wrong_among(raw.rows, built_index, built_index.manifest(built.version), of_wrong)
         figures = {
             "rejected subscriptions": built.rejected,
             "bad lines of subscriptions": bad_subscriptions,
-            "bad lines of events": bad,
-            "wrong events": _written_if_any(spark, wrong, folder / "wrong_events"),
-            "seconds to match": round(matching, 2),
+            "bad lines of events": bad_events,
+            **_write_matches(raw.rows, folder, built.version, options),
         }
-        statistics(raw.rows, chosen, event_id=event_id).coalesce(1).write.parquet(address(folder / "statistics"))
+        found = statistics(raw.rows, options.attributes, event_id=event_id)
+        found.coalesce(1).write.parquet(address(folder / "statistics"))
         return _reported(spark, folder, raw, figures, begun)
+
+
+def _of_wrong(options: MatchOptions) -> MatchOptions:
+    """The options for listing wrong events: no column beside id and reason."""
+    return replace(options, keep=(), carry=())
+
+
+def _write_matches(events: DataFrame, folder: Path, version: int, options: MatchOptions) -> dict[str, Any]:
+    """Match events, write matches and wrong events, and return figures about them."""
+    index = IndexFolder(folder / "index")
+    manifest = index.manifest(version)
+    begun = time.perf_counter()
+    matched(events, index, manifest, options, moment_now()).write.parquet(address(folder / "matches"))
+    seconds = round(time.perf_counter() - begun, 2)
+    wrong = wrong_among(events, index, manifest, _of_wrong(options))
+    count = _written_if_any(events.sparkSession, wrong, folder / "wrong_events")
+    return {"wrong events": count, "seconds to match": seconds}
 
 
 def check_inputs(

@@ -3,8 +3,11 @@
     .alerts.snapshot.5f0c2a91.part      written, flushed to disk, then renamed:
     alerts.snapshot                     the old bytes until then, the new ones after
 
-The part is removed when writing fails. A process that is killed leaves it behind; the next one that writes the same file
-removes it. A living writer holds a lock on its part, so its part is not removed.
+The part is removed when writing fails. A process that is killed leaves its part behind; the next process that writes the same
+file removes it. A living writer holds a lock on its part, so its part is not removed.
+
+Three places do not use this. `kernels.cache` lies below this package; a file that it loses is compiled again. A manifest of
+`spark.manifest` must not replace one that exists. `spark.streaming` renames folders.
 """
 
 from __future__ import annotations
@@ -36,25 +39,37 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     Raises
     ------
     SnapshotError
-        When it cannot be written; what was there before is then unchanged.
+        When it cannot be written. The old file is then unchanged.
     """
     target = _target(path)
-    _remove_leftovers(target)
     try:
-        with _new_part(target) as stream:
-            try:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-                if sys.platform == "win32":  # which renames no open file
-                    stream.close()
-                os.replace(stream.name, target)
-            except BaseException:
-                _discard(stream)
-                raise
+        with replacing_target(target) as stream:
+            yield stream
     except OSError as error:
         raise _cannot_write(path, error) from None
-    flush_folder(target.parent)
+
+
+@contextmanager
+def replacing_target(target: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Like `replacing`, for a path without links that is a file or does not exist. Errors are those of the system.
+
+    If not `durable`, the file is complete or not there, but a power cut may lose it.
+    """
+    _remove_leftovers(target)
+    with _new_part(target) as stream:
+        try:
+            yield stream
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+            if sys.platform == "win32":  # which renames no open file
+                stream.close()
+            os.replace(stream.name, target)
+        except BaseException:
+            _discard(stream)
+            raise
+    if durable:
+        flush_folder(target.parent)
 
 
 def _target(path: str) -> Path:

@@ -41,7 +41,7 @@ class EventArrays(NamedTuple):
 
 
 def offsets(counts: npt.NDArray[Any]) -> Integers:
-    """Where each of some runs of these lengths begins, and the end of the last."""
+    """The start of each run, given the lengths, and the end of the last run."""
     ends = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ends[1:])
     return ends

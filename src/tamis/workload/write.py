@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from tamis.errors import FileError, WorkloadError
+from tamis.storage.replacing import replacing_target
 from tamis.workload.generate import generate
 from tamis.workload.styles import AnyConfig, config_from_json
 from tamis.workload.workload import Workload
@@ -57,10 +58,10 @@ def write(config: AnyConfig, folder: str | os.PathLike[str], *, wide: bool = Fal
     workload.event_schema(wide=wide)
     target = _prepare(folder)
     try:
-        with TemporaryDirectory(prefix=".workload-", dir=target) as temporary:
-            _write_files(workload, Path(temporary), wide)
-            for name in _FILES:
-                os.replace(Path(temporary) / name, target / name)
+        with ExitStack() as stack:
+            # The config is the first to be opened, so it is the last to take its place.
+            files = [(name, replacing_target(target / name, durable=False)) for name in reversed(_FILES)]
+            _write_files(workload, {name: stack.enter_context(file) for name, file in files}, wide)
     except OSError as error:
         raise FileError(f"cannot write the workload: {error.strerror or error}", path=str(target)) from None
     return tuple(target / name for name in _FILES)
@@ -99,19 +100,19 @@ def _prepare(folder: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _write_files(workload: Workload, folder: Path, wide: bool) -> None:
+def _write_files(workload: Workload, files: Mapping[str, BinaryIO], wide: bool) -> None:
     events = workload.event_schema(wide=wide)
-    _write_batches(folder / SUBSCRIPTIONS, workload.subscription_schema, workload.subscription_blocks())
-    _write_batches(folder / EVENTS, events, workload.event_blocks(wide=wide))
-    _write_batches(folder / OTHER_EVENTS, events, workload.other_event_blocks(wide=wide))
-    (folder / CONFIG).write_text(workload.config.to_json() + "\n", encoding="utf-8")
+    _write_batches(files[SUBSCRIPTIONS], workload.subscription_schema, workload.subscription_blocks())
+    _write_batches(files[EVENTS], events, workload.event_blocks(wide=wide))
+    _write_batches(files[OTHER_EVENTS], events, workload.other_event_blocks(wide=wide))
+    files[CONFIG].write(f"{workload.config.to_json()}\n".encode())
 
 
-def _write_batches(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+def _write_batches(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
     """Write a row group for every few batches. Only these batches are in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
         while group := list(islice(batches, _GROUP_BLOCKS)):
             writer.write_table(pa.Table.from_batches(group, schema))

@@ -1,7 +1,7 @@
 """An automaton that finds which of many needles strings contain, in one pass over their UTF-8 (Aho and Corasick).
 
-A needle is *cut* some bytes behind the place where it differs from all others. The automaton knows the cut needles; where it
-has seen one, the rest of it, its *tail*, is compared with what follows. Two arrays hold all:
+A needle is *cut* some bytes behind the place where it differs from all others. The automaton knows the cut needles. Where it
+finds one, the rest of the needle, its *tail*, is compared with what follows. Two arrays hold everything:
 
     code   | rows of states ...            | candidates ...                                     |
              state s      code[s + class]    candidate c   code[c]       number of the needle
@@ -11,21 +11,21 @@ has seen one, the rest of it, its *tail*, is compared with what follows. Two arr
                                                            code[c + 3]   how long its tail is
     text   | class of each byte (256)      | tails of the needles, in classes ...               |
 
-A state is the place of its transitions; it is odd where a cut needle ends, so one bit tells whether there is anything to do. A
-row has a place for each *class*: the bytes of the needles, the most frequent first, so that what is looked up most shares a
-cache line, and all other bytes together as class 0. UTF-8 needs no care: no character begins inside another.
+A state is the place of its row in `code`. It is odd where a cut needle ends, so one bit tells whether there is anything to do. A
+row has a place for each *class* of bytes. Each byte of the needles is a class, the most frequent first, so that the places used
+most share a cache line. All other bytes are class 0. UTF-8 needs no care: no character begins inside another.
 
 Reference: A. V. Aho, M. J. Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18(6), 1975: the trie is
 the goto function of algorithm 2, and the failures of algorithm 3 become the complete rows of algorithm 4.
-Departures: needles are cut (see `_PLANS`), so where a cut needle ends, as many bytes are compared as its tail has; outputs are
-chained, not copied; sixteen strings are read in turn, since each next state has to be waited for: 2 to 3 times faster than
-one after the other.
+Departures: needles are cut (see `_PLANS`), so where a cut needle ends, its tail is compared byte by byte; outputs are chained,
+not copied; sixteen strings are read in turn, since every step waits for the state before it: 2 to 3 times faster than one string
+after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,17 +33,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.dimensions.texts import Texts
-from tamis.kernels.kernel import inlined, kernel
+from tamis.kernels.kernel import inlined, kernel, lean_kernel, merged
+from tamis.kernels.numbers import I64, U32, UP
 from tamis.kernels.ranges import grouped
 
 Ints = npt.NDArray[np.int64]
+Nodes = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint32]
+Bytes = npt.NDArray[np.uint8]
 
-# How needles are cut: so many bytes behind the first place that at most so many needles share, where rows of no more than so
-# many bytes come of it. The first plan that fits is taken. Of 5,000 needles of a dozen characters, searched in command lines:
+# How needles are cut: (others, more, most bytes). A needle is cut `more` bytes behind the first byte that fewer than `others`
+# other needles share with it. The first plan whose rows take at most so many bytes is used. Time per byte with 5,000 needles of
+# a dozen characters, searched in command lines:
 #
-#     whole, 9 MB: 4.1 ns a byte    3 behind, 4 MB: 4.1    1 behind, 2 MB: 5    none, 2 MB: 10    none, four share, 1 MB: 23
+#     whole, 9 MB: 4.1 ns    3 more, 4 MB: 4.1    1 more, 2 MB: 5    0 more, 2 MB: 10    0 more, 4 others, 1 MB: 23
 #
-# and pyahocorasick, string by string, 47. Of 50,000: 9.1 (79 MB), 10.5 (42 MB), 12, 17, 29, and 78.
+# and pyahocorasick, string by string, 47 ns. With 50,000 needles: 9.1 (79 MB), 10.5 (42 MB), 12, 17, 29, and 78.
 _WHOLE = 1 << 30
 _PLANS = (
     (1, _WHOLE, 1 << 20),
@@ -53,13 +58,13 @@ _PLANS = (
     (4, 0, 64 << 20),
     (16, 0, 1 << 62),
 )
-# No byte of a string is compared more often than this with one needle, however alike the two are.
+# The longest tail, in bytes. No byte of a string is compared more often than this with one needle, however alike the two are.
 _LONGEST_TAIL = 255
 
-# How many strings are read in turn, and how many bytes of each before what was noted is looked at.
+# Strings that are read in turn, and the bytes read of each before the odd states among them are looked at.
 _LANES = 16
 _CHUNK = 512
-# A single string with more needles than these is searched like a column.
+# A single string that contains more needles than this is searched like a column.
 _MOST_OF_ONE = 64
 
 _ODD = np.uint32(1)
@@ -69,8 +74,8 @@ _CANDIDATE = 4
 class Automaton(NamedTuple):
     """The arrays drawn above."""
 
-    code: npt.NDArray[np.uint32]
-    text: npt.NDArray[np.uint8]
+    code: Words
+    text: Bytes
     first_candidate: int
     """Where in `code` the candidates begin."""
     everywhere: int
@@ -108,18 +113,18 @@ def build(needles: Sequence[str], numbers: Sequence[int]) -> Automaton:
 def search(automaton: Automaton, texts: Texts) -> tuple[Ints, Ints]:
     """Pairs of a string's place and the number of a needle in it, each once, in no order."""
     offsets, data = texts.buffers
-    order = grouped(np.diff(offsets))
-    events = np.empty(_LANES * _CHUNK, np.int64)
+    strings = _Strings(offsets, data, grouped(np.diff(offsets)))
     candidates = (len(automaton.code) - automaton.first_candidate) // _CANDIDATE
-    places, numbers = np.empty(2 * len(texts) + 1024, np.int64), np.empty(2 * len(texts) + 1024, np.int64)
+    states, starts, odd = np.empty(_LANES, np.uint32), np.empty(_LANES, np.uintp), np.empty(_LANES * _CHUNK, np.int64)
+    found = _Found(np.empty(2 * len(texts) + 1024, np.int64), np.empty(2 * len(texts) + 1024, np.int64))
     begin = filled = 0
     while True:
-        seen = np.zeros((_LANES, candidates), np.int32)  # of which most is never touched, nor cleared
-        begin, filled = _search(automaton, order, offsets, data, begin, events, seen, places, numbers, filled)
-        if begin == len(order):
+        seen = np.zeros((_LANES, candidates), np.int32)  # The system clears only what is touched, which is little.
+        begin, filled = _search(automaton, strings, _Lanes(states, starts, odd, seen), found, begin, filled)
+        if begin == len(texts):
             break
-        places, numbers = np.resize(places, 4 * len(places)), np.resize(numbers, 4 * len(numbers))
-    places, numbers = places[:filled], numbers[:filled]
+        found = _Found(np.resize(found.places, 4 * len(found.places)), np.resize(found.numbers, 4 * len(found.numbers)))
+    places, numbers = found.places[:filled], found.numbers[:filled]
     if automaton.everywhere >= 0:
         places = np.concatenate((places, np.arange(len(texts))))
         numbers = np.concatenate((numbers, np.full(len(texts), automaton.everywhere)))
@@ -132,10 +137,10 @@ def search_one(automaton: Automaton, text: str) -> list[int]:
     With 5,000 needles, a string of 20 characters takes 1.5 us, one of 100 takes 3.5 and one of 500 takes 9; pyahocorasick takes
     1.2, 5 and 22.
     """
-    code, classes, _, everywhere = automaton
+    everywhere = automaton.everywhere
     found = np.empty(_MOST_OF_ONE, np.int64)
-    # The arrays are handed over one by one and the string as bytes: a tuple and an array would double the time of a call.
-    count = _search_one(code, classes, text.encode(), found)
+    # The arrays are passed one by one and the string as bytes: a tuple and an array would double the time of a call.
+    count = _search_one(automaton.code, automaton.text, text.encode(), found)
     if count == 0 and everywhere < 0:
         return []
     if count > _MOST_OF_ONE:
@@ -151,7 +156,7 @@ def search_one(automaton: Automaton, text: str) -> list[int]:
 # -- building
 
 
-def _classes(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], int]:
+def _classes(data: Bytes) -> tuple[Bytes, int]:
     """The class of each byte, and the width of a row: even, with a place to spare for the candidate of an odd state."""
     counts = np.bincount(data, minlength=256)
     used = np.flatnonzero(counts)
@@ -162,15 +167,18 @@ def _classes(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], int]:
 
 
 class _Trie(NamedTuple):
-    """A trie of cut needles, its nodes in breadth-first order, and of each needle where it is cut and at which node."""
+    """A trie of cut needles with its nodes in breadth-first order: parent and last byte of each node.
 
-    parent: npt.NDArray[np.int32]
-    label: npt.NDArray[np.uint8]
+    For each needle: its length when it is cut, and the node where it ends.
+    """
+
+    parent: Nodes
+    label: Bytes
     cut: Ints
-    end: npt.NDArray[np.int32]
+    end: Nodes
 
 
-def _trie(offsets: Ints, data: npt.NDArray[np.uint8], row_bytes: int) -> _Trie:
+def _trie(offsets: Ints, data: Bytes, row_bytes: int) -> _Trie:
     """The trie of sorted needles by the first plan that fits."""
     lengths = np.diff(offsets)
     common = np.zeros(len(lengths), np.int64)
@@ -192,7 +200,7 @@ def _trie(offsets: Ints, data: npt.NDArray[np.uint8], row_bytes: int) -> _Trie:
 
 
 def _shared(common: Ints, others: int) -> Ints:
-    """How many of its first bytes each needle shares with at least so many others."""
+    """How many first bytes each needle shares with at least `others` other needles."""
     count = len(common)
     shared = np.zeros(count, np.int64)
     windows = common[1:]
@@ -204,8 +212,8 @@ def _shared(common: Ints, others: int) -> Ints:
 
 
 @kernel
-def _common_prefixes(offsets: Any, data: Any, common: Any) -> None:
-    """How many bytes each needle has in common with the one before it."""
+def _common_prefixes(offsets: Ints, data: Bytes, common: Ints) -> None:
+    """Count the first bytes that each needle shares with the needle before it."""
     for i in range(1, len(common)):
         begin, before = offsets[i], offsets[i - 1]
         most = min(offsets[i + 1] - begin, begin - before)
@@ -214,8 +222,8 @@ def _common_prefixes(offsets: Any, data: Any, common: Any) -> None:
 
 
 @kernel
-def _grow(offsets: Any, data: Any, common: Any, cut: Any, parent: Any, label: Any, end: Any) -> int:
-    """The trie of the cut needles in the order of a depth-first walk; returns how many nodes it has."""
+def _grow(offsets: Ints, data: Bytes, common: Ints, cut: Ints, parent: Nodes, label: Bytes, end: Nodes) -> int:
+    """Write the trie of the cut needles in the order of a depth-first walk; returns the number of its nodes."""
     path = np.zeros(np.max(cut) + 1 if len(cut) else 1, np.int32)
     nodes = 1
     known = 0  # path[: known + 1] are the nodes of the needle before
@@ -232,17 +240,17 @@ def _grow(offsets: Any, data: Any, common: Any, cut: Any, parent: Any, label: An
 
 
 @kernel
-def _depths(parent: Any, depth: Any) -> None:
+def _depths(parent: Nodes, depth: Nodes) -> None:
     for node in range(1, len(parent)):
         depth[node] = depth[parent[node]] + 1
 
 
 @kernel
-def _link(parent: Any, label: Any, first: Any, width: int, code: Any) -> None:
-    """Write the rows of all states, and the links between candidates, which stand behind them in the order of their nodes.
+def _link(parent: Nodes, label: Bytes, first: Ints, width: int, code: Words) -> None:
+    """Write the rows of all states and the links between candidates. Candidates lie behind the rows, in the order of nodes.
 
-    Children are neighbours in breadth-first order and come after all shallower nodes, so when they are met, the row of
-    their parent's failure is complete.
+    In breadth-first order, children are neighbours and come after all shallower nodes. So the row of their parent's failure is
+    complete when they are reached.
     """
     nodes = len(parent)
     failure, state = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
@@ -274,114 +282,134 @@ def _link(parent: Any, label: Any, first: Any, width: int, code: Any) -> None:
 # -- searching. Indices of the hot loops are unsigned, which saves a test for negative ones at every step.
 
 
-@kernel
-def _search(
-    automaton: Any,
-    order: Any,
-    offsets: Any,
-    data: Any,
-    begin: int,
-    events: Any,
-    seen: Any,
-    places: Any,
-    numbers: Any,
-    filled: int,
-) -> tuple[int, int]:
-    """Search strings in the order of their lengths from `begin` on, while there is room for what is found.
+class _Strings(NamedTuple):
+    """A column of strings: offsets, UTF-8, and the places of the strings by ascending length."""
 
-    Strings are read in lanes, the shortest of a group being done first. `seen` tells the last string of each lane in which a
-    candidate was found, counted from 1. Returns with which string to go on.
+    offsets: Ints
+    data: Bytes
+    order: npt.NDArray[np.intp]
+
+
+class _Lanes(NamedTuple):
+    """Strings that are read in turn: the state of each lane, and where in `data` its string starts."""
+
+    states: Words
+    starts: npt.NDArray[np.uintp]
+    odd: Ints
+    """The odd states of a chunk: step, lane and state in one word."""
+    seen: npt.NDArray[np.int32]
+    """By lane and candidate: the last string in which the candidate was found, counted from 1."""
+
+
+class _Found(NamedTuple):
+    """Places of strings, and numbers of needles in them."""
+
+    places: Ints
+    numbers: Ints
+
+
+@lean_kernel
+def _search(
+    automaton: Automaton, strings: _Strings, lanes: _Lanes, found: _Found, begin: int, filled: int
+) -> tuple[int, int]:
+    """Search strings from the one with rank `begin` on, while there is room for what is found.
+
+    The strings of a group are read together, and the shortest ends first. Returns the rank of the string to go on with.
     """
-    code, text, first_candidate = automaton.code, automaton.text, automaton.first_candidate
-    states, starts = np.empty(_LANES, np.uint32), np.empty(_LANES, np.uintp)
+    offsets, order = strings.offsets, strings.order
     while begin < len(order):
-        lanes = min(_LANES, len(order) - begin)
-        for lane in range(lanes):
-            states[lane] = 0
-            starts[lane] = offsets[order[begin + lane]]
+        count = min(_LANES, len(order) - begin)
+        for lane in range(count):
+            lanes.states[lane] = 0
+            lanes.starts[lane] = offsets[order[begin + lane]]
         before = filled
         first = done = 0
-        while first < lanes:
+        while first < count:
             shortest = offsets[order[begin + first] + 1] - offsets[order[begin + first]]
             if done == shortest:
                 first += 1
                 continue
             end = min(shortest, done + _CHUNK)
-            if first == 0 and lanes == _LANES:  # for which the loop is unrolled: a fifth faster
-                noted = _advance(code, text, data, states, starts, 0, _LANES, done, end, events)
+            if first == 0 and count == _LANES:  # LLVM unrolls the loop over all lanes: a fifth faster
+                noted = _advance(automaton, strings.data, lanes, 0, _LANES, done, end)
             else:
-                noted = _advance(code, text, data, states, starts, first, lanes, done, end, events)
-            for e in range(noted):
-                step, lane = divmod(events[e] >> 32, _LANES)
-                place = order[begin + lane]
-                at = offsets[place] + done + step + 1
-                state = np.uint32(events[e])
-                c = np.int64(code[np.uintp(state) - np.uintp(1)])
-                while c > 0:
-                    candidate = (c - first_candidate) // _CANDIDATE
-                    if seen[lane, candidate] == place + 1:
-                        if code[c + 2] == 0:
-                            break  # and all behind it were found with it
-                    elif _follows(code, text, c, data, at, offsets[place + 1]):
-                        seen[lane, candidate] = place + 1
-                        if filled < len(places):
-                            places[filled] = place
-                            numbers[filled] = code[c]
-                        filled += 1
-                    c = np.int64(code[c + 1])
+                noted = _advance(automaton, strings.data, lanes, first, count, done, end)
+            filled = _take(automaton, strings, lanes, found, begin, done, noted, filled)
             done = end
-        if filled > len(places):
+        if filled > len(found.places):
             return begin, before
-        begin += lanes
+        begin += count
     return begin, filled
 
 
 @inlined
-def _advance(
-    code: Any,
-    text: Any,
-    data: Any,
-    states: Any,
-    starts: Any,
-    first: int,
-    lanes: int,
-    done: int,
-    end: int,
-    events: Any,
-) -> Any:
-    """Read the bytes from `done` to `end` of some lanes, and note step, lane and state where states are odd."""
-    noted = np.uintp(0)
-    for k in range(np.uintp(done), np.uintp(end)):
-        for lane in range(np.uintp(first), np.uintp(lanes)):
-            state = code[np.uintp(states[lane]) + np.uintp(text[np.uintp(data[starts[lane] + k])])]
-            states[lane] = state
+def _advance(automaton: Automaton, data: Bytes, lanes: _Lanes, first: int, last: int, done: int, end: int) -> int:
+    """Read the bytes from `done` to `end` of the lanes from `first` to `last`; returns how many odd states were noted."""
+    noted = UP(0)
+    for k in range(UP(done), UP(end)):
+        for lane in range(UP(first), UP(last)):
+            state = automaton.code[UP(lanes.states[lane]) + UP(automaton.text[UP(data[lanes.starts[lane] + k])])]
+            lanes.states[lane] = state
             if state & _ODD:
-                events[noted] = ((np.int64(k) - done) * _LANES + np.int64(lane)) << 32 | np.int64(state)
-                noted += np.uintp(1)
-    return noted
+                lanes.odd[noted] = ((I64(k) - done) * _LANES + I64(lane)) << 32 | I64(state)
+                noted += UP(1)
+    return int(noted)
+
+
+@merged
+def _take(
+    automaton: Automaton,
+    strings: _Strings,
+    lanes: _Lanes,
+    found: _Found,
+    begin: int,
+    done: int,
+    noted: int,
+    filled: int,
+) -> int:
+    """Follow the candidates of the odd states of a chunk; returns how many needles were found so far, even without room."""
+    code = automaton.code
+    for i in range(noted):
+        step, lane = divmod(lanes.odd[i] >> 32, _LANES)
+        place = strings.order[begin + lane]
+        at = strings.offsets[place] + done + step + 1
+        c = I64(code[UP(U32(lanes.odd[i])) - UP(1)])
+        while c > 0:
+            candidate = (c - automaton.first_candidate) // _CANDIDATE
+            if lanes.seen[lane, candidate] == place + 1:
+                if code[c + 2] == 0:
+                    break  # and all behind it were found with it
+            elif _follows(code, automaton.text, c, strings.data, at, strings.offsets[place + 1]):
+                lanes.seen[lane, candidate] = place + 1
+                if filled < len(found.places):
+                    found.places[filled] = place
+                    found.numbers[filled] = code[c]
+                filled += 1
+            c = I64(code[c + 1])
+    return filled
 
 
 @inlined
-def _follows(code: Any, text: Any, c: Any, data: Any, at: int, end: int) -> bool:
+def _follows(code: Words, text: Bytes, c: int, data: Bytes | bytes, at: int, end: int) -> bool:
     """Whether the tail of a candidate follows."""
-    tail, length = np.uintp(code[c + 2]), np.int64(code[c + 3])
+    tail, length = UP(code[c + 2]), I64(code[c + 3])
     if length > end - at:
         return False
-    same = np.uintp(0)
-    while same < np.uintp(length) and text[tail + same] == text[np.uintp(data[np.uintp(at) + same])]:
-        same += np.uintp(1)
-    return bool(same == np.uintp(length))
+    same = UP(0)
+    while same < UP(length) and text[tail + same] == text[UP(data[UP(at) + same])]:
+        same += UP(1)
+    return bool(same == UP(length))
 
 
 @kernel
-def _search_one(code: Any, text: Any, data: Any, found: Any) -> int:
-    """Write down each needle once; returns how many there are, or more than there is room for."""
+def _search_one(code: Words, text: Bytes, data: bytes, found: Ints) -> int:
+    """Write down each needle once; returns their number, or one more than `found` has room for."""
     count = 0
-    state = np.uint32(0)
+    state = U32(0)
     for at in range(len(data)):
-        state = code[np.uintp(state) + np.uintp(text[np.uintp(data[at])])]
+        state = code[UP(state) + UP(text[UP(data[at])])]
         if state & _ODD:
-            c = np.int64(code[np.uintp(state) - np.uintp(1)])
+            c = I64(code[UP(state) - UP(1)])
             while c > 0:
                 known = 0
                 while known < count and found[known] != code[c]:
@@ -394,5 +422,5 @@ def _search_one(code: Any, text: Any, data: Any, found: Any) -> int:
                         return count + 1
                     found[count] = code[c]
                     count += 1
-                c = np.int64(code[c + 1])
+                c = I64(code[c + 1])
     return count

@@ -11,8 +11,8 @@
     address                   the label of the address, nothing if the string is none
     presence                  0, whatever its kind
 
-The pattern facets are sets: every string that is present carries `PRESENT` besides its hits, so "contains none of these"
-is told from "is not there". An index sees dimension numbers and keys, and nothing of all this.
+The pattern facets are sets: every string has the key `PRESENT` besides its hits. So "contains none of these" differs from "is
+missing". An index only sees numbers of dimensions and keys.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ PRESENT = -1
 
 Keys = npt.NDArray[np.int64]
 State = tuple[list[str], list[int]]
-"""What a dimension knows of constants, as strings and integers."""
+"""The constants that a dimension knows, as strings and integers."""
 
-# Up to this many strings are located one by one: cheaper than laying out all constants for the kernel.
+# The most strings that are located one by one: cheaper than laying out all constants for the kernel.
 _FEW = 64
 
 
@@ -86,7 +86,7 @@ REGEXES = frozenset({Facet.REGEX, Facet.LOWER_REGEX, Facet.UPPER_REGEX})
 CASE_OF: dict[Facet, Case] = {
     facet: case for case in Case for facet in Facet if facet.value == case.value or facet.startswith(f"{case} ")
 }
-"""The case in which a facet sees strings, if it changes it."""
+"""Facet -> the case to which it changes strings."""
 
 FACET_OF_KIND = {kind: Facet(kind.value) for kind in Kind}
 
@@ -102,11 +102,11 @@ class Dimension(ABC):
         self.facet = facet
 
     def missing(self, constants: Iterable[Any]) -> list[Any]:
-        """Those constants of predicates which it has to know and does not."""
+        """The constants of predicates that it must know and does not know yet."""
         return []
 
     def add(self, missing: list[Any]) -> list[Relabelling]:
-        """Take note of constants; returns what labels must move before all of them are known."""
+        """Add constants; returns how labels must move before all of them are known."""
         return []
 
     @abstractmethod
@@ -118,15 +118,15 @@ class Dimension(ABC):
         return 0
 
     def labels_at(self, key: int) -> Labels | None:
-        """The labels among which a key lies; None: keys are codes there."""
+        """The labels among which a key lies; None if the key is a code."""
         return None
 
     def keeping(self, lows: Keys, highs: Keys) -> Callable[[], None]:
-        """What forgets the constants on which none of these intervals depends: that takes a moment, this may take longer."""
+        """A quick function that forgets the constants on which none of these intervals depends. Making it may take longer."""
         return lambda: None
 
     def state(self) -> State:
-        """What it knows of constants."""
+        """The constants that it knows."""
         return [], []
 
     def restore(self, texts: list[str], numbers: list[int]) -> None:  # noqa: B027 - as above
@@ -262,7 +262,7 @@ class LabelledDimension(Dimension):
 class StringDimension(LabelledDimension):
     """Strings, as they are or changed by `_TEXT[facet]`, by the labels of the constants.
 
-    Constants that are added must be changed already: a suffix is given read backwards.
+    Added constants must be changed already: a suffix is given backwards.
     """
 
     def __init__(self, number: int, attribute: str, facet: Facet) -> None:

@@ -1,4 +1,4 @@
-"""All dimensions that predicates have asked for: by number, by attribute, and by what events need to find them quickly."""
+"""All dimensions that predicates have asked for, by number and by attribute, with short cuts for events."""
 
 from __future__ import annotations
 
@@ -74,17 +74,17 @@ class Dimensions:
     def __init__(self) -> None:
         self._all: list[Dimension] = []
         self.count = 0
-        """How many there are, to be had in a third of the time of `len`."""
+        """How many there are. It is read in a third of the time of `len`."""
         self._by_name: dict[tuple[str, Facet], Dimension] = {}
         self.by_attribute: dict[str, Facets] = {}
         self.parents: set[str] = set()
-        """The names of objects that some attribute lies in: of ``a.b.c`` these are ``a`` and ``a.b``."""
+        """The names of objects around attributes: for ``a.b.c``, these are ``a`` and ``a.b``."""
         self.only_number: dict[str, int] = {}
-        """The attributes with one dimension, of numbers: its number."""
+        """Attribute -> its dimension, if it has only one, which is of numbers."""
         self.only_text: dict[str, tuple[int, Callable[[str], int]]] = {}
-        """The attributes with one dimension, of strings: its number, and what gives the key of a string."""
+        """Attribute -> its dimension and the function from strings to keys, if it has only one dimension, which is of strings."""
         self.numbers_expected = False
-        """Whether the last event that `plain_values` looked at had only numbers of `only_number`: a guess at the next."""
+        """Whether the last event of `plain_values` had only numbers of `only_number`: a guess for the next event."""
         self.forms: dict[str, Any] = {}
         """What `one_event` knows of the attributes that events have together; forgotten with every new dimension."""
 
@@ -144,7 +144,7 @@ class Dimensions:
             self.get(attribute, Facet(facet)).restore(strings, numbers)
 
     def kept(self, numbers: Iterable[int]) -> Dimensions:
-        """Some of the dimensions alone, numbered anew in the same order."""
+        """Only some of the dimensions, with new numbers in the same order."""
         kept = Dimensions()
         for number in numbers:
             dimension = self._all[number]
@@ -168,10 +168,10 @@ class Dimensions:
         elif isinstance(dimension, NumberDimension):
             self.only_number[dimension.attribute] = dimension.number
         elif isinstance(dimension, StringDimension):
-            # Strings as they are need no change: their labels are asked without a detour.
+            # Unchanged strings go straight to the labels.
             key = dimension._labels.locate if dimension.facet is Facet.STRING else dimension.key
             self.only_text[dimension.attribute] = dimension.number, key
         self.by_attribute.setdefault(dimension.attribute, Facets()).add(dimension)
         self.parents.update(parents_of(dimension.attribute))
-        # At last: whoever finds it relies on all of the above, also when this was interrupted.
+        # Last: code that finds the dimension relies on all of the above, even if this was interrupted.
         self._by_name[dimension.attribute, dimension.facet] = dimension

@@ -1,7 +1,7 @@
 """Values to order-preserving 64-bit keys.
 
-*Numbers.* int64 and float64 together have more values than 64 bits can tell apart, so the code is exact where it can be
-without looking and asks the dimension's labels in the one stretch where it cannot:
+*Numbers.* int64 and float64 together have more values than 64 bits can distinguish. So most numbers have an exact code, and one
+range of them has labels of the dimension:
 
     |x| < 2**53 and |x| >= 2**63   the bits of the double, made to ascend as signed integers: exact for all doubles, and
                                    for all integers, since those of the first stretch are doubles
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tamis.kernels.kernel import brief_kernel, inlined
 
 KEY_MIN = -(2**63)
-"""No value has it: predicates that are open below begin here."""
+"""The start of predicates that are open below. No value has this key."""
 KEY_MAX = 2**63 - 1
 
 INT_EXACT = 2**53
@@ -45,7 +45,7 @@ class KeyKind(Enum):
     INTEGER = "integer"
     """The values themselves: booleans, timestamps, presence."""
     NAME = "name"
-    """Labels of strings, or numbers of patterns: between two of them there may be any number of others."""
+    """Labels of strings, or numbers of patterns."""
 
 
 def double_code(value: float) -> int:
@@ -91,7 +91,7 @@ def code_of_bits(bits: Any) -> Any:
 def ascend(bits: Any) -> bool:
     """Make `double_code`s of the bits of doubles, in place; whether all are below 2**53 in magnitude, and none NaN.
 
-    This is `double_codes` for one event, where every operation of NumPy would cost more than all of them do here.
+    This is `double_codes` for one event, for which each operation of NumPy would cost more than this whole kernel.
     """
     small = True
     for i in range(len(bits)):

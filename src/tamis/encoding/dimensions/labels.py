@@ -9,11 +9,11 @@ Every constant gets an even label, larger constants larger ones, with room betwe
 A value of an event is *located*: if it is a constant, its key is that label; if not, it falls in the gap between two
 constants and gets the odd key just below the next one (just above the last). So ``> 'apple'`` is the interval from
 2001, ``< 'plum'`` the interval up to 5999, and both stay right while constants are added in between. When a gap has no room
-left, all labels are to be spread anew, and whoever stored keys must follow (`Relabelling`).
+left, all labels are spread again, and all stored keys must change (`Relabelling`).
 
-Constants often come in order: numbered names, dates, ranges within ranges. Halving a gap each time would fill it after some fifty
-of them. So once a gap is not large any more, a label lies where its constant does between its neighbours: near the one to which
-it is near. What lies beyond all others is taken to be followed by more.
+Constants often come in order: numbered names, dates, ranges within ranges. Halving a gap each time would fill it after about
+fifty constants. So in a gap that is not large, a label is placed by where its constant lies between its neighbours. A constant
+beyond all others is expected to be followed by more.
 
 Invariants: `constants` ascend strictly; `labels` ascend strictly, are even, and lie strictly inside the region.
 """
@@ -29,11 +29,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-# Each constant takes this power of 1/2 of its gap at least: there is room for a million in a gap of 2**40.
+# A constant takes at least this power of 1/2 of its gap: there is room for a million in a gap of 2**40.
 _LEAST_SHARE = 16
-# A gap that is larger is halved: that is done sooner, and there is room for more than a run of any kind behind it.
+# A larger gap is halved: that is quicker, and leaves room for a run of any length.
 _ROOMY = 1 << 40
-# Where a string lies between others is told by so many bytes, behind those with which both of these begin.
+# Bytes that decide where a string lies between two others, after the prefix that these two share.
 _BYTES = 8
 # Up to this many constants are inserted one by one; more are merged in a pass over all.
 _FEW = 16
@@ -41,15 +41,15 @@ _FEW = 16
 
 @dataclass(frozen=True, slots=True)
 class Relabelling:
-    """Labels before and after, position by position; keys outside the region are not concerned.
+    """Labels before and after, position by position. Keys outside the region do not change.
 
-    Nothing has moved yet: `carry_out` puts the new labels in place, with the constants for which there was no room.
+    Nothing has moved yet: `carry_out` sets the new labels, also for the constants that had no room.
     """
 
     labels: Labels
     constants: list[Any]
     spread: list[int]
-    """The labels of all constants, and of those that have one already the old and the new one."""
+    """The new labels of all constants. `old` and `new` are the labels of the constants that had one."""
     old: npt.NDArray[np.int64]
     new: npt.NDArray[np.int64]
 
@@ -67,7 +67,7 @@ class Relabelling:
     def moved(
         self, lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64], concerned: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The ends of intervals, of which some are concerned."""
+        """The new ends of intervals, of which some are on this dimension."""
         lo, hi = lo.copy(), hi.copy()
         lo[concerned] = self.lows(lo[concerned])
         hi[concerned] = self.highs(hi[concerned])
@@ -153,9 +153,9 @@ class Labels:
         return self._arrays[name]
 
     def keeping(self, keys: npt.NDArray[np.int64]) -> Callable[[], None]:
-        """What forgets the constants on which none of these ends of intervals depends; labels stay as they are."""
+        """A function that forgets the constants on which none of these ends of intervals depends. Labels stay as they are."""
         if not self.labels:
-            return lambda: None  # before anything is done with millions of ends
+            return lambda: None  # without work on millions of ends
         labels = self.label_array()
         used = np.isin(labels, keys) | np.isin(labels + 1, keys) | np.isin(labels - 1, keys)
         constants = [self.constants[at] for at in np.flatnonzero(used).tolist()]
@@ -169,11 +169,11 @@ class Labels:
         self._arrays, self._texts = {}, None
 
     def missing(self, constants: Iterable[Any]) -> list[Any]:
-        """Those that are not there, ascending, each once."""
+        """The constants that are not there, ascending, each once."""
         return sorted({constant for constant in constants if constant not in self._label_of})
 
     def add(self, constants: list[Any]) -> Relabelling | None:
-        """Add constants that are `missing`. If there is no room for all of them, returns how labels must move for that."""
+        """Add constants that are `missing`. If there is no room for all of them, returns how labels must move."""
         self._arrays, self._texts = {}, None
         if len(constants) > _FEW:
             return None if self._merge(constants) else self._relabelling(constants)
@@ -197,12 +197,12 @@ class Labels:
         return True
 
     def _align(self) -> None:
-        """Let constants and labels be those that were noted, after an interrupt in the midst of it."""
+        """Restore constants and labels from the dictionary, after an interrupt."""
         self.constants = sorted(self._label_of)
         self.labels = [self._label_of[constant] for constant in self.constants]
 
     def _merge(self, new: list[Any]) -> bool:
-        """Add many constants: each run that falls in one gap is spread over it."""
+        """Add many constants. Those that fall in one gap are spread over it."""
         constants: list[Any] = []
         labels: list[int] = []
         added: list[int] = []
@@ -264,7 +264,7 @@ def _placed(below: int, above: int, lower: Any, new: list[Any], upper: Any) -> l
 
 
 def _evenly(below: int, above: int, count: int) -> list[int]:
-    """So many even labels between two others, evenly apart; none when there is no room."""
+    """`count` even labels between two others, evenly spaced; none when there is no room."""
     step = ((above - below) // (count + 1)) & ~1
     return [below + step * (i + 1) for i in range(count)] if step >= 2 else []
 

@@ -1,12 +1,12 @@
 """Which of many substrings or regular expressions strings contain, found in few passes over them.
 
-Patterns are numbered 0, 1, 2, ... in the order of their arrival; `hits` and `keys` give the numbers found. What searches for them
-is made when it is first needed after a change, in *tiers*: new patterns get one of their own, which swallows its neighbours
-while they are not much larger. So adding a pattern does not mean building everything anew, and there are few tiers: one, when
-all patterns come before the first search.
+Patterns are numbered 0, 1, 2, ... in the order in which they are added; `hits` and `keys` give the numbers found. *Tiers* search
+for them. The first search after a change makes a tier of the new patterns, which takes in its neighbours while they are not much
+larger. So adding a pattern does not build everything again, and there are few tiers: one, if all patterns come before the first
+search.
 
-Whoever adds or forgets patterns must be alone; any number of threads may search. A search that finds patterns without a tier
-makes one aside and then puts all tiers in place at once: two at the same time do the same work twice.
+One thread at a time may add or forget patterns, while nobody searches. Any number of threads may search. A search that finds
+patterns without a tier makes one and then replaces all tiers at once. Two such searches at the same time do the work twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +28,9 @@ Ints = npt.NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
 """Places of strings in their column and numbers of patterns in them, each pair once, in any order."""
 
-# A tier is built anew together with new ones while it has at most so many times their patterns.
+# A tier is built again together with new patterns if it has at most this many times as many patterns as they are.
 _GROWTH = 4
-# RE2 reports no hit at all when it runs out of memory, so its sets are kept far from that.
+# The most patterns in a set of RE2, and its memory. RE2 reports no hit at all when it runs out of memory.
 _LARGEST_SET = 128
 _SET_MEMORY = 512 << 20
 
@@ -55,12 +54,12 @@ class Patterns(ABC):
     """Patterns by number, and the tiers that search for them."""
 
     few: int
-    """Up to so many strings are searched one by one, since a pass over a column takes some time before it starts."""
+    """Most strings that are searched one by one, since a pass over a column takes some time before it starts."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._next = 0
-        # The tiers, and what is in none of them yet: one reference, so that no reader sees the one without the other.
+        # The tiers, and the patterns in none of them: one reference, so that no reader sees the one without the other.
         self._state: tuple[tuple[Tier, ...], dict[str, int]] = ((), {})
 
     def __len__(self) -> int:
@@ -77,7 +76,7 @@ class Patterns(ABC):
         """The number of a pattern, a new one if it is new."""
         number = self._numbers.get(pattern)
         if number is None:
-            # In this order: should it be interrupted, no other pattern gets the number.
+            # In this order no other pattern gets the number, even if this is interrupted.
             number = self._next
             self._next += 1
             self._state[1][pattern] = number
@@ -85,7 +84,7 @@ class Patterns(ABC):
         return number
 
     def state(self) -> tuple[list[str], list[int]]:
-        """The patterns, and their numbers with the next one that is free behind them: what `restore` takes."""
+        """The patterns; their numbers, and behind these the next free number: what `restore` takes."""
         return list(self._numbers), [*self._numbers.values(), self._next]
 
     def restore(self, patterns: list[str], numbers: list[int]) -> None:
@@ -99,7 +98,7 @@ class Patterns(ABC):
         return next(pattern for pattern, known in self._numbers.items() if known == number)
 
     def keeping(self, numbers: Container[int]) -> Callable[[], None]:
-        """What forgets all patterns but those of these numbers, which they keep."""
+        """A function that forgets all patterns but those with these numbers. Numbers stay as they are."""
         kept = {pattern: number for pattern, number in self._numbers.items() if number in numbers}
         return lambda: self.restore(list(kept), [*kept.values(), self._next])
 
@@ -111,7 +110,7 @@ class Patterns(ABC):
         return sorted(itertools.chain.from_iterable(tier.hits(text) for tier in tiers))
 
     def keys(self, texts: Texts, lead: int) -> tuple[Ints, Ints]:
-        """For one string after another `lead` and the numbers of the patterns it contains, ascending; and how many these are."""
+        """For each string `lead` and the numbers of the patterns in it, ascending; and how many keys each string has."""
         if len(texts) <= self.few:
             found = [[lead, *self.hits(text)] for text in texts.to_pylist()]
             counts = np.array([len(numbers) for numbers in found], np.int64)
@@ -137,7 +136,7 @@ class Patterns(ABC):
 
     @abstractmethod
     def _tier(self, members: dict[str, int]) -> Tier:
-        """What searches for some patterns at once."""
+        """A tier of some patterns."""
 
 
 class Needles(Patterns):
@@ -164,7 +163,7 @@ class _NeedleTier(Tier):
 
 
 class Regexes(Patterns):
-    """Regular expressions; with `one_case`, the strings that they are searched in are all in lower, or all in upper case."""
+    """Regular expressions. `one_case`: the strings to search are all in lower case, or all in upper case."""
 
     few = 32
 
@@ -177,15 +176,15 @@ class Regexes(Patterns):
 
 
 _Match = tuple[Callable[[bytes | memoryview], list[int] | None], list[int]]
-"""What gives the places of the expressions that match, and the numbers of the expressions by their places."""
+"""A function from UTF-8 to the places of the expressions that match, and place -> number of the expression."""
 
 
 class _RegexTier(Tier):
-    """Regular expressions in RE2 sets, which are asked about few strings.
+    """Regular expressions in RE2 sets. Each set is asked about few strings.
 
-    Expressions with the same literals (see `regex_literals`) are a set, for strings that contain one of these. The others are in
-    sets by the length that a string must have. A single string is given to one set of all members, as long as they are few:
-    that takes 2 us, as long as an automaton takes to find the literals.
+    Expressions with the same literals (see `regex_literals`) form a set. It is asked only about strings that contain one of the
+    literals. The other expressions form sets by the length that a string must have. If all members are few, a single string is
+    given to one set of all: that takes 2 us, as long as an automaton takes to find the literals.
     """
 
     def __init__(self, members: dict[str, int], one_case: bool) -> None:
@@ -272,7 +271,7 @@ class _RegexSet:
         return [numbers[hit] for match, numbers in self.compiled() for hit in match(data) or ()]
 
     def compiled(self) -> list[_Match]:
-        """What RE2 makes of them, when it is first asked for."""
+        """The compiled sets, made at the first call."""
         if self._compiled is None:
             patterns = list(self._members)
             parts = [patterns[start : start + _LARGEST_SET] for start in range(0, len(patterns), _LARGEST_SET)]
@@ -281,7 +280,7 @@ class _RegexSet:
 
 
 def _matcher(patterns: list[str]) -> Callable[[bytes | memoryview], list[int] | None]:
-    """What tells the expressions that match, by their places in the list."""
+    """A function that gives the places in the list of the expressions that match."""
     import re2
 
     options = re2.Options()
@@ -296,8 +295,8 @@ def _matcher(patterns: list[str]) -> Callable[[bytes | memoryview], list[int] | 
 
 
 @kernel
-def _place(places: Any, numbers: Any, free: Any, keys: Any) -> None:
-    """Write the numbers of each string one after the other from its `free` place on."""
+def _place(places: Ints, numbers: Ints, free: Ints, keys: Ints) -> None:
+    """Write the numbers of each string one after another, from its `free` place on."""
     for i in range(len(places)):
         keys[free[places[i]]] = numbers[i]
         free[places[i]] += 1

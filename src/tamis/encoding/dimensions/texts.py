@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +12,14 @@ import pyarrow.compute as pc
 
 from tamis.kernels.kernel import kernel
 
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
 
 class Texts:
-    """A column of strings without nulls, and what is made of it, each once, for all who ask.
+    """A column of strings without nulls. Its other forms (lower case, reversed) are made once and shared.
 
-    It stands in for the column where that is only measured, listed or handed on.
+    Code that only needs the length, a list or the column itself may take it in place of the column.
     """
 
     def __init__(self, strings: pa.Array) -> None:
@@ -27,10 +29,10 @@ class Texts:
         if len(large):
             ends = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
             letters = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data is not None else letters
-            # Cut to what is used: pyarrow 26 lowers a column amiss whose first string does not begin at the first byte.
+            # Only the used part: pyarrow 26 lowers a column wrongly if its first string does not begin at the first byte.
             ends = ends - ends[0] if ends[0] != 0 else ends
-        ends.flags.writeable = letters.flags.writeable = False  # kernels are compiled for one of the two
-        self.buffers: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]] = (ends, letters)
+        ends.flags.writeable = letters.flags.writeable = False  # Kernels are compiled for read-only arrays alone.
+        self.buffers: tuple[Ints, Bytes] = (ends, letters)
         """Offsets from 0 on, and UTF-8."""
         self.strings = pa.Array.from_buffers(
             pa.large_string(), len(large), [None, pa.py_buffer(ends), pa.py_buffer(letters)]
@@ -72,7 +74,7 @@ class Texts:
         return self._changed(pc.ascii_upper(self.strings), str.upper)
 
     def _changed(self, ascii_changed: pa.Array, change: Callable[[str], str]) -> Texts:
-        """Every string in a case. Arrow's own differs from Python's outside ASCII, so those are done in Python."""
+        """Every string in a case. Outside ASCII, Arrow's case differs from Python's, so these strings are changed in Python."""
         if self.is_ascii:
             return Texts(ascii_changed)
         other = pc.invert(pc.string_is_ascii(self.strings))
@@ -81,7 +83,7 @@ class Texts:
 
     @functools.cached_property
     def reversed(self) -> Texts:
-        """Every string read backwards, by code point. By bytes, where that is the same, takes a twentieth of the time."""
+        """Every string read backwards, by code point. ASCII is reversed by bytes, in a twentieth of the time."""
         backwards = pc.binary_reverse(self.strings.cast(pa.large_binary()))
         if self.is_ascii:
             return Texts(backwards.view(pa.large_string()))
@@ -91,7 +93,7 @@ class Texts:
 
 
 def texts_of(strings: pa.Array | Texts) -> Texts:
-    """A column in the form that shares what is made of it."""
+    """A column as `Texts`."""
     return strings if isinstance(strings, Texts) else Texts(strings)
 
 
@@ -110,10 +112,8 @@ def reversed_texts(strings: pa.Array | Texts) -> Texts:
     return texts_of(strings).reversed
 
 
-def locate(
-    strings: pa.Array | Texts, constants: pa.Array, labels: npt.NDArray[np.int64], empty_key: int
-) -> npt.NDArray[np.int64]:
-    """The key of every string among sorted constants: a label, or that of the gap it falls in (see `labels`)."""
+def locate(strings: pa.Array | Texts, constants: pa.Array, labels: Ints, empty_key: int) -> Ints:
+    """The key of every string among sorted constants: its label, or the key of its gap (see `labels`)."""
     keys = np.empty(len(strings), np.int64)
     if len(labels) == 0:
         keys[:] = empty_key
@@ -123,12 +123,12 @@ def locate(
 
 
 @kernel
-def _locate(offsets: Any, data: Any, constant_offsets: Any, constant_data: Any, labels: Any, keys: Any) -> None:
+def _locate(offsets: Ints, data: Bytes, constant_offsets: Ints, constant_data: Bytes, labels: Ints, keys: Ints) -> None:
     """Binary search by bytes: UTF-8 ascends as code points do.
 
-    What a string has in common with both ends of the search it has in common with all between, and is not compared again. Tried:
-    to hash the strings first, which alone takes longer on paths (210 ns, and the search 100); to search by the first eight
-    bytes first, no faster on average.
+    A prefix that a string shares with both ends of the search is shared by all constants between them, and is not compared
+    again. Tried: hashing the strings first, which alone takes longer on paths (210 ns, and the search 100); searching by the
+    first eight bytes first, no faster on average.
     """
     for i in range(len(offsets) - 1):
         begin, length = offsets[i], offsets[i + 1] - offsets[i]

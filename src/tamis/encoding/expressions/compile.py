@@ -6,10 +6,10 @@
 thousands of substrings of one attribute is a single leaf. Where an attribute is declared scalar, SOME and SOME are
 intersected as well.
 
-*Clauses* are the DNF while that is small. A tree whose DNF would explode gets clauses that are necessary, not sufficient;
-it is then kept as a `tree` for `programs` to verify what the clauses let through.
+*Clauses* are the DNF if that is small. A tree with a large DNF gets clauses that are necessary but not sufficient. Its `tree` is
+kept, and `programs` verify the events that satisfy a clause.
 
-*Factors* are for those who can match a conjunction of disjunctions as it is: such a tree is not multiplied out for them.
+*Factors* are for indexes that match a conjunction of disjunctions as it is. Such a tree is not multiplied out for them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tamis.language.operators import LIKES, NULL_TESTS, POSITIVE, Case, Operator
 from tamis.language.values import Scalar, kind_of
 
 MAX_CLAUSES = 64
-"""A conjunction of disjunctions is multiplied out as long as it gives no more clauses than this."""
+"""The most clauses that multiplying out a conjunction of disjunctions may give."""
 
 Clause = tuple[Leaf, ...]
 OnRelabel = Callable[[int, Relabelling], None]
@@ -62,9 +62,9 @@ OnRelabel = Callable[[int, Relabelling], None]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression in keys: it can match only events that satisfy some clause, and all those if there is no tree.
+    """An expression in keys. It matches only events that satisfy some clause, and all of them if there is no tree.
 
-    If it has factors, it has no clauses: it matches the events of which some leaf of every factor is true.
+    If it has factors, it has no clauses: it matches events for which every factor has a true leaf.
     """
 
     clauses: tuple[Clause, ...]
@@ -75,9 +75,8 @@ class Compiled:
 class Compiler:
     """Compiles expressions over one set of dimensions, adding to them what is new.
 
-    Dimensions change only inside of `changing`, and not for long. When labels of a dimension must move, `on_relabel` is called:
-    it carries that out, and lets all keys of the dimension that are stored anywhere follow. With `factors`, conjunctions of
-    disjunctions are left as they are.
+    Dimensions change only inside `changing`, and not for long. When labels of a dimension must move, `on_relabel` is called: it
+    moves them, and changes all stored keys of the dimension. With `factors`, conjunctions of disjunctions stay as they are.
     """
 
     def __init__(
@@ -270,9 +269,9 @@ def _compiled(tree: Expression, factors: tuple[Clause, ...]) -> Compiled:
 
 
 def _factors(tree: Expression) -> tuple[Clause, ...]:
-    """The disjunctions whose conjunction a tree is; nothing if it is another tree, or needs no multiplying out.
+    """The disjunctions of which a tree is the conjunction. None if it is another tree, or needs no multiplying out.
 
-    Nor if all are long: whoever matches factors files an expression under every leaf of the shortest.
+    None either if all are long: an index files an expression under every leaf of its shortest factor.
     """
     if not isinstance(tree, And):
         return ()
@@ -322,7 +321,7 @@ def _by_dimension(operands: list[Expression]) -> tuple[dict[tuple[int, Mode], li
 
 
 def _clauses(tree: Expression) -> tuple[list[Clause], bool]:
-    """Clauses of which every matching event satisfies one, and whether they are all that is needed."""
+    """Clauses of which every matching event satisfies one, and whether they are also sufficient."""
     if isinstance(tree, Leaf):
         return [(tree,)], True
     if isinstance(tree, Constant):

@@ -1,12 +1,12 @@
-"""The table of conjunctions: columnar, append-only, each distinct conjunction once.
+"""The table of conjunctions: in columns, growing at its end, each distinct conjunction once.
 
     conjunction   0         1      2
     start         0         2      3      6        predicates of c: start[c] .. start[c + 1]
 
-The predicates of a conjunction are in canonical order without repetition, so equal conjunctions are equal row by row; an
-open-addressing hash table over them finds the equal one. The empty conjunction is true of every event.
+The predicates of a conjunction are in canonical order without repetition, so equal conjunctions have equal rows. A hash table
+with open addressing finds the equal one. The empty conjunction is true of every event.
 
-An index reads this table and is told which conjunctions to insert and delete; it never writes to it.
+An index reads this table and never writes to it. Its caller says which conjunctions to insert and delete.
 """
 
 from __future__ import annotations
@@ -25,22 +25,26 @@ from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
 
+Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Hashes = npt.NDArray[np.uint64]
+
 _EMPTY = -1
 _LOWEST_CAPACITY = 64
 _ODD, _OTHER_ODD = np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)
 _FETCHED = 16
-"""So many places ahead are fetched."""
+"""How many hashes ahead the place of a hash is fetched."""
 
 
 class Conjunctions(NamedTuple):
     """Conjunctions as kernels read them."""
 
-    start: npt.NDArray[np.int64]
+    start: Ints
     predicates: Predicates
 
 
 class ConjunctionTable:
-    """All conjunctions ever added and not yet swept away, numbered from 0."""
+    """All conjunctions that were added, numbered from 0. `swept` makes a table without those that nobody needs."""
 
     def __init__(self) -> None:
         self._start = GrowingArray(np.int64)
@@ -59,7 +63,7 @@ class ConjunctionTable:
     def view(self) -> Conjunctions:
         return Conjunctions(self._start.view(), self._predicates.view())
 
-    def intern(self, added: Conjunctions) -> npt.NDArray[np.int32]:
+    def intern(self, added: Conjunctions) -> Numbers:
         """The number of each conjunction, added if there is no equal one yet."""
         fresh_form = canonical(added)
         hashes = hash_conjunctions(fresh_form)
@@ -71,19 +75,19 @@ class ConjunctionTable:
         return numbers
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
-        """Let the keys of a dimension follow its labels. Equal conjunctions stay equal; their hashes change."""
+        """Change the keys of a dimension to its new labels. Equal conjunctions stay equal; their hashes change."""
         self._predicates.relabel(dimension, relabelling)
         _hash(self.view(), self._hashes.view())
         self._slots = _filled_slots(len(self._slots), self._hashes.view())
 
-    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, npt.NDArray[np.int32]]:
-        """Some rows in a table of their own, after their predicates were changed in place; and their numbers there."""
+    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, Numbers]:
+        """A new table of some rows, whose predicates `change` has changed in place; and the numbers of these rows there."""
         rows = conjunctions_taken(self.view(), kept)
         change(rows.predicates)
         table = type(self)()
         return table, table.intern(rows)
 
-    def _append(self, added: Conjunctions, hashes: npt.NDArray[np.uint64], fresh: npt.NDArray[np.int32]) -> None:
+    def _append(self, added: Conjunctions, hashes: Hashes, fresh: Numbers) -> None:
         rows = conjunctions_taken(added, fresh)
         self._start.extend(rows.start[1:] + len(self._predicates))
         self._predicates.extend(rows.predicates)
@@ -99,20 +103,20 @@ class ConjunctionTable:
 
 
 def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjunctions:
-    """Some rows of a table, in the order of their choice."""
+    """Some rows of a table, in the order of `rows`."""
     counts = np.diff(table.start)[rows]
     predicates = taken(table.predicates, run_indices(table.start[rows], counts))
     return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
 
 
-def _filled_slots(capacity: int, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+def _filled_slots(capacity: int, hashes: Hashes) -> Numbers:
     slots = np.full(capacity, _EMPTY, np.int32)
     _fill(slots, hashes)
     return slots
 
 
 @lean_kernel
-def sort_predicates(added: Any, order: Any, start: Any) -> int:
+def sort_predicates(added: Conjunctions, order: Ints, start: Ints) -> int:
     """Write the canonical order of all predicates, conjunction by conjunction; returns how many remain."""
     kept = 0
     start[0] = 0
@@ -145,8 +149,8 @@ def sort_predicates(added: Any, order: Any, start: Any) -> int:
 
 
 @inlined
-def _order(left: Any, p: int, right: Any, q: int) -> int:
-    """Order of two predicates by dimension, mode, number of intervals, intervals; 0 when they are equal."""
+def _order(left: Predicates, p: int, right: Predicates, q: int) -> int:
+    """Compare two predicates by dimension, mode, number of intervals, intervals: -1, 0 if they are equal, or 1."""
     difference = np.int64(left.dimension[p]) - np.int64(right.dimension[q])
     if difference == 0:
         difference = np.int64(left.mode[p]) - np.int64(right.mode[q])
@@ -172,16 +176,16 @@ def canonical(added: Conjunctions) -> Conjunctions:
     return Conjunctions(start, taken(added.predicates, order[:kept]))
 
 
-def hash_conjunctions(table: Conjunctions) -> npt.NDArray[np.uint64]:
-    """A hash of each canonical conjunction: equal ones have equal hashes."""
+def hash_conjunctions(table: Conjunctions) -> Hashes:
+    """A hash of each canonical conjunction. Equal conjunctions have equal hashes."""
     hashes = np.empty(len(table.start) - 1, np.uint64)
     _hash(table, hashes)
     return hashes
 
 
 @kernel
-def all_differ(hashes: Any) -> bool:
-    """Whether no two hashes are equal; now and then it says no of some that differ."""
+def all_differ(hashes: Hashes) -> bool:
+    """Whether no two hashes are equal. It takes the hashes 0 and 1 for equal."""
     size = 2
     while size < 2 * len(hashes):
         size *= 2
@@ -189,7 +193,7 @@ def all_differ(hashes: Any) -> bool:
     mask = np.uint64(size - 1)
     for i in range(len(hashes)):
         prefetch(table, np.int64(hashes[min(i + _FETCHED, len(hashes) - 1)] & mask))
-        mine = max(hashes[i], np.uint64(1))  # A place that has 0 is empty.
+        mine = max(hashes[i], np.uint64(1))  # 0 marks an empty place.
         at = mine & mask
         while table[at] != np.uint64(0):
             if table[at] == mine:
@@ -200,15 +204,15 @@ def all_differ(hashes: Any) -> bool:
 
 
 @kernel
-def equal_conjunctions(table: Any, order: Any, same: Any) -> None:
-    """Of conjunctions in some order, where `same` is set, clear it unless one is equal to the one before."""
+def equal_conjunctions(table: Conjunctions, order: npt.NDArray[np.intp], same: npt.NDArray[np.bool_]) -> None:
+    """Clear `same` of the conjunctions that differ from the one before them in `order`."""
     for i in range(1, len(order)):
         if same[i] and not _equal(table, order[i - 1], table, order[i]):
             same[i] = False
 
 
 @kernel
-def _hash(conjunctions: Any, hashes: Any) -> None:
+def _hash(conjunctions: Conjunctions, hashes: Hashes) -> None:
     predicates = conjunctions.predicates
     for c in range(len(conjunctions.start) - 1):
         state = SEED
@@ -217,8 +221,9 @@ def _hash(conjunctions: Any, hashes: Any) -> None:
             if predicates.start[p] == predicates.start[p + 1]:
                 state = fold(state, name)
             for i in range(predicates.start[p], predicates.start[p + 1]):
-                # Added up first, since a round has to wait for the one before. By odd numbers no bit is lost, neither of the
-                # lowest key nor of the distance to the highest; both keys times odd ones would lose one where they are equal.
+                # Both ends become one number, since each round waits for the round before. Products with odd numbers lose no
+                # bit, neither of the lowest key nor of the distance to the highest. Both keys times odd numbers would lose a
+                # bit where the keys are equal.
                 lowest = np.uint64(predicates.lo[i])
                 ends = lowest * _ODD + (np.uint64(predicates.hi[i]) - lowest) * _OTHER_ODD
                 state = fold(state, ends + name)
@@ -226,8 +231,16 @@ def _hash(conjunctions: Any, hashes: Any) -> None:
 
 
 @kernel
-def _intern(added: Any, hashes: Any, table: Any, table_hashes: Any, slots: Any, numbers: Any, fresh: Any) -> int:
-    """Find or place every conjunction; `fresh` receives the rows that were new, in the order of their numbers."""
+def _intern(
+    added: Conjunctions,
+    hashes: Hashes,
+    table: Conjunctions,
+    table_hashes: Hashes,
+    slots: Numbers,
+    numbers: Numbers,
+    fresh: Numbers,
+) -> int:
+    """Find or place every conjunction; `fresh` gets the rows that are new, in the order of their numbers. Returns their count."""
     mask = np.uint64(len(slots) - 1)
     old = len(table_hashes)
     count = 0
@@ -254,7 +267,7 @@ def _intern(added: Any, hashes: Any, table: Any, table_hashes: Any, slots: Any, 
 
 
 @inlined
-def _equal(left: Any, c: int, right: Any, d: int) -> bool:
+def _equal(left: Conjunctions, c: int, right: Conjunctions, d: int) -> bool:
     if left.start[c + 1] - left.start[c] != right.start[d + 1] - right.start[d]:
         return False
     other = right.start[d]
@@ -266,7 +279,7 @@ def _equal(left: Any, c: int, right: Any, d: int) -> bool:
 
 
 @kernel
-def _fill(slots: Any, hashes: Any) -> None:
+def _fill(slots: Numbers, hashes: Hashes) -> None:
     mask = np.uint64(len(slots) - 1)
     for number in range(len(hashes)):
         at = hashes[number] & mask

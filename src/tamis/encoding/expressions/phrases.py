@@ -1,7 +1,7 @@
-"""Predicates in keys, said in the words of the language again: `7 SOME [4000, 5999]` is "title LIKE 'Nautil%'".
+"""Predicates in keys, put into words of the language again: `7 SOME [4000, 5999]` is "title LIKE 'Nautil%'".
 
-Keys know no operators: `price >= 20 AND price <= 40` and `price BETWEEN 20 AND 40` are the same interval, and what is said of
-it is the shorter of what could have been meant.
+Keys have no operators: `price >= 20 AND price <= 40` and `price BETWEEN 20 AND 40` are the same interval. The text is the shorter
+of the two.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tamis.language.quoting import quoted
 from tamis.language.values import from_microseconds, is_moment
 
 SHOWN = 5
-"""So many values of a set are said, and how many more there are."""
+"""The most values of a set that a text names. It counts the others."""
 
 _PRINTER = Printer()
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
@@ -53,7 +53,7 @@ class _Bound(NamedTuple):
 
 
 def phrase(dimension: Dimension, mode: Mode, intervals: Intervals, *, scalar: bool = False) -> str:
-    """What a leaf says; `scalar`: events have at most one value, so that "some are not" is "none is"."""
+    """A leaf in words. `scalar`: events have at most one value, so that "some are not" is "none is"."""
     name = _PRINTER.name(dimension.attribute)
     if dimension.facet is Facet.PRESENCE:
         return f"{name} IS NULL" if mode is Mode.ABSENT else f"{name} IS NOT NULL"
@@ -79,7 +79,7 @@ def phrase(dimension: Dimension, mode: Mode, intervals: Intervals, *, scalar: bo
 
 
 class _Part(NamedTuple):
-    """Predicates that are true together, and the name of what they are said of."""
+    """Predicates that are true together, and the name of their subject."""
 
     name: str
     predicates: tuple[Predicate, ...]
@@ -96,7 +96,7 @@ class _Part(NamedTuple):
 
 
 def _any_of(parts: Sequence[_Part], negated: bool, more: int) -> str:
-    """Some parts of which one holds, or none: `more` are left out."""
+    """Some parts of which one holds, or none if `negated`. `more` parts are left out."""
     alone = negated or len(parts) == 1
     texts = [part.text(negated) if alone or len(part.predicates) == 1 else f"({part.text(negated)})" for part in parts]
     if more > 0:
@@ -157,7 +157,7 @@ def _cased(dimension: Dimension) -> str:
 
 
 def _name(dimension: Dimension) -> str:
-    """The name of what the keys of a string dimension are of."""
+    """The name of the text whose keys a string dimension has."""
     name = _cased(dimension)
     return f"reverse({name})" if dimension.facet in _BACKWARDS else name
 
@@ -166,7 +166,7 @@ def _name(dimension: Dimension) -> str:
 
 
 def _covers_all(dimension: Dimension, intervals: Intervals) -> bool:
-    """Whether intervals hold whatever value there may be in a dimension."""
+    """Whether intervals hold all values of a dimension."""
     if intervals == EVERYTHING or isinstance(dimension, PatternDimension):
         return intervals == EVERYTHING
     lo, hi = intervals[0]
@@ -199,7 +199,7 @@ def _interval(dimension: Dimension, lo: int, hi: int) -> _Part:
 
 
 def _point(dimension: Dimension, key: int) -> Any:
-    """The value of which a key is the key, where it is said with `=`; None if there is none."""
+    """The value of a key, for a text with `=`; None if there is none."""
     if isinstance(dimension, StringDimension) and dimension.facet is not Facet.STRING:
         return None
     labels = dimension.labels_at(key)
@@ -248,7 +248,7 @@ def _edge(dimension: Dimension, key: int, included: bool) -> _Bound | None:
 
 
 def _shorter(inside: Any, outside: Any) -> _Bound | None:
-    """Whichever of two neighbouring values is said in fewer letters."""
+    """The bound with the shorter text, of two neighbouring values."""
     if inside is None and outside is None:
         return None
     if inside is None or (outside is not None and len(_PRINTER.literal(outside)) < len(_PRINTER.literal(inside))):

@@ -1,14 +1,14 @@
-"""One plain conjunction to keys, where nothing new is needed for it: its dimensions are there, and its constants are known.
+"""One plain conjunction to keys, if its dimensions and its constants are known already.
 
-Most subscriptions that come one by one are like this, and what surrounds the encoding of many would cost more than encoding one.
-Everything else is for the compiler: so this may say no, but what it encodes is what the compiler would have made of it.
+Most subscriptions that come one by one are like this. Encoding one with the code for many would cost more than this does. All
+other expressions are for the compiler. What is encoded here is the same as what the compiler makes of it.
 
     words     comparison  comparison  | count  count  | literal  literal  literal
               of each predicate       |    literals   |    all literals
     comparison  the number of an attribute with an operator, whose code each encoder keeps; or ~ its code
     code        dimension . operator . scalar . none . number
 
-Words with numbers of comparisons are the same wherever an expression is added, so `prepare` can make them beforehand.
+Words with numbers of comparisons are the same for every matcher, so `prepare` can make them beforehand.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.dimension import Dimension, Facet, StringDimension
 from tamis.encoding.dimensions.keys import code_of_bits, is_labelled, is_small
 from tamis.encoding.expressions.compile import Compiler, facet_of
 from tamis.encoding.expressions.conjunctions import Conjunctions, sort_predicates
 from tamis.encoding.expressions.predicate_encoding import WHOLE, judge_rows, plain_intervals
-from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE
+from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE, Ints
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
 from tamis.language.expression import And, Expression, Predicate
@@ -38,28 +37,28 @@ from tamis.language.values import Scalar
 
 _NUMBER, _NONE, _SCALAR = 1, 2, 4
 _OPERATOR, _DIMENSION = 3, 8
-"""Where the parts of a code begin, in bits."""
+"""The first bits of the operator and of the dimension in a code."""
 _OPERATORS = (1 << (_DIMENSION - _OPERATOR)) - 1
 _UNKNOWN = -1
-"""The code of a comparison that was not met yet."""
+"""The code of a comparison that this encoder has not seen yet."""
 _MOST_WORDS = 256
 """Longer rows are for the compiler."""
 DIMENSION, MODE, START, LO, HI, ORDER = range(6)
-"""The rows of the scratch in which `plain_conjunction` leaves columns of predicates, and their order."""
-_WORDS = 14
-"""The row that the words are in, behind those that it works in."""
+"""The rows of the scratch in which `plain_conjunction` leaves columns of predicates and their order."""
+_BASE, _VALUE_START, _GOOD, _SCALARS, _KEYS, _ROW, _STATE, _KEPT, _WORDS = range(6, 15)
+"""The rows that it works in, and the row of the words."""
 _PLAIN = frozenset({int, float})
 _CODES = {
     each: (OPERATOR_CODE[POSITIVE.get(each, each)] << _OPERATOR) + _NONE * (each in POSITIVE) for each in COMPARED
 }
-"""What of a code the operator gives."""
+"""The part of a code that comes from the operator."""
 _COMPARED = operator.attrgetter("attribute", "operator")
 _VALUES = operator.attrgetter("values")
 
 _comparisons: dict[tuple[str, Operator], int] = {}
 """Attribute and operator -> the number of the comparison, the same for all encoders."""
 _MOST_COMPARISONS = 1 << 16
-"""More have no numbers: those that have them are never forgotten."""
+"""The most comparisons that get a number. Numbers are never given back."""
 _numbers = itertools.count()
 
 
@@ -99,7 +98,7 @@ def _prepared(expression: Expression) -> Prepared | None:
     """The words of an expression; None if it does more than compare with numbers, or is long."""
     predicates: Any = expression.operands if type(expression) is And else (expression,)
     try:
-        # Maps instead of a loop: this is most of what adding a subscription costs, and takes half of the time so.
+        # Maps instead of a loop: they take half of the time, and this is most of what adding a subscription costs.
         compared = list(map(_comparisons.get, map(_COMPARED, predicates)))
         values = list(map(_VALUES, predicates))
     except AttributeError:  # no predicate
@@ -117,7 +116,7 @@ def _prepared(expression: Expression) -> Prepared | None:
 
 
 def _comparison(attribute: str, operator: Operator) -> int | None:
-    """The number of a comparison, which has one from now on; None if it cannot have one."""
+    """The number of a comparison, a new one if it has none; None if it cannot have one."""
     number = _comparisons.get((attribute, operator))
     if number is None and operator in _CODES and len(_comparisons) < _MOST_COMPARISONS:
         number = _comparisons.setdefault((attribute, operator), next(_numbers))
@@ -133,8 +132,8 @@ def _layout(comparisons: int, literals: int) -> Callable[..., bytes]:
 class PlainRow(NamedTuple):
     """A conjunction laid out for `plain_conjunction`."""
 
-    scratch: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.int64]
+    scratch: Ints
+    codes: Ints
     predicates: int
     length: int
 
@@ -145,27 +144,27 @@ class PlainEncoder:
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
         self._codes = np.full(16, _UNKNOWN, np.int64)
-        """By the number of a comparison its code, where it compares with numbers."""
+        """Number of a comparison -> its code, if it compares with numbers."""
         self._scratch = np.zeros((_WORDS + 1, _MOST_WORDS + 1), np.int64)
         self._words = self._scratch[_WORDS].data.cast("B")
 
     def row(self, expression: Expression) -> PlainRow | None:
         """The row of an expression that compares with numbers only; None if it does not.
 
-        It is known to be plain only when it is encoded. If it is not, `keyed_row` may be: a comparison may be new here.
+        `plain_conjunction` may refuse the row, for instance because a comparison is new here. `keyed_row` may then succeed.
         """
         prepared: Prepared | None = getattr(expression, "_prepared", None) or _prepared(expression)
         if prepared is None:
             return None
         words, predicates, length = prepared
         self._words[: 8 * length] = words
-        # What the __new__ of a NamedTuple does, without the call in between.
+        # PlainRow(...) without the call of its __new__.
         return tuple.__new__(PlainRow, (self._scratch, self._codes, predicates, length))
 
     def keyed_row(self, expression: Expression) -> PlainRow | None:
-        """The row of an expression by the keys of its constants, of any kinds; None if it is for the compiler.
+        """The row of an expression with the keys of its constants, of any kind; None if it is for the compiler.
 
-        From now on `row` knows what it compares with numbers.
+        From now on `row` knows the comparisons with numbers in it.
         """
         predicates: Any = expression.operands if type(expression) is And else (expression,)
         codes: list[int] = []
@@ -209,19 +208,15 @@ def _has_key(dimension: Dimension, value: Scalar) -> bool:
 
 
 @lean_kernel
-def plain_conjunction(scratch: Any, codes: Any, count: int) -> int:
-    """Write the predicates of a row to the scratch, and their order; returns how many are kept, or -1 if it is no conjunction
-    as it stands."""
-    dimension, mode, start, lo, hi = (
-        scratch[DIMENSION],
-        scratch[MODE],
-        scratch[START],
-        scratch[LO],
-        scratch[HI],
-    )
-    base, value_start, good, scalar, keys = scratch[6], scratch[7], scratch[8], scratch[9], scratch[10]
-    row, state, kept_start = scratch[11, :2], scratch[12, :1], scratch[13, :2]
-    words = scratch[_WORDS]
+def plain_conjunction(scratch: Ints, codes: Ints, count: int) -> int:
+    """Write the predicates of a row and their order to the scratch.
+
+    Returns how many predicates are kept, or -1 if the row is not a conjunction as it stands.
+    """
+    dimension, mode, start, lo, hi = scratch[DIMENSION], scratch[MODE], scratch[START], scratch[LO], scratch[HI]
+    base, value_start, good = scratch[_BASE], scratch[_VALUE_START], scratch[_GOOD]
+    scalar, keys, words = scratch[_SCALARS], scratch[_KEYS], scratch[_WORDS]
+    row, state, kept_start = scratch[_ROW, :2], scratch[_STATE, :1], scratch[_KEPT, :2]
     value_start[0], start[0], row[0], row[1] = 0, 0, 0, count
     for p in range(count):
         comparison = words[p]
@@ -237,7 +232,7 @@ def plain_conjunction(scratch: Any, codes: Any, count: int) -> int:
         for v in range(value_start[p], value_start[p + 1]):
             keys[v] = words[2 * count + v]
             if code & _NUMBER:
-                good[p] &= is_small(keys[v])  # those that may have labels are for the compiler
+                good[p] &= is_small(keys[v])  # Numbers that may have labels are for the compiler.
                 keys[v] = code_of_bits(keys[v])
     plain_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
     predicates = Predicates(dimension, mode, start, lo, hi)

@@ -1,8 +1,8 @@
 """Subscriptions in predicate form to conjunctions, without a Python loop per predicate.
 
-Comparisons, IN and BETWEEN are turned into intervals by kernels; patterns (LIKE, RLIKE) and tests for null are compiled once
-per distinct predicate. Whatever needs more than that (IN over several kinds, leaves to be merged, every row with
-something wrong in it) is left to the `Compiler`, row by row, so there is one place that decides and one that complains.
+Kernels turn comparisons, IN and BETWEEN into intervals. Patterns (LIKE, RLIKE) and tests for null are compiled once per distinct
+predicate. All other rows are left to the `Compiler`, one by one: IN over several kinds, leaves to be merged, and every row with
+an error in it. So one place decides, and one place reports errors.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ from tamis.encoding.dimensions.dimension import FACET_OF_KIND, Facet, NumberDime
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, double_codes
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.compile import Compiled, Compiler
-from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.encoding.expressions.conjunctions import Conjunctions, conjunctions_taken
 from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows
-from tamis.encoding.expressions.predicates import Predicates, taken
+from tamis.encoding.expressions.predicates import Predicates
 from tamis.errors import ExpressionError
 from tamis.kernels.kernel import kernel, lean_kernel
-from tamis.kernels.ranges import grouped, run_indices
+from tamis.kernels.ranges import grouped
 from tamis.kernels.sorting import sort_part
 from tamis.language.expression import Predicate
 from tamis.language.operators import COMPARED, ORDERED, POSITIVE, ROWS, Operator
 from tamis.language.values import Kind, is_moment
 
 Bools = npt.NDArray[np.bool_]
+# All columns of `plain_row` are 64 bits wide.
+Flags = Bools | Ints
+Codes = npt.NDArray[np.uint8] | Ints
 
 _EQ, _LT, _LE, _GT, _GE, _IN, _BETWEEN = (
     OPERATOR_CODE[Operator(text)] for text in ("=", "<", "<=", ">", ">=", "in", "between")
@@ -40,12 +43,12 @@ _KINDS = list(Kind)
 _NO_KIND = len(_KINDS)
 _BOOLEAN = _KINDS.index(Kind.BOOLEAN)
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
-# What is known of a row: it is a conjunction as it stands, it is never true, or the compiler must see it.
+# The states of a row: it is a conjunction as it stands, it is never true, or the compiler must see it.
 WHOLE, _NEVER, _LEFT = 0, 1, 2
 
 
 class EncodedRows(NamedTuple):
-    """The conjunctions of the rows in `rows`, and the rows that nothing satisfies; the others are for the compiler."""
+    """The conjunctions of the rows in `rows`, and the rows that no event satisfies. All other rows are for the compiler."""
 
     rows: Ints
     conjunctions: Conjunctions
@@ -53,9 +56,9 @@ class EncodedRows(NamedTuple):
 
 
 def encode_rows(table: PredicateRows, compiler: Compiler) -> EncodedRows:
-    """Encode the rows that need no more than a look at each predicate."""
+    """Encode the rows whose predicates can be encoded one by one."""
     specials = _Specials(table)
-    # All constants before any key: a label that moves later would leave keys behind.
+    # All constants are added before any key is asked for: a label that moves later would leave keys behind.
     compiler.add_constants(specials.distinct)
     columns = list(_labelled_columns(table))
     for column in columns:
@@ -74,9 +77,7 @@ def encode_rows(table: PredicateRows, compiler: Compiler) -> EncodedRows:
     state = np.empty(len(table), np.uint8)
     judge_rows(table.start, encoded, good, scalar, state)
     rows = np.flatnonzero(state == WHOLE)
-    counts = np.diff(table.start)[rows]
-    chosen = run_indices(table.start[rows], counts)
-    conjunctions = Conjunctions(np.append(0, np.cumsum(counts)), taken(encoded, chosen))
+    conjunctions = conjunctions_taken(Conjunctions(table.start, encoded), rows)
     return EncodedRows(rows, conjunctions, np.flatnonzero(state == _NEVER))
 
 
@@ -102,7 +103,7 @@ class _Column(NamedTuple):
 
 
 def _labelled_columns(table: PredicateRows) -> Iterator[_Column]:
-    """The literals whose keys are labels, by attribute and facet; those of patterns are not compared, and left out."""
+    """The literals whose keys are labels, by attribute and facet. Those of patterns are not compared, so they are left out."""
     lengths = np.diff(table.value_start)
     attribute = np.repeat(table.attribute, lengths)
     plain_operator = np.array([operator in COMPARED for operator in OPERATORS], np.bool_)[table.operator]
@@ -139,7 +140,7 @@ def _fine(kind: Kind, plain: Any) -> Any:
 
 
 def _kinds(table: PredicateRows) -> tuple[Ints, Bools]:
-    """The kind of each predicate's literals, and whether they all have it and are literals of the language."""
+    """The kind of each predicate's first literal, and whether all its literals are of this kind and of the language."""
     kinds = np.full(table.value_start[-1], _NO_KIND, np.int64)
     fine = np.zeros(table.value_start[-1], np.bool_)
     for kind, positions, plain in table.values:
@@ -152,7 +153,7 @@ def _kinds(table: PredicateRows) -> tuple[Ints, Bools]:
 
 
 def _takes(operators: Ints, lengths: Ints, kind: Ints) -> Bools:
-    """Whether each predicate is a comparison, IN or BETWEEN with as many literals, and of a kind, as the operator takes."""
+    """Whether each predicate is a comparison, IN or BETWEEN whose operator takes this number and this kind of literals."""
     low, high = np.ones(len(OPERATORS), np.int64), np.zeros(len(OPERATORS), np.int64)
     ordered = np.zeros(len(OPERATORS), np.bool_)
     for operator, code in OPERATOR_CODE.items():
@@ -184,7 +185,7 @@ def _dimension(table: PredicateRows, pair: int, compiler: Compiler) -> int:
 
 
 class _Specials:
-    """Predicates that are compiled one by one, each distinct one once: patterns, tests for null and ip_in."""
+    """Distinct predicates that are compiled one by one: patterns, tests for null and ip_in."""
 
     def __init__(self, table: PredicateRows) -> None:
         special = np.array([operator not in COMPARED for operator in OPERATORS], np.bool_)
@@ -228,7 +229,7 @@ def _single_leaf(compiled: Compiled) -> Leaf | None:
 
 
 @kernel
-def _one_kind(value_start: Any, kinds: Any, fine: Any, kind_of: Any, good: Any) -> None:
+def _one_kind(value_start: Ints, kinds: Ints, fine: Bools, kind_of: Ints, good: Bools) -> None:
     for p in range(len(kind_of)):
         first, last = value_start[p], value_start[p + 1]
         kind_of[p] = kinds[first] if first < last else _NO_KIND
@@ -239,10 +240,12 @@ def _one_kind(value_start: Any, kinds: Any, fine: Any, kind_of: Any, good: Any) 
 
 
 @lean_kernel
-def plain_intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any, start: Any, lo: Any, hi: Any) -> int:
-    """The intervals of every good predicate; returns how many there are. The keys of IN are sorted in their place.
+def plain_intervals(
+    base: Ints, value_start: Ints, keys: Ints, good: Flags, mode: Codes, start: Ints, lo: Ints, hi: Ints
+) -> int:
+    """Write the intervals of every good predicate; returns their number. The keys of IN are sorted in their place.
 
-    BETWEEN with its ends the wrong way round is none; excluded, it is all, which is asked for then.
+    BETWEEN with its ends the wrong way round has no interval. NOT BETWEEN then asks for all keys.
     """
     filled = 0
     for p in range(len(base)):
@@ -283,8 +286,8 @@ def plain_intervals(base: Any, value_start: Any, keys: Any, good: Any, mode: Any
 
 
 @lean_kernel
-def judge_rows(start: Any, encoded: Any, good: Any, scalar: Any, state: Any) -> None:
-    """What is known of every row. A row with something wrong in it is left, even if it is never true."""
+def judge_rows(start: Ints, encoded: Predicates, good: Flags, scalar: Flags, state: Codes) -> None:
+    """Write the state of every row. A row with an error in it is left to the compiler, even if it is never true."""
     for row in range(len(state)):
         state[row] = WHOLE
         for p in range(start[row], start[row + 1]):

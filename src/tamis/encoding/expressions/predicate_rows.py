@@ -32,12 +32,12 @@ Ints = npt.NDArray[np.int64]
 
 
 class WrongRowsError(Exception):
-    """Some rows are no subscriptions. It never reaches users: they get the error of one row, or of each."""
+    """Some rows are no subscriptions. Users never see this error: they get the errors of rows."""
 
     def __init__(self, errors: Mapping[int, TamisError]) -> None:
         super().__init__()
         self.errors = dict(sorted(errors.items()))
-        """What is wrong, by row. Rows that are not named may be wrong in another way."""
+        """Row -> its error. Other rows may be wrong in other ways."""
 
 
 class TypedValues(NamedTuple):
@@ -50,7 +50,7 @@ class TypedValues(NamedTuple):
 
 
 class PredicateRows(ABC):
-    """Rows of predicates in columns, which can also be had one by one."""
+    """Rows of predicates in columns, which can also be read one by one."""
 
     start: Ints
     attribute: Ints

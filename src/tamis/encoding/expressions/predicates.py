@@ -69,14 +69,14 @@ class GrowingPredicates:
         self._hi.extend(added.hi[added.start[0] : added.start[-1]])
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
-        """Let the keys of a dimension follow its labels, in place."""
+        """Change the keys of a dimension to its new labels, in place."""
         columns = self.view()
         moved = relabelled(columns, dimension, relabelling)
         columns.lo[:], columns.hi[:] = moved.lo, moved.hi
 
 
 def relabelled(columns: Predicates, dimension: int, relabelling: Relabelling) -> Predicates:
-    """The same predicates with the keys of a dimension following its labels."""
+    """The same predicates, with the keys of a dimension changed to its new labels."""
     concerned = np.repeat(columns.dimension == dimension, np.diff(columns.start))
     lo, hi = relabelling.moved(columns.lo, columns.hi, concerned)
     return columns._replace(lo=lo, hi=hi)
@@ -102,7 +102,7 @@ def predicates_of(leaves: Iterable[Leaf]) -> Predicates:
 
 
 def taken(columns: Predicates, chosen: npt.NDArray[Any]) -> Predicates:
-    """The chosen predicates, in the order of their choice."""
+    """The chosen predicates, in the order of `chosen`."""
     counts = np.diff(columns.start)[chosen]
     intervals = run_indices(columns.start[:-1][chosen], counts)
     start = np.append(0, np.cumsum(counts))
