@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tamis.engine.layout.aspects import ASPECTS, is_bound
 from tamis.engine.layout.records import (
     DONE,
@@ -32,7 +34,7 @@ PLACE = (1 << PLACE_BITS) - 1
 
 
 @inlined
-def fetch_record(record: U32s, reference: int, wide: bool) -> None:
+def fetch_record(record: U32s, reference: np.uint32, wide: bool) -> None:
     """Fetch a record; those of tests are longer."""
     at = UNIT * I64(reference & U32(PLACE))
     shape = I64(reference >> U32(PLACE_BITS))
@@ -209,6 +211,6 @@ def _is_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> 
 
 
 @inlined
-def _is_edge(aspect: int, test: int, seen: U32s, about: I64s) -> bool:
+def _is_edge(aspect: int, test: np.uint32, seen: U32s, about: I64s) -> bool:
     shifts = about[UP((aspect // ASPECTS) * 8 + SHIFT_AT)]
     return seen[UP(aspect)] == test and is_bound(test) and shifts >= 0 and shifts & EDGES != 0

@@ -7,6 +7,8 @@ from the end of the array.
 
 from __future__ import annotations
 
+import numpy as np
+
 from tamis.engine.layout.aspects import is_member
 from tamis.engine.layout.guards import BLOCK
 from tamis.engine.layout.pairs import pair_reference, pair_word
@@ -88,14 +90,14 @@ def check_runs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int)
 
 
 @inlined
-def _may_hold(word: int, space: U8s, several: Bools) -> tuple[bool, bool]:
+def _may_hold(word: np.uint32, space: U8s, several: Bools) -> tuple[bool, bool]:
     """Whether a range may hold, and whether that is in doubt."""
     doubt = several[UP(word >> U32(16))]
     return doubt | range_holds(word, space), doubt
 
 
 @inlined
-def _put(reference: int, held: bool, doubt: bool, survivor: U32s, sure: int, doubtful: int) -> tuple[int, int]:
+def _put(reference: np.uint32, held: bool, doubt: bool, survivor: U32s, sure: int, doubtful: int) -> tuple[int, int]:
     """Keep an entry that holds, at either end, without a branch: there is room between the two for what does not."""
     survivor[UP(sure)] = reference
     survivor[UP(doubtful - 1)] = reference
@@ -112,7 +114,7 @@ def _check_parts(
 
 @inlined
 def _check_some(
-    record: U32s, event: LoadedEvent, survivor: U32s, part: tuple[int, int], doubt: int, out: U32s, filled: int
+    record: U32s, event: LoadedEvent, survivor: U32s, part: tuple[int, int], doubt: np.uint32, out: U32s, filled: int
 ) -> int:
     """Check the records of a part of the survivors."""
     begin, end = part
