@@ -4,7 +4,7 @@ Read in the order in which a segment is built:
 
     scale            keys of a dimension -> at most 254 spaces           aspects         what an event shows of a wide dimension
     statistics       how likely each value is                            costs           what the steps of matching cost
-    predicate_codes  predicates as ranges of spaces
+    predicate_codes  predicates as ranges of spaces; CodedTable, which all later steps read
     key_numbers      numbers for the keys of wide dimensions             plan            which predicate finds a conjunction
     pairs            conjunctions found by two values                    second_filter   a second word to filter by
     lists            which entries a value leads to                      runs            parts of lists sorted by a bound

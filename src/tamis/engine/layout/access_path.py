@@ -6,7 +6,7 @@ Segments do not keep plans, which would take as much memory as the lists. They k
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,9 +50,8 @@ class Access(NamedTuple):
 
 def access_of(conjunctions: Conjunctions, row: int, body: Body, forecast: Forecast) -> Access:
     """How a conjunction of a segment is found."""
-    told = _writable(forecast)
-    table = code_table(conjunctions_taken(conjunctions, np.array([row])), told.scales, told.likelihood)
-    plan, _ = plan_rows(table, told.list_costs)
+    table = code_table(conjunctions_taken(conjunctions, np.array([row])), forecast.scales, forecast.likelihood)
+    plan, _ = plan_rows(table, forecast.list_costs.copy())  # Numba would compile again for an array that is read-only.
     if body.pairs.entries:
         plan, _ = plan_pairs(table, plan)
     paired = plan.way[0] == PAIRS
@@ -131,10 +130,3 @@ def _size(body: Body, number: int) -> int:
     runs = slice(*np.searchsorted(body.runs.list, [number, number + 1]))
     lengths = np.diff(body.runs.start)[runs]
     return count_entries(body.entry[2 * begin : 2 * end : 2], body.dimensions) + int(lengths.sum())
-
-
-def _writable(nest: Any) -> Any:
-    """The same with writable arrays, for which the kernels are compiled."""
-    if isinstance(nest, np.ndarray):
-        return nest if nest.flags.writeable else nest.copy()
-    return type(nest)(*map(_writable, nest)) if isinstance(nest, tuple) else nest
