@@ -22,7 +22,6 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.plain_row import PlainRow
 from tamis.engine.delta import Delta, DeltaView
 from tamis.engine.interrupts import holding
-from tamis.engine.layout.access_path import Access
 from tamis.engine.limits import USUAL_LIMITS, Limits
 from tamis.engine.matching.counters import Tally
 from tamis.engine.matching.results import Found, Life
@@ -234,14 +233,10 @@ class Engine:
     def remove_one(self, slot: int) -> None:
         """Let a slot die if it is alive, which the next match sees. Nothing else may wait to be published."""
         with self.lock:
-            home = self._slots.home_of_living(slot)
-            if home is None:
-                return
-            if home == NOWHERE:
-                self._slots.free_homeless(slot)
+            if not self._slots.is_alive(slot):
                 return
             self._stale = True
-            self._slots.kill_one(slot, home)
+            self._slots.kill_one(slot)
         self._look()
 
     def living_among(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -418,10 +413,6 @@ class Engine:
     def match(self, version: Version, batch: EventBatch, dimensions: int) -> Found:
         """Match a batch against a version."""
         return version.match(batch, dimensions, self._scratch)
-
-    def accesses(self, slot: int) -> tuple[list[tuple[Access, bool]], bool]:
-        """How events find the rows of a slot, see `Version.accesses`."""
-        return self.version.accesses(slot)
 
     @property
     def nbytes(self) -> int:

@@ -73,7 +73,7 @@ class SlotTable:
         return self._died.data if self.deaths else NO_DEATHS
 
     def life(self, now: int) -> Life:
-        """Who was alive at some time."""
+        """Which slots were alive at some time."""
         return Life(self._died.view(), now)
 
     def living_among(self, slots: _SlotArray) -> _SlotArray:
@@ -90,17 +90,16 @@ class SlotTable:
         self._dying.append(slots[~is_nowhere])
         self.free.extend(slots[is_nowhere].tolist())  # Nobody ever found a slot without rows.
 
-    def home_of_living(self, slot: int) -> int | None:
-        """The home of a slot; None if it is dead."""
-        return self._home.data.item(slot) if self._died.data.item(slot) == ALIVE else None
+    def is_alive(self, slot: int) -> bool:
+        return self._died.data.item(slot) == ALIVE
 
-    def free_homeless(self, slot: int) -> None:
-        """Let a slot die that has no rows."""
-        self._died.data[slot] = self.now
-        self.free.append(slot)
-
-    def kill_one(self, slot: int, home: int) -> None:
+    def kill_one(self, slot: int) -> None:
         """Let a slot die. If an interrupt comes before its time of death is written, it is still alive."""
+        home = self._home.data.item(slot)
+        if home == NOWHERE:
+            self._died.data[slot] = self.now
+            self.free.append(slot)
+            return
         self.now += 1
         self.deaths += 1
         self._died.data[slot] = self.now

@@ -275,7 +275,8 @@ class EngineStore(EngineMatching):
 
     def plan(self, identifier: Id) -> Plan:
         self.flush()
-        return plan_of(identifier, *self.engine.accesses(self.ids.slot(identifier)), self.dimensions, self.scalars)
+        accesses = self.engine.version.accesses(self.ids.slot(identifier))
+        return plan_of(identifier, *accesses, self.dimensions, self.scalars)
 
     def stats(self) -> dict[str, Any]:
         self._prepare()
