@@ -235,10 +235,9 @@ def choose_key(ordered: Ordered, begin: int, end: int, endpoint: Integers, count
 
 
 @inlined
-def _split(ordered: Ordered, begin: int, end: int, key: int) -> tuple[int, int]:
-    """Put the halves of a cluster in its place, the right one first; returns where each ends."""
+def _split(ordered: Ordered, begin: int, end: int, key: int, n_left: int, n_right: int) -> None:
+    """Put the halves of a cluster in its place, the right one first."""
     lo, hi, by_lo, by_hi = ordered.lo, ordered.hi, ordered.by_lo, ordered.by_hi
-    n_left, n_right = halves(ordered, begin, end, key)
     at_lo, at_hi = end, end  # both are written behind the cluster first
     for i in range(begin, end):
         if hi[by_lo[i]] >= key:
@@ -256,7 +255,6 @@ def _split(ordered: Ordered, begin: int, end: int, key: int) -> tuple[int, int]:
             at_hi += 1
     for i in range(n_left + n_right):
         by_lo[begin + i], by_hi[begin + i] = by_lo[end + i], by_hi[end + i]
-    return begin + n_right, begin + n_right + n_left
 
 
 @inlined
@@ -304,10 +302,10 @@ def _build(start: Integers, ordered: Ordered, smallest: int, first: int, room: _
             no_place = end + n_left + n_right > len(clusters.by_lo)
             if nodes + 2 > len(tree.key) or depth + 2 > len(waiting.begin) or no_place:
                 return a
-            middle, behind = _split(clusters, begin, end, key)
+            _split(clusters, begin, end, key, n_left, n_right)
             tree.key[node], tree.left[node], tree.right[node] = key, nodes, nodes + 1
-            _wait(waiting, depth, begin, middle, nodes + 1, key, highest)
-            _wait(waiting, depth + 1, middle, behind, nodes, lowest, key - 1)
+            _wait(waiting, depth, begin, begin + n_right, nodes + 1, key, highest)
+            _wait(waiting, depth + 1, begin + n_right, begin + n_right + n_left, nodes, lowest, key - 1)
             depth += 2
             nodes += 2
         room.used[0], room.used[1], room.used[2] = nodes, leaves, held
