@@ -53,6 +53,7 @@ from tamis.papers.interface import Matches, Numbers
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import Output, collect, is_true, note_event
 from tamis.papers.parts.records import EventKeys, event_keys, load_keys, unload_keys
+from tamis.papers.parts.size import held_bytes
 from tamis.papers.parts.static import StaticIndex
 
 LEAF = -1
@@ -76,6 +77,8 @@ class Tree(NamedTuple):
     test: npt.NDArray[np.int32]
     child: npt.NDArray[np.int32]
     rows: npt.NDArray[np.int32]
+    tests: Predicates
+    """The tests by number."""
 
 
 class Paths(NamedTuple):
@@ -127,17 +130,17 @@ class Gryphon(StaticIndex):
             np.empty(edges, np.int32),
             np.empty(edges, np.int32),
             rows[order],
+            self._tests,
         )
         stack = _Stack(*np.empty((4, len(paths.test) + 1), np.int32))
         sorted_paths = _reordered(paths, order)
-        nodes, used = _grow(sorted_paths, self._tests.dimension, tree, stack) if len(rows) else (0, 0)
-        self._tree = Tree(
-            tree.attribute[:nodes].copy(),
-            tree.star[:nodes].copy(),
-            tree.edges[: nodes + 1].copy(),
-            tree.test[:used].copy(),
-            tree.child[:used].copy(),
-            tree.rows,
+        nodes, used = _grow(sorted_paths, tree, stack) if len(rows) else (0, 0)
+        self._tree = tree._replace(
+            attribute=tree.attribute[:nodes].copy(),
+            star=tree.star[:nodes].copy(),
+            edges=tree.edges[: nodes + 1].copy(),
+            test=tree.test[:used].copy(),
+            child=tree.child[:used].copy(),
         )
 
     def _paths(self, rows: Numbers) -> Paths:
@@ -176,13 +179,13 @@ class Gryphon(StaticIndex):
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
         scratch = _Scratch(event_keys(dimensions), np.empty(len(self._tree.child) + 1, np.int32))
-        arrays = self._tree, self._tests, self.table.view()
-        return collect(batch, partial(_follow, *arrays, self.options.equality_only, batch, scratch))
+        arguments = self._tree, self.table.view(), self.options.equality_only, batch, scratch
+        return collect(batch, partial(_follow, *arguments))
 
     def _figures(self) -> dict[str, Any]:
         leaves = int(np.count_nonzero(self._tree.attribute == LEAF))
         return {
-            "bytes": sum(array.nbytes for array in (*self._tree, *self._tests)),
+            "bytes": held_bytes(self._tree),
             "nodes": len(self._tree.attribute),
             "leaves": leaves,
             "edges": len(self._tree.test) - leaves,
@@ -244,9 +247,9 @@ def _reordered(paths: Paths, order: npt.NDArray[np.int64]) -> Paths:
 
 
 @lean_kernel
-def _grow(paths: Paths, dimension: npt.NDArray[np.int32], tree: Tree, stack: _Stack) -> tuple[int, int]:
+def _grow(paths: Paths, tree: Tree, stack: _Stack) -> tuple[int, int]:
     """Write the tree over ordered rows; returns how many nodes and edges it has."""
-    start, test, attribute = paths.start, paths.test, tree.attribute
+    start, test, attribute, dimension = paths.start, paths.test, tree.attribute, tree.tests.dimension
     stack.begin[0], stack.end[0], stack.depth[0], stack.parent[0] = 0, len(start) - 1, 0, -1
     height, nodes, used = 1, 0, 0
     while height > 0:
@@ -304,7 +307,6 @@ def _equal_edge(begin: int, end: int, tests: npt.NDArray[np.int32], operands: np
 @lean_kernel
 def _follow(
     tree: Tree,
-    tests: Predicates,
     table: Conjunctions,
     equality_only: bool,
     batch: EventBatch,
@@ -338,12 +340,12 @@ def _follow(
                 if equality_only and plain:
                     if keys.places.values[UP(d)]:
                         tested += 1
-                        edge = _equal_edge(begin, end, tree.test, tests.lo, keys.key[UP(d)])
+                        edge = _equal_edge(begin, end, tree.test, tree.tests.lo, keys.key[UP(d)])
                         if edge < end:
                             stack[height] = tree.child[edge]
                             height += 1
                 else:
-                    height, more = _push_true(node, tree, tests, plain, batch, scratch, height)
+                    height, more = _push_true(node, tree, plain, batch, scratch, height)
                     tested += more
                 if not tree.star[UP(node)]:
                     break
@@ -364,7 +366,7 @@ def _report(
     batch: EventBatch,
     keys: EventKeys,
     output: Output,
-    filled: int,
+    at: int,
 ) -> tuple[int, int]:
     """Write the rows of a leaf, or only the true ones; returns how many matches there are, and how many tests were made."""
     tested = 0
@@ -374,18 +376,18 @@ def _report(
             tested += more
             if not true:
                 continue
-        if filled < len(output.matches):
-            output.matches[filled] = tree.rows[i]
-        filled += 1
-    return filled, tested
+        if at < len(output.matches):
+            output.matches[at] = tree.rows[i]
+        at += 1
+    return at, tested
 
 
 @merged
 def _push_true(
-    node: int, tree: Tree, tests: Predicates, plain: bool, batch: EventBatch, scratch: _Scratch, height: int
+    node: int, tree: Tree, plain: bool, batch: EventBatch, scratch: _Scratch, height: int
 ) -> tuple[int, int]:
     """Push the children behind the true edges of a node; returns the height of the stack, and how many edges were tested."""
-    keys, d = scratch.keys, tree.attribute[UP(node)]
+    keys, tests, d = scratch.keys, tree.tests, tree.attribute[UP(node)]
     tested = 0
     for edge in range(tree.edges[UP(node)], tree.edges[UP(node + 1)]):
         t = tree.test[UP(edge)]

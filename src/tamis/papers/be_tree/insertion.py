@@ -63,13 +63,7 @@ from tamis.papers.parts.records import RecordArrays, Words
 
 @kernel
 def insert_rows(
-    tree: Tree,
-    records: RecordArrays,
-    domains: DomainArrays,
-    scratch: Scratch,
-    home: Home,
-    rows: Numbers,
-    done: int,
+    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home, rows: Numbers, done: int
 ) -> int:
     """Insert rows from one on. Returns the first row not inserted: room was lacking, or it is a stranger to its bucket."""
     tree.state[STRANGER] = 0
@@ -226,47 +220,37 @@ def _pass_down(tree: Tree, scratch: Scratch, x: int) -> None:
 def work_off(tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home) -> bool:
     """Do all tasks; False if there is not enough room."""
     while tree.state[TASKS] > 0:
-        task = _next_task(tree)
-        enough, is_dense = _space_clustering(tree, records, domains, home, task)
+        task, enough, is_dense = _space_clustering(tree, records, domains, scratch, home)
         if is_dense:
             enough = space_partitioning(tree, records, domains, scratch, home, task >> 1)
         if not enough:
             add_task(tree, task >> 1, task & 1)
             return False
-        _settle_rest(tree, records, scratch, task >> 1)
     return True
-
-
-@inlined
-def _next_task(tree: Tree) -> int:
-    tree.state[TASKS] -= 1
-    return tree.tasks[tree.state[TASKS]]
-
-
-@inlined
-def _settle_rest(tree: Tree, records: RecordArrays, scratch: Scratch, x: int) -> None:
-    """Settle the entries that a task has left, if they fit into their l-node now."""
-    if tree.hot[x, LEAF] & HALF <= tree.cold[x, CAP]:
-        settle(tree, records, scratch.path, x)
 
 
 @lean_kernel
 def _space_clustering(
-    tree: Tree, records: RecordArrays, domains: DomainArrays, home: Home, task: int
-) -> tuple[bool, bool]:
-    """SpaceClustering: split the bucket of a task if it can be split.
+    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home
+) -> tuple[int, bool, bool]:
+    """SpaceClustering: take a task, and split its bucket if that can be split.
 
-    Returns whether there was room, and whether the l-node is still to be partitioned.
+    Returns the task, whether there was room, and whether the l-node is still to be partitioned.
     """
-    x, count = task >> 1, tree.hot[task >> 1, LEAF] & HALF
-    if count > tree.cold[x, CAP]:
+    hot, cold = tree.hot, tree.cold
+    tree.state[TASKS] -= 1
+    task = tree.tasks[tree.state[TASKS]]
+    x, enough = task >> 1, True
+    if hot[x, LEAF] & HALF > cold[x, CAP]:
         unsettle(tree, x)
-        if task & 1 == CLUSTER and tree.hot[x, SPLIT] == UNSPLIT and not _is_atomic(tree, records, x):
-            return _split(tree, records, domains, home, x), False
-        return True, True
-    if task & 1 == PARTITION:
-        update_capacity(tree, x, count, True)  # What a split has left needs no partition.
-    return True, False
+        if task & 1 == PARTITION or hot[x, SPLIT] != UNSPLIT or _is_atomic(tree, records, x):
+            return task, True, True
+        enough = _split(tree, records, domains, home, x)
+    elif task & 1 == PARTITION:
+        update_capacity(tree, x, hot[x, LEAF] & HALF, True)  # What a split has left needs no partition.
+    if enough and hot[x, LEAF] & HALF <= cold[x, CAP]:
+        settle(tree, records, scratch.path, x)
+    return task, enough, False
 
 
 @inlined

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import I64
 from tamis.papers.be_tree.domains import DomainArrays, cells
-from tamis.papers.be_tree.entries import ABSENT, following, interval_at, mark_path, unmark_path
+from tamis.papers.be_tree.entries import ABSENT, following, interval_at, mark_path, settle, unmark_path
 from tamis.papers.be_tree.nodes import (
     BELOW,
     CAP,
@@ -156,6 +156,7 @@ def _partition(
     tree.hot[x, LEAF] = begin << 32 | kept
     if enough:
         update_capacity(tree, x, kept, kept < count)
+        settle(tree, records, scratch.path, x)
     return enough
 
 

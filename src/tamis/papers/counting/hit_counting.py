@@ -26,8 +26,9 @@ _KILLED = -(2**30)
 
 
 class PredicateIndex(NamedTuple):
-    """The predicate index and the association, drawn in `index`."""
+    """The predicate index and the association, drawn in `index`, over a table of conjunctions."""
 
+    table: Conjunctions
     pairs: PairArrays
     """(dimension and kind, bound) -> number of the predicate."""
     lists: SlabArrays
@@ -76,13 +77,7 @@ def _first_not_below(order: npt.NDArray[np.int32], bound: npt.NDArray[np.int64],
 
 @lean_kernel
 def match_by_hits(
-    index: PredicateIndex,
-    counters: HitCounters,
-    table: Conjunctions,
-    batch: EventBatch,
-    places: EventPlaces,
-    event: int,
-    output: Output,
+    index: PredicateIndex, counters: HitCounters, batch: EventBatch, places: EventPlaces, event: int, output: Output
 ) -> int:
     need, hits, visited = counters.need, counters.hits, counters.visited
     begin, size, data, out = index.lists.begin, index.lists.size, index.lists.data, output.matches
@@ -117,7 +112,7 @@ def match_by_hits(
                 if had < need[UP(c)] or need[UP(c)] == 0:
                     continue
                 if not plain:
-                    true, tested = is_true(c, table, batch, places)
+                    true, tested = is_true(c, index.table, batch, places)
                     predicates += tested
                     if not true:
                         continue

@@ -64,6 +64,7 @@ from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_o
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 
 Bounds = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int32]
 
 _DEAD = -1
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
@@ -191,7 +192,7 @@ class Counting(Index):
         _drop(self._orders.view(), orders, self._lists.view().size, 0)
         self._free.extend(empty)
 
-    def _predicates(self, conjunctions: Numbers, need: npt.NDArray[np.int32]) -> tuple[Bounds, Bounds, Numbers]:
+    def _predicates(self, conjunctions: Numbers, need: Counts) -> tuple[Bounds, Bounds, Numbers]:
         """Group, bound and conjunction of each predicate of some conjunctions. Notes how many hits each conjunction needs."""
         table = self.table.view()
         count = _most_predicates(table, conjunctions)
@@ -207,9 +208,9 @@ class Counting(Index):
         # An event visits a predicate once, unless the event has several intervals.
         visited = np.empty(len(self._group) + 1, np.int32)
         counters = HitCounters(self._need.view(), self._hits, visited)
-        index = PredicateIndex(self._hash.view(), self._lists.view(), self._orders.view(), self._bound.view())
-        places = event_places(dimensions)
-        return collect(batch, partial(match_by_hits, index, counters, self.table.view(), batch, places))
+        table, pairs = self.table.view(), self._hash.view()
+        index = PredicateIndex(table, pairs, self._lists.view(), self._orders.view(), self._bound.view())
+        return collect(batch, partial(match_by_hits, index, counters, batch, event_places(dimensions)))
 
     def stats(self) -> dict[str, Any]:
         if self._sift is not None:
@@ -287,12 +288,7 @@ def _most_predicates(table: Conjunctions, conjunctions: Numbers) -> int:
 
 @lean_kernel
 def _split(
-    table: Conjunctions,
-    conjunctions: Numbers,
-    need: npt.NDArray[np.int32],
-    groups: Bounds,
-    bounds: Bounds,
-    owners: Numbers,
+    table: Conjunctions, conjunctions: Numbers, need: Counts, groups: Bounds, bounds: Bounds, owners: Numbers
 ) -> int:
     """Split the predicates of conjunctions into those with one bound; returns how many there are."""
     mode, start, lo, hi = table.predicates.mode, table.predicates.start, table.predicates.lo, table.predicates.hi
@@ -381,7 +377,7 @@ def _vacate(pairs: PairArrays, groups: Bounds, bounds: Bounds) -> None:
 
 
 @lean_kernel
-def _sort(orders: SlabArrays, bound: Bounds, changed: Bounds, sorted_before: npt.NDArray[np.int32]) -> None:
+def _sort(orders: SlabArrays, bound: Bounds, changed: Bounds, sorted_before: Counts) -> None:
     """Sort orders whose first `sorted_before` numbers already ascend."""
     data = orders.data
     for i in range(len(changed)):
@@ -401,7 +397,7 @@ def _sort(orders: SlabArrays, bound: Bounds, changed: Bounds, sorted_before: npt
 
 
 @lean_kernel
-def _drop(lists: SlabArrays, numbers: Bounds, figure: npt.NDArray[np.int32], gone: int) -> None:
+def _drop(lists: SlabArrays, numbers: Bounds, figure: Counts, gone: int) -> None:
     """Remove from some lists the values whose figure says that they are gone."""
     for number in numbers:
         begin, kept = lists.begin[number], 0

@@ -161,8 +161,9 @@ class SiftIndex(StaticIndex):
         values = self._values(batch.lo, batch.dimension)
         stack, known = np.empty(self._nodes + 1, np.int64), np.empty(int(np.diff(batch.start).max(initial=0)), np.int64)
         scratch = SiftScratch(event_places(dimensions), self._seen, self._found, stack, known)
-        profiles = Profiles(self._pairs.view(), self._edges.view(), self._start, self._profiles, self._always)
-        return collect(batch, partial(self.kernel, profiles, self.table.view(), batch, values, scratch))
+        table, pairs, edges = self.table.view(), self._pairs.view(), self._edges.view()
+        profiles = Profiles(table, pairs, edges, self._start, self._profiles, self._always)
+        return collect(batch, partial(self.kernel, profiles, batch, values, scratch))
 
 
 # -- the key method

@@ -15,6 +15,7 @@ from tamis.kernels.numbers import UP
 from tamis.papers.interface import Numbers
 from tamis.papers.parts.collecting import Output, is_true, note_event
 from tamis.papers.parts.pair_map import FREE, PairArrays, value_of
+from tamis.papers.parts.records import Words
 
 ROOT = 0
 """The node of a trie where a search begins."""
@@ -23,11 +24,12 @@ ROOT = 0
 class Profiles(NamedTuple):
     """The profiles that terms lead to: those of list or node i are `rows[start[i]]` to `rows[start[i + 1] - 1]`."""
 
+    table: Conjunctions
     terms: PairArrays
     """(dimension, value) -> number of the term; with the key method, also of its list."""
     edges: PairArrays
     """(node, number of a term) -> child; only with the tree method."""
-    start: npt.NDArray[np.int64]
+    start: Words
     rows: Numbers
     always: Numbers
 
@@ -39,9 +41,9 @@ class SiftScratch(NamedTuple):
     seen: npt.NDArray[np.bool_]
     found: Numbers
     """Profiles that may match."""
-    stack: npt.NDArray[np.int64]
+    stack: Words
     """Nodes to be visited, and numbers of the event's terms; only with the tree method."""
-    known: npt.NDArray[np.int64]
+    known: Words
 
 
 @inlined
@@ -58,13 +60,7 @@ def _look(rows: Numbers, first: int, last: int, scratch: SiftScratch, count: int
 
 @lean_kernel
 def match_keys(
-    profiles: Profiles,
-    table: Conjunctions,
-    batch: EventBatch,
-    values: npt.NDArray[np.int64],
-    scratch: SiftScratch,
-    event: int,
-    output: Output,
+    profiles: Profiles, batch: EventBatch, values: Words, scratch: SiftScratch, event: int, output: Output
 ) -> int:
     start, filled = profiles.start, 0
     for e in range(event, len(batch.start) - 1):
@@ -74,7 +70,7 @@ def match_keys(
             if number != FREE:
                 nodes += 1
                 candidates = _look(profiles.rows, start[number], start[number + 1], scratch, candidates)
-        filled = _evaluate(e, candidates, nodes, table, batch, scratch, filled, output)
+        filled = _evaluate(e, candidates, nodes, profiles.table, batch, scratch, filled, output)
         if filled < 0:
             return e
     return len(batch.start) - 1
@@ -82,13 +78,7 @@ def match_keys(
 
 @lean_kernel
 def match_tree(
-    profiles: Profiles,
-    table: Conjunctions,
-    batch: EventBatch,
-    values: npt.NDArray[np.int64],
-    scratch: SiftScratch,
-    event: int,
-    output: Output,
+    profiles: Profiles, batch: EventBatch, values: Words, scratch: SiftScratch, event: int, output: Output
 ) -> int:
     start, stack, terms = profiles.start, scratch.stack, scratch.known
     filled = 0
@@ -113,7 +103,7 @@ def match_tree(
                 if child != FREE and not repeated:
                     stack[height] = child
                     height += 1
-        filled = _evaluate(e, candidates, nodes, table, batch, scratch, filled, output)
+        filled = _evaluate(e, candidates, nodes, profiles.table, batch, scratch, filled, output)
         if filled < 0:
             return e
     return len(batch.start) - 1
