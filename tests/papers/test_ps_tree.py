@@ -315,7 +315,8 @@ def test_the_tree_and_its_flat_copy_find_the_same(kind: type[Any], monkeypatch: 
         index = built(kind, clauses)
         matches = index.match(batch_of(events), keys.dimensions)
         assert set(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True)) == expected
-        assert len(index.forest.flat(0).start) == (0 if cheap == 0 else 1 + len(index.forest.view().roots))
+        forest = index.forest.view()
+        assert len(forest.flat.start) == (0 if cheap == 0 else 1 + len(forest.roots))
 
 
 @pytest.mark.parametrize("kind", INDEXES)

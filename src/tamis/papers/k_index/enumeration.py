@@ -31,6 +31,7 @@ from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64
 from tamis.papers.interface import KindOf, Numbers
 
+Flags = npt.NDArray[np.bool_]
 NO_GAP = KEY_MIN
 SIDES = 2
 """Number of cells that stand for values beyond the domain: one below, one above."""
@@ -102,7 +103,7 @@ class Domains(NamedTuple):
         wrong = np.flatnonzero(names | broken | wide).tolist()
         return [(number, self._reason(number, names, broken, bounded, most)) for number in wrong]
 
-    def _reason(self, number: int, names: Any, broken: Any, bounded: Domains, most: int) -> str:
+    def _reason(self, number: int, names: Flags, broken: Flags, bounded: Domains, most: int) -> str:
         if names[number]:
             return "a range of strings has no list of values"
         if broken[number]:
@@ -146,13 +147,13 @@ def _unknown(count: int) -> Domains:
     )
 
 
-def _more(first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.bool_]:
+def _more(first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], most: int) -> Flags:
     """Whether there are more than `most` values from `first` to `last`, both included."""
     return (last >= first) & (last.view(np.uint64) - first.view(np.uint64) >= most)
 
 
 @lean_kernel
-def _mark(table: Conjunctions, rows: Numbers, seen: npt.NDArray[np.bool_]) -> None:
+def _mark(table: Conjunctions, rows: Numbers, seen: Flags) -> None:
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):
             seen[table.predicates.dimension[p]] = True
@@ -224,7 +225,7 @@ def floored(kind: int, key: int) -> tuple[int, bool]:
 
 
 @inlined
-def values_between(first: int, last: int) -> Any:
+def values_between(first: int, last: int) -> int:
     """How many whole numbers there are from one to another, at most KEY_MAX."""
     if last < first:
         return I64(0)

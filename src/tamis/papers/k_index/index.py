@@ -170,15 +170,17 @@ class KIndex(StaticIndex):
     def posting_lists(self) -> Iterator[PostingList]:
         """All lists that are not empty, by size, dimension and value."""
         self.build()
-        (sizes, keys, numbers, _), (base, width, least, values, cell), start, data, *_ = self._lists
+        lists, groups = self._lists, self._lists.groups
+        sizes, keys, numbers = lists.directory.first, lists.directory.second, lists.directory.value
         used = np.flatnonzero(numbers >= 0)
         for slot in used[np.lexsort((keys[used], sizes[used]))].tolist():
-            group = int(numbers[slot])
-            for place in range(int(width[group])):
-                entries = data[start[base[group] + place] : start[base[group] + place + 1]].tolist()
+            size, key, group = int(sizes[slot]), int(keys[slot]), int(numbers[slot])
+            for place in range(int(groups.width[group])):
+                number, values = groups.base[group] + place, groups.values[group]
+                entries = lists.data[lists.start[number] : lists.start[number + 1]].tolist()
                 if entries:
-                    value = least[group] + place if values[group] < 0 else cell[values[group] + place]
-                    yield PostingList(int(sizes[slot]), int(keys[slot]) >> 1, int(value), bool(keys[slot] & 1), entries)
+                    value = groups.least[group] + place if values < 0 else groups.cell[values + place]
+                    yield PostingList(size, key >> 1, int(value), bool(key & 1), entries)
 
     def _check(self) -> None:
         chosen = choose(self.table.view(), self._rows, self._domains, self.options.max_values)

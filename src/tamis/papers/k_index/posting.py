@@ -81,8 +81,8 @@ class Lists(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        arrays: list[npt.NDArray[Any]] = [*self.directory, *self.groups, self.start, self.data, *self[4:]]
-        return sum(array.nbytes for array in arrays)
+        columns: list[npt.NDArray[Any]] = [self.start, self.data, self.sizes, self.always, self.doubtful]
+        return sum(array.nbytes for array in (*self.directory, *self.groups, *columns))
 
 
 class Chosen(NamedTuple):

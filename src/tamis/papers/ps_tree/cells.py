@@ -15,7 +15,7 @@ Invariants: a cell either is in the table, is in `of_leaf` of each of its leaves
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -187,7 +187,7 @@ def pair_key(n: int, a: int, b: int, c: int) -> tuple[int, int]:
 
 
 @inlined
-def may_have(bits: Bits, hashed: Any) -> bool:
+def may_have(bits: Bits, hashed: np.uint64) -> bool:
     """Whether there may be a cell whose key has this hash."""
     bit = (hashed >> U64(24)) & U64(64 * len(bits) - 1)
     return (bits[UP(bit >> U64(6))] >> (bit & U64(63))) & U64(1) != U64(0)

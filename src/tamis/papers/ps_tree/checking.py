@@ -33,7 +33,7 @@ def _below(arrays: TreeArrays, node: int, path: tuple[int, ...]) -> Iterator[tup
 
 def check_tree(arrays: TreeArrays, root: int) -> tuple[int, int]:
     """Raise an AssertionError if an invariant of a tree does not hold; returns how many nodes and leaves it has."""
-    nodes, leaves, _ = arrays
+    nodes, leaves = arrays.nodes, arrays.leaves
     chain = chain_of(arrays, root)
     assert nodes.l[root] == chain[-1]
     assert nodes.e[root] == NONE

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
@@ -139,7 +141,7 @@ def _next_block(place: _Place, many: int, plain: bool, lists: SignedLists, scrat
 
 
 @inlined
-def _is_signed(signatures: SignatureArrays, leaf: int, mixed: Any) -> bool:
+def _is_signed(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
     """Whether a leaf's signature may contain the conjunction with this hash."""
     if leaf == NONE or signatures.begin[UP(leaf)] == NONE:
         return False

@@ -221,12 +221,14 @@ def _next_keys(
 @inlined
 def _after(n: int, many: int, chosen: _Combination) -> _Combination:
     """The next combination of N out of `many`."""
-    a, b, c = chosen.a, chosen.b, chosen.c
-    if n == 3 and c + 1 < many:
-        return _Combination(a, b, c + 1)
-    if n > 1 and b + n - 1 < many:
-        return _Combination(a, b + 1, b + 2)
-    return _Combination(a + 1, a + 2, a + 3)
+    i, j, k = chosen.a, chosen.b, chosen.c
+    if n == 1:
+        return _Combination(i + 1, j, k)
+    if n == 2:
+        return _Combination(i, j + 1, k) if j + 1 < many else _Combination(i + 1, i + 2, k)
+    if k + 1 < many:
+        return _Combination(i, j, k + 1)
+    return _Combination(i, j + 1, j + 2) if j + 2 < many else _Combination(i + 1, i + 2, i + 3)
 
 
 @inlined

@@ -11,7 +11,7 @@ be removed: its stale bits let others pass in vain, until all signatures are mad
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,13 +112,13 @@ class Signatures:
 
 
 @inlined
-def hash_of(conjunction: int) -> Any:
+def hash_of(conjunction: int) -> np.uint64:
     """64 well-mixed bits."""
     return fold(SEED, U64(I64(conjunction)))
 
 
 @inlined
-def is_in(signatures: SignatureArrays, leaf: int, mixed: Any) -> bool:
+def is_in(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
     """Whether a conjunction of this hash may be in the signature of a leaf that has one."""
     begin, words = signatures.begin[UP(leaf)], signatures.words
     step, mask = (mixed >> U64(32)) | U64(1), U64(signatures.bits[UP(leaf)] - 1)

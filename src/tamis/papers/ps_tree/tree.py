@@ -198,7 +198,7 @@ class PSTree:
         return (lower if low > self._place(lowest) else None), (upper if high < self._place(highest) else None)
 
     def _covered(self, ranges: list[Range]) -> list[int]:
-        inner, leaves, _ = self._arrays
+        inner, leaves = self._arrays.nodes, self._arrays.leaves
         covered = []
         for lower, upper in ranges:
             leaf, end = int(inner.g[self.root]), int(inner.l[self.root])
