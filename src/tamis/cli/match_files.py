@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -85,7 +86,8 @@ def _packing(path: str, stream: BinaryIO) -> BinaryIO:
     if path.lower().endswith(".zst"):
         import pyarrow as pa
 
-        return cast(BinaryIO, pa.CompressedOutputStream(stream, "zstd"))
+        # It closes the file that it writes to, hence a second handle.
+        return cast(BinaryIO, pa.CompressedOutputStream(os.fdopen(os.dup(stream.fileno()), "wb"), "zstd"))
     # Without name and time, so that the same matches give the same bytes.
     return cast(BinaryIO, gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0))
 
