@@ -12,7 +12,6 @@ caller keeps packed arrays alive, and at their place, for as long as the packed 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
@@ -45,13 +44,21 @@ class _Group(NamedTuple):
 def packed_fields(values: Any) -> Packed:
     """Pack a named tuple of contiguous arrays and numbers."""
     words: list[int] = []
-    for leaf in _leaves(values):
-        if isinstance(leaf, np.ndarray):
-            assert leaf.flags.c_contiguous
-            words += (address_of(leaf), leaf.size)
-        else:
-            words.append(leaf)
+    cls: Any = type(values)
+    _pack(_plan(cls), values, words)
     return np.array(words, np.int64)
+
+
+def _pack(group: _Group, values: Any, words: list[int]) -> None:
+    for field, value in zip(group.fields, values, strict=True):
+        if isinstance(field, _Group):
+            _pack(field, value, words)
+        elif field.dtype:
+            assert value.dtype == field.dtype, (group.cls, field.name)
+            assert value.flags.c_contiguous, (group.cls, field.name)
+            words += (address_of(value), value.size)
+        else:
+            words.append(value)
 
 
 def word_of(cls: Any, path: str) -> int:
@@ -87,14 +94,6 @@ def reader_of(cls: Any) -> Any:
         return kind(words), generate
 
     return intrinsic(typed)
-
-
-def _leaves(values: Any) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, tuple):
-            yield from _leaves(value)
-        else:
-            yield value
 
 
 @functools.cache

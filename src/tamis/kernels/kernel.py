@@ -81,16 +81,7 @@ def _keep(compiled: Any, cache: KernelCache) -> None:
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Like `lean_kernel`, for helpers of kernels; LLVM inlines them. When Python calls them, nothing is compiled."""
-    return _helper(function, **_WITHOUT_COUNTING)
-
-
-def inlined_with_arrays(function: Callable[P, R]) -> Callable[P, R]:
-    """Like `inlined`, for helpers of a `kernel` that make arrays."""
-    return _helper(function)
-
-
-def _helper(function: Callable[P, R], **options: Any) -> Callable[P, R]:
-    helper: Any = Helper(function, compiled_part(function, **options)) if COMPILED else function
+    helper: Any = Helper(function, compiled_part(function, **_WITHOUT_COUNTING)) if COMPILED else function
     return cast(Callable[P, R], helper)
 
 
