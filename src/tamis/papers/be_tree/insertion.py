@@ -66,13 +66,14 @@ def insert_rows(
     tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home, rows: Numbers, done: int
 ) -> int:
     """Insert rows from one on. Returns the first row not inserted: room was lacking, or it is a stranger to its bucket."""
-    tree.state[STRANGER] = 0
+    state = tree.state
+    state[STRANGER] = 0
     if not work_off(tree, records, domains, scratch, home):
         return done
     for r in range(done, len(rows)):
         if not _insert(tree, records, domains, scratch, home, rows[r]):
             return r
-        if not work_off(tree, records, domains, scratch, home):
+        if state[TASKS] > 0 and not work_off(tree, records, domains, scratch, home):
             return r + 1
     return len(rows)
 
@@ -129,7 +130,10 @@ def _unwant(records: RecordArrays, c: int, wanted: Words) -> None:
 
 @inlined
 def _find_place(tree: Tree, records: RecordArrays, c: int, scratch: Scratch) -> tuple[int, int]:
-    """The node for a conjunction, and, as `_insert_cdir` says, the half to be made. Sets STRANGER to the bucket it is one to."""
+    """The node for a conjunction, and the half of it to be made, as in `_insert_cdir`.
+
+    STRANGER becomes the bucket to which the conjunction is a stranger, if there is one.
+    """
     hot, cold = tree.hot, tree.cold
     x, missing = I64(0), I64(0)
     while missing == 0:
