@@ -7,7 +7,7 @@ PVLDB 12(3), 2018.
     nodes       inner nodes and leaves in flat arrays; Partition, MatchPair, merging (section 4)
     tree        `PSTree`, a single tree
     forest      one tree for each dimension, its cuts looked up by key
-    verifying   candidates against one event, a block at a time
+    verifying   one event: the leaves that it meets, and its candidates, a block at a time
     lists       subscription lists of leaves: the index `ps-tree`
     signatures  Bloom filters of leaves
     matching    MatchEvent over lists and signatures (Alg. 5)
