@@ -93,7 +93,12 @@ def home_of(mixed: Any, capacity: int) -> int:
 @inlined
 def slot_of(pairs: PairArrays, first: int, second: int) -> int:
     """Where a pair is, or, if the value there is FREE, where it would go."""
-    at = home_of(mixed_of(first, second), len(pairs.value))
+    return slot_from(pairs, first, second, home_of(mixed_of(first, second), len(pairs.value)))
+
+
+@inlined
+def slot_from(pairs: PairArrays, first: int, second: int, at: int) -> int:
+    """The same, starting at the home of the pair: for callers that have already fetched it from memory."""
     while pairs.value[UP(at)] != FREE and not (pairs.first[UP(at)] == first and pairs.second[UP(at)] == second):
         at = (at + 1) & (len(pairs.value) - 1)
     return at

@@ -12,7 +12,7 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
-from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, slot_from
 from tamis.papers.parts.records import Words
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.cells import ENTRY, Bits, CellArrays, may_have, pair_key
@@ -36,10 +36,11 @@ _MANY = 1 << 16
 
 
 class KeyScratch(NamedTuple):
-    """Keys, and the cells that were found."""
+    """Keys, where they belong in the table, and the cells that were found."""
 
     first: Longs
     second: Longs
+    home: Longs
     cell: Longs
 
 
@@ -62,7 +63,7 @@ class _Place(NamedTuple):
 
 
 def key_scratch() -> KeyScratch:
-    return KeyScratch(*(np.empty(_KEYS, np.int64) for _ in range(3)))
+    return KeyScratch(*(np.empty(_KEYS, np.int64) for _ in range(4)))
 
 
 @lean_kernel
@@ -210,7 +211,7 @@ def _next_keys(
         mixed = mixed_of(high, low)
         if may_have(bits, mixed):
             home = home_of(mixed, len(table.value))
-            keys.first[UP(m)], keys.second[UP(m)] = high, low
+            keys.first[UP(m)], keys.second[UP(m)], keys.home[UP(m)] = high, low, home
             prefetch(table.value, home)
             prefetch(table.first, home)
             prefetch(table.second, home)
@@ -255,7 +256,7 @@ def _cells_of(count: int, table: PairArrays, lists: SlabArrays, keys: KeyScratch
     """Look up the keys, and fetch the entries of their cells; returns how many keys have cells."""
     hits = 0
     for x in range(count):
-        cell = value_of(table, keys.first[UP(x)], keys.second[UP(x)])
+        cell = table.value[UP(slot_from(table, keys.first[UP(x)], keys.second[UP(x)], keys.home[UP(x)]))]
         if cell != FREE:
             keys.cell[UP(hits)] = cell
             prefetch(lists.begin, cell)
