@@ -36,9 +36,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from tamis.kernels.numbers import I64s
+
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    pass
 
 
 class TamisError(Exception):
@@ -149,12 +150,7 @@ class EventError(TamisError, ValueError):
     fault, if known."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        row: int | None = None,
-        attribute: str | None = None,
-        rows: npt.NDArray[np.int64] | None = None,
+        self, message: str, *, row: int | None = None, attribute: str | None = None, rows: I64s | None = None
     ) -> None:
         row = int(rows[0]) if rows is not None and row is None else row
         self.reason = message

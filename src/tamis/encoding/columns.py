@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import EventError, shortened
+from tamis.kernels.numbers import Bools, I64s
 from tamis.kernels.ranges import run_indices
 from tamis.language.values import INT64_MAX, INT64_MIN, Kind, is_moment
 
 VARIANT_FIELDS = ("integer", "number", "string", "boolean", "timestamp")
 """The fields of a struct that stands for a value of any kind."""
 
-Rows = npt.NDArray[np.int64]
+Rows = I64s
 
 _FAR = "a timestamp is not within the years 1 to 9999"
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -224,14 +225,14 @@ def _no_value(kind: pa.DataType) -> str:
     )
 
 
-def _integers(decimals: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _integers(decimals: pa.Array) -> tuple[I64s, Bools]:
     """The decimals that fit in 64 bits, as exact integers, and which these are. The others are taken as doubles."""
     numbers = [int(value) for value in decimals.to_pylist()]
     fits = np.array([INT64_MIN <= number <= INT64_MAX for number in numbers], np.bool_)
     return np.array([number for number in numbers if INT64_MIN <= number <= INT64_MAX], np.int64), fits
 
 
-def _microseconds(attribute: str, values: pa.Array, rows: Rows) -> npt.NDArray[np.int64]:
+def _microseconds(attribute: str, values: pa.Array, rows: Rows) -> I64s:
     kind = values.type
     if pa.types.is_date32(kind):
         counts, unit = values.cast(pa.int32()).to_numpy().astype(np.int64), _DAY

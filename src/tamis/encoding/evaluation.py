@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.events.event_batch import EventBatch
@@ -20,7 +19,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I64s
 
 _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 
@@ -28,8 +27,8 @@ _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 class EventPlaces(NamedTuple):
     """Where the values of one event begin, and how many there are, by dimension."""
 
-    first: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int64]
+    first: I64s
+    values: I64s
 
 
 def event_places(dimensions: int) -> EventPlaces:

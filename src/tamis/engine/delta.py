@@ -23,7 +23,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
@@ -43,7 +42,7 @@ from tamis.engine.slot_lease import Lease
 from tamis.kernels.atomic import store_last
 from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
-from tamis.kernels.numbers import I64, UP, I64s, U32s
+from tamis.kernels.numbers import I64, UP, I32s, I64s, U32s
 from tamis.kernels.packed import Packed, address_of
 from tamis.kernels.prefetch import prefetch
 
@@ -66,21 +65,21 @@ _WORDS = 8
 class Apart(NamedTuple):
     """The narrowest predicates of rows that lie apart, ascending by row. Behind the last row there is `_NO_ROW`."""
 
-    row: npt.NDArray[np.int32]
-    dimension: npt.NDArray[np.int32]
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
+    row: I32s
+    dimension: I32s
+    lo: I64s
+    hi: I64s
 
 
 class Chains(NamedTuple):
     """The hash table, the links, and the rows apart."""
 
-    heads: npt.NDArray[np.int32]
-    lengths: npt.NDArray[np.int32]
+    heads: I32s
+    lengths: I32s
     """Lengths of the chains. Only the writer reads them."""
-    links: npt.NDArray[np.int64]
+    links: I64s
     apart: Apart
-    entered: npt.NDArray[np.int64]
+    entered: I64s
     """The number of rows that are linked or lie apart, and the number of rows apart."""
 
     @classmethod
@@ -367,9 +366,9 @@ class _Scan(NamedTuple):
     arrays: DeltaArrays
     batch: EventBatch
     loaded: DeltaEvent
-    found: npt.NDArray[np.uint32]
+    found: U32s
     """The rows that the event satisfies."""
-    work: npt.NDArray[np.int64]
+    work: I64s
 
 
 @lean_kernel

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.plain_row import PlainRow
@@ -33,6 +32,7 @@ from tamis.engine.single import Singles
 from tamis.engine.slot_table import NO_DEATHS, NOWHERE, SlotTable
 from tamis.engine.version import Version
 from tamis.engine.watch import PATIENCE
+from tamis.kernels.numbers import Bools, I32s
 
 
 class Rewritten(NamedTuple):
@@ -166,7 +166,7 @@ class Engine:
 
     # -- changing
 
-    def new_slots(self, count: int) -> npt.NDArray[np.int32]:
+    def new_slots(self, count: int) -> I32s:
         """Slots for new subscriptions."""
         with self.lock:
             return self._slots.take(count)
@@ -224,7 +224,7 @@ class Engine:
             self._frozen += ((self._active, self._active.view()),)
             self._active = Delta()
 
-    def remove(self, slots: npt.NDArray[np.int32]) -> None:
+    def remove(self, slots: I32s) -> None:
         """Let slots die. Matching sees it after the next `publish`."""
         with self.lock:
             self._catch_up()
@@ -239,11 +239,11 @@ class Engine:
             self._slots.kill_one(slot)
         self._look()
 
-    def living_among(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def living_among(self, slots: I32s) -> I32s:
         """The slots that have not been removed."""
         return self._slots.living_among(slots)
 
-    def settle_again(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def settle_again(self, slots: I32s) -> I32s:
         """Find the parts that have the rows of slots, after adding them was interrupted; returns the slots without rows."""
         with self.lock:
             self._slots.settle(slots, NOWHERE)
@@ -272,7 +272,7 @@ class Engine:
             self._slots.clear()
             self._set_version((), (), Life(NO_DEATHS, self._slots.now))
 
-    def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: npt.NDArray[np.bool_]) -> None:
+    def restore(self, segments: Sequence[Segment], rows: Rows | None, alive: Bools) -> None:
         """Begin with a snapshot: its segments, the rows of its delta, and which slots are alive."""
         self.clear()
         with self.lock:

@@ -24,16 +24,17 @@ from tamis.encoding.expressions.conjunctions import (
 from tamis.encoding.expressions.predicates import Predicates, relabelled, taken
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.matching.owners import Owners
+from tamis.kernels.numbers import Bools, I32s, I64s
 
 
 class Rows(NamedTuple):
     """Conjunctions with their owners."""
 
     table: Conjunctions
-    slot: npt.NDArray[np.int32]
-    program: npt.NDArray[np.int64]
+    slot: I32s
+    program: I64s
     """First step of the owner's program in `programs`; ACCEPT if it has none."""
-    several: npt.NDArray[np.bool_]
+    several: Bools
     """Whether the owner has several rows."""
     programs: Programs
 
@@ -56,7 +57,7 @@ class Rows(NamedTuple):
         programs = self.programs._replace(predicates=relabelled(self.programs.predicates, dimension, relabelling))
         return self._replace(table=table, programs=programs)
 
-    def renumbered(self, numbers: npt.NDArray[np.int32]) -> Rows:
+    def renumbered(self, numbers: I32s) -> Rows:
         """The rows with new numbers of dimensions, which have the same order."""
         predicates, steps = self.table.predicates, self.programs.predicates
         table = self.table._replace(predicates=predicates._replace(dimension=numbers[predicates.dimension]))
@@ -121,13 +122,13 @@ def _predicates(parts: Sequence[Predicates]) -> Predicates:
     )
 
 
-def _starts(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _starts(parts: Sequence[I64s]) -> I64s:
     """Places in parts as places in all of them together."""
     before = np.cumsum([0, *(int(part[-1]) for part in parts)])
     return np.concatenate([part[:-1] + shift for part, shift in zip(parts, before[:-1], strict=True)] + [before[-1:]])
 
 
-def concatenated_programs(programs: Programs, rows: Rows) -> tuple[Programs, npt.NDArray[np.int64]]:
+def concatenated_programs(programs: Programs, rows: Rows) -> tuple[Programs, I64s]:
     """Programs with those of rows behind them, and the program of each row there."""
     shift = len(programs.then)
     jumps = [
@@ -155,7 +156,7 @@ def without_idle_programs(rows: Rows) -> Rows:
     kept = np.flatnonzero(reached)
     number = np.cumsum(reached) - 1
 
-    def moved(targets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def moved(targets: I64s) -> I64s:
         return np.where(targets >= 0, number[np.maximum(targets, 0)], targets)
 
     programs = Programs(taken(steps.predicates, kept), moved(steps.then[kept]), moved(steps.otherwise[kept]))
@@ -186,7 +187,7 @@ def distinct(rows: Rows) -> tuple[Conjunctions, Owners]:
     return table, Owners(sole, start, rows.slot[order], rows.program[order], rows.several[order])
 
 
-def _groups(table: Conjunctions) -> npt.NDArray[np.int64] | None:
+def _groups(table: Conjunctions) -> I64s | None:
     """The group of equal conjunctions that each conjunction belongs to; None if all are different."""
     hashes = hash_conjunctions(table)
     if all_differ(hashes):

@@ -26,7 +26,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import chosen, combined
@@ -36,6 +35,7 @@ from tamis.encoding.events.event_batch import EncodedEvents, EventBatch, encode_
 from tamis.encoding.events.event_table import encode_table
 from tamis.engine.interrupts import holding
 from tamis.errors import TableError
+from tamis.kernels.numbers import I32s, I64s
 from tamis.language.event import FlatEvent
 
 SIZE = 2048
@@ -212,7 +212,7 @@ def relabelled(batch: EventBatch | None, dimension: int, relabelling: Relabellin
     return batch._replace(lo=lo, hi=hi)
 
 
-def renumbered(batch: EventBatch | None, numbers: npt.NDArray[np.int32]) -> EventBatch | None:
+def renumbered(batch: EventBatch | None, numbers: I32s) -> EventBatch | None:
     """A sample with new numbers of dimensions, without the values of dimensions that have no number."""
     if batch is None:
         return None
@@ -239,7 +239,7 @@ def _taken(table: pa.Table, rows: Sequence[int]) -> pa.Table:
     return pa.Table.from_arrays(columns, names=table.column_names)
 
 
-def _taken_column(column: pa.ChunkedArray, places: npt.NDArray[np.int64]) -> pa.ChunkedArray | pa.Array:
+def _taken_column(column: pa.ChunkedArray, places: I64s) -> pa.ChunkedArray | pa.Array:
     try:
         return column.take(pa.array(places))
     except pa.ArrowException:

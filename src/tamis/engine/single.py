@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
@@ -43,7 +42,7 @@ from tamis.kernels.atomic import count_up
 from tamis.kernels.entry import call_entry, entry_of
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
-from tamis.kernels.numbers import UP, I64s
+from tamis.kernels.numbers import UP, I64s, U32s
 from tamis.kernels.packed import Packed, address_of, i4, i8
 
 NO_ROOM = -1
@@ -55,16 +54,16 @@ _NO_IDS = np.zeros(0, np.int64)
 class _Buffers(NamedTuple):
     """Arrays that kernels write to."""
 
-    rows: npt.NDArray[np.uint32]
-    counts: npt.NDArray[np.int64]
-    work: npt.NDArray[np.int64]
+    rows: U32s
+    counts: I64s
+    work: I64s
     """The work of each part for the event, three numbers as in `Work`."""
-    lack: npt.NDArray[np.int64]
+    lack: I64s
     """The part that lacked room, which buffer was too small, and the size that the part needs."""
     event: DeltaEvent
     out: Slots
     clauses: Slots
-    names: npt.NDArray[np.int64]
+    names: I64s
 
 
 class _SegmentCall(NamedTuple):
@@ -74,7 +73,7 @@ class _SegmentCall(NamedTuple):
     """The packed `RowsCall`."""
     owners: Packed
     """The packed `OwnerArrays`."""
-    seen: npt.NDArray[np.int64]
+    seen: I64s
     """`Watch.seen` of the segment."""
 
 
@@ -89,19 +88,19 @@ class _DeltaCall(NamedTuple):
 class _SingleCall(NamedTuple):
     """The arguments of `match_single`."""
 
-    words: npt.NDArray[np.int64]
+    words: I64s
     """The event, see `one_event`."""
-    place: npt.NDArray[np.int64]
+    place: I64s
     """Address and length of its dimensions, of its lowest keys, and of its highest keys."""
-    start: npt.NDArray[np.int64]
-    died: npt.NDArray[np.int64]
-    tally: npt.NDArray[np.int64]
+    start: I64s
+    died: I64s
+    tally: I64s
     buffers: _Buffers
     segments: Packed
     """A `_SegmentCall` for each segment."""
     deltas: Packed
     """A `_DeltaCall` for each delta."""
-    ids: npt.NDArray[np.int64]
+    ids: I64s
     now: int
     entry: int
     """The address of `match_rows`."""
@@ -124,15 +123,15 @@ class Single:
         self._tally = tally
         self._scratches = scratches
         self._brief = limits.brief_entries
-        self._words: npt.NDArray[np.int64] | None = None
+        self._words: I64s | None = None
         self._number, self._generation = -1, -1
-        self._ids: npt.NDArray[np.int64] | None = None
+        self._ids: I64s | None = None
         self._died = _NO_IDS
         self._rows_put, self._now_put = -1, -1
         self._matches, self._rows = limits.event_matches, limits.event_rows
         self._dimensions, self._most_deltas = limits.event_dimensions, limits.event_deltas
 
-    def match(self, latest: tuple[Version, int, int], ids: npt.NDArray[np.int64] | None, dimensions: int) -> int:
+    def match(self, latest: tuple[Version, int, int], ids: I64s | None, dimensions: int) -> int:
         """Match the event that was put into `event`; returns the number of slots that it satisfies, or NOT_SMALL.
 
         `latest` is what `Engine.latest` gave. `ids` are the ids of all slots, if they are integers. Neither the event nor the
@@ -219,7 +218,7 @@ class Single:
             packed.append(packed_fields(_SegmentCall(call, owners, segment.watch.seen)))
         return np.concatenate(packed)
 
-    def _follow(self, version: Version, ids: npt.NDArray[np.int64] | None) -> None:
+    def _follow(self, version: Version, ids: I64s | None) -> None:
         """Write the deltas, times of death and ids of a version into the arguments."""
         deltas = version.deltas
         most = max((view.number for _, view in deltas), default=0)

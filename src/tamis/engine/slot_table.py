@@ -16,17 +16,17 @@ import weakref
 from collections import deque
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.engine.matching.owners import ALIVE
 from tamis.engine.matching.results import Life
 from tamis.engine.slot_lease import Lease
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import Bools, I32s, I64s
 
 NOWHERE = 0
 """The home of a slot that has no rows."""
 NO_DEATHS = np.zeros(0, np.int64)
-_SlotArray = npt.NDArray[np.int32]
+_SlotArray = I32s
 
 
 class SlotTable:
@@ -57,7 +57,7 @@ class SlotTable:
         self._lives += 1
         self._reset()
 
-    def restore(self, alive: npt.NDArray[np.bool_], held: npt.NDArray[np.bool_]) -> None:
+    def restore(self, alive: Bools, held: Bools) -> None:
         """Begin with slots of a snapshot: which are alive, and which have rows in a segment."""
         self.now += 1
         self._died.extend(np.where(alive, ALIVE, self.now))
@@ -68,7 +68,7 @@ class SlotTable:
     # -- life
 
     @property
-    def died(self) -> npt.NDArray[np.int64]:
+    def died(self) -> I64s:
         """Times of death with the room behind them, as versions keep them; empty while nobody is dead."""
         return self._died.data if self.deaths else NO_DEATHS
 

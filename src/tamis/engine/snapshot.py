@@ -25,6 +25,7 @@ from tamis.engine.matching.owners import Owners
 from tamis.engine.rows import Rows, concatenated
 from tamis.engine.segment import Segment, segments_of
 from tamis.engine.version import Version
+from tamis.kernels.numbers import Bools
 
 Array = npt.NDArray[Any]
 
@@ -32,7 +33,7 @@ _SEGMENT = {"table": Conjunctions, "owners": Owners, "programs": Programs, "body
 _DELTA = "delta"
 
 
-def frozen(version: Version, alive: npt.NDArray[np.bool_]) -> tuple[tuple[Segment, ...], Rows | None]:
+def frozen(version: Version, alive: Bools) -> tuple[tuple[Segment, ...], Rows | None]:
     """The segments of a version and the living rows of its deltas."""
     parts = [view.rows.taken(np.flatnonzero(alive[view.rows.slot])) for _, view in version.deltas]
     rows = concatenated(parts) if parts else None

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, F64s, I32s, I64s
 
 
-def keep_heaviest(
-    counts: npt.NDArray[np.int64], slots: npt.NDArray[np.int32], weights: npt.NDArray[np.float64], k: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def keep_heaviest(counts: I64s, slots: I32s, weights: F64s, k: int) -> tuple[I64s, I32s]:
     """The `k` slots of each event with the largest weights, largest first; of equal weights, the lower slot first."""
     kept = np.minimum(counts, k)
     out = np.empty(int(kept.sum()), np.int32)

@@ -1,8 +1,8 @@
 """Named tuples of arrays, passed to kernels as one array and read there by name.
 
     class Points(NamedTuple):                packed_fields(points)     address length  address length  ...  number
-        start: npt.NDArray[np.int64]                                   start           key                  size
-        key: npt.NDArray[np.int64]           read = reader_of(Points)
+        start: I64s                                   start           key                  size
+        key: I64s           read = reader_of(Points)
         size: int                            read(packed).key          in a kernel: the array
 
 The order of the packed words comes from the fields, so a new array is one new field. Fields may be named tuples themselves. The

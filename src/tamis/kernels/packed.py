@@ -23,8 +23,9 @@ from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 
 from tamis.kernels.kernel import COMPILED
+from tamis.kernels.numbers import I64s
 
-Packed = npt.NDArray[np.int64]
+Packed = I64s
 
 _CACHE_LINE = 64
 

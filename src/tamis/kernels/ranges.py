@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels.kernel import kernel
+from tamis.kernels.numbers import I64s
 
 
-def run_indices(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def run_indices(starts: I64s, counts: I64s) -> I64s:
     """The indices ``start, start + 1, ...`` of every run, one run after another."""
     indices = np.empty(int(counts.sum()), np.int64)
     _write_runs(starts, counts, indices)
@@ -18,7 +19,7 @@ def run_indices(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) ->
 
 
 @kernel
-def _write_runs(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]) -> None:
+def _write_runs(starts: I64s, counts: I64s, indices: I64s) -> None:
     at = 0
     for run in range(len(starts)):
         for i in range(counts[run]):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import EventError, KindError, UnknownAttributeError, shortened
+from tamis.kernels.numbers import I64s
 from tamis.language.declared import Declared, read_declared
 from tamis.language.event import FlatEvent, kind_of_value, refuse_asked
 from tamis.language.expression import Expression, Predicate
@@ -18,8 +19,7 @@ from tamis.language.operators import ORDER_COMPARISONS, Operator
 from tamis.language.values import Interval, Kind, kind_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    pass
 
 
 class Schema:
@@ -140,7 +140,7 @@ class Schema:
         declared = self._declared.get(attribute)
         return declared is None or declared.kind is kind
 
-    def check_column(self, attribute: str, kind: Kind, rows: npt.NDArray[np.int64]) -> None:
+    def check_column(self, attribute: str, kind: Kind, rows: I64s) -> None:
         """`check_event` for a column of a batch. All values have the kind `kind`; `rows` has the row of each, ascending."""
         declared = self._declared.get(attribute)
         if declared is None or not len(rows):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import chosen, combined, is_text
@@ -25,6 +24,7 @@ from tamis.errors import (
     TableError,
     TamisError,
 )
+from tamis.kernels.numbers import I64s
 from tamis.language.expression import Expression
 from tamis.language.values import is_iterable
 from tamis.matcher.event_input import arrow_errors
@@ -232,7 +232,7 @@ class _Addition:
         return self._rejections.listed()
 
 
-def _places(rows: Sequence[int]) -> npt.NDArray[np.int64]:
+def _places(rows: Sequence[int]) -> I64s:
     return np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.array(rows, np.int64)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.expressions.conjunctions import canonical
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, ProgramTable
 from tamis.engine.rows import Rows, concatenated
+from tamis.kernels.numbers import I32s
 from tamis.matcher.compiling import CompiledMany, clauses_of
 
 
@@ -19,7 +19,7 @@ class ClauseRows(NamedTuple):
     rows: Rows
     subscriptions: int
 
-    def of_slots(self, slots: npt.NDArray[np.int32]) -> Rows:
+    def of_slots(self, slots: I32s) -> Rows:
         """The rows, owned by slots."""
         return self.rows._replace(slot=slots[self.rows.slot])
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.expressions.compile import Compiled, Compiler
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicate_encoding import EncodedRows, encode_rows
 from tamis.encoding.expressions.predicate_rows import ExpressionRows, PredicateRows
 from tamis.encoding.expressions.predicates import predicates_of
+from tamis.kernels.numbers import I64s
 from tamis.language.expression import Expression
 
 _FEWEST_IN_BULK = 8
@@ -33,11 +33,11 @@ class CompiledMany(NamedTuple):
     """Subscriptions in keys. Their numbers count from 0 in the order of the call; one that is never true may be missing."""
 
     total: int
-    plain: npt.NDArray[np.int64]
+    plain: I64s
     """Numbers of the subscriptions that are one conjunction."""
     conjunctions: Conjunctions
     """The conjunction of each of them."""
-    others: npt.NDArray[np.int64]
+    others: I64s
     """Numbers of the other subscriptions."""
     compiled: list[Compiled]
     """What each of them was compiled to."""
@@ -67,13 +67,7 @@ class SubscriptionCompiler:
         """
         return self._compiled(rows, np.arange(len(rows)), [], _NO_NUMBERS)
 
-    def _compiled(
-        self,
-        rows: PredicateRows,
-        numbers: npt.NDArray[np.int64],
-        expressions: list[Expression],
-        rest: npt.NDArray[np.int64],
-    ) -> CompiledMany:
+    def _compiled(self, rows: PredicateRows, numbers: I64s, expressions: list[Expression], rest: I64s) -> CompiledMany:
         """Compile rows and expressions, both with their numbers."""
         total = len(numbers) + len(rest)
         while True:

@@ -18,6 +18,7 @@ from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tamis.engine.snapshot import frozen
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import Bools, F64s, I32s, I64s
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows
@@ -37,11 +38,11 @@ class Contents(NamedTuple):
     segments: tuple[Segment, ...]
     rows: Rows | None
     """The rows of deltas."""
-    alive: npt.NDArray[np.bool_]
-    ids: npt.NDArray[np.int64] | pa.Array | None
-    living: npt.NDArray[np.int64]
+    alive: Bools
+    ids: I64s | pa.Array | None
+    living: I64s
     """The living slots, in order of addition."""
-    weights: npt.NDArray[np.float64]
+    weights: F64s
     dimensions: pa.Table
     sources: Sources
 
@@ -75,7 +76,7 @@ class EngineStore(EngineMatching):
         self.flush()
         return self.keyed.compile_rows(rows)
 
-    def add(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: npt.NDArray[np.float64]) -> None:
+    def add(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: F64s) -> None:
         slots = self.engine.new_slots(len(identifiers))
         try:
             self._enter(identifiers, slots, block, weights)
@@ -105,16 +106,14 @@ class EngineStore(EngineMatching):
         if len(self._pending) >= _MOST_PENDING:
             self.flush()
 
-    def _withdraw(self, slots: npt.NDArray[np.int32]) -> None:
+    def _withdraw(self, slots: I32s) -> None:
         """Remove slots whose addition was interrupted, as far as it had come. No id has these slots any more."""
         self.engine.settle_again(slots)
         for slot in slots.tolist():
             self._remove_slot(slot)
         self.engine.publish()
 
-    def _enter(
-        self, identifiers: list[Id], slots: npt.NDArray[np.int32], block: Block, weights: npt.NDArray[np.float64]
-    ) -> None:
+    def _enter(self, identifiers: list[Id], slots: I32s, block: Block, weights: F64s) -> None:
         self.sources.add(block, slots)
         if len(slots):
             self._weigh(slots, weights)
@@ -176,7 +175,7 @@ class EngineStore(EngineMatching):
             self._remove_many(identifiers, slots)  # Interrupted: they are still removed.
             raise
 
-    def _remove_many(self, identifiers: Sequence[Id], slots: npt.NDArray[np.int32]) -> None:
+    def _remove_many(self, identifiers: Sequence[Id], slots: I32s) -> None:
         if not self.ids.discard(*identifiers):
             self.clear()
             return
@@ -185,14 +184,12 @@ class EngineStore(EngineMatching):
         self.engine.publish()
         self._sweep_if_due(len(slots))
 
-    def _forget_sources(self, slots: npt.NDArray[np.int32]) -> None:
+    def _forget_sources(self, slots: I32s) -> None:
         for slot in slots.tolist():
             self.sources.remove(slot)
             self._pending.pop(slot, None)
 
-    def replace(
-        self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: npt.NDArray[np.float64]
-    ) -> None:
+    def replace(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: F64s) -> None:
         old = np.array([self.ids.slot(identifier) for identifier in identifiers], np.int32)
         slots = self.engine.new_slots(len(identifiers))
         try:
@@ -225,8 +222,8 @@ class EngineStore(EngineMatching):
         self.engine.clear()
         self._reset()
 
-    def weights(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        weights: npt.NDArray[np.float64] = self._weights.view()[slots]
+    def weights(self, slots: npt.NDArray[Any]) -> F64s:
+        weights: F64s = self._weights.view()[slots]
         return weights
 
     @property

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tamis.encoding.expressions.predicate_table import PredicateTable
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import I32s, I64s
 from tamis.language.expression import Expression
 from tamis.language.reading import to_expression
 
@@ -28,7 +29,7 @@ class Block(Protocol):
 
     def expression(self, row: int) -> Expression: ...
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> Block:
+    def taken(self, rows: I64s) -> Block:
         """Some of the expressions, as a block of their own."""
         ...
 
@@ -42,7 +43,7 @@ class GivenExpressions:
     def __len__(self) -> int:
         return len(self._given)
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> GivenExpressions:
+    def taken(self, rows: I64s) -> GivenExpressions:
         return GivenExpressions([self._given[row] for row in rows.tolist()])
 
     def expression(self, row: int) -> Expression:
@@ -56,14 +57,14 @@ class GivenExpressions:
 class TableRows:
     """Rows of a table in predicate form. The whole table stays while one of its rows is needed."""
 
-    def __init__(self, table: PredicateTable, rows: npt.NDArray[np.int64] | None = None) -> None:
+    def __init__(self, table: PredicateTable, rows: I64s | None = None) -> None:
         self.table = table
         self._rows = rows
 
     def __len__(self) -> int:
         return len(self.table) if self._rows is None else len(self._rows)
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> TableRows:
+    def taken(self, rows: I64s) -> TableRows:
         return TableRows(self.table, rows if self._rows is None else self._rows[rows])
 
     def expression(self, row: int) -> Expression:
@@ -83,7 +84,7 @@ class TextColumn:
     def __len__(self) -> int:
         return len(self._column)
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> TextColumn:
+    def taken(self, rows: I64s) -> TextColumn:
         return TextColumn(self.texts(rows))
 
     def expression(self, row: int) -> Expression:
@@ -107,7 +108,7 @@ class ClosedBlock:
     def __len__(self) -> int:
         return len(self.opened)
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> Block:
+    def taken(self, rows: I64s) -> Block:
         return self.opened.taken(rows)
 
     def expression(self, row: int) -> Expression:
@@ -127,8 +128,8 @@ def sql_texts(given: Sequence[str | Expression]) -> pa.Array:
 class LaidOut(NamedTuple):
     """Expressions by slot s: row `row[s]` of the texts if `block[s]` is 0, of table n if it is n + 1, none if it is -1."""
 
-    block: npt.NDArray[np.int32]
-    row: npt.NDArray[np.int32]
+    block: I32s
+    row: I32s
     texts: pa.Array
     tables: list[PredicateTable]
 
@@ -214,7 +215,7 @@ class Sources:
                 filled += len(some)
         return LaidOut(block, row, pa.concat_arrays(texts), tables)
 
-    def restore(self, block: npt.NDArray[np.int32], row: npt.NDArray[np.int32], blocks: Sequence[Block]) -> None:
+    def restore(self, block: I32s, row: I32s, blocks: Sequence[Block]) -> None:
         """Take over expressions that were laid out. There are none yet."""
         self._block.extend(block)
         self._row.extend(row)
@@ -223,7 +224,7 @@ class Sources:
         self._blocks = {number: blocks[number] for number in self._alive}
         self._next = len(blocks)
 
-    def compacted(self, live: npt.NDArray[np.int64]) -> Sources:
+    def compacted(self, live: I64s) -> Sources:
         """Only the expressions of some slots, in new slots of the same order."""
         compacted = Sources()
         for new, old in enumerate(live.tolist()):

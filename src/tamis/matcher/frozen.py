@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.dimensions.dimension_set import Dimensions
@@ -22,6 +21,7 @@ from tamis.engine.snapshot import read_rows, read_segment
 from tamis.engine.top_k import keep_heaviest
 from tamis.engine.version import Version
 from tamis.errors import SnapshotError
+from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import arrow_errors
 from tamis.matcher.snapshot import open_snapshot
@@ -52,11 +52,11 @@ class FrozenMatcher:
         alive = opened.array("alive")
         died = np.zeros(0, np.int64) if alive.all() else np.where(alive, ALIVE, 0)
         self._version = Version(tuple(segments), (), Life(died, 0))
-        self._weights: npt.NDArray[np.float64] = opened.array("weights")
-        self._ids: npt.NDArray[np.int64] = opened.array("ids")
+        self._weights: F64s = opened.array("weights")
+        self._ids: I64s = opened.array("ids")
         self._scratch = ThreadScratch()
 
-    def match(self, events: pa.Table, k: int | None = None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def match(self, events: pa.Table, k: int | None = None) -> tuple[I64s, I32s]:
         """The number of subscriptions that each event satisfies, and their slots, event by event; see `ids`.
 
         Raises
@@ -68,6 +68,6 @@ class FrozenMatcher:
         counts, slots, _ = self._version.match(batch, len(self._dimensions), self._scratch)
         return (counts, slots) if k is None else keep_heaviest(counts, slots, self._weights, k)
 
-    def ids(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    def ids(self, slots: I32s) -> I64s:
         """The ids of slots."""
         return self._ids[slots]

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import DuplicateIdError, IdTypeError, TamisError, UnknownIdError, shortened
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import I32s, I64s
 from tamis.language.values import INT64_MAX, INT64_MIN, in_words, is_iterable, is_well_formed
 from tamis.matcher.limits import USUAL_STORE_LIMITS
 
@@ -34,7 +35,7 @@ class StoredIds:
     Making lists and dictionaries of Python takes long. So they are made once, when somebody first needs them.
     """
 
-    def __init__(self, column: Any, living: npt.NDArray[np.int64]) -> None:
+    def __init__(self, column: Any, living: I64s) -> None:
         self.column = column
         self.living = living
         """The living slots, in order of addition."""
@@ -162,7 +163,7 @@ class Ids:
         slot = self._slots.get(identifier) if type(identifier) is self.type else None
         return self._slots.get(self._checked(plain_id(identifier), self.type)) if slot is None else slot
 
-    def slots(self) -> npt.NDArray[np.int64]:
+    def slots(self) -> I64s:
         """The slots of all ids, in order of addition."""
         if self._stored is not None and "_slots" not in vars(self):
             return self._stored.living
@@ -285,7 +286,7 @@ class Ids:
         return bool(self._slots)
 
     @property
-    def numbers(self) -> npt.NDArray[np.int64] | None:
+    def numbers(self) -> I64s | None:
         """The ids by slot with the room behind them, if they are int; None if they are str, or if there are none."""
         return self._numbers.data if self.type is int else None
 
@@ -299,7 +300,7 @@ class Ids:
             return texts
         return list(map(self._texts.__getitem__, slots.tolist()))
 
-    def few_names(self, slots: npt.NDArray[np.int32]) -> pa.DictionaryArray:
+    def few_names(self, slots: I32s) -> pa.DictionaryArray:
         """The ids of slots as an Arrow array, if they are str and `names` gave None."""
         used, places = np.unique(slots, return_inverse=True)
         texts = pa.array(self.name(used), pa.string())
@@ -330,7 +331,7 @@ class Ids:
         """Whether the ids of a snapshot are a list by now, which they are before any id is added."""
         return "_texts" in vars(self)
 
-    def by_slot(self) -> npt.NDArray[np.int64] | pa.Array | None:
+    def by_slot(self) -> I64s | pa.Array | None:
         """A copy of the ids of all slots, as snapshots have them; None if there are none."""
         if self.type is None:
             return None

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import CapabilityError, EventError
+from tamis.kernels.numbers import Bools, I64s
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.explain import Explanation, explain
 from tamis.language.schema import Schema
@@ -88,12 +88,7 @@ class Matcher(Subscriptions[IdT]):
         return found
 
     def match_batch(
-        self,
-        events: Any,
-        threads: int | None = None,
-        k: int | None = None,
-        *,
-        attributes: Iterable[str] | None = None,
+        self, events: Any, threads: int | None = None, k: int | None = None, *, attributes: Iterable[str] | None = None
     ) -> pa.Table:
         """All matches of a batch: a table with the columns ``event`` (the row, int64) and ``subscription`` (the id).
 
@@ -180,9 +175,7 @@ class Matcher(Subscriptions[IdT]):
         with rows_counted_from(first):
             return table_of(self._matched(events, threads, k, name), plain_threads(threads, len(events)))
 
-    def count_batch(
-        self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None
-    ) -> npt.NDArray[np.int64]:
+    def count_batch(self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None) -> I64s:
         """The number of subscriptions that each event of a batch satisfies.
 
         Raises
@@ -194,7 +187,7 @@ class Matcher(Subscriptions[IdT]):
 
     def exists_batch(
         self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None
-    ) -> npt.NDArray[np.bool_]:
+    ) -> Bools:
         """Whether each event of a batch satisfies some subscription.
 
         Raises

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I64s
 from tamis.matcher.crew import each
 from tamis.matcher.ids import Names
 from tamis.matcher.store import Part
@@ -19,7 +19,7 @@ from tamis.matcher.store import Part
 class Named(NamedTuple):
     """The matches of some events: the row of the event, and `names.place` of the slot."""
 
-    events: npt.NDArray[np.int64]
+    events: I64s
     places: npt.NDArray[Any]
     names: Names
 
@@ -51,7 +51,7 @@ def named_in_pieces(part: Part, most: int) -> Iterator[pa.Table]:
         yield table_of([named_at_hand(piece)])
 
 
-def pieces(ends: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+def pieces(ends: I64s, most: int) -> Iterator[tuple[int, int]]:
     """Events in pieces of at most `most` matches. Only a single event may have more. Matches of event i end at ends[i + 1]."""
     start, count = 0, len(ends) - 1
     while start < count:
@@ -66,13 +66,13 @@ def _named(part: Part, names: Names) -> Named:
     return Named(events, places, names)
 
 
-def _events(part: Part) -> npt.NDArray[np.int64]:
+def _events(part: Part) -> I64s:
     """The row of each match."""
     rows = np.arange(part.first, part.first + len(part.counts))
     return np.repeat(rows, part.counts)
 
 
-def _table(events: list[npt.NDArray[np.int64]], subscriptions: list[pa.Array]) -> pa.Table:
+def _table(events: list[I64s], subscriptions: list[pa.Array]) -> pa.Table:
     columns = [pa.chunked_array([pa.array(rows) for rows in events]), pa.chunked_array(subscriptions)]
     return pa.Table.from_arrays(columns, ["event", "subscription"])
 

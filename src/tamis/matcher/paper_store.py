@@ -28,6 +28,7 @@ from tamis.encoding.expressions.programs import ProgramTable
 from tamis.engine.sample import Sample
 from tamis.engine.top_k import keep_heaviest
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.kernels.ranges import run_indices
 from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
@@ -51,11 +52,11 @@ conjunctions faster than one by one."""
 class Clauses(NamedTuple):
     """The clauses of new subscriptions."""
 
-    numbers: npt.NDArray[np.int32]
+    numbers: I32s
     """Conjunctions in the table, subscription by subscription."""
-    counts: npt.NDArray[np.int32]
+    counts: I32s
     """The number of clauses of each subscription."""
-    programs: npt.NDArray[np.int64]
+    programs: I64s
     """The program of each subscription, or NO_PROGRAM."""
 
 
@@ -147,7 +148,7 @@ class IndexStore(Store[Clauses]):
         numbers[run_indices(first[compiled.others], counts[compiled.others].astype(np.int64))] = of_others
         return Clauses(numbers, counts, programs)
 
-    def _interned_others(self, compiled: Sequence[Compiled]) -> npt.NDArray[np.int32]:
+    def _interned_others(self, compiled: Sequence[Compiled]) -> I32s:
         """The numbers of all clauses in the table, one for an expression with factors."""
         table = self.table
         if isinstance(table, ClauseTable):
@@ -155,12 +156,12 @@ class IndexStore(Store[Clauses]):
             return self._taken(table.intern_factors(FactorRows.of(rows)))
         return self._taken(table.intern(clauses_of(compiled)))
 
-    def _taken(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def _taken(self, numbers: I32s) -> I32s:
         """The same numbers, unless the index refuses one of them."""
         self.index.refuse(numbers)
         return numbers
 
-    def add(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: npt.NDArray[np.float64]) -> None:
+    def add(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: F64s) -> None:
         self.flush()
         slots = np.arange(self._slots, self._slots + len(identifiers))
         self._slots += len(slots)
@@ -204,7 +205,7 @@ class IndexStore(Store[Clauses]):
         else:
             self._sweep_if_due()
 
-    def replace(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: npt.NDArray[np.float64]) -> None:
+    def replace(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: F64s) -> None:
         self._release(identifiers)
         self.add(identifiers, clauses, block, weights)
         self._sweep_if_due()
@@ -218,8 +219,8 @@ class IndexStore(Store[Clauses]):
             self.conjunctions -= len(died)
             self.index.delete(died)
 
-    def weights(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        weights: npt.NDArray[np.float64] = self._weights.view()[slots]
+    def weights(self, slots: npt.NDArray[Any]) -> F64s:
+        weights: F64s = self._weights.view()[slots]
         return weights
 
     def _sweep_if_due(self) -> None:
@@ -303,7 +304,7 @@ class IndexStore(Store[Clauses]):
             counts, slots = keep_heaviest(counts, slots, self._weights.view(), k)
         return Part(0, counts, slots, self.ids, self.ids.names_at_hand(), self.ids)
 
-    def match(self, encoded: EncodedEvents) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def match(self, encoded: EncodedEvents) -> tuple[I64s, I32s]:
         """All pairs of event row and slot, each once, grouped by event."""
         self.index.capabilities.check(encoded.batch, self.index.name)
         matches = self.index.match(encoded.batch, len(self.dimensions))
@@ -316,9 +317,7 @@ class IndexStore(Store[Clauses]):
         self.work.mismatched += encoded.mismatched
         return rows, slots
 
-    def _verified(
-        self, encoded: EncodedEvents, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def _verified(self, encoded: EncodedEvents, rows: I64s, slots: I32s) -> tuple[I64s, I32s]:
         """The pairs without those that the program of their slot rejects."""
         programs, dimensions = self.programs.view(), len(self.dimensions)
         kept, verified = verify(self.owners.view(), programs, encoded.batch, dimensions, rows, slots)

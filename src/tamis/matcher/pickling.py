@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from tamis.kernels.numbers import F64s
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.engine_store import EngineStore
@@ -34,7 +32,7 @@ class PickledIndex(NamedTuple):
     options: Options
     ids: list[Id]
     expressions: list[Expression]
-    weights: npt.NDArray[np.float64]
+    weights: F64s
     limits: StoreLimits
 
 

@@ -25,6 +25,7 @@ from tamis.encoding.expressions.predicate_rows import TypedValues
 from tamis.encoding.expressions.predicate_table import PredicateTable
 from tamis.engine.snapshot import arrays_of, read_rows, read_segment
 from tamis.errors import SnapshotError
+from tamis.kernels.numbers import I64s
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 from tamis.matcher.engine_store import Contents
@@ -133,7 +134,7 @@ def read_contents(opened: Container) -> Contents:
     )
 
 
-def _type_of(ids: npt.NDArray[np.int64] | pa.Array | None) -> str | None:
+def _type_of(ids: I64s | pa.Array | None) -> str | None:
     if ids is None:
         return None
     return "int" if isinstance(ids, np.ndarray) else "str"

@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
-import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -23,6 +22,7 @@ from tamis.encoding.expressions.predicate_rows import PredicateRows
 from tamis.engine.interrupts import holding
 from tamis.errors import ReentryError
 from tamis.kernels.background import is_ours
+from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
@@ -43,8 +43,8 @@ class Part(NamedTuple):
 
     first: int
     """The row of the first event."""
-    counts: npt.NDArray[np.int64]
-    slots: npt.NDArray[np.int32]
+    counts: I64s
+    slots: I32s
     ids: Ids
     names: Names | None
     """The ids of all slots, if they are at hand."""
@@ -159,7 +159,7 @@ class Store(ABC, Generic[ClausesT]):
         """
 
     @abstractmethod
-    def add(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: npt.NDArray[np.float64]) -> None:
+    def add(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: F64s) -> None:
         """Take in new subscriptions, whose ids were checked."""
 
     @abstractmethod
@@ -184,7 +184,7 @@ class Store(ABC, Generic[ClausesT]):
         """Remove subscriptions at one moment. They are there, and each is named once."""
 
     @abstractmethod
-    def replace(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: npt.NDArray[np.float64]) -> None:
+    def replace(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: F64s) -> None:
         """Give subscriptions other clauses at one moment. They are there, and each is named once."""
 
     @abstractmethod
@@ -192,7 +192,7 @@ class Store(ABC, Generic[ClausesT]):
         """Forget all subscriptions, dimensions and constants. The sample of events stays."""
 
     @abstractmethod
-    def weights(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def weights(self, slots: npt.NDArray[Any]) -> F64s:
         """The weights of slots."""
 
     @property

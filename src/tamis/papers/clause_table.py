@@ -19,12 +19,13 @@ from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.dimensions.leaf import Leaf
 from tamis.encoding.expressions.conjunctions import Conjunctions, ConjunctionTable, conjunctions_taken
 from tamis.encoding.expressions.predicates import Predicates, predicates_of
+from tamis.kernels.numbers import I32s, I64s
 
 
 class FactorRows(NamedTuple):
     """Conjunctions of disjunctions: the i-th has the disjunctions `start[i]` to `start[i + 1]` of `clauses`."""
 
-    start: npt.NDArray[np.int64]
+    start: I64s
     clauses: Conjunctions
 
     @classmethod
@@ -60,17 +61,17 @@ class ClauseTable(ConjunctionTable):
     def nbytes(self) -> int:
         return super().nbytes + self.clauses.nbytes
 
-    def intern(self, added: Conjunctions) -> npt.NDArray[np.int32]:
+    def intern(self, added: Conjunctions) -> I32s:
         return self.intern_factors(FactorRows.of_conjunctions(added))
 
-    def intern_factors(self, added: FactorRows) -> npt.NDArray[np.int32]:
+    def intern_factors(self, added: FactorRows) -> I32s:
         """The number of each row, added if there is no equal one yet."""
         return super().intern(Conjunctions(added.start, _numbers(self.clauses.intern(added.clauses))))
 
     def relabel(self, dimension: int, relabelling: Relabelling) -> None:
         self.clauses.relabel(dimension, relabelling)
 
-    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, npt.NDArray[np.int32]]:
+    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, I32s]:
         rows = self.taken(kept)
         change(rows.clauses.predicates)
         table = type(self)()
@@ -82,11 +83,11 @@ class ClauseTable(ConjunctionTable):
         return FactorRows(chosen.start, conjunctions_taken(self.clauses.view(), chosen.predicates.dimension))
 
 
-def _starts(counts: list[int]) -> npt.NDArray[np.int64]:
+def _starts(counts: list[int]) -> I64s:
     return np.append(0, np.cumsum(counts, dtype=np.int64))
 
 
-def _numbers(clauses: npt.NDArray[np.int32]) -> Predicates:
+def _numbers(clauses: I32s) -> Predicates:
     """Numbers of clauses in the form of predicates: the number is the dimension, and there are no intervals."""
     nothing = np.empty(0, np.int64)
     return Predicates(clauses, np.zeros(len(clauses), np.uint8), np.zeros(len(clauses) + 1, np.int64), nothing, nothing)

@@ -39,7 +39,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.evaluation import predicate_holds
@@ -47,9 +46,9 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions, ConjunctionTable
 from tamis.encoding.expressions.predicates import Predicates, taken
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.kernels.ranges import run_indices
-from tamis.papers.interface import Matches, Numbers
+from tamis.papers.interface import Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import Output, collect, is_true, note_event
 from tamis.papers.parts.records import EventKeys, event_keys, load_keys, unload_keys
@@ -71,12 +70,12 @@ class GryphonOptions(Options):
 class Tree(NamedTuple):
     """The tree as kernels read it."""
 
-    attribute: npt.NDArray[np.int32]
-    star: npt.NDArray[np.bool_]
-    edges: npt.NDArray[np.int32]
-    test: npt.NDArray[np.int32]
-    child: npt.NDArray[np.int32]
-    rows: npt.NDArray[np.int32]
+    attribute: I32s
+    star: Bools
+    edges: I32s
+    test: I32s
+    child: I32s
+    rows: I32s
     tests: Predicates
     """The tests by number."""
 
@@ -84,24 +83,24 @@ class Tree(NamedTuple):
 class Paths(NamedTuple):
     """The tests of rows: those of the i-th are `test[start[i]]` to `test[start[i + 1] - 1]`, ascending."""
 
-    start: npt.NDArray[np.int64]
-    test: npt.NDArray[np.int32]
+    start: I64s
+    test: I32s
 
 
 class _Stack(NamedTuple):
     """Runs of rows with the same tests up to a depth, and the edge that leads to each run."""
 
-    begin: npt.NDArray[np.int32]
-    end: npt.NDArray[np.int32]
-    depth: npt.NDArray[np.int32]
-    parent: npt.NDArray[np.int32]
+    begin: I32s
+    end: I32s
+    depth: I32s
+    parent: I32s
 
 
 class _Scratch(NamedTuple):
     """Scratch that events reuse, one after another."""
 
     keys: EventKeys
-    stack: npt.NDArray[np.int32]
+    stack: I32s
     """Nodes to be visited."""
 
 
@@ -118,7 +117,7 @@ class Gryphon(StaticIndex):
     )
     options_type = GryphonOptions
 
-    def _build(self, rows: Numbers) -> None:
+    def _build(self, rows: I32s) -> None:
         paths = self._paths(rows)
         order = _in_order(paths)
         edges = len(paths.test) + len(rows)
@@ -143,7 +142,7 @@ class Gryphon(StaticIndex):
             child=tree.child[:used].copy(),
         )
 
-    def _paths(self, rows: Numbers) -> Paths:
+    def _paths(self, rows: I32s) -> Paths:
         """The tests of each row, numbered in the order of levels; sets `_tests`, the predicates of these numbers."""
         start, predicates = self.table.view()
         counts = np.diff(start)[rows]
@@ -166,7 +165,7 @@ class Gryphon(StaticIndex):
         sorting = np.lexsort((test, owner))
         return Paths(np.append(0, np.cumsum(np.bincount(owner, minlength=len(rows)))), test[sorting])
 
-    def _levels(self, tests: Predicates, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _levels(self, tests: Predicates, asked: I64s) -> I64s:
         """The order of the tests: by level of the attribute, IS NULL before others, then by lowest key."""
         dimensions = np.arange(len(asked))
         keys = {"frequent": -asked, "rare": asked, "number": dimensions}
@@ -226,7 +225,7 @@ class Gryphon(StaticIndex):
             assert found[row] == expected.test[expected.start[i] : expected.start[i + 1]].tolist()
 
 
-def _in_order(paths: Paths) -> npt.NDArray[np.int64]:
+def _in_order(paths: Paths) -> I64s:
     """The order of rows by their tests; a row comes after the longer rows that begin with all its tests.
 
     A stable sort by the last test first: each pass sorts only the rows that are long enough.
@@ -241,7 +240,7 @@ def _in_order(paths: Paths) -> npt.NDArray[np.int64]:
     return np.concatenate([order, by_length[: bounds[1] if len(bounds) > 1 else 0]])
 
 
-def _reordered(paths: Paths, order: npt.NDArray[np.int64]) -> Paths:
+def _reordered(paths: Paths, order: I64s) -> Paths:
     counts = np.diff(paths.start)[order]
     return Paths(np.append(0, np.cumsum(counts)), paths.test[run_indices(paths.start[order], counts)])
 
@@ -292,7 +291,7 @@ def _grow(paths: Paths, tree: Tree, stack: _Stack) -> tuple[int, int]:
 
 
 @inlined
-def _equal_edge(begin: int, end: int, tests: npt.NDArray[np.int32], operands: npt.NDArray[np.int64], key: int) -> int:
+def _equal_edge(begin: int, end: int, tests: I32s, operands: I64s, key: int) -> int:
     """The edge whose test is for a key, among edges with ascending operands; `end` if there is none."""
     last = end
     while begin < last:

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tamis.encoding.dimensions.keys import KeyKind
 from tamis.encoding.events.event_batch import EventBatch, has_several
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import CapabilityError
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.options import Options
 
 
@@ -77,13 +75,11 @@ class Counters(NamedTuple):
 class Matches(NamedTuple):
     """Pairs of event row and conjunction, grouped by event in ascending order, each pair once."""
 
-    event: npt.NDArray[np.int64]
-    conjunction: npt.NDArray[np.int32]
+    event: I64s
+    conjunction: I32s
     counters: Counters
 
 
-Numbers = npt.NDArray[np.int32]
-"""Numbers of conjunctions."""
 KindOf = Callable[[int], KeyKind]
 """Dimension -> the kind of its keys."""
 
@@ -135,15 +131,15 @@ class Index(ABC):
         self.kind_of = kind_of
         self.name_of = name_of
 
-    def refuse(self, conjunctions: Numbers) -> None:  # noqa: B027 - most have nothing to refuse
+    def refuse(self, conjunctions: I32s) -> None:  # noqa: B027 - most have nothing to refuse
         """Raise a CapabilityError if the index cannot hold one of these rows of the table."""
 
     @abstractmethod
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         """Take in rows of the table that are not in the index."""
 
     @abstractmethod
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         """Drop rows of the table that are in the index."""
 
     @abstractmethod

@@ -17,13 +17,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.evaluation import EventPlaces, accepts, event_places, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import Bools, I32s, I64s
 
 NO_PROGRAM = ACCEPT
 """The program of a slot whose clauses need no further check: it accepts at once."""
@@ -33,15 +33,15 @@ _NONE = -1
 class Edges(NamedTuple):
     """Ownership as kernels read and write it."""
 
-    first_edge: npt.NDArray[np.int64]
-    edges: npt.NDArray[np.int32]
-    program: npt.NDArray[np.int64]
-    slot: npt.NDArray[np.int32]
-    clause: npt.NDArray[np.int32]
-    next: npt.NDArray[np.int64]
-    previous: npt.NDArray[np.int64]
-    head: npt.NDArray[np.int64]
-    owners: npt.NDArray[np.int32]
+    first_edge: I64s
+    edges: I32s
+    program: I64s
+    slot: I32s
+    clause: I32s
+    next: I64s
+    previous: I64s
+    head: I64s
+    owners: I32s
 
 
 class Owners:
@@ -69,13 +69,7 @@ class Owners:
     def view(self) -> Edges:
         return Edges(*(column.view() for column in vars(self).values()))
 
-    def add(
-        self,
-        clauses: npt.NDArray[np.int32],
-        counts: npt.NDArray[np.int32],
-        programs: npt.NDArray[np.int64],
-        conjunctions: int,
-    ) -> npt.NDArray[np.int32]:
+    def add(self, clauses: I32s, counts: I32s, programs: I64s, conjunctions: int) -> I32s:
         """Give the next slots their clauses, `counts` each; returns the conjunctions that had no owner before."""
         first, slots = len(self._slot), len(self)
         self._first_edge.extend(first + np.cumsum(counts, dtype=np.int64) - counts)
@@ -92,14 +86,12 @@ class Owners:
         born = np.empty(len(clauses), np.int32)
         return born[: _link(self.view(), first, born)]
 
-    def remove(self, slot: int) -> npt.NDArray[np.int32]:
+    def remove(self, slot: int) -> I32s:
         """Take all clauses from a slot; returns the conjunctions that have no owner any more."""
         died = np.empty(int(self._edges.view()[slot]), np.int32)
         return died[: _unlink(self.view(), slot, died)]
 
-    def of_matches(
-        self, events: npt.NDArray[np.int64], conjunctions: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def of_matches(self, events: I64s, conjunctions: I32s) -> tuple[I64s, I32s]:
         """Pairs of event and slot for pairs of event and conjunction, each once, grouped by event like the input."""
         edges = self.view()
         room = int(edges.owners[conjunctions].sum(dtype=np.int64))
@@ -112,7 +104,7 @@ class Owners:
 
 
 @lean_kernel
-def _link(edges: Edges, first: int, born: npt.NDArray[np.int32]) -> int:
+def _link(edges: Edges, first: int, born: I32s) -> int:
     count = 0
     for edge in range(first, len(edges.clause)):
         clause = edges.clause[edge]
@@ -130,7 +122,7 @@ def _link(edges: Edges, first: int, born: npt.NDArray[np.int32]) -> int:
 
 
 @lean_kernel
-def _unlink(edges: Edges, slot: int, died: npt.NDArray[np.int32]) -> int:
+def _unlink(edges: Edges, slot: int, died: I32s) -> int:
     count = 0
     start = edges.first_edge[slot]
     for edge in range(start, start + edges.edges[slot]):
@@ -151,13 +143,7 @@ def _unlink(edges: Edges, slot: int, died: npt.NDArray[np.int32]) -> int:
 
 
 @lean_kernel
-def _owners_of(
-    edges: Edges,
-    events: npt.NDArray[np.int64],
-    conjunctions: npt.NDArray[np.int32],
-    found: npt.NDArray[np.int64],
-    slots: npt.NDArray[np.int32],
-) -> bool:
+def _owners_of(edges: Edges, events: I64s, conjunctions: I32s, found: I64s, slots: I32s) -> bool:
     """Write the owners of every pair; returns whether some of them have several clauses."""
     filled = 0
     several = False
@@ -174,13 +160,8 @@ def _owners_of(
 
 
 def verify(
-    edges: Edges,
-    programs: Programs,
-    batch: EventBatch,
-    dimensions: int,
-    events: npt.NDArray[np.int64],
-    slots: npt.NDArray[np.int32],
-) -> tuple[npt.NDArray[np.bool_], int]:
+    edges: Edges, programs: Programs, batch: EventBatch, dimensions: int, events: I64s, slots: I32s
+) -> tuple[Bools, int]:
     """Run the programs of the slots that have one; returns which pairs remain, and how many programs were run."""
     kept = np.ones(len(events), np.bool_)
     return kept, _verify(edges.program, programs, batch, event_places(dimensions), events, slots, kept)
@@ -188,13 +169,7 @@ def verify(
 
 @lean_kernel
 def _verify(
-    program: npt.NDArray[np.int64],
-    programs: Programs,
-    batch: EventBatch,
-    places: EventPlaces,
-    events: npt.NDArray[np.int64],
-    slots: npt.NDArray[np.int32],
-    kept: npt.NDArray[np.bool_],
+    program: I64s, programs: Programs, batch: EventBatch, places: EventPlaces, events: I64s, slots: I32s, kept: Bools
 ) -> int:
     loaded, verified = _NONE, 0
     for i in range(len(events)):

@@ -24,7 +24,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
@@ -33,6 +32,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I32s, I64s
 from tamis.kernels.ranges import run_indices
 from tamis.papers.interface import Counters, Index, Matches
 from tamis.papers.parts.past_events import History, by_selectivity
@@ -46,26 +46,26 @@ _LOWEST_ROOM = 1024
 class _Firsts(NamedTuple):
     """The most selective predicate of each conjunction."""
 
-    dimension: npt.NDArray[np.int32]
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
+    dimension: I32s
+    lo: I64s
+    hi: I64s
 
 
 class _Scratch(NamedTuple):
     """One event by dimension."""
 
     places: EventPlaces
-    lowest: npt.NDArray[np.int64]
+    lowest: I64s
     """Its lowest and highest key: lowest > highest if it has no value there."""
-    highest: npt.NDArray[np.int64]
+    highest: I64s
 
 
 class _Out(NamedTuple):
     """Pairs of event and conjunction, and how many predicates were evaluated."""
 
-    events: npt.NDArray[np.int64]
-    found: npt.NDArray[np.int32]
-    evaluated: npt.NDArray[np.int64]
+    events: I64s
+    found: I32s
+    evaluated: I64s
 
 
 class Scan(Index):
@@ -86,7 +86,7 @@ class Scan(Index):
         self._order = GrowingArray(np.int32)
         self._count = 0
 
-    def insert(self, conjunctions: npt.NDArray[np.int32]) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         missing = len(self.table) - len(self._dimension)
         if missing > 0:
             self._dimension.grow(missing, fill=_DEAD)
@@ -102,7 +102,7 @@ class Scan(Index):
     def _firsts(self) -> _Firsts:
         return _Firsts(self._dimension.view(), self._lo.view(), self._hi.view())
 
-    def delete(self, conjunctions: npt.NDArray[np.int32]) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         self._dimension.view()[conjunctions] = _DEAD
         self._count -= len(conjunctions)
         if self._count == 0:
@@ -112,8 +112,8 @@ class Scan(Index):
         self.history.observe(batch)
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        events: list[npt.NDArray[np.int64]] = []
-        found: list[npt.NDArray[np.int32]] = []
+        events: list[I64s] = []
+        found: list[I32s] = []
         evaluated = np.zeros(1, np.int64)
         scratch = _Scratch(event_places(dimensions), np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN))
         firsts, order, table = self._firsts(), self._order.view(), self.table.view()
@@ -142,9 +142,7 @@ class Scan(Index):
 
 
 @lean_kernel
-def _choose_first(
-    table: Conjunctions, conjunctions: npt.NDArray[np.int32], order: npt.NDArray[np.int32], firsts: _Firsts
-) -> None:
+def _choose_first(table: Conjunctions, conjunctions: I32s, order: I32s, firsts: _Firsts) -> None:
     """Note the most selective predicate of each conjunction that limits the values to a set."""
     predicates = table.predicates
     for c in conjunctions:
@@ -161,7 +159,7 @@ def _choose_first(
 @lean_kernel
 def _scan(
     firsts: _Firsts,
-    order: npt.NDArray[np.int32],
+    order: I32s,
     table: Conjunctions,
     batch: EventBatch,
     place: tuple[int, int],

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import Column
 from tamis.encoding.events.asked import EVERYTHING
 from tamis.encoding.events.event_table import checked_columns
+from tamis.kernels.numbers import Bools
 from tamis.language.values import Kind
 from tamis.spark.frames import can_hand_over, event_attributes, map_in_arrow, quoted
 from tamis.spark.given import checked_frame, listed
@@ -103,7 +103,7 @@ class ValuesTask:
         for batch in batches:
             events = pa.Table.from_batches([batch]).select(self.attributes)
             yield _rows("", None, pa.nulls(1, pa.float64()), pa.nulls(1, pa.string()), [False], len(events))
-            seen: dict[tuple[str, Kind], npt.NDArray[np.bool_]] = {}
+            seen: dict[tuple[str, Kind], Bools] = {}
             for column in checked_columns(events, EVERYTHING, None):
                 if not isinstance(column, Column):
                     continue  # A value outside the language does not count.

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +20,7 @@ from tamis.encoding.columns import combined
 from tamis.encoding.events.asked import Asked
 from tamis.engine.top_k import keep_heaviest
 from tamis.errors import EventError, TableError
+from tamis.kernels.numbers import Bools, I64s
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.matcher.naming import pieces
@@ -51,7 +51,7 @@ _HINT = (
     "Hint: skip_wrong=True leaves out wrong events, and wrong_events lists them; for a stream, wrong=FOLDER does both"
 )
 
-Rows = npt.NDArray[np.int64]
+Rows = I64s
 
 
 class Found(NamedTuple):
@@ -61,7 +61,7 @@ class Found(NamedTuple):
     event: Rows
     row: Rows
 
-    def where(self, holds: npt.NDArray[np.bool_]) -> Found:
+    def where(self, holds: Bools) -> Found:
         """The matches for which `holds` is true."""
         return self._replace(event=self.event[holds], row=self.row[holds])
 

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.encoding.columns import combined
 from tamis.errors import ExpressionError, IndexFolderError, OptionError, TableError, TamisError
+from tamis.kernels.numbers import Bools, F64s, I64s
 from tamis.matcher.frozen import FrozenMatcher
 from tamis.matcher.matcher import Matcher
 from tamis.matcher.snapshot import open_snapshot
@@ -39,7 +39,7 @@ MOST_OPEN = 1024
 """Most segments mapped in a process; the least recently used one is dropped first. A process may have 65,530 mappings, and a
 segment needs a few; the objects around them take most of the memory."""
 
-Rows = npt.NDArray[np.int64]
+Rows = I64s
 
 
 class Written(NamedTuple):
@@ -226,9 +226,9 @@ class OpenSegment:
         self.name = name
         self.matcher = FrozenMatcher(path.with_suffix(".tamis"))
         self.columns = map_arrow(path.with_suffix(".arrow"))
-        self._lives: tuple[str | None, npt.NDArray[np.bool_] | None] = (None, None)
+        self._lives: tuple[str | None, Bools | None] = (None, None)
 
-    def living(self, folder: IndexFolder, segment: Segment) -> npt.NDArray[np.bool_] | None:
+    def living(self, folder: IndexFolder, segment: Segment) -> Bools | None:
         """Which rows a version has; None: all. Only the last answer is cached, since versions follow each other."""
         removed_name, lives = self._lives
         if removed_name != segment.removed_name:
@@ -256,11 +256,11 @@ class OpenSegment:
         return moments_of(combined(self.columns[name]), missing)
 
     @cached_property
-    def weights(self) -> npt.NDArray[np.float64]:
+    def weights(self) -> F64s:
         if WEIGHT not in self.columns.column_names:
             return np.zeros(len(self.columns))
         # Null weighs nothing, as it does for a matcher.
-        weights: npt.NDArray[np.float64] = combined(self.columns[WEIGHT]).fill_null(0.0).to_numpy()
+        weights: F64s = combined(self.columns[WEIGHT]).fill_null(0.0).to_numpy()
         return weights
 
     def take(self, name: str, rows: Rows | pa.Array) -> pa.Array:

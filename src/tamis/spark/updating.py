@@ -15,12 +15,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.encoding.columns import combined
 from tamis.errors import FrameError, OptionError, shortened
+from tamis.kernels.numbers import Bools
 from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.building import now
 from tamis.spark.frames import ADDED, CHANGE, FORMS, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
@@ -285,7 +285,7 @@ class Bucket:
         return kept if merged is None else [*kept, merged]
 
 
-def _is_in(ids: pa.Array | pa.ChunkedArray, others: pa.Array) -> npt.NDArray[np.bool_]:
+def _is_in(ids: pa.Array | pa.ChunkedArray, others: pa.Array) -> Bools:
     """Which ids are among others."""
     return np.array(pc.is_in(ids, others), bool)
 

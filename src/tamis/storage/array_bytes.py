@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import SnapshotError, shortened
+from tamis.kernels.numbers import U8s
 from tamis.storage.checksum import Checksum
 from tamis.storage.layout import DTYPES, Entry, padded
 
@@ -39,7 +40,7 @@ def _stored_dtype(name: str, array: npt.NDArray[Any], path: str) -> np.dtype[Any
     return dtype
 
 
-def _pieces(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[npt.NDArray[np.uint8]]:
+def _pieces(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[U8s]:
     """The bytes of an array in C order, piece by piece. Only arrays in another order are copied."""
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
     step = PIECE_BYTES // dtype.itemsize

@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import inlined, kernel
+from tamis.kernels.numbers import U8s
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -43,7 +43,7 @@ class Checksum:
         self._lanes = np.array([(p1 + p2) & _MASK, p2, 0, -p1 & _MASK], np.uint64)
         self._size = 0
 
-    def update(self, piece: npt.NDArray[np.uint8]) -> None:
+    def update(self, piece: U8s) -> None:
         words = np.require(piece.view(np.uint64), requirements="A")
         # Numba would compile a second version for writable arrays.
         words.flags.writeable = False
@@ -67,7 +67,7 @@ class Checksum:
         return total
 
 
-def checksum(data: npt.NDArray[np.uint8]) -> int:
+def checksum(data: U8s) -> int:
     """The checksum of bytes in one piece."""
     whole = Checksum()
     whole.update(data)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import SnapshotError, did_you_mean, shortened
+from tamis.kernels.numbers import U8s
 from tamis.storage.array_bytes import write_array
 from tamis.storage.checksum import checksum
 from tamis.storage.file_bytes import file_bytes, memory_bytes
@@ -142,9 +143,9 @@ class Container:
     read; if two of them need a check at the same time, it is made twice.
     """
 
-    def __init__(self, path: str, data: npt.NDArray[np.uint8], directory: Directory) -> None:
+    def __init__(self, path: str, data: U8s, directory: Directory) -> None:
         self.path = path
-        self._data: npt.NDArray[np.uint8] | None = data
+        self._data: U8s | None = data
         self._directory = directory
         self._checked: set[str] = set()
 
@@ -215,7 +216,7 @@ class Container:
         state = ", closed" if self._data is None else ""
         return f"Container({shortened(self.path)}, {len(self._directory.entries)} arrays{state})"
 
-    def _bytes(self) -> npt.NDArray[np.uint8]:
+    def _bytes(self) -> U8s:
         if self._data is None:
             raise SnapshotError("is closed: open it again", path=self.path)
         return self._data
@@ -227,7 +228,7 @@ class Container:
             raise SnapshotError(f"has no array {shortened(name)}{hint}", path=self.path)
         return entry
 
-    def _check(self, data: npt.NDArray[np.uint8], entry: Entry) -> None:
+    def _check(self, data: U8s, entry: Entry) -> None:
         if checksum(data[entry.start : entry.start + padded_size(entry.size)]) != entry.checksum:
             raise SnapshotError(f"array {shortened(entry.name)} is damaged: {ADVICE}", path=self.path)
         self._checked.add(entry.name)

@@ -9,13 +9,13 @@ from mmap import ACCESS_READ
 from mmap import mmap as memory_map
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.errors import SnapshotError
+from tamis.kernels.numbers import U8s
 from tamis.storage.layout import ADVICE, ALIGNMENT, HEADER_SIZE, Header, read_header
 
 
-def file_bytes(path: str, *, mapped: bool) -> tuple[Header, npt.NDArray[np.uint8]]:
+def file_bytes(path: str, *, mapped: bool) -> tuple[Header, U8s]:
     """The header of a file, checked, and all its bytes, read-only. A file that is no container is not read further.
 
     Raises
@@ -33,7 +33,7 @@ def file_bytes(path: str, *, mapped: bool) -> tuple[Header, npt.NDArray[np.uint8
         raise _cannot_read(path, error) from None
 
 
-def memory_bytes(given: bytes, name: str) -> tuple[Header, npt.NDArray[np.uint8]]:
+def memory_bytes(given: bytes, name: str) -> tuple[Header, U8s]:
     """The same for the bytes of a file, which errors call `name`.
 
     Raises
@@ -60,7 +60,7 @@ def _check_regular(path: str) -> None:
         raise SnapshotError("is a pipe or a device: name a file", path=path)
 
 
-def _mapped(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint8]:
+def _mapped(stream: BufferedReader, size: int, path: str) -> U8s:
     try:
         data = memory_map(stream.fileno(), size, access=ACCESS_READ)
     except (OSError, ValueError) as error:
@@ -68,7 +68,7 @@ def _mapped(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint
     return np.frombuffer(data, np.uint8)
 
 
-def _loaded(stream: BufferedReader, size: int, path: str) -> npt.NDArray[np.uint8]:
+def _loaded(stream: BufferedReader, size: int, path: str) -> U8s:
     """All bytes in memory, aligned as they are in a mapped file."""
     data = _aligned(size)
     stream.seek(0)

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.errors import SnapshotError, shortened
+from tamis.kernels.numbers import U8s
 from tamis.storage.checksum import checksum
 
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
@@ -80,7 +80,7 @@ def padded_size(size: int) -> int:
     return size + -size % ALIGNMENT
 
 
-def padded(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def padded(data: U8s) -> U8s:
     """The bytes with zeros behind them up to a multiple of 64; without a copy where none are missing."""
     missing = -len(data) % ALIGNMENT
     return np.concatenate((data, np.zeros(missing, np.uint8))) if missing else data
@@ -143,7 +143,7 @@ def directory_bytes(entries: list[Entry], meta: str) -> bytes:
     return f'{{"meta": {meta}, "arrays": {json.dumps(rows)}}}'.encode()
 
 
-def read_directory(data: npt.NDArray[np.uint8], header: Header, path: str) -> Directory:
+def read_directory(data: U8s, header: Header, path: str) -> Directory:
     """Read the directory of a file, given all its bytes.
 
     Raises

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.kernels.numbers import U8s
+
 COLUMN = "values"
 """The one column of a table that was made of an array."""
 
 
-def to_bytes(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint8]:
+def to_bytes(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> U8s:
     """A table as bytes, to be written like any array; an array is taken for a table with the one column `values`.
 
     Examples

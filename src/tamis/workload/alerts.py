@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.kernels.numbers import Bools, I64s
 from tamis.language.operators import Operator
 from tamis.workload.arrays import EventArrays, PredicateArrays, offsets
 from tamis.workload.domain import Domain
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK, Draws, Stream
 from tamis.workload.implied import CODE
 from tamis.workload.parameters import Config
-from tamis.workload.zipf import Floats, Integers, Popularity
+from tamis.workload.zipf import Floats, Popularity
 
 _NAMES = ["symbol", "price", "volume"]
 _SYMBOL, _PRICE, _VOLUME = range(3)
@@ -138,9 +138,7 @@ class AlertDraws(Draws):
         return EventArrays(attribute, np.column_stack([symbol, price, volume]))
 
 
-def _predicates(
-    symbol: Integers, rising: npt.NDArray[np.bool_], low: Floats, high: Floats, volume: Floats
-) -> PredicateArrays:
+def _predicates(symbol: I64s, rising: Bools, low: Floats, high: Floats, volume: Floats) -> PredicateArrays:
     """Alerts on prices above or below `low`, from `low` to `high` where that is a number, with `volume` where it is."""
     band, more = ~np.isnan(high), ~np.isnan(volume)
     bound = np.where(rising, CODE[Operator.GT], CODE[Operator.LT])

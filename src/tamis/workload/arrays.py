@@ -19,28 +19,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.workload.zipf import Integers
+from tamis.kernels.numbers import I32s, I64s, U8s
 
 
 class PredicateArrays(NamedTuple):
     """Subscriptions, see the module. `literals` are doubles where numbers are floats."""
 
-    ptr: Integers
-    attribute: npt.NDArray[np.int32]
-    operator: npt.NDArray[np.uint8]
-    literal_ptr: Integers
+    ptr: I64s
+    attribute: I32s
+    operator: U8s
+    literal_ptr: I64s
     literals: npt.NDArray[Any]
-    prefix: npt.NDArray[np.uint8]
+    prefix: U8s
 
 
 class EventArrays(NamedTuple):
     """Events, one per row: distinct attributes and the number of each one's value, doubles as for literals."""
 
-    attribute: npt.NDArray[np.int32]
+    attribute: I32s
     value: npt.NDArray[Any]
 
 
-def offsets(counts: npt.NDArray[Any]) -> Integers:
+def offsets(counts: npt.NDArray[Any]) -> I64s:
     """The start of each run, given the lengths, and the end of the last run."""
     ends = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ends[1:])

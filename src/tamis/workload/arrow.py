@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s
 from tamis.workload.arrays import EventArrays, PredicateArrays
 from tamis.workload.domain import Domain
 from tamis.workload.implied import OPERATORS
-from tamis.workload.zipf import Floats, Integers
+from tamis.workload.zipf import Floats
 
 
 class ArrowForm:
@@ -40,7 +41,7 @@ class ArrowForm:
             ]
         )
 
-    def subscriptions(self, ids: Integers, arrays: PredicateArrays) -> pa.RecordBatch:
+    def subscriptions(self, ids: I64s, arrays: PredicateArrays) -> pa.RecordBatch:
         counts = np.diff(arrays.literal_ptr)
         values = self._values(np.repeat(arrays.attribute, counts), arrays.literals, np.repeat(arrays.prefix, counts))
         predicate = pa.StructArray.from_arrays(
@@ -74,7 +75,7 @@ class ArrowForm:
         columns = [self._column(rank, values[:, rank], absent[:, rank]) for rank in range(len(self._names))]
         return pa.RecordBatch.from_arrays(columns, schema=self.wide_schema)
 
-    def _column(self, rank: int, values: Integers | Floats, absent: npt.NDArray[np.bool_]) -> pa.Array:
+    def _column(self, rank: int, values: I64s | Floats, absent: Bools) -> pa.Array:
         if self._domain.strings[rank]:
             return self._strings(values, absent)
         attribute = np.full(len(values), rank, np.int32)
@@ -90,12 +91,7 @@ class ArrowForm:
             return pa.string()
         return pa.struct([("number" if self._domain.floats else "integer", self._number()), ("string", pa.string())])
 
-    def _values(
-        self,
-        attribute: npt.NDArray[np.int32],
-        values: Integers | Floats,
-        prefix: npt.NDArray[np.uint8] | None = None,
-    ) -> pa.Array:
+    def _values(self, attribute: I32s, values: I64s | Floats, prefix: U8s | None = None) -> pa.Array:
         """Values of the type V; `prefix` as in PredicateArrays, None for none."""
         numbers = self._domain.numbers(attribute, values)
         if not self._domain.has_strings:
@@ -108,9 +104,7 @@ class ArrowForm:
             [pa.array(numbers, self._number(), mask=string), strings], fields=list(self._value_type())
         )
 
-    def _strings(
-        self, values: Integers | Floats, absent: npt.NDArray[np.bool_], prefix: npt.NDArray[np.uint8] | None = None
-    ) -> pa.Array:
+    def _strings(self, values: I64s | Floats, absent: Bools, prefix: U8s | None = None) -> pa.Array:
         """The strings of values, NULL where absent."""
         present = ~absent
         kept = np.zeros(np.count_nonzero(present), np.uint8) if prefix is None else prefix[present]

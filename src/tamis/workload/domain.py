@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s
 from tamis.workload.arrays import offsets
 from tamis.workload.config import WorkloadConfig
-from tamis.workload.zipf import Floats, Integers
+from tamis.workload.zipf import Floats
 
 _GOLDEN = (5**0.5 - 1) / 2
 _ZERO, _PERCENT = b"0%"
@@ -32,18 +32,18 @@ class Domain:
 
     def __init__(self, names: list[str], strings: Sequence[bool], *, floats: bool, word: bytes, digits: int) -> None:
         self.names = names
-        self.strings: npt.NDArray[np.bool_] = np.array(strings, np.bool_)
+        self.strings: Bools = np.array(strings, np.bool_)
         self.floats = floats
         self.digits = digits
         self.has_strings = bool(self.strings.any())
         self.has_numbers = not self.strings.all()
         self._word = np.frombuffer(word, np.uint8)
 
-    def numbers(self, attribute: npt.NDArray[np.int32], values: Integers | Floats) -> Integers | Floats:
+    def numbers(self, attribute: I32s, values: I64s | Floats) -> I64s | Floats:
         """Values as numbers of the kind that the config asks for; on string attributes they stay as they are."""
         return values
 
-    def spell(self, values: Integers | Floats, prefix: npt.NDArray[np.uint8]) -> tuple[Integers, npt.NDArray[np.uint8]]:
+    def spell(self, values: I64s | Floats, prefix: U8s) -> tuple[I64s, U8s]:
         """The strings of values, as offsets and bytes; where `prefix` is set, a LIKE pattern with this number of digits."""
         first = len(self._word)
         columns = first + self.digits + 1  # word, digits, %
@@ -76,7 +76,7 @@ class PaperDomain(Domain):
         floats = config.numbers == "float"
         super().__init__(names, strings, floats=floats, word=b"v", digits=len(str(config.cardinality + 1)))
 
-    def numbers(self, attribute: npt.NDArray[np.int32], values: Integers | Floats) -> Integers | Floats:
+    def numbers(self, attribute: I32s, values: I64s | Floats) -> I64s | Floats:
         if not self.floats:
             return values
         # Strictly ascending, since the added part is below one half, and on no grid.

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from tamis.kernels.numbers import I64s
 from tamis.workload.arrays import EventArrays, PredicateArrays, first_subscriptions
-from tamis.workload.zipf import Integers
 
 SUBSCRIPTION_BLOCK = 10_000
 EVENT_BLOCK = 1_000
@@ -40,11 +40,11 @@ class Draws(ABC):
         self._subscriptions = subscriptions
         self._event_size = event_size
 
-    def events(self, rows: Integers) -> EventArrays:
+    def events(self, rows: I64s) -> EventArrays:
         """The events of some numbers."""
         return self._pick(rows, partial(self._event_block, Stream.EVENTS))
 
-    def other_events(self, rows: Integers) -> EventArrays:
+    def other_events(self, rows: I64s) -> EventArrays:
         """Events of a stream of their own, from which nothing is derived."""
         return self._pick(rows, partial(self._event_block, Stream.OTHER_EVENTS))
 
@@ -66,7 +66,7 @@ class Draws(ABC):
     def _rng(self, stream: Stream, block: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(stream, block)))
 
-    def _pick(self, rows: Integers, draw_block: Callable[[int], EventArrays]) -> EventArrays:
+    def _pick(self, rows: I64s, draw_block: Callable[[int], EventArrays]) -> EventArrays:
         """The events of some numbers, from the blocks that they are in; one block is in memory at a time."""
         attribute = np.empty((len(rows), self._event_size), np.int32)
         value = np.empty(attribute.shape, self.value_type)

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.kernels.numbers import I64s, U8s
 from tamis.language.operators import Operator
 from tamis.workload.arrays import offsets
 from tamis.workload.config import OperatorClass
-from tamis.workload.zipf import Integers
 
 OPERATORS: tuple[Operator, ...] = (
     Operator.EQ,
@@ -47,13 +46,11 @@ MAX_SET = 6
 class Literals(NamedTuple):
     """The literals of some predicates: predicate j has ``values[ptr[j]:ptr[j + 1]]``."""
 
-    ptr: Integers
-    values: Integers
+    ptr: I64s
+    values: I64s
 
 
-def implied_operators(
-    rng: np.random.Generator, count: int, equality_ratio: float, others: tuple[Operator, ...]
-) -> npt.NDArray[np.uint8]:
+def implied_operators(rng: np.random.Generator, count: int, equality_ratio: float, others: tuple[Operator, ...]) -> U8s:
     """Codes of operators: ``=`` with the given probability, else one of the others, each as likely."""
     codes = np.full(count, CODE[Operator.EQ], np.uint8)
     if others:
@@ -64,7 +61,7 @@ def implied_operators(
 
 
 def implied_literals(
-    rng: np.random.Generator, operators: npt.NDArray[np.uint8], values: Integers, cardinality: int, range_share: float
+    rng: np.random.Generator, operators: U8s, values: I64s, cardinality: int, range_share: float
 ) -> Literals:
     """Literals that make each operator hold for its value, which is one of 1 to `cardinality`."""
     places = {operator: np.flatnonzero(operators == code) for operator, code in CODE.items()}
@@ -90,7 +87,7 @@ def implied_literals(
     return Literals(ptr, literals)
 
 
-def _bounds(rng: np.random.Generator, operator: Operator, values: Integers, cardinality: int) -> Integers:
+def _bounds(rng: np.random.Generator, operator: Operator, values: I64s, cardinality: int) -> I64s:
     """One literal each, uniform among those that make the operator hold."""
     match operator:
         case Operator.LT:
@@ -104,9 +101,7 @@ def _bounds(rng: np.random.Generator, operator: Operator, values: Integers, card
     return _shifted(values, 1 + _below(rng, np.full(len(values), cardinality - 1)), cardinality)
 
 
-def _ranges(
-    rng: np.random.Generator, values: Integers, cardinality: int, range_share: float
-) -> tuple[Integers, Integers]:
+def _ranges(rng: np.random.Generator, values: I64s, cardinality: int, range_share: float) -> tuple[I64s, I64s]:
     """Both ends of ranges that contain the values: widths uniform around the mean, then every position as likely."""
     mean = max(1.0, range_share * cardinality)
     widths = np.rint(1 + rng.random(len(values)) * (2 * mean - 2)).astype(np.int64)
@@ -116,9 +111,7 @@ def _ranges(
     return starts, starts + widths - 1
 
 
-def _sets(
-    rng: np.random.Generator, values: Integers, inside: int, cardinality: int
-) -> tuple[Integers, npt.NDArray[np.int64]]:
+def _sets(rng: np.random.Generator, values: I64s, inside: int, cardinality: int) -> tuple[I64s, I64s]:
     """Rows of distinct members in ascending order, and how many of each row are used.
 
     The first `inside` sets contain their value (IN), the others do not (NOT IN). All have 2 to MAX_SET members, as far
@@ -138,7 +131,7 @@ def _sets(
     return members, sizes
 
 
-def _distinct_shifts(rng: np.random.Generator, counts: Integers, cardinality: int) -> Integers:
+def _distinct_shifts(rng: np.random.Generator, counts: I64s, cardinality: int) -> I64s:
     """In row i a uniform choice of ``counts[i]`` distinct numbers from 1 to `cardinality` - 1; the rest is arbitrary.
 
     Floyd's algorithm, all rows at once: step j draws from 1 to n - count + j + 1 and takes that upper end instead of a repeat.
@@ -152,12 +145,12 @@ def _distinct_shifts(rng: np.random.Generator, counts: Integers, cardinality: in
     return shifts
 
 
-def _shifted(values: Integers, shifts: Integers, cardinality: int) -> Integers:
+def _shifted(values: I64s, shifts: I64s, cardinality: int) -> I64s:
     """The values moved up within 1 to `cardinality`, cyclically: never themselves for shifts of 1 to `cardinality` - 1."""
-    moved: Integers = (values - 1 + shifts) % cardinality + 1
+    moved: I64s = (values - 1 + shifts) % cardinality + 1
     return moved
 
 
-def _below(rng: np.random.Generator, limits: Integers) -> Integers:
+def _below(rng: np.random.Generator, limits: I64s) -> I64s:
     """Uniform integers from 0 to below each limit; limits are far below 2**53, so the product never rounds up to one."""
     return (rng.random(len(limits)) * limits).astype(np.int64)

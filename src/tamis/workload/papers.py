@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s
 from tamis.language.operators import Operator
 from tamis.workload.arrays import EventArrays, PredicateArrays, offsets
 from tamis.workload.config import WorkloadConfig
 from tamis.workload.domain import PaperDomain
 from tamis.workload.draw import EVENT_BLOCK, SUBSCRIPTION_BLOCK, Draws, Stream
 from tamis.workload.implied import CODE, IMPLIED, Literals, implied_literals, implied_operators
-from tamis.workload.zipf import Integers, Popularity
+from tamis.workload.zipf import Popularity
 
 _KEPT_EVENT_BLOCKS = 500
 """Blocks of base events kept for reuse: half a million events, some 180 MB at 30 attributes."""
@@ -35,13 +35,13 @@ class PaperDraws(Draws):
         self._values = Popularity(config.cardinality, config.alpha if config.style == "op-index" else 0.0)
         self._base_block = lru_cache(_KEPT_EVENT_BLOCKS)(lambda block: self._event_block(Stream.EVENTS, block))
 
-    def events(self, rows: Integers) -> EventArrays:
+    def events(self, rows: I64s) -> EventArrays:
         """The events of some numbers; in style be-gen the base events, over and over."""
         if self._config.style == "be-gen":
             rows = rows % self._config.base_events
         return self._pick(rows, self._base_block)
 
-    def base_of(self, subscriptions: Integers) -> Integers:
+    def base_of(self, subscriptions: I64s) -> I64s:
         """The number of the base event that each of some subscriptions is derived from.
 
         The base events take turns. If their number times the match probability is less than 1, the multiples of the golden
@@ -83,9 +83,7 @@ class PaperDraws(Draws):
         operands = 1 + self._values.draw(rng, (len(attribute),))
         return _predicates(kept, attribute, operators, Literals(np.arange(len(operands) + 1), operands), prefix)
 
-    def _prefixes(
-        self, rng: np.random.Generator, attribute: npt.NDArray[np.int32], operators: npt.NDArray[np.uint8]
-    ) -> npt.NDArray[np.uint8]:
+    def _prefixes(self, rng: np.random.Generator, attribute: I32s, operators: U8s) -> U8s:
         """Turn some predicates on strings into LIKE, in place; how many digits each keeps, 0 for all others."""
         prefix = np.zeros(len(attribute), np.uint8)
         if self._config.prefix_share > 0:
@@ -95,19 +93,13 @@ class PaperDraws(Draws):
         return prefix
 
 
-def _predicates(
-    kept: npt.NDArray[np.bool_],
-    attribute: npt.NDArray[np.int32],
-    operators: npt.NDArray[np.uint8],
-    literals: Literals,
-    prefix: npt.NDArray[np.uint8],
-) -> PredicateArrays:
+def _predicates(kept: Bools, attribute: I32s, operators: U8s, literals: Literals, prefix: U8s) -> PredicateArrays:
     """`kept` has a row per subscription, and as many places set in it as the subscription has predicates."""
     ptr = offsets(np.count_nonzero(kept, axis=1))
     return PredicateArrays(ptr, attribute, operators, literals.ptr, literals.values, prefix)
 
 
-def _keep(rng: np.random.Generator, rows: int, size: int, mean: float) -> npt.NDArray[np.bool_]:
+def _keep(rng: np.random.Generator, rows: int, size: int, mean: float) -> Bools:
     """Which predicates of its event each subscription keeps: each with one probability, and one when that kept none."""
     kept = rng.random((rows, size)) < _keep_probability(size, mean)
     empty = np.flatnonzero(~kept.any(axis=1))

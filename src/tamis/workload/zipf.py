@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tamis.kernels.numbers import F64s, I64s
+
+Floats = F64s
 
 _CELLS = 1 << 21
 """Most cells of a table of arrivals in work at a time. This bounds the memory."""
@@ -34,11 +34,11 @@ class Popularity:
         # Not needed for independent uniform draws, for which there may be millions of numbers.
         return np.arange(self.shift, self.count + self.shift, dtype=np.float64) ** -self.alpha
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Integers:
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> I64s:
         """Numbers drawn independently of each other."""
         return self._draw_tail(rng, shape, 0)
 
-    def draw_distinct(self, rng: np.random.Generator, rows: int, size: int) -> Integers:
+    def draw_distinct(self, rng: np.random.Generator, rows: int, size: int) -> I64s:
         """Rows of `size` distinct numbers, drawn one after the other without replacement, in the order of drawing.
 
         Each number is given a Poisson process with its weight as rate; the numbers in the order of their first
@@ -54,15 +54,15 @@ class Popularity:
             part[:] = self._race(rng, len(part), size, head)
         return drawn
 
-    def _race(self, rng: np.random.Generator, rows: int, size: int, head: int) -> Integers:
+    def _race(self, rng: np.random.Generator, rows: int, size: int, head: int) -> I64s:
         """`draw_distinct` for some rows at once, the first `head` numbers being the head."""
         first: Floats = rng.standard_exponential((rows, head)) / self._weights[:head]
         if head == self.count:
             return np.argsort(first, axis=1)[:, :size]
         drawn = np.empty((rows, size), np.int64)
-        pending: Integers = np.arange(rows)
+        pending: I64s = np.arange(rows)
         arrivals: Floats = np.zeros((rows, 1))  # time 0, at which no number arrives
-        numbers: Integers = np.full((rows, 1), -1, np.int64)
+        numbers: I64s = np.full((rows, 1), -1, np.int64)
         rate = self._tail(head)[-1]
         while len(pending):
             step = (len(pending), size + size // 2 + 4)
@@ -91,17 +91,17 @@ class Popularity:
             self._tails[head] = np.cumsum(self._weights[head:])
         return self._tails[head]
 
-    def _draw_tail(self, rng: np.random.Generator, shape: tuple[int, ...], head: int) -> Integers:
+    def _draw_tail(self, rng: np.random.Generator, shape: tuple[int, ...], head: int) -> I64s:
         """Independent draws among the numbers from `head` on."""
         if self.alpha == 0:
             return rng.integers(head, self.count, shape)
         cumulative = self._tail(head)
         found = np.searchsorted(cumulative, rng.random(shape) * cumulative[-1], side="right")
-        drawn: Integers = head + np.minimum(found, self.count - head - 1)
+        drawn: I64s = head + np.minimum(found, self.count - head - 1)
         return drawn
 
 
-def _first_arrivals(arrivals: Floats, numbers: Integers) -> Floats:
+def _first_arrivals(arrivals: Floats, numbers: I64s) -> Floats:
     """The times, with infinity for the arrival of no number (-1) and of one that came earlier in its row."""
     order = np.argsort(numbers, axis=1, kind="stable")
     ordered = np.take_along_axis(numbers, order, axis=1)

@@ -34,13 +34,12 @@ import pyarrow.compute as pc
 
 from tamis.encoding.dimensions.texts import Texts
 from tamis.kernels.kernel import inlined, kernel, lean_kernel, merged
-from tamis.kernels.numbers import I64, U32, UP
+from tamis.kernels.numbers import I64, U32, UP, I32s, I64s, U8s, U32s
 from tamis.kernels.ranges import grouped
 
-Ints = npt.NDArray[np.int64]
-Nodes = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint32]
-Bytes = npt.NDArray[np.uint8]
+Nodes = I32s
+Words = U32s
+Bytes = U8s
 
 # How needles are cut: (others, more, most bytes). A needle is cut `more` bytes behind the first byte that fewer than `others`
 # other needles share with it. The first plan whose rows take at most so many bytes is used. Time per byte with 5,000 needles of
@@ -110,7 +109,7 @@ def build(needles: Sequence[str], numbers: Sequence[int]) -> Automaton:
     return Automaton(code, np.concatenate((classes, classes[data])), nodes * width, everywhere)
 
 
-def search(automaton: Automaton, texts: Texts) -> tuple[Ints, Ints]:
+def search(automaton: Automaton, texts: Texts) -> tuple[I64s, I64s]:
     """Pairs of a string's place and the number of a needle in it, each once, in no order."""
     offsets, data = texts.buffers
     strings = _Strings(offsets, data, grouped(np.diff(offsets)))
@@ -174,11 +173,11 @@ class _Trie(NamedTuple):
 
     parent: Nodes
     label: Bytes
-    cut: Ints
+    cut: I64s
     end: Nodes
 
 
-def _trie(offsets: Ints, data: Bytes, row_bytes: int) -> _Trie:
+def _trie(offsets: I64s, data: Bytes, row_bytes: int) -> _Trie:
     """The trie of sorted needles by the first plan that fits."""
     lengths = np.diff(offsets)
     common = np.zeros(len(lengths), np.int64)
@@ -199,7 +198,7 @@ def _trie(offsets: Ints, data: Bytes, row_bytes: int) -> _Trie:
     return _Trie(rank[parent[order]], label[order], cut, rank[end])
 
 
-def _shared(common: Ints, others: int) -> Ints:
+def _shared(common: I64s, others: int) -> I64s:
     """How many first bytes each needle shares with at least `others` other needles."""
     count = len(common)
     shared = np.zeros(count, np.int64)
@@ -212,7 +211,7 @@ def _shared(common: Ints, others: int) -> Ints:
 
 
 @kernel
-def _common_prefixes(offsets: Ints, data: Bytes, common: Ints) -> None:
+def _common_prefixes(offsets: I64s, data: Bytes, common: I64s) -> None:
     """Count the first bytes that each needle shares with the needle before it."""
     for i in range(1, len(common)):
         begin, before = offsets[i], offsets[i - 1]
@@ -222,7 +221,7 @@ def _common_prefixes(offsets: Ints, data: Bytes, common: Ints) -> None:
 
 
 @kernel
-def _grow(offsets: Ints, data: Bytes, common: Ints, cut: Ints, parent: Nodes, label: Bytes, end: Nodes) -> int:
+def _grow(offsets: I64s, data: Bytes, common: I64s, cut: I64s, parent: Nodes, label: Bytes, end: Nodes) -> int:
     """Write the trie of the cut needles in the order of a depth-first walk; returns the number of its nodes."""
     path = np.zeros(np.max(cut) + 1 if len(cut) else 1, np.int32)
     nodes = 1
@@ -246,7 +245,7 @@ def _depths(parent: Nodes, depth: Nodes) -> None:
 
 
 @kernel
-def _link(parent: Nodes, label: Bytes, first: Ints, width: int, code: Words) -> None:
+def _link(parent: Nodes, label: Bytes, first: I64s, width: int, code: Words) -> None:
     """Write the rows of all states and the links between candidates. Candidates lie behind the rows, in the order of nodes.
 
     In breadth-first order, children are neighbours and come after all shallower nodes. So the row of their parent's failure is
@@ -285,7 +284,7 @@ def _link(parent: Nodes, label: Bytes, first: Ints, width: int, code: Words) -> 
 class _Strings(NamedTuple):
     """A column of strings: offsets, UTF-8, and the places of the strings by ascending length."""
 
-    offsets: Ints
+    offsets: I64s
     data: Bytes
     order: npt.NDArray[np.intp]
 
@@ -295,17 +294,17 @@ class _Lanes(NamedTuple):
 
     states: Words
     starts: npt.NDArray[np.uintp]
-    odd: Ints
+    odd: I64s
     """The odd states of a chunk: step, lane and state in one word."""
-    seen: npt.NDArray[np.int32]
+    seen: I32s
     """By lane and candidate: the last string in which the candidate was found, counted from 1."""
 
 
 class _Found(NamedTuple):
     """Places of strings, and numbers of needles in them."""
 
-    places: Ints
-    numbers: Ints
+    places: I64s
+    numbers: I64s
 
 
 @lean_kernel
@@ -402,7 +401,7 @@ def _follows(code: Words, text: Bytes, c: int, data: Bytes | bytes, at: int, end
 
 
 @kernel
-def _search_one(code: Words, text: Bytes, data: bytes, found: Ints) -> int:
+def _search_one(code: Words, text: Bytes, data: bytes, found: I64s) -> int:
     """Write down each needle once; returns their number, or one more than `found` has room for."""
     count = 0
     state = U32(0)

@@ -43,6 +43,7 @@ from tamis.encoding.dimensions.keys import (
 )
 from tamis.encoding.dimensions.labels import Labels, Relabelling
 from tamis.encoding.dimensions.patterns import Needles, Regexes
+from tamis.kernels.numbers import Bools, I64s
 from tamis.kernels.ranges import run_indices
 from tamis.language.addresses import address_text
 from tamis.language.operators import Case
@@ -51,7 +52,7 @@ from tamis.language.values import Kind, to_microseconds
 PRESENT = -1
 """The key that every present string has in a pattern facet; hits count from 0."""
 
-Keys = npt.NDArray[np.int64]
+Keys = I64s
 State = tuple[list[str], list[int]]
 """The constants that a dimension knows, as strings and integers."""
 
@@ -197,7 +198,7 @@ class NumberDimension(Dimension):
             labels.restore(part[: len(part) // 2], part[len(part) // 2 :])
 
     @staticmethod
-    def labelled(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def labelled(values: npt.NDArray[Any]) -> Bools:
         """Which numbers lie where keys are labels."""
         if values.dtype == np.int64:
             return np.asarray((values >= INT_EXACT) | ((values <= -INT_EXACT) & (values != KEY_MIN)), np.bool_)
@@ -209,7 +210,7 @@ class TimestampDimension(Dimension):
     def key(self, value: Any) -> int:
         return to_microseconds(value)
 
-    def keys(self, values: npt.NDArray[np.int64]) -> Keys:
+    def keys(self, values: I64s) -> Keys:
         """The keys of an array of microseconds."""
         return values
 
@@ -218,7 +219,7 @@ class BooleanDimension(Dimension):
     def key(self, value: bool) -> int:
         return int(value)
 
-    def keys(self, values: npt.NDArray[np.bool_]) -> Keys:
+    def keys(self, values: Bools) -> Keys:
         return values.astype(np.int64)
 
 
@@ -344,7 +345,7 @@ class PatternDimension(Dimension):
     def restore(self, texts: list[str], numbers: list[int]) -> None:
         self._patterns.restore(texts, numbers)
 
-    def keys(self, values: pa.Array | texts.Texts) -> tuple[Keys, npt.NDArray[np.int64]]:
+    def keys(self, values: pa.Array | texts.Texts) -> tuple[Keys, I64s]:
         """The keys of a column of strings without nulls, and how many each string has."""
         return self._patterns.keys(_IN_CASE[self._case](values), PRESENT)
 

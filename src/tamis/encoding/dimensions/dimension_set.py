@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.dimensions.dimension import (
@@ -21,6 +20,7 @@ from tamis.encoding.dimensions.dimension import (
     StringDimension,
     TimestampDimension,
 )
+from tamis.kernels.numbers import I32s
 from tamis.language.values import Kind
 
 
@@ -152,7 +152,7 @@ class Dimensions:
             kept._enter(dimension)
         return kept
 
-    def numbers_if_kept(self, numbers: list[int]) -> npt.NDArray[np.int32]:
+    def numbers_if_kept(self, numbers: list[int]) -> I32s:
         """The number that each dimension would have if these alone were kept; NOT_ASKED for the others."""
         renumbered = np.full(len(self), NOT_ASKED, np.int32)
         renumbered[numbers] = np.arange(len(numbers), dtype=np.int32)

@@ -19,9 +19,9 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import brief_kernel, inlined
+from tamis.kernels.numbers import F64s, I64s
 
 KEY_MIN = -(2**63)
 """The start of predicates that are open below. No value has this key."""
@@ -54,7 +54,7 @@ def double_code(value: float) -> int:
     return bits if bits >= 0 else bits ^ _SIGN
 
 
-def double_codes(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def double_codes(values: F64s) -> I64s:
     """`double_code` of every element."""
     bits = (values + 0.0).view(np.int64)
     return np.where(bits >= 0, bits, bits ^ _SIGN)

@@ -29,6 +29,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.kernels.numbers import Bools, I64s
+
 # A constant takes at least this power of 1/2 of its gap: there is room for a million in a gap of 2**40.
 _LEAST_SHARE = 16
 # A larger gap is halved: that is quicker, and leaves room for a run of any length.
@@ -50,8 +52,8 @@ class Relabelling:
     constants: list[Any]
     spread: list[int]
     """The new labels of all constants. `old` and `new` are the labels of the constants that had one."""
-    old: npt.NDArray[np.int64]
-    new: npt.NDArray[np.int64]
+    old: I64s
+    new: I64s
 
     def carry_out(self) -> None:
         self.labels.restore(self.constants, self.spread)
@@ -64,30 +66,26 @@ class Relabelling:
     def last(self) -> int:
         return self.labels.last
 
-    def moved(
-        self, lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64], concerned: npt.NDArray[np.bool_]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def moved(self, lo: I64s, hi: I64s, concerned: Bools) -> tuple[I64s, I64s]:
         """The new ends of intervals, of which some are on this dimension."""
         lo, hi = lo.copy(), hi.copy()
         lo[concerned] = self.lows(lo[concerned])
         hi[concerned] = self.highs(hi[concerned])
         return lo, hi
 
-    def lows(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def lows(self, keys: I64s) -> I64s:
         """Lower ends of intervals: a label moves with its constant, a gap becomes its lowest key."""
         at = np.searchsorted(self.old, keys)
         below = np.concatenate(([self.first + 1], self.new + 1))[at]
         return self._moved(keys, at, below)
 
-    def highs(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def highs(self, keys: I64s) -> I64s:
         """Upper ends of intervals: a label moves with its constant, a gap becomes its highest key."""
         at = np.searchsorted(self.old, keys)
         above = np.concatenate((self.new - 1, [self.last - 1]))[at]
         return self._moved(keys, at, above)
 
-    def _moved(
-        self, keys: npt.NDArray[np.int64], at: npt.NDArray[np.intp], gap: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
+    def _moved(self, keys: I64s, at: npt.NDArray[np.intp], gap: I64s) -> I64s:
         inside = (keys > self.first) & (keys < self.last)
         label = np.append(self.old, self.last)[at] == keys
         return np.where(inside, np.where(label, np.append(self.new, self.last)[at], gap), keys)
@@ -104,7 +102,7 @@ class Labels:
         self.constants: list[Any] = []
         self.labels: list[int] = []
         self._label_of: dict[Any, int] = {}
-        self._arrays: dict[str, npt.NDArray[np.int64]] = {}
+        self._arrays: dict[str, I64s] = {}
         self._texts: pa.Array | None = None
 
     def __len__(self) -> int:
@@ -127,7 +125,7 @@ class Labels:
             return self.labels[at] - 1
         return self.labels[-1] + 1 if self.labels else self.first + 1
 
-    def locate_integers(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def locate_integers(self, values: I64s) -> I64s:
         """`locate` of every element, where the constants are 64-bit integers."""
         if not self.labels:
             return np.full(len(values), self.first + 1, np.int64)
@@ -137,7 +135,7 @@ class Labels:
         gap = np.where(at < len(labels), labels[inside] - 1, labels[-1] + 1)
         return np.where(constants[inside] == values, labels[inside], gap)
 
-    def label_array(self) -> npt.NDArray[np.int64]:
+    def label_array(self) -> I64s:
         """All labels, ascending."""
         return self._array("labels")
 
@@ -147,12 +145,12 @@ class Labels:
             self._texts = pa.array(self.constants, pa.large_string())
         return self._texts
 
-    def _array(self, name: str) -> npt.NDArray[np.int64]:
+    def _array(self, name: str) -> I64s:
         if name not in self._arrays:
             self._arrays[name] = np.array(getattr(self, name), np.int64)
         return self._arrays[name]
 
-    def keeping(self, keys: npt.NDArray[np.int64]) -> Callable[[], None]:
+    def keeping(self, keys: I64s) -> Callable[[], None]:
         """A function that forgets the constants on which none of these ends of intervals depends. Labels stay as they are."""
         if not self.labels:
             return lambda: None  # without work on millions of ends

@@ -16,16 +16,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.automaton import build, search, search_one
 from tamis.encoding.dimensions.regex_literals import needed, needed_in_any_case
 from tamis.encoding.dimensions.texts import Texts
 from tamis.kernels.kernel import kernel
+from tamis.kernels.numbers import I64s
 from tamis.kernels.ranges import grouped
 
-Ints = npt.NDArray[np.int64]
-Pairs = tuple[Ints, Ints]
+Pairs = tuple[I64s, I64s]
 """Places of strings in their column and numbers of patterns in them, each pair once, in any order."""
 
 # A tier is built again together with new patterns if it has at most this many times as many patterns as they are.
@@ -109,7 +108,7 @@ class Patterns(ABC):
             return tiers[0].hits(text)
         return sorted(itertools.chain.from_iterable(tier.hits(text) for tier in tiers))
 
-    def keys(self, texts: Texts, lead: int) -> tuple[Ints, Ints]:
+    def keys(self, texts: Texts, lead: int) -> tuple[I64s, I64s]:
         """For each string `lead` and the numbers of the patterns in it, ascending; and how many keys each string has."""
         if len(texts) <= self.few:
             found = [[lead, *self.hits(text)] for text in texts.to_pylist()]
@@ -246,12 +245,12 @@ class _Guard:
         literals = search_one(self._automaton, text)
         return [self._sets[number] for number in {number for literal in literals for number in self._behind[literal]}]
 
-    def passed_by(self, texts: Texts) -> list[tuple[_RegexSet, Ints]]:
+    def passed_by(self, texts: Texts) -> list[tuple[_RegexSet, I64s]]:
         """The sets to be asked about some strings of a column, and the places of these strings."""
         places, literals = search(self._automaton, texts)
         order = grouped(literals)
         places, literals = places[order], literals[order]
-        parts: dict[int, list[Ints]] = {}
+        parts: dict[int, list[I64s]] = {}
         starts = np.flatnonzero(np.diff(literals, prepend=-1, append=-1)).tolist()
         for start, end in itertools.pairwise(starts):
             for number in self._behind[literals[start]]:
@@ -295,7 +294,7 @@ def _matcher(patterns: list[str]) -> Callable[[bytes | memoryview], list[int] | 
 
 
 @kernel
-def _place(places: Ints, numbers: Ints, free: Ints, keys: Ints) -> None:
+def _place(places: I64s, numbers: I64s, free: I64s, keys: I64s) -> None:
     """Write the numbers of each string one after another, from its `free` place on."""
     for i in range(len(places)):
         keys[free[places[i]]] = numbers[i]

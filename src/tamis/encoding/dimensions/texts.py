@@ -6,14 +6,13 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.kernels.kernel import kernel
+from tamis.kernels.numbers import I64s, U8s
 
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
+Bytes = U8s
 
 
 class Texts:
@@ -32,7 +31,7 @@ class Texts:
             # Only the used part: pyarrow 26 lowers a column wrongly if its first string does not begin at the first byte.
             ends = ends - ends[0] if ends[0] != 0 else ends
         ends.flags.writeable = letters.flags.writeable = False  # Kernels are compiled for read-only arrays alone.
-        self.buffers: tuple[Ints, Bytes] = (ends, letters)
+        self.buffers: tuple[I64s, Bytes] = (ends, letters)
         """Offsets from 0 on, and UTF-8."""
         self.strings = pa.Array.from_buffers(
             pa.large_string(), len(large), [None, pa.py_buffer(ends), pa.py_buffer(letters)]
@@ -112,7 +111,7 @@ def reversed_texts(strings: pa.Array | Texts) -> Texts:
     return texts_of(strings).reversed
 
 
-def locate(strings: pa.Array | Texts, constants: pa.Array, labels: Ints, empty_key: int) -> Ints:
+def locate(strings: pa.Array | Texts, constants: pa.Array, labels: I64s, empty_key: int) -> I64s:
     """The key of every string among sorted constants: its label, or the key of its gap (see `labels`)."""
     keys = np.empty(len(strings), np.int64)
     if len(labels) == 0:
@@ -123,7 +122,7 @@ def locate(strings: pa.Array | Texts, constants: pa.Array, labels: Ints, empty_k
 
 
 @kernel
-def _locate(offsets: Ints, data: Bytes, constant_offsets: Ints, constant_data: Bytes, labels: Ints, keys: Ints) -> None:
+def _locate(offsets: I64s, data: Bytes, constant_offsets: I64s, constant_data: Bytes, labels: I64s, keys: I64s) -> None:
     """Binary search by bytes: UTF-8 ascends as code points do.
 
     A prefix that a string shares with both ends of the search is shared by all constants between them, and is not compared

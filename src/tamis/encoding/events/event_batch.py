@@ -21,12 +21,12 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.dimension import Dimension, Facet
 from tamis.encoding.dimensions.dimension_set import Dimensions, Facets
 from tamis.encoding.dimensions.keys import INT_EXACT, ascend
 from tamis.errors import EventError
+from tamis.kernels.numbers import I32s, I64s
 from tamis.language.event import FlatEvent, Refused, flatten, kind_of_value
 from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, is_well_formed
 
@@ -45,10 +45,10 @@ class EventBatch(NamedTuple):
     Nobody writes to it: `lo` and `hi` are one array where no value is an Interval, and batches of one event share `start`.
     """
 
-    start: npt.NDArray[np.int64]
-    dimension: npt.NDArray[np.int32]
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
+    start: I64s
+    dimension: I32s
+    lo: I64s
+    hi: I64s
 
 
 class EncodedEvents(NamedTuple):
@@ -212,9 +212,7 @@ def row_of(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
     return EncodedEvents(EventBatch(start, numbered, lows, highs), mismatched)
 
 
-def _locate_large(
-    numbers: Collection[float], dimension: list[int], dimensions: Dimensions, lows: npt.NDArray[np.int64]
-) -> bool:
+def _locate_large(numbers: Collection[float], dimension: list[int], dimensions: Dimensions, lows: I64s) -> bool:
     """Put the keys of the numbers that may have labels; False if one is out of range."""
     for at, number in enumerate(numbers):
         if not -INT_EXACT < number < INT_EXACT:
@@ -225,7 +223,7 @@ def _locate_large(
 
 
 @functools.lru_cache(maxsize=1024)
-def _layout(numbers: int, keys: int) -> tuple[Callable[..., None], Callable[..., None], npt.NDArray[np.int64]]:
+def _layout(numbers: int, keys: int) -> tuple[Callable[..., None], Callable[..., None], I64s]:
     """How to lay out the keys and the dimensions of a row, faster than `np.array` does; and its `start`, which is shared."""
     count = numbers + keys
     return struct.Struct(f"{numbers}d{keys}q").pack_into, struct.Struct(f"{count}i").pack_into, np.array([0, count])

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,10 +22,11 @@ from tamis.encoding.events.event_columns import entries, event_columns, is_long,
 from tamis.encoding.events.plain_columns import PlainColumns, entries_batch, is_plain
 from tamis.errors import EventError
 from tamis.kernels.kernel import kernel
+from tamis.kernels.numbers import I32s, I64s
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 
-_Part = tuple[int, Rows, npt.NDArray[np.int64]]
+_Part = tuple[int, Rows, I64s]
 
 # From so many strings on, a sample tells whether they are all different.
 _SAMPLED = 1024
@@ -123,12 +123,7 @@ class TableEncoder:
 
 
 def checked_columns(
-    table: pa.Table,
-    asked: Asked,
-    schema: Schema | None,
-    among: Sequence[int] | None = None,
-    *,
-    texts: bool = True,
+    table: pa.Table, asked: Asked, schema: Schema | None, among: Sequence[int] | None = None, *, texts: bool = True
 ) -> Iterator[Column | Odd]:
     """`event_columns` that keep to a schema, if there is one; with `texts`, all of them UTF-8."""
     # An attribute has several columns where its values are of several kinds, or integers and doubles.
@@ -228,7 +223,7 @@ def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema 
     return numbers
 
 
-def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> npt.NDArray[np.int32] | None:
+def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> I32s | None:
     """`_numbers_of` without a Python loop, in which threads would wait for each other."""
     known = dimensions.names_form
     if known is None:
@@ -239,7 +234,7 @@ def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> npt.NDArray[np.
         dimensions.names_form = known
     attributes, numbers_known = known
     place = pc.index_in(names, value_set=attributes.cast(names.type)).fill_null(-1).to_numpy()
-    found: npt.NDArray[np.int32] = numbers_known[place]
+    found: I32s = numbers_known[place]
     return None if (found == _NOT_PLAIN).any() else found
 
 
@@ -317,7 +312,7 @@ def _addresses(dimension: AddressDimension, rows: Rows, codes: Any, distinct: Te
     return rows[known], keys[known]
 
 
-def _distinct(values: pa.Array) -> tuple[npt.NDArray[np.int32] | None, Texts]:
+def _distinct(values: pa.Array) -> tuple[I32s | None, Texts]:
     """The distinct strings, each of which is then looked at once, and which of them each string is.
 
     None for the latter, and all strings, where they seem to differ: telling them apart takes a fifth of the time that needles do.

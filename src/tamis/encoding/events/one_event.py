@@ -17,12 +17,12 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch, plain_values, row_of
 from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import I32s
 from tamis.kernels.packed import address_of, i4
 from tamis.language.event import FlatEvent
 
@@ -43,7 +43,7 @@ class Form(NamedTuple):
     pack: Callable[..., None]
     size: int
     kind: int
-    dimension: npt.NDArray[np.int32]
+    dimension: I32s
     address: int
 
 

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.encoding.columns import combined
@@ -27,7 +26,7 @@ from tamis.encoding.dimensions.dimension_set import NOT_ASKED
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I32s, I64s, U8s
 from tamis.kernels.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
 
 _TYPES = (
@@ -46,7 +45,7 @@ _CODES = {kind.id: code for code, kind in enumerate(_TYPES)}
 _WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
 
 
-_Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.int32]
+_Numbers: TypeAlias = Sequence[int] | I32s
 """The dimensions of attributes, NOT_ASKED."""
 
 
@@ -60,10 +59,10 @@ class _Buffers(NamedTuple):
 
     packed: Packed
     """Of each column values, from row 0 on, and validity."""
-    bit: npt.NDArray[np.int64]
+    bit: I64s
     """Where in the validity of a column row 0 is."""
-    code: npt.NDArray[np.uint8]
-    dimension: npt.NDArray[np.int32]
+    code: U8s
+    dimension: I32s
 
 
 class PlainColumns:
@@ -112,13 +111,7 @@ class PlainColumns:
         return PlainColumns(self._table, [self.index[at] for at in kept], [self._dimensions[at] for at in kept])
 
 
-def entries_batch(
-    parents: npt.NDArray[np.int64],
-    codes: npt.NDArray[np.int32],
-    items: pa.Array,
-    dimensions: _Numbers,
-    count: int,
-) -> EventBatch | None:
+def entries_batch(parents: I64s, codes: I32s, items: pa.Array, dimensions: _Numbers, count: int) -> EventBatch | None:
     """Entries of attributes and numbers in keys, for so many events: of each the event, ascending, which attribute, the number.
 
     `dimensions` are those of the attributes, NOT_ASKED. None where a number is too large for that, or an event has several of one

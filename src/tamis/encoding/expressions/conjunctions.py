@@ -22,12 +22,11 @@ from tamis.encoding.expressions.predicates import GrowingPredicates, Predicates,
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
+from tamis.kernels.numbers import Bools, I32s, I64s, U64s
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
 
-Ints = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.int32]
-Hashes = npt.NDArray[np.uint64]
+Hashes = U64s
 
 _EMPTY = -1
 _LOWEST_CAPACITY = 64
@@ -39,7 +38,7 @@ _FETCHED = 16
 class Conjunctions(NamedTuple):
     """Conjunctions as kernels read them."""
 
-    start: Ints
+    start: I64s
     predicates: Predicates
 
 
@@ -63,7 +62,7 @@ class ConjunctionTable:
     def view(self) -> Conjunctions:
         return Conjunctions(self._start.view(), self._predicates.view())
 
-    def intern(self, added: Conjunctions) -> Numbers:
+    def intern(self, added: Conjunctions) -> I32s:
         """The number of each conjunction, added if there is no equal one yet."""
         fresh_form = canonical(added)
         hashes = hash_conjunctions(fresh_form)
@@ -80,14 +79,14 @@ class ConjunctionTable:
         _hash(self.view(), self._hashes.view())
         self._slots = _filled_slots(len(self._slots), self._hashes.view())
 
-    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, Numbers]:
+    def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, I32s]:
         """A new table of some rows, whose predicates `change` has changed in place; and the numbers of these rows there."""
         rows = conjunctions_taken(self.view(), kept)
         change(rows.predicates)
         table = type(self)()
         return table, table.intern(rows)
 
-    def _append(self, added: Conjunctions, hashes: Hashes, fresh: Numbers) -> None:
+    def _append(self, added: Conjunctions, hashes: Hashes, fresh: I32s) -> None:
         rows = conjunctions_taken(added, fresh)
         self._start.extend(rows.start[1:] + len(self._predicates))
         self._predicates.extend(rows.predicates)
@@ -109,14 +108,14 @@ def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjuncti
     return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
 
 
-def _filled_slots(capacity: int, hashes: Hashes) -> Numbers:
+def _filled_slots(capacity: int, hashes: Hashes) -> I32s:
     slots = np.full(capacity, _EMPTY, np.int32)
     _fill(slots, hashes)
     return slots
 
 
 @lean_kernel
-def sort_predicates(added: Conjunctions, order: Ints, start: Ints) -> int:
+def sort_predicates(added: Conjunctions, order: I64s, start: I64s) -> int:
     """Write the canonical order of all predicates, conjunction by conjunction; returns how many remain."""
     kept = 0
     start[0] = 0
@@ -204,7 +203,7 @@ def all_differ(hashes: Hashes) -> bool:
 
 
 @kernel
-def equal_conjunctions(table: Conjunctions, order: npt.NDArray[np.intp], same: npt.NDArray[np.bool_]) -> None:
+def equal_conjunctions(table: Conjunctions, order: npt.NDArray[np.intp], same: Bools) -> None:
     """Clear `same` of the conjunctions that differ from the one before them in `order`."""
     for i in range(1, len(order)):
         if same[i] and not _equal(table, order[i - 1], table, order[i]):
@@ -236,9 +235,9 @@ def _intern(
     hashes: Hashes,
     table: Conjunctions,
     table_hashes: Hashes,
-    slots: Numbers,
-    numbers: Numbers,
-    fresh: Numbers,
+    slots: I32s,
+    numbers: I32s,
+    fresh: I32s,
 ) -> int:
     """Find or place every conjunction; `fresh` gets the rows that are new, in the order of their numbers. Returns their count."""
     mask = np.uint64(len(slots) - 1)
@@ -279,7 +278,7 @@ def _equal(left: Conjunctions, c: int, right: Conjunctions, d: int) -> bool:
 
 
 @kernel
-def _fill(slots: Numbers, hashes: Hashes) -> None:
+def _fill(slots: I32s, hashes: Hashes) -> None:
     mask = np.uint64(len(slots) - 1)
     for number in range(len(hashes)):
         at = hashes[number] & mask

@@ -27,9 +27,10 @@ from tamis.encoding.dimensions.keys import code_of_bits, is_labelled, is_small
 from tamis.encoding.expressions.compile import Compiler, facet_of
 from tamis.encoding.expressions.conjunctions import Conjunctions, sort_predicates
 from tamis.encoding.expressions.predicate_encoding import WHOLE, judge_rows, plain_intervals
-from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE, Ints
+from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I64s
 from tamis.language.expression import And, Expression, Predicate
 from tamis.language.operators import COMPARED, POSITIVE, Operator
 from tamis.language.reading import to_expression
@@ -132,8 +133,8 @@ def _layout(comparisons: int, literals: int) -> Callable[..., bytes]:
 class PlainRow(NamedTuple):
     """A conjunction laid out for `plain_conjunction`."""
 
-    scratch: Ints
-    codes: Ints
+    scratch: I64s
+    codes: I64s
     predicates: int
     length: int
 
@@ -208,7 +209,7 @@ def _has_key(dimension: Dimension, value: Scalar) -> bool:
 
 
 @lean_kernel
-def plain_conjunction(scratch: Ints, codes: Ints, count: int) -> int:
+def plain_conjunction(scratch: I64s, codes: I64s, count: int) -> int:
     """Write the predicates of a row and their order to the scratch.
 
     Returns how many predicates are kept, or -1 if the row is not a conjunction as it stands.

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,20 +20,20 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, double_codes
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.compile import Compiled, Compiler
 from tamis.encoding.expressions.conjunctions import Conjunctions, conjunctions_taken
-from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE, OPERATORS, Ints, PredicateRows
+from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE, OPERATORS, PredicateRows
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.errors import ExpressionError
 from tamis.kernels.kernel import kernel, lean_kernel
+from tamis.kernels.numbers import Bools, I64s, U8s
 from tamis.kernels.ranges import grouped
 from tamis.kernels.sorting import sort_part
 from tamis.language.expression import Predicate
 from tamis.language.operators import COMPARED, ORDERED, POSITIVE, ROWS, Operator
 from tamis.language.values import Kind, is_moment
 
-Bools = npt.NDArray[np.bool_]
 # All columns of `plain_row` are 64 bits wide.
-Flags = Bools | Ints
-Codes = npt.NDArray[np.uint8] | Ints
+Flags = Bools | I64s
+Codes = U8s | I64s
 
 _EQ, _LT, _LE, _GT, _GE, _IN, _BETWEEN = (
     OPERATOR_CODE[Operator(text)] for text in ("=", "<", "<=", ">", ">=", "in", "between")
@@ -50,9 +49,9 @@ WHOLE, _NEVER, _LEFT = 0, 1, 2
 class EncodedRows(NamedTuple):
     """The conjunctions of the rows in `rows`, and the rows that no event satisfies. All other rows are for the compiler."""
 
-    rows: Ints
+    rows: I64s
     conjunctions: Conjunctions
-    never: Ints
+    never: I64s
 
 
 def encode_rows(table: PredicateRows, compiler: Compiler) -> EncodedRows:
@@ -86,14 +85,14 @@ class _Column(NamedTuple):
 
     attribute: str
     facet: Facet
-    positions: Ints
+    positions: I64s
     literals: Any
 
     def constants(self) -> list[Any]:
         distinct = pc.unique(self.literals) if self.facet is Facet.STRING else pa.array(np.unique(self.literals))
         return list(distinct.to_pylist())
 
-    def keys(self, compiler: Compiler) -> Ints:
+    def keys(self, compiler: Compiler) -> I64s:
         dimension = compiler.dimension(self.attribute, self.facet)
         if isinstance(dimension, StringDimension):
             encoded = pc.dictionary_encode(self.literals)
@@ -124,11 +123,11 @@ def _labelled_columns(table: PredicateRows) -> Iterator[_Column]:
             yield _Column(table.attributes[owner[start]], FACET_OF_KIND[kind], positions[part], literals)
 
 
-def _plain_keys(kind: Kind, plain: Any) -> Ints:
+def _plain_keys(kind: Kind, plain: Any) -> I64s:
     """The keys of literals that need no labels."""
     if kind is Kind.NUMBER:
         return double_codes(plain.astype(np.float64))
-    keys: Ints = plain.astype(np.int64)
+    keys: I64s = plain.astype(np.int64)
     return keys
 
 
@@ -139,7 +138,7 @@ def _fine(kind: Kind, plain: Any) -> Any:
     return np.isfinite(plain) if kind is Kind.NUMBER and plain.dtype == np.float64 else True
 
 
-def _kinds(table: PredicateRows) -> tuple[Ints, Bools]:
+def _kinds(table: PredicateRows) -> tuple[I64s, Bools]:
     """The kind of each predicate's first literal, and whether all its literals are of this kind and of the language."""
     kinds = np.full(table.value_start[-1], _NO_KIND, np.int64)
     fine = np.zeros(table.value_start[-1], np.bool_)
@@ -152,7 +151,7 @@ def _kinds(table: PredicateRows) -> tuple[Ints, Bools]:
     return kind_of, good
 
 
-def _takes(operators: Ints, lengths: Ints, kind: Ints) -> Bools:
+def _takes(operators: I64s, lengths: I64s, kind: I64s) -> Bools:
     """Whether each predicate is a comparison, IN or BETWEEN whose operator takes this number and this kind of literals."""
     low, high = np.ones(len(OPERATORS), np.int64), np.zeros(len(OPERATORS), np.int64)
     ordered = np.zeros(len(OPERATORS), np.bool_)
@@ -164,7 +163,7 @@ def _takes(operators: Ints, lengths: Ints, kind: Ints) -> Bools:
     return np.asarray(fits & ~(ordered[operators] & (kind == _BOOLEAN)))
 
 
-def _plain_predicates(table: PredicateRows, kind: Ints, keys: Ints, good: Bools, compiler: Compiler) -> Predicates:
+def _plain_predicates(table: PredicateRows, kind: I64s, keys: I64s, good: Bools, compiler: Compiler) -> Predicates:
     """The good predicates in columns, the others with no interval."""
     pairs = table.attribute * len(_KINDS) + np.where(good, kind, 0)
     numbers = np.zeros(len(table.attributes) * len(_KINDS), np.int32)
@@ -229,7 +228,7 @@ def _single_leaf(compiled: Compiled) -> Leaf | None:
 
 
 @kernel
-def _one_kind(value_start: Ints, kinds: Ints, fine: Bools, kind_of: Ints, good: Bools) -> None:
+def _one_kind(value_start: I64s, kinds: I64s, fine: Bools, kind_of: I64s, good: Bools) -> None:
     for p in range(len(kind_of)):
         first, last = value_start[p], value_start[p + 1]
         kind_of[p] = kinds[first] if first < last else _NO_KIND
@@ -241,7 +240,7 @@ def _one_kind(value_start: Ints, kinds: Ints, fine: Bools, kind_of: Ints, good: 
 
 @lean_kernel
 def plain_intervals(
-    base: Ints, value_start: Ints, keys: Ints, good: Flags, mode: Codes, start: Ints, lo: Ints, hi: Ints
+    base: I64s, value_start: I64s, keys: I64s, good: Flags, mode: Codes, start: I64s, lo: I64s, hi: I64s
 ) -> int:
     """Write the intervals of every good predicate; returns their number. The keys of IN are sorted in their place.
 
@@ -286,7 +285,7 @@ def plain_intervals(
 
 
 @lean_kernel
-def judge_rows(start: Ints, encoded: Predicates, good: Flags, scalar: Flags, state: Codes) -> None:
+def judge_rows(start: I64s, encoded: Predicates, good: Flags, scalar: Flags, state: Codes) -> None:
     """Write the state of every row. A row with an error in it is left to the compiler, even if it is never true."""
     for row in range(len(state)):
         state[row] = WHOLE

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import ExpressionError, TamisError
+from tamis.kernels.numbers import I64s
 from tamis.language.expression import And, Expression, Predicate
 from tamis.language.operators import Operator
 from tamis.language.schema import Schema
@@ -27,8 +27,6 @@ from tamis.language.values import Kind, kind_of, to_microseconds
 
 OPERATORS = list(Operator)
 OPERATOR_CODE = {operator: code for code, operator in enumerate(OPERATORS)}
-
-Ints = npt.NDArray[np.int64]
 
 
 class WrongRowsError(Exception):
@@ -45,18 +43,18 @@ class TypedValues(NamedTuple):
     for strings."""
 
     kind: Kind
-    positions: Ints
+    positions: I64s
     plain: Any
 
 
 class PredicateRows(ABC):
     """Rows of predicates in columns, which can also be read one by one."""
 
-    start: Ints
-    attribute: Ints
+    start: I64s
+    attribute: I64s
     attributes: list[str]
-    operator: Ints
-    value_start: Ints
+    operator: I64s
+    value_start: I64s
     values: list[TypedValues]
 
     def __len__(self) -> int:

@@ -17,12 +17,12 @@ from tamis.encoding.columns import combined, is_text, is_variant, plain_texts, p
 from tamis.encoding.expressions.predicate_rows import (
     OPERATOR_CODE,
     OPERATORS,
-    Ints,
     PredicateRows,
     TypedValues,
     WrongRowsError,
 )
 from tamis.errors import EventError, ExpressionError, TableError
+from tamis.kernels.numbers import I64s
 from tamis.language.expression import Expression, Predicate, all_of
 from tamis.language.operators import read_operator
 from tamis.language.values import Kind, from_microseconds
@@ -32,7 +32,7 @@ class PredicateTable(PredicateRows):
     """A column of conjunctions, taken out of its lists."""
 
     def __init__(
-        self, start: Ints, attribute: pa.Array, operator: pa.Array, value_start: Ints, values: pa.Array
+        self, start: I64s, attribute: pa.Array, operator: pa.Array, value_start: I64s, values: pa.Array
     ) -> None:
         attributes = pc.dictionary_encode(attribute)
         self.start = start
@@ -48,11 +48,11 @@ class PredicateTable(PredicateRows):
     @classmethod
     def of_parts(
         cls,
-        start: Ints,
+        start: I64s,
         attribute: npt.NDArray[Any],
         attributes: list[str],
         operator: npt.NDArray[Any],
-        value_start: Ints,
+        value_start: I64s,
         values: list[TypedValues],
     ) -> PredicateTable:
         """A table from the parts that another one has."""
@@ -144,7 +144,7 @@ def check_predicates_type(kind: pa.DataType) -> None:
         raise _wrong_type(kind)
 
 
-def _operators(encoded: pa.DictionaryArray, start: Ints) -> Ints:
+def _operators(encoded: pa.DictionaryArray, start: I64s) -> I64s:
     codes = encoded.indices.to_numpy()
     operators, unknown = [], {}
     for code, text in enumerate(encoded.dictionary.to_pylist()):
@@ -170,12 +170,12 @@ def _wrong_row(row: int, reason: str) -> TableError:
     return TableError(reason, row=row)
 
 
-def _rows_of(predicates: Ints, start: Ints) -> Ints:
+def _rows_of(predicates: I64s, start: I64s) -> I64s:
     """The row of each predicate."""
     return np.searchsorted(start, predicates, side="right") - 1
 
 
-def _nulls(column: pa.Array) -> Ints:
+def _nulls(column: pa.Array) -> I64s:
     return np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
 
 

@@ -22,19 +22,20 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.dimensions.leaf import Leaf
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import I32s, I64s, U8s
 from tamis.kernels.ranges import grouped, run_indices
 
-Ends = npt.NDArray[np.int64]
+Ends = I64s
 
 
 class Predicates(NamedTuple):
     """Columns of predicates, as kernels read them."""
 
-    dimension: npt.NDArray[np.int32]
-    mode: npt.NDArray[np.uint8]
-    start: npt.NDArray[np.int64]
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
+    dimension: I32s
+    mode: U8s
+    start: I64s
+    lo: I64s
+    hi: I64s
 
 
 class GrowingPredicates:

@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.dimensions.leaf import Leaf
 from tamis.encoding.expressions.predicates import GrowingPredicates, Predicates, predicates_of, taken
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import I64s
 from tamis.language.expression import Constant, Expression, Or
 
 ACCEPT = -1
@@ -32,8 +32,8 @@ class Programs(NamedTuple):
     """Programs as kernels read them: a program is the number of its first step."""
 
     predicates: Predicates
-    then: npt.NDArray[np.int64]
-    otherwise: npt.NDArray[np.int64]
+    then: I64s
+    otherwise: I64s
 
 
 NO_PROGRAMS = Programs(predicates_of(()), np.zeros(0, np.int64), np.zeros(0, np.int64))

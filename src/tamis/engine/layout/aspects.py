@@ -22,11 +22,10 @@ A test of a dimension behind these 256 is *far*: it has the low bits of the dime
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.engine.layout.scale import CODE_BITS, HIGHEST_CODE, SPACE_CODES
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import U32, UP
+from tamis.kernels.numbers import U32, UP, U32s
 
 LEAST, MOST, SAME, MEMBER = range(4)
 ASPECTS = 4
@@ -34,7 +33,7 @@ NEAR = 256
 """Dimensions that fit in a test."""
 UNKNOWN = 1
 """The number of all keys that no predicate names."""
-Words = npt.NDArray[np.uint32]
+Words = U32s
 _AMONG_SPACE = 2
 _BELOW_SPACE, _ABOVE_SPACE = 1, 3
 

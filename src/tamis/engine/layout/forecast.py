@@ -15,6 +15,7 @@ from tamis.engine.layout.plan import ALWAYS, CELLS, PAIRS, PRESENCE, ListCosts, 
 from tamis.engine.layout.predicate_codes import Coded, CodedTable
 from tamis.engine.layout.scale import Scales
 from tamis.engine.layout.statistics import Likelihood
+from tamis.kernels.numbers import Bools, F64s, I32s
 
 
 class Forecast(NamedTuple):
@@ -23,17 +24,11 @@ class Forecast(NamedTuple):
     scales: Scales
     likelihood: Likelihood
     list_costs: ListCosts
-    entries: npt.NDArray[np.float64]
+    entries: F64s
     """How many entries an event is expected to visit: one number, in an array, since segments are made of arrays."""
 
 
-def expected_entries(
-    table: CodedTable,
-    plan: Plan,
-    visited: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.int32],
-    in_run: npt.NDArray[np.bool_],
-) -> float:
+def expected_entries(table: CodedTable, plan: Plan, visited: F64s, rows: I32s, in_run: Bools) -> float:
     """How many entries an event is expected to visit.
 
     `visited` is the share of the entries of each conjunction that guards let events visit. `rows` are the conjunctions of all
@@ -50,7 +45,7 @@ def expected_entries(
     return float(looked.sum())
 
 
-def reaches(table: CodedTable, plan: Plan) -> npt.NDArray[np.float64]:
+def reaches(table: CodedTable, plan: Plan) -> F64s:
     """The likelihood of meeting each conjunction in its lists."""
     coded, scales, likelihood = table.coded, table.scales, table.likelihood
     reach = np.ones(len(plan.access))
@@ -70,9 +65,7 @@ def reaches(table: CodedTable, plan: Plan) -> npt.NDArray[np.float64]:
     return reach
 
 
-def _run_reaches(
-    plan: Plan, coded: Coded, reach: npt.NDArray[np.float64], rows: npt.NDArray[np.intp]
-) -> npt.NDArray[np.float64]:
+def _run_reaches(plan: Plan, coded: Coded, reach: F64s, rows: npt.NDArray[np.intp]) -> F64s:
     """The likelihood of visiting entries in runs: an event visits only entries whose filter it passes."""
     access, filters = plan.access[rows], plan.filter[rows]
     passing = coded.probability[filters].astype(np.float64)

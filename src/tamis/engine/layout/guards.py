@@ -17,17 +17,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, MOST_WITH_GUARDS
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, Plan
 from tamis.engine.layout.predicate_codes import CodedTable
-from tamis.engine.layout.scale import MISSING, Bytes, Dimensions, Ints
+from tamis.engine.layout.scale import MISSING, Bytes, Dimensions
 from tamis.engine.layout.statistics import Likelihood
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, U32, UP
+from tamis.kernels.numbers import I64, U32, UP, Bools, F64s, I32s, I64s, U16s, U32s
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
 
@@ -47,7 +46,7 @@ _NEEDS = 16
 """Predicates of a conjunction among whose dimensions guards are chosen."""
 _NONE = -1
 
-Guards = npt.NDArray[np.uint16]
+Guards = U16s
 """The guard of each block from the first entry on. A block without a guard has the number behind the last dimension, which all
 events have. The guards of short lists, which are not in blocks, mean nothing. Empty if guards do not pay."""
 
@@ -58,7 +57,7 @@ def padding_word(nothing: int) -> np.uint32:
     return U32((nothing << 16) | (1 << 8))
 
 
-def count_entries(words: npt.NDArray[np.uint32], dimensions: int) -> int:
+def count_entries(words: U32s, dimensions: int) -> int:
     """How many of these filter words are not padding, in a segment with this number of dimensions."""
     return int(np.count_nonzero(words != padding_word(min(dimensions, RANKED))))
 
@@ -74,17 +73,17 @@ class Outlook(NamedTuple):
 class _Asked(NamedTuple):
     """What conjunctions ask about, and how likely events have it."""
 
-    start: Ints
+    start: I64s
     """Conjunction -> its first predicate; one more element at the end."""
     dimension: Dimensions
     """Predicate -> its dimension."""
     first: Bytes
     """Predicate -> its first space. MISSING: it asks for the absence of the dimension."""
-    access: Ints
+    access: I64s
     """Conjunction -> its access predicate."""
-    presence: npt.NDArray[np.float64]
+    presence: F64s
     """Dimension -> how likely an event has it."""
-    met: npt.NDArray[np.float64]
+    met: F64s
     """List -> how likely an event meets it."""
 
 
@@ -94,27 +93,27 @@ class _Scratch(NamedTuple):
     An entry *needs* a dimension if it asks about it, besides the dimension of its list.
     """
 
-    needed: npt.NDArray[np.int32]
+    needed: I32s
     """Dimension -> how many entries that are in no block yet need it; 0 between lists."""
-    begin: npt.NDArray[np.int32]
+    begin: I32s
     """Dimension -> where the entries that need it begin in `user`."""
     seen: Dimensions
     """The dimensions that may become guards."""
     need: Dimensions
     """The dimensions that each entry needs, one entry after another."""
-    need_at: npt.NDArray[np.int32]
+    need_at: I32s
     """Entry -> where its dimensions begin in `need`."""
-    user: npt.NDArray[np.int32]
+    user: I32s
     """The entries that need each dimension, one dimension after another."""
-    done: npt.NDArray[np.bool_]
+    done: Bools
     """Entry -> whether it is in a block."""
 
 
 class _Blocks(NamedTuple):
     """Entries in blocks, with -1 for the rows of padding, and the guards of the blocks."""
 
-    list: Ints
-    row: npt.NDArray[np.int32]
+    list: I64s
+    row: I32s
     guard: Guards
 
 
@@ -160,7 +159,7 @@ class GuardedLists:
         return float(cost[0] / cost[1]) if cost[0] < MOST_WITH_GUARDS * cost[1] else 1.0
 
 
-def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> npt.NDArray[np.float64]:
+def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> F64s:
     """The share of the entries of each row that events visit if they meet the lists. The padding of a block counts as visited."""
     share = np.ones(rows)
     blocks = len(guard)
@@ -179,7 +178,7 @@ def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, rows:
     return share
 
 
-def _in_blocks(entries: Entries, listed: int, sizes: Ints, asked: _Asked) -> tuple[_Blocks, npt.NDArray[np.float64]]:
+def _in_blocks(entries: Entries, listed: int, sizes: I64s, asked: _Asked) -> tuple[_Blocks, F64s]:
     """Divide the long lists among the first `listed` entries into blocks; `sizes` are the sizes of these lists.
 
     Also how many entries of long lists an event is expected to visit, with guards and without.
@@ -205,7 +204,7 @@ def _in_blocks(entries: Entries, listed: int, sizes: Ints, asked: _Asked) -> tup
 
 @lean_kernel
 def _guard(
-    entries: Entries, listed: int, asked: _Asked, scratch: _Scratch, out: _Blocks, cost: npt.NDArray[np.float64]
+    entries: Entries, listed: int, asked: _Asked, scratch: _Scratch, out: _Blocks, cost: F64s
 ) -> tuple[int, int]:
     """Divide lists into blocks; returns how many entries there are then, and how many of them come from the first `listed`."""
     lists = entries.list
@@ -289,7 +288,7 @@ def _divide(
 
 
 @merged
-def _best_guard(dimensions: int, presence: npt.NDArray[np.float64], scratch: _Scratch) -> tuple[int, int]:
+def _best_guard(dimensions: int, presence: F64s, scratch: _Scratch) -> tuple[int, int]:
     """The guard whose next block saves most, -1 if none saves enough; and how many dimensions may still become guards."""
     count, seen = scratch.needed, scratch.seen
     best, most, kept = _NONE, LEAST_SAVED_BY_GUARD, 0
@@ -304,7 +303,7 @@ def _best_guard(dimensions: int, presence: npt.NDArray[np.float64], scratch: _Sc
 
 
 @inlined
-def _note_needs(row: npt.NDArray[np.int32], at: int, end: int, asked: _Asked, scratch: _Scratch) -> int:
+def _note_needs(row: I32s, at: int, end: int, asked: _Asked, scratch: _Scratch) -> int:
     """Note which dimensions entries need, and which entries need a dimension; returns how many dimensions there are."""
     start, dimension, count, begin = asked.start, asked.dimension, scratch.needed, scratch.begin
     for i in range(at, end):

@@ -18,16 +18,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX
 from tamis.engine.layout.aspects import UNKNOWN
 from tamis.engine.layout.predicate_codes import KEYS, POINT, RAW, CodedTable, read_table
-from tamis.engine.layout.scale import HIGHEST_CODE, Bytes, Ints, Keys
+from tamis.engine.layout.scale import HIGHEST_CODE, Bytes, Keys
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U8, U64, UP
+from tamis.kernels.numbers import I64, U8, U64, UP, I64s, U64s
 from tamis.kernels.packed import Packed, aligned_zeros
 
 LINE = 8
@@ -44,8 +43,8 @@ _HIGH_BITS = 0x8080808080808080
 class Roll(NamedTuple):
     """The lines of dimension d are `start[d]` to `start[d + 1]`. There are none if codes tell its keys apart."""
 
-    start: Ints
-    mark: npt.NDArray[np.uint64]
+    start: I64s
+    mark: U64s
     key: Keys
 
 
@@ -82,7 +81,7 @@ def enrol(table: CodedTable) -> Roll:
 
 
 @lean_kernel
-def _count(packed: Packed, counts: Ints) -> None:
+def _count(packed: Packed, counts: I64s) -> None:
     """Count the named keys of each dimension, repetitions too."""
     table: CodedTable = read_table(packed)
     coded, start = table.coded, table.predicates.start
@@ -93,7 +92,7 @@ def _count(packed: Packed, counts: Ints) -> None:
 
 
 @lean_kernel
-def _collect(packed: Packed, at: Ints, named: Keys) -> None:
+def _collect(packed: Packed, at: I64s, named: Keys) -> None:
     """Collect the keys that were counted, grouped by dimension; `at` says where those of each dimension begin."""
     table: CodedTable = read_table(packed)
     coded, start = table.coded, table.predicates.start
@@ -140,7 +139,7 @@ def _fill(keys: Keys, begin: int, end: int, marks: Bytes, table: Keys) -> None:
 
 
 @inlined
-def number_on_roll(key: int, begin: int, end: int, marks: npt.NDArray[np.uint64], table: Keys) -> int:
+def number_on_roll(key: int, begin: int, end: int, marks: U64s, table: Keys) -> int:
     """The number of a key in a dimension whose lines are `begin` to `end`; UNKNOWN if no predicate names it."""
     mixed = spread(key)
     line = line_of(mixed, begin, end)

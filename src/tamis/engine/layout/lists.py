@@ -15,16 +15,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.engine.layout.plan import CELLS, LOWER, PAIRS, POINTS, PRESENCE, UPPER, Plan
 from tamis.engine.layout.predicate_codes import MASK_WORDS, RANGE, CodedTable, Mask, fill_mask, has_space, read_table
 from tamis.engine.layout.records import order_in_lists
-from tamis.engine.layout.scale import Dimensions, Ints, Keys, Scales
+from tamis.engine.layout.scale import Dimensions, Keys, Scales
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64
+from tamis.kernels.numbers import I64, U64, I32s, I64s
 from tamis.kernels.packed import Packed
 
 _NONE = -1
@@ -33,24 +32,24 @@ _NONE = -1
 class Entries(NamedTuple):
     """Entries before they are laid out: the list and the conjunction of each, in the order of the lists."""
 
-    list: Ints
-    row: npt.NDArray[np.int32]
+    list: I64s
+    row: I32s
 
 
 class Points(NamedTuple):
     """The keys that have lists of their own: those of dimension d are `start[d]` to `start[d + 1]`, in ascending order."""
 
-    start: Ints
+    start: I64s
     key: Keys
-    table: npt.NDArray[np.int32]
+    table: I32s
     """Hash table of the numbers of points, with open addressing; -1: free."""
 
 
 class _Entered(NamedTuple):
     """Entries as they are entered, and the point of each entry that has one, repetitions too."""
 
-    list: Ints
-    row: npt.NDArray[np.int32]
+    list: I64s
+    row: I32s
     point_dimension: Dimensions
     point_key: Keys
 
@@ -80,7 +79,7 @@ def enter(table: CodedTable, plan: Plan) -> tuple[Entries, Points]:
     return Entries(lists[order], rows[order]), distinct
 
 
-def _numbered(dimension: Dimensions, key: Keys, dimensions: int) -> tuple[Points, Ints]:
+def _numbered(dimension: Dimensions, key: Keys, dimensions: int) -> tuple[Points, I64s]:
     """The distinct points, sorted, and the number of each given point."""
     order = np.lexsort((key, dimension))
     d, k = dimension[order], key[order]
@@ -95,7 +94,7 @@ def _numbered(dimension: Dimensions, key: Keys, dimensions: int) -> tuple[Points
 
 
 @lean_kernel
-def _fill_table(dimension: Dimensions, key: Keys, table: npt.NDArray[np.int32]) -> None:
+def _fill_table(dimension: Dimensions, key: Keys, table: I32s) -> None:
     last = U64(len(table) - 1)
     for number in range(len(key)):
         at = spread_pair(dimension[number], key[number]) & last
@@ -105,7 +104,7 @@ def _fill_table(dimension: Dimensions, key: Keys, table: npt.NDArray[np.int32]) 
 
 
 @inlined
-def slot_of(dimension: int, key: int, table: npt.NDArray[np.int32]) -> int:
+def slot_of(dimension: int, key: int, table: I32s) -> int:
     """The slot of a point in a hash table whose length is a power of two; if it is taken, the point lies behind it."""
     return I64(spread_pair(dimension, key) & U64(len(table) - 1))
 

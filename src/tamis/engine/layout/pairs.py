@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.layout.aspects import Words
@@ -37,11 +36,11 @@ from tamis.engine.layout.predicate_codes import (
     read_table,
 )
 from tamis.engine.layout.records import order_in_lists
-from tamis.engine.layout.scale import MISSING, Bytes, Ints, Scales, locate
+from tamis.engine.layout.scale import MISSING, Bytes, Scales, locate
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.hashing import spread
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import F64, I64, U8, U32, U64, UP
+from tamis.kernels.numbers import F64, I64, U8, U32, U64, UP, Bools, I32s, I64s, U64s
 from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 
@@ -63,7 +62,7 @@ _NONE = -1
 class Pairs(NamedTuple):
     """The index over pairs of cells. All arrays are empty if there are no pairs."""
 
-    cell: npt.NDArray[np.int32]
+    cell: I32s
     """Dimension -> its first cell; -1: no pairs are made of it."""
     start: Words
     """Bucket -> its first entry; one more at the end."""
@@ -82,13 +81,13 @@ class PairScratch(NamedTuple):
 
     cell: Words
     """The cells of the event."""
-    mixed: npt.NDArray[np.uint64]
+    mixed: U64s
     """The hashes of these cells."""
-    hit: Ints
+    hit: I64s
     """Pairs that were not turned down: the places of their two cells in `cell`, 32 bits each."""
-    bucket: Ints
+    bucket: I64s
     """The bucket of each hit; then the begin and the end of its entries, 32 bits each."""
-    has: npt.NDArray[np.bool_]
+    has: Bools
     """Cell -> whether the event has it, for events that visit all entries."""
 
 
@@ -97,7 +96,7 @@ class _PairCells(NamedTuple):
 
     low: Words
     high: Words
-    row: npt.NDArray[np.int32]
+    row: I32s
 
 
 def _no_pairs() -> Pairs:
@@ -119,7 +118,7 @@ def pair_scratch(cells: int, room: int) -> PairScratch:
 # -- planning
 
 
-def with_pairs(table: CodedTable, plan: Plan, sample: EventBatch | None) -> tuple[Plan, Pairs, npt.NDArray[np.int32]]:
+def with_pairs(table: CodedTable, plan: Plan, sample: EventBatch | None) -> tuple[Plan, Pairs, I32s]:
     """A plan with pairs if they pay, the pairs, and the conjunction of each of their entries."""
     step = max(1, (len(table.start) - 1) // _PLANNED)
     if are_worth_trying(*plan_pairs(table, plan, step), table):
@@ -147,7 +146,7 @@ def are_worth_trying(plan: Plan, saved: float, table: CodedTable) -> bool:
     return saved > CAUTION_WITH_PAIRS * TRY_PAIR * max(tried, 1.0)
 
 
-def _members(table: CodedTable, plan: Plan) -> npt.NDArray[np.bool_]:
+def _members(table: CodedTable, plan: Plan) -> Bools:
     """The dimensions that pairs are made of."""
     members = np.zeros(len(table.scales.spaces), np.bool_)
     chosen = plan.way == PAIRS
@@ -157,7 +156,7 @@ def _members(table: CodedTable, plan: Plan) -> npt.NDArray[np.bool_]:
 
 
 @lean_kernel
-def _plan_pairs(rows: Ints, packed: Packed, plan: Plan) -> float:
+def _plan_pairs(rows: I64s, packed: Packed, plan: Plan) -> float:
     """Plan pairs for some conjunctions, whose plan is given; returns how many nanoseconds per event that saves."""
     table: CodedTable = read_table(packed)
     coded = table.coded
@@ -240,7 +239,7 @@ def _met_by_sample(
 # -- entering
 
 
-def enter_pairs(table: CodedTable, plan: Plan) -> tuple[Pairs, npt.NDArray[np.int32]]:
+def enter_pairs(table: CodedTable, plan: Plan) -> tuple[Pairs, I32s]:
     """The pairs of a plan, without filter words and references, and the conjunction of each entry."""
     room = int(plan.lists[plan.way == PAIRS].sum(dtype=np.int64))
     made = _PairCells(np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.int32))
@@ -267,7 +266,7 @@ def complete_pairs(pairs: Pairs, words: Words, references: Words) -> None:
 
 
 @lean_kernel
-def _enter_pairs(packed: Packed, plan: Plan, masks: npt.NDArray[np.uint64], made: _PairCells) -> int:
+def _enter_pairs(packed: Packed, plan: Plan, masks: U64s, made: _PairCells) -> int:
     """Write an entry for each pair of cells; returns how many. `masks` has room for two masks."""
     table: CodedTable = read_table(packed)
     coded, cell = table.coded, table.scales.cell
@@ -304,7 +303,7 @@ def _mixed(cell: int) -> np.uint64:
 
 
 @lean_kernel
-def _bucket(low: Words, high: Words, bits: int, bucket: Ints, mark: Bytes) -> None:
+def _bucket(low: Words, high: Words, bits: int, bucket: I64s, mark: Bytes) -> None:
     """Write the buckets of pairs, and their marks."""
     for i in range(len(low)):
         mixed = _mixed(low[i]) ^ _mixed(high[i])

@@ -37,10 +37,10 @@ from tamis.engine.layout.predicate_codes import (
     likelihood_between,
     read_table,
 )
-from tamis.engine.layout.scale import MISSING, Ints, Scales
+from tamis.engine.layout.scale import MISSING, Scales
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import F64, I64, U64, UP
+from tamis.kernels.numbers import F64, I64, U64, UP, F64s, I32s, I64s, U8s
 from tamis.kernels.packed import Packed
 
 CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS, PAIRS = range(7)
@@ -58,12 +58,12 @@ SOME = int(Mode.SOME)
 class Plan(NamedTuple):
     """How each conjunction is found. Predicates are given by number, -1: none."""
 
-    access: Ints
-    way: npt.NDArray[np.uint8]
-    filter: Ints
-    second: Ints
+    access: I64s
+    way: U8s
+    filter: I64s
+    second: I64s
     """The second filter, see `second_filter`."""
-    lists: npt.NDArray[np.int32]
+    lists: I32s
     """The number of lists."""
     cost: npt.NDArray[np.float32]
 
@@ -92,7 +92,7 @@ class _Filters(NamedTuple):
     """How many predicates are decided by comparing keys."""
 
 
-ListCosts = npt.NDArray[np.float64]
+ListCosts = F64s
 """Dimension, way from UPPER to PRESENCE -> what the list costs each conjunction in it."""
 
 
@@ -123,7 +123,7 @@ def plan_rows(table: CodedTable, list_costs: ListCosts | None = None) -> tuple[P
 
 
 @lean_kernel
-def _plan(rows: Ints, packed: Packed, extra: ListCosts, plan: Plan) -> None:
+def _plan(rows: I64s, packed: Packed, extra: ListCosts, plan: Plan) -> None:
     """Choose the access paths of some conjunctions; `extra` is what lists of dimensions cost besides."""
     table: CodedTable = read_table(packed)
     coded, scales = table.coded, table.scales
@@ -263,7 +263,7 @@ def _decides(p: int, way: int, coded: Coded, scales: Scales) -> bool:
 
 
 @inlined
-def deciding(access: int, mode: npt.NDArray[np.uint8]) -> int:
+def deciding(access: int, mode: U8s) -> int:
     """The access predicate, -1 if finding the conjunction by it cannot decide it.
 
     Of several values of an event, one may be none of the excluded ones: this says nothing about the others.

@@ -28,7 +28,6 @@ from tamis.engine.layout.scale import (
     HIGHEST_CODE,
     MISSING,
     SPACE_CODES,
-    Ints,
     Keys,
     Scales,
     bucket_of,
@@ -40,14 +39,14 @@ from tamis.engine.layout.scale import (
 from tamis.engine.layout.statistics import Likelihood
 from tamis.kernels.fields import packed_fields, reader_of
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.numbers import I64, U64, UP, Bools, I32s, I64s, U8s, U32s, U64s
 from tamis.kernels.packed import Packed
 
 RANGE, SET, NOT_SET, MASK, CODE, EDGE, POINT, KEYS, RAW = range(9)
 MOST_KEYS = 255
 SET_SIZE = 6
 MASK_WORDS = 4
-Mask = npt.NDArray[np.uint64]
+Mask = U64s
 """A bit for each space, in MASK_WORDS words."""
 
 _SOME = int(Mode.SOME)
@@ -58,26 +57,26 @@ _ABSENT = int(Mode.ABSENT)
 class Coded(NamedTuple):
     """Predicates on scales, in columns beside those of their keys."""
 
-    dimension: npt.NDArray[np.int32]
+    dimension: I32s
     """Number within the segment."""
-    first: npt.NDArray[np.uint8]
-    last: npt.NDArray[np.uint8]
-    kind: npt.NDArray[np.uint8]
-    exact: npt.NDArray[np.bool_]
+    first: U8s
+    last: U8s
+    kind: U8s
+    exact: Bools
     probability: npt.NDArray[np.float32]
-    low: npt.NDArray[np.uint32]
+    low: U32s
     """Codes of the ends, for CODE and EDGE; empty if no dimension is wide."""
-    high: npt.NDArray[np.uint32]
-    enrolled: npt.NDArray[np.bool_]
+    high: U32s
+    enrolled: Bools
     """By dimension: whether keys that predicates name need numbers, see `key_numbers`."""
-    edges: npt.NDArray[np.bool_]
+    edges: Bools
     """By dimension: whether it has an EDGE."""
 
 
 class CodedTable(NamedTuple):
     """The conjunctions of a segment, and what planning knows about them. Predicates of c: start[c] .. start[c + 1]."""
 
-    start: Ints
+    start: I64s
     predicates: Predicates
     coded: Coded
     scales: Scales

@@ -59,10 +59,10 @@ from tamis.engine.layout.predicate_codes import (
     read_table,
     spaces_of,
 )
-from tamis.engine.layout.scale import CODE_BITS, MISSING, Bytes, Ints, Scales, bucket_of, code_in
+from tamis.engine.layout.scale import CODE_BITS, MISSING, Bytes, Scales, bucket_of, code_in
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, U8, U32, U64, UP
+from tamis.kernels.numbers import I64, U8, U32, U64, UP, I64s
 from tamis.kernels.packed import Packed
 
 DOUBT = 1 << 31
@@ -144,7 +144,7 @@ def far_set_size(header: np.uint32) -> int:
 
 
 @inlined
-def order_of(begin: int, end: int, probability: npt.NDArray[np.float32], order: Ints) -> None:
+def order_of(begin: int, end: int, probability: npt.NDArray[np.float32], order: I64s) -> None:
     """Sort predicate numbers by probability, the least likely first. Equally likely ones keep their order."""
     if end - begin <= _FEW:
         # Counting how many come before each one takes no branch that a processor could only guess.
@@ -167,10 +167,10 @@ def order_of(begin: int, end: int, probability: npt.NDArray[np.float32], order: 
 class RecordScratch(NamedTuple):
     """What is needed to write the record of a conjunction."""
 
-    order: Ints
+    order: I64s
     """The predicates that the record holds, the least likely first, with their groups."""
     mask: Mask
-    counts: Ints
+    counts: I64s
     """Group -> its number of words; of sets, masks and far sets: how many there are."""
 
 
@@ -196,7 +196,7 @@ def order_in_lists(table: CodedTable, plan: Plan) -> Words:
 
 
 @lean_kernel
-def _order(packed: Packed, plan: Plan, counts: Ints, order: Words) -> None:
+def _order(packed: Packed, plan: Plan, counts: I64s, order: Words) -> None:
     table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
     for row in range(len(order)):
@@ -262,7 +262,7 @@ def write_record(
 
 
 @inlined
-def _shape(counts: Ints, wide: bool) -> tuple[int, int, int]:
+def _shape(counts: I64s, wide: bool) -> tuple[int, int, int]:
     """The shape of a record with these `RecordScratch.counts`, and how many words of padding come before NAMES and BOUNDS.
 
     In segments that have wide dimensions, padding fills up units. So there are fewer shapes, and more records of one shape, which
@@ -310,7 +310,7 @@ def _group(p: int, predicates: Predicates, coded: Coded, scales: Scales) -> int:
 
 
 @inlined
-def _count(p: int, predicates: Predicates, coded: Coded, scales: Scales, counts: Ints) -> int:
+def _count(p: int, predicates: Predicates, coded: Coded, scales: Scales, counts: I64s) -> int:
     """Count the words of a predicate in its group, see `RecordScratch.counts`; returns the group."""
     group = _group(p, predicates, coded, scales)
     if group in (NAMES, BOUNDS, FAR_TESTS):

@@ -27,10 +27,10 @@ from tamis.engine.layout.guards import GuardedLists, Outlook
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, SOME, Choice, Plan, deciding, hull_of, is_settled
 from tamis.engine.layout.predicate_codes import CodedTable, read_table
-from tamis.engine.layout.scale import MISSING, Ints, Keys
+from tamis.engine.layout.scale import MISSING, Keys
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
-from tamis.kernels.numbers import I64, U32, U64
+from tamis.kernels.numbers import I64, U32, U64, Bools, F64s, I32s, I64s, U8s, U32s
 from tamis.kernels.packed import Packed
 
 LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
@@ -43,18 +43,18 @@ _NONE = -1
 class Runs(NamedTuple):
     """Runs in the order of their lists. The entries of run r are `start[r]` to `start[r + 1]`."""
 
-    list: Ints
-    dimension: npt.NDArray[np.int32]
-    side: npt.NDArray[np.uint8]
+    list: I64s
+    dimension: I32s
+    side: U8s
     """LOWER_RUN, UPPER_RUN or BAND_RUN + n."""
-    complete: npt.NDArray[np.bool_]
+    complete: Bools
     """Nothing is left to check: references are rows, and filter words are not tested."""
-    start: Ints
+    start: I64s
     key: Keys
     """Ascending within a run: a lower bound, the complement of an upper bound, or the lower end of a band."""
     end: Keys
     """The upper ends of the entries of bands, one band after another."""
-    end_shift: Ints
+    end_shift: I64s
     """Run -> what to add to the place of an entry to get the place of its upper end, in a band."""
 
 
@@ -73,19 +73,19 @@ _NO_RUNS = Runs(
 class Waiting(NamedTuple):
     """For each conjunction: which run it could be in, and what it costs an event that meets its list."""
 
-    kind: npt.NDArray[np.uint32]
+    kind: U32s
     """Dimension << 8 | is anything left to check? << 7 | side of the run that its filter predicate allows; 0: none."""
     listed: npt.NDArray[np.float32]
     """Nanoseconds in the list itself."""
     in_run: npt.NDArray[np.float32]
     """Nanoseconds in the run, without finding the run."""
-    guarded: npt.NDArray[np.bool_]
+    guarded: Bools
     """Whether it asks about dimensions that events may lack, besides that of its list."""
 
 
 def find_runs(
     table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None, has_second: bool, upto: int
-) -> npt.NDArray[np.uint32]:
+) -> U32s:
     """For each entry of the lists below `upto`: the kind of run that it joins (see `Waiting`), 0 if none.
 
     `has_second`: entries of lists have a second filter word.
@@ -104,7 +104,7 @@ def find_runs(
 
 
 @lean_kernel
-def _weigh(packed: Packed, plan: Plan, reach: npt.NDArray[np.float64], has_second: bool, waiting: Waiting) -> None:
+def _weigh(packed: Packed, plan: Plan, reach: F64s, has_second: bool, waiting: Waiting) -> None:
     """Find the run that the filter predicate of each conjunction would allow, and its costs."""
     table: CodedTable = read_table(packed)
     predicates, coded, scales = table.predicates, table.coded, table.scales
@@ -151,9 +151,7 @@ def _side(lo: int, hi: int) -> int:
 
 
 @kernel
-def _join(
-    entries: Entries, waiting: Waiting, outlook: Outlook, price: float, upto: int, joined: npt.NDArray[np.uint32]
-) -> None:
+def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, upto: int, joined: U32s) -> None:
     """Mark the entries of each list whose runs save more than their price."""
     lists, rows, kinds = entries.list, entries.row, waiting.kind
     listed, in_run, guarded = waiting.listed, waiting.in_run, waiting.guarded
@@ -181,9 +179,7 @@ def _join(
         at = end
 
 
-def sorted_runs(
-    entries: Entries, joined: npt.NDArray[np.uint32], plan: Plan, predicates: Predicates
-) -> tuple[Runs, npt.NDArray[np.int32]]:
+def sorted_runs(entries: Entries, joined: U32s, plan: Plan, predicates: Predicates) -> tuple[Runs, I32s]:
     """Sort entries into the runs that they join; returns the runs, and the conjunctions of their entries."""
     side = (joined & U32(0x7F)).astype(np.uint8)
     if len(entries.row) == 0:

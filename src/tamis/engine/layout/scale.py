@@ -23,12 +23,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import F64, I64, U64, UP
+from tamis.kernels.numbers import F64, I64, U64, UP, Bools, I32s, I64s, U8s
 from tamis.kernels.sorting import sort_part
 
 MOST_SPACES = 254
@@ -53,10 +52,9 @@ _EMPTY = KEY_MIN
 FARTHEST_WHOLE = 2.0**40
 _MOST_WHOLES = 1024
 
-Keys = npt.NDArray[np.int64]
-Ints = npt.NDArray[np.int64]
-Dimensions = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
+Keys = I64s
+Dimensions = I32s
+Bytes = U8s
 
 
 class Scales(NamedTuple):
@@ -64,23 +62,23 @@ class Scales(NamedTuple):
 
     local: Dimensions
     """Dimension of the matcher -> its number in the segment; -1: the segment does not ask about it."""
-    spaces: npt.NDArray[np.int32]
-    cell: Ints
+    spaces: I32s
+    cell: I64s
     """Number of spaces of all dimensions before this one; one more element at the end."""
-    cut: Ints
+    cut: I64s
     """Where the cuts of a dimension begin."""
-    blocks: npt.NDArray[np.int32]
-    shift_at: Ints
+    blocks: I32s
+    shift_at: I64s
     """Where the shifts of a wide dimension begin; -1: it is not wide."""
     cuts: Keys
     shift: Bytes
-    ends: Ints
+    ends: I64s
     """How many different ends of intervals the predicates have in the dimension; in a wide one, an estimate."""
-    lowest: Ints
+    lowest: I64s
     """The lowest whole number at which there is a cut, if all cuts are at whole numbers or right above them."""
-    wholes: npt.NDArray[np.int32]
+    wholes: I32s
     """How many whole numbers there are from the lowest to the highest cut; 0: some cuts lie elsewhere."""
-    table_at: Ints
+    table_at: I64s
     table: Bytes
     """Two spaces for every whole number: its own, and that of the numbers between it and the next."""
 
@@ -93,9 +91,9 @@ class _Ends(NamedTuple):
 
     table: Keys
     """A hash table of _TABLE places for each dimension. Empty: there are too many dimensions."""
-    distinct: Ints
+    distinct: I64s
     """Dimension -> how many ends are in its table; _FULL: too many, or there are no tables. `_cut` writes `Scales.ends` here."""
-    start: Ints
+    start: I64s
     """Dimension -> where its collected ends begin; one more element at the end."""
     key: Keys
     """The collected ends."""
@@ -105,9 +103,9 @@ class _Cuts(NamedTuple):
     """The cuts of all dimensions, one dimension after another, in ascending order."""
 
     key: Keys
-    number: npt.NDArray[np.int32]
+    number: I32s
     """Dimension -> how many cuts it has."""
-    wide: npt.NDArray[np.bool_]
+    wide: Bools
 
 
 def scales_of(predicates: Predicates) -> Scales:
@@ -257,7 +255,7 @@ def code_of_whole(number: int) -> int:
 
 
 @lean_kernel
-def _find_wholes(cuts: _Cuts, lowest: Ints, wholes: npt.NDArray[np.int32]) -> None:
+def _find_wholes(cuts: _Cuts, lowest: I64s, wholes: I32s) -> None:
     """Find the dimensions whose cuts lie at whole numbers or right above them, close together."""
     begin = 0
     for d in range(len(cuts.number)):
@@ -290,7 +288,7 @@ def _tabulate(scales: Scales) -> None:
 
 
 @lean_kernel
-def _find_distinct(predicates: Predicates, local: Dimensions, table: Keys, distinct: Ints) -> None:
+def _find_distinct(predicates: Predicates, local: Dimensions, table: Keys, distinct: I64s) -> None:
     """Put the ends of every dimension into its table, if there are tables."""
     if len(table) == 0:
         return
@@ -321,7 +319,7 @@ def _put(end: int, table: Keys, at: int, count: int) -> int:
 
 
 @lean_kernel
-def _count_ends(predicates: Predicates, local: Dimensions, distinct: Ints, numbers: Ints) -> None:
+def _count_ends(predicates: Predicates, local: Dimensions, distinct: I64s, numbers: I64s) -> None:
     """Count the ends to collect, those of _FULL dimensions."""
     fulls = 0
     for d in range(len(distinct)):
@@ -337,7 +335,7 @@ def _count_ends(predicates: Predicates, local: Dimensions, distinct: Ints, numbe
 
 
 @lean_kernel
-def _collect_ends(predicates: Predicates, local: Dimensions, distinct: Ints, at: Ints, ends: Keys) -> None:
+def _collect_ends(predicates: Predicates, local: Dimensions, distinct: I64s, at: I64s, ends: Keys) -> None:
     """Collect the ends that were counted, grouped by dimension; `at` says where those of each dimension begin."""
     if len(ends) == 0:
         return

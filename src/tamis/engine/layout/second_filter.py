@@ -8,7 +8,6 @@ records are fetched. In one such case, 33,000 of 110,000 entries survive instead
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.engine.layout.costs import RECORD, SECOND_WORD, SPACE
 from tamis.engine.layout.forecast import reaches
@@ -16,6 +15,7 @@ from tamis.engine.layout.plan import PAIRS, RANKED, Plan, hull_of
 from tamis.engine.layout.predicate_codes import CodedTable, read_table
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import F64s
 from tamis.kernels.packed import Packed
 
 _NONE = -1
@@ -28,7 +28,7 @@ def choose_second(table: CodedTable, plan: Plan) -> bool:
 
 
 @lean_kernel
-def _choose(packed: Packed, plan: Plan, reach: npt.NDArray[np.float64]) -> float:
+def _choose(packed: Packed, plan: Plan, reach: F64s) -> float:
     """Find the second filters; returns how many nanoseconds per event they are expected to save."""
     table: CodedTable = read_table(packed)
     saved = 0.0

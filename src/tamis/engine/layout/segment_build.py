@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
@@ -40,13 +39,13 @@ from tamis.engine.layout.records import (
     write_record,
 )
 from tamis.engine.layout.runs import Runs, find_runs, sorted_runs
-from tamis.engine.layout.scale import MOST_SPACES, Bytes, Dimensions, Ints, Keys, Scales, scales_of
+from tamis.engine.layout.scale import MOST_SPACES, Bytes, Dimensions, Keys, Scales, scales_of
 from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.layout.statistics import likelihood_of
 from tamis.kernels.background import checkpoint
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U32, U64
+from tamis.kernels.numbers import I64, U32, U64, Bools, I32s, I64s, U64s
 from tamis.kernels.packed import Packed, aligned_zeros
 from tamis.kernels.prefetch import prefetch
 
@@ -75,22 +74,22 @@ class Directory(NamedTuple):
 class _Sides(NamedTuple):
     """Dimension -> where its sorted upper and lower bounds lie in `Directory.bounds`."""
 
-    upper: Ints
-    lower: Ints
+    upper: I64s
+    lower: I64s
 
 
 class Lookup(NamedTuple):
     """What is needed to find the space and code of a value: see `Scales`, and below the columns of `about`."""
 
     local: Dimensions
-    about: Ints
+    about: I64s
     cuts: Keys
     table: Bytes
     shift: Bytes
-    whole: Ints
+    whole: I64s
     """Two words for every whole number of the dimensions that have a table: first its space and list, see `whole_word`; then
     where the sorted upper and lower bounds that it satisfies end."""
-    brief: Ints
+    brief: I64s
     """For every dimension of the matcher: what a plain event needs besides `whole` if its value is there, see `_brief`."""
 
 
@@ -124,7 +123,7 @@ class Body(NamedTuple):
     run_entry: Words
     record: Words
     pairs: Pairs
-    row: npt.NDArray[np.int32]
+    row: I32s
     """Row -> the conjunction that it was made from; -1: there is no such row."""
     cells: int
     dimensions: int
@@ -145,7 +144,7 @@ class _Listed(NamedTuple):
     guard: Guards
     points: Points
     runs: Runs
-    run_rows: npt.NDArray[np.int32]
+    run_rows: I32s
     """The conjunctions of the entries of runs."""
     expected: float
     """How many entries an event is expected to visit."""
@@ -155,7 +154,7 @@ class _Written(NamedTuple):
     """Records in the order of the conjunctions."""
 
     record: Words
-    place: npt.NDArray[np.uint64]
+    place: U64s
     """Conjunction -> size << 48 | shape << 40 | place of its record."""
 
 
@@ -165,13 +164,13 @@ class _LaidOut(NamedTuple):
     reference: Words
     """Entry -> the reference to its record."""
     record: Words
-    number: Ints
+    number: I64s
     """Conjunction -> its row; -1: it has none yet."""
-    final: Ints
+    final: I64s
     """Conjunction -> the reference to its record; -1: it is not laid out yet."""
 
 
-def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: Ints | None = None) -> tuple[Body, Forecast]:
+def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s | None = None) -> tuple[Body, Forecast]:
     """Build a segment over all conjunctions of a table. Also returns what it was planned with.
 
     `numbers` are the rows of the conjunctions. Without them, rows are numbered in the order of their records. A thread in the
@@ -245,9 +244,7 @@ def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_s
     return _Listed(plain, guard, points, runs, run_rows, expected)
 
 
-def _write_records(
-    table: CodedTable, plan: Plan, roll: Roll, listed: npt.NDArray[np.int32], has_second: bool
-) -> tuple[_Written, int]:
+def _write_records(table: CodedTable, plan: Plan, roll: Roll, listed: I32s, has_second: bool) -> tuple[_Written, int]:
     """The records of all conjunctions, and how many words they take; `listed` are the conjunctions of entries outside of runs."""
     rows = len(table.start) - 1
     written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(rows, np.uint64))
@@ -258,9 +255,7 @@ def _write_records(
     return written, words
 
 
-def _lay_out_records(
-    rows: npt.NDArray[np.int32], complete: npt.NDArray[np.bool_], written: _Written, words: int, numbers: Ints | None
-) -> _LaidOut:
+def _lay_out_records(rows: I32s, complete: Bools, written: _Written, words: int, numbers: I64s | None) -> _LaidOut:
     """Lay out the records, which have `words` words, in the order of the entries, whose conjunctions are `rows`."""
     count = len(written.place)
     record = np.zeros(words + UNIT * count + _PADDING, np.uint32)
@@ -289,7 +284,7 @@ def _lookup(table: CodedTable, plan: Plan, listed: _Listed) -> tuple[Lookup, Dir
     return Lookup(scales.local, about, scales.cuts, scales.table, scales.shift, whole, brief), directory
 
 
-def _directory(lists: Ints, run_lists: Ints, scales: Scales, plain: int) -> tuple[Directory, _Sides]:
+def _directory(lists: I64s, run_lists: I64s, scales: Scales, plain: int) -> tuple[Directory, _Sides]:
     """The directory, and where the sorted bounds of each dimension lie in it. The first `plain` lists are not sorted."""
     cells = int(scales.cell[-1])
     counts = np.bincount(lists, minlength=plain + 2 * cells)
@@ -299,7 +294,7 @@ def _directory(lists: Ints, run_lists: Ints, scales: Scales, plain: int) -> tupl
     begin[run_lists] |= U32(HAS_RUNS)
     # A dimension with bounds on one side only has an empty list on the other side, which saves branches in matching.
     places, filled = [], MOST_SPACES + 2
-    bounds: list[npt.NDArray[np.int64]] = [np.zeros(filled, np.int64)]
+    bounds: list[I64s] = [np.zeros(filled, np.int64)]
     for side in range(2):
         base = plain + side * cells
         used = np.add.reduceat(counts[base : base + cells], scales.cell[:-1]) if cells else np.zeros(0)
@@ -331,7 +326,7 @@ def whole_word(space: int, begin: int, end: int, has_runs: bool) -> int:
 
 
 @lean_kernel
-def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, words: Ints) -> None:
+def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, words: I64s) -> None:
     begins, bounds, at = directory.begin, directory.bounds, 0
     for d in range(len(scales.wholes)):
         for _ in range(scales.wholes[d]):
@@ -344,7 +339,7 @@ def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, words
             at += 1
 
 
-def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: _Sides) -> Ints:
+def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: _Sides) -> I64s:
     by_table = scales.wholes > 0
     flags = EDGES * coded.edges | ENROLLED * coded.enrolled | ALL_ENROLLED * _all_enrolled(plan, coded)
     first = int(scales.cell[-1])
@@ -362,7 +357,7 @@ def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides
     return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
 
 
-def _all_enrolled(plan: Plan, coded: Coded) -> npt.NDArray[np.bool_]:
+def _all_enrolled(plan: Plan, coded: Coded) -> Bools:
     """By dimension: whether all keys that have lists of their own are on the roll, as are the keys that POINT and KEYS name."""
     by_keys = plan.access[plan.way == POINTS]
     unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
@@ -371,7 +366,7 @@ def _all_enrolled(plan: Plan, coded: Coded) -> npt.NDArray[np.bool_]:
     return all_enrolled
 
 
-def _brief(scales: Scales, about: Ints, bounds: Words) -> Ints:
+def _brief(scales: Scales, about: I64s, bounds: Words) -> I64s:
     """Four words for every dimension of the matcher; two dimensions share a cache line.
 
     lowest << 32 | wholes                           0: the numbers do not fit, so whole numbers are found like other values
@@ -396,13 +391,7 @@ def _brief(scales: Scales, about: Ints, bounds: Words) -> Ints:
 
 @lean_kernel
 def _write_all(
-    packed: Packed,
-    plan: Plan,
-    roll: Roll,
-    in_lists: npt.NDArray[np.bool_],
-    has_second: bool,
-    scratch: RecordScratch,
-    written: _Written,
+    packed: Packed, plan: Plan, roll: Roll, in_lists: Bools, has_second: bool, scratch: RecordScratch, written: _Written
 ) -> int:
     """Write the records of all conjunctions; returns how many words they take. `in_lists`: some entries are not in runs."""
     table: CodedTable = read_table(packed)
@@ -418,7 +407,7 @@ def _write_all(
 
 
 @lean_kernel
-def _lay_out(rows: npt.NDArray[np.int32], complete: npt.NDArray[np.bool_], written: _Written, out: _LaidOut) -> int:
+def _lay_out(rows: I32s, complete: Bools, written: _Written, out: _LaidOut) -> int:
     """Copy records in the order of the entries, and number rows without a number; returns how many words the records take.
 
     Entries that are `complete` have their rows as references.
@@ -457,7 +446,7 @@ def _lay_out(rows: npt.NDArray[np.int32], complete: npt.NDArray[np.bool_], writt
     return filled
 
 
-def _filter_words(rows: npt.NDArray[np.int32], filters: Ints, table: CodedTable) -> Words:
+def _filter_words(rows: I32s, filters: I64s, table: CodedTable) -> Words:
     """The filter word of each entry: the hull of the filter predicate of its row."""
     words = np.empty(len(rows), np.uint32)
     _write_filter_words(rows, filters, table.coded, min(len(table.scales.spaces), RANKED), words)
@@ -465,7 +454,7 @@ def _filter_words(rows: npt.NDArray[np.int32], filters: Ints, table: CodedTable)
 
 
 @lean_kernel
-def _write_filter_words(rows: npt.NDArray[np.int32], filters: Ints, coded: Coded, nothing: int, words: Words) -> None:
+def _write_filter_words(rows: I32s, filters: I64s, coded: Coded, nothing: int, words: Words) -> None:
     for i in range(len(rows)):
         p = filters[max(rows[i], 0)]
         if rows[i] < 0:

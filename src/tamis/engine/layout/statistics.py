@@ -9,25 +9,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.engine.layout.scale import Scales, locate
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import F64s
 
 _PRIOR = 8.0
 """Values added to those counted in each dimension, spread evenly over its spaces: no space gets the likelihood 0."""
-Counts = npt.NDArray[np.float64]
+Counts = F64s
 
 
 class Likelihood(NamedTuple):
     """Probabilities on the scales of a segment, as kernels read them."""
 
-    cumulative: npt.NDArray[np.float64]
+    cumulative: F64s
     """Over all cells: the spaces f to g of dimension d have cumulative[cell[d] + g + 1] - cumulative[cell[d] + f]."""
-    presence: npt.NDArray[np.float64]
+    presence: F64s
     """Dimension -> the probability that an event has it."""
 
 

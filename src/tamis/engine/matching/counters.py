@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.atomic import count_up
 from tamis.kernels.kernel import brief_kernel
+from tamis.kernels.numbers import I64s
 
-Counts = npt.NDArray[np.int64]
+Counts = I64s
 EVENTS, CANDIDATES, SURVIVORS, COMPARED, MISMATCHED = range(5)
 
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.layout.pairs import find_pairs
 from tamis.engine.layout.segment_build import Body
@@ -42,11 +39,11 @@ class RowsCall(NamedTuple):
     scratch: Packed
     """The packed `Scratch` of a thread."""
     batch: EventBatch
-    counts: npt.NDArray[np.int64]
+    counts: I64s
     """Event -> how many rows it has."""
-    rows: npt.NDArray[np.uint32]
+    rows: U32s
     """The rows, event by event, some with DOUBT."""
-    work: npt.NDArray[np.int64]
+    work: I64s
     """Visited entries, survivors, and rows whose keys were compared."""
     event: int = 0
     """The first event; afterwards, the event at which it stopped."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.evaluation import EventPlaces, accepts, conjunction_holds, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
@@ -29,7 +28,7 @@ from tamis.engine.layout.records import DOUBT, ROW
 from tamis.engine.matching.results import Life, Slots
 from tamis.kernels.fields import reader_of
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U8, U32, UP, I64s, U32s
+from tamis.kernels.numbers import I64, U8, U32, UP, Bools, I32s, I64s, U8s, U32s
 from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.sorting import sort_unique
@@ -44,13 +43,13 @@ _AHEAD = 16
 class Owners(NamedTuple):
     """Who is named when a row holds, as kernels read it."""
 
-    sole: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int64]
-    slot: npt.NDArray[np.int32]
-    program: npt.NDArray[np.int64]
-    several: npt.NDArray[np.bool_]
+    sole: I32s
+    start: I64s
+    slot: I32s
+    program: I64s
+    several: Bools
 
-    def by_row(self, conjunction: npt.NDArray[np.int32]) -> Owners:
+    def by_row(self, conjunction: I32s) -> Owners:
         """The owners of rows, given those of the conjunctions that rows were made from; -1: it was made from none."""
         nobody = len(self.start) - 1
         sole = np.where(conjunction < 0, ~nobody, self.sole[np.maximum(conjunction, 0)]).astype(np.int32)
@@ -60,9 +59,9 @@ class Owners(NamedTuple):
 class Numbering(NamedTuple):
     """How rows are numbered, as kernels read it."""
 
-    first: npt.NDArray[np.int64]
+    first: I64s
     """The slot of row 0, in an array of its own; NOT_BY_SLOT."""
-    is_sole: npt.NDArray[np.uint8]
+    is_sole: U8s
     """By row, one bit each: whether it has a sole owner. Empty if all have one, and where rows are not numbered by slots."""
 
 
@@ -80,7 +79,7 @@ def numbering_of(owners: Owners) -> Numbering:
     return Numbering(first[:1].astype(np.int64), bits)
 
 
-def slot_numbers(sole: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64] | None:
+def slot_numbers(sole: I32s, most: int) -> I64s | None:
     """Numbers of the rows of conjunctions, by the slots of sole owners; None if these lie too far apart, or there are `most`."""
     alone = np.flatnonzero(sole >= 0)
     if len(alone) == 0:
@@ -100,7 +99,7 @@ class OwnerArrays(NamedTuple):
     """What naming the owners of rows needs."""
 
     owners: Owners
-    conjunction: npt.NDArray[np.int32]
+    conjunction: I32s
     """Row -> its conjunction in `table`."""
     table: Conjunctions
     programs: Programs

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I32s, I64s
 
-Slots = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.int64]
+Slots = I32s
+Counts = I64s
 
 
 class Life(NamedTuple):
     """When each slot died, and what time it is. Empty: none has died."""
 
-    died: npt.NDArray[np.int64]
+    died: I64s
     now: int
 
 

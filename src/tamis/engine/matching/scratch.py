@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.engine.layout.aspects import nothing_seen
 from tamis.engine.layout.guards import BLOCK
@@ -15,6 +14,7 @@ from tamis.engine.layout.records import SHAPES
 from tamis.engine.layout.scale import MISSING
 from tamis.engine.layout.segment_build import Body
 from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s, U32s
 
 AHEAD = 16
 """Records that are fetched before they are needed."""
@@ -29,9 +29,9 @@ class Values(NamedTuple):
 
     begin: int
     end: int
-    dimension: npt.NDArray[np.int32]
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
+    dimension: I32s
+    low: I64s
+    high: I64s
 
 
 class LoadedEvent(NamedTuple):
@@ -44,47 +44,47 @@ class LoadedEvent(NamedTuple):
         several      -     -        -     x             last      -  -  2       the space of the highest key, if not plain
     """
 
-    space: npt.NDArray[np.uint8]
+    space: U8s
     """Dimension -> the space of the value, or MISSING. Behind the last dimension: 0, which always passes."""
-    several: npt.NDArray[np.bool_]
+    several: Bools
     """Dimension -> whether the event has several values there, or an interval."""
-    seen: npt.NDArray[np.uint32]
+    seen: U32s
     """The aspects of all dimensions. Empty if no dimension is wide."""
-    low: npt.NDArray[np.int64]
+    low: I64s
     """Dimension -> the lowest key, if the event has the dimension."""
-    high: npt.NDArray[np.int64]
+    high: I64s
     """Dimension -> the highest key, likewise."""
-    touched: npt.NDArray[np.int32]
-    first: npt.NDArray[np.int32]
-    last: npt.NDArray[np.int32]
-    point: npt.NDArray[np.int32]
+    touched: I32s
+    first: I32s
+    last: I32s
+    point: I32s
     """For each touched dimension of a plain event: the slot of its key in the table of points. -1: there is no such point."""
-    place: npt.NDArray[np.int32]
+    place: I32s
     """For each touched dimension of a plain event: the place of its number in `Lookup.whole`, or ~ that of the value."""
-    origin: npt.NDArray[np.int32]
+    origin: I32s
     """For each touched dimension of a plain event: its number in the matcher."""
 
 
 class Met(NamedTuple):
     """The lists and runs that an event meets."""
 
-    begin: npt.NDArray[np.int64]
+    begin: I64s
     """The first entry of each list."""
-    end: npt.NDArray[np.int64]
+    end: I64s
     """One behind the last entry of each list."""
-    run: npt.NDArray[np.int64]
+    run: I64s
     """The number of each run."""
-    run_begin: npt.NDArray[np.int64]
+    run_begin: I64s
     """The first entry of each run whose condition may hold."""
-    run_end: npt.NDArray[np.int64]
+    run_end: I64s
     """One behind the last of them."""
 
 
 class Ordered(NamedTuple):
     """Survivors sorted by the shape of their records."""
 
-    reference: npt.NDArray[np.uint32]
-    place: npt.NDArray[np.int64]
+    reference: U32s
+    place: I64s
     """Shape -> where the next survivor of this shape goes."""
 
 
@@ -93,7 +93,7 @@ class Scratch(NamedTuple):
 
     event: LoadedEvent
     met: Met
-    survivor: npt.NDArray[np.uint32]
+    survivor: U32s
     """References of entries that passed their filters."""
     ordered: Ordered
     pairs: PairScratch

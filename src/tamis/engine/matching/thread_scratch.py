@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.evaluation import EventPlaces, event_places
@@ -15,6 +14,7 @@ from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.match import NO_ROOM_LISTS, NO_ROOM_OUT
 from tamis.engine.matching.scratch import Needs, needs_of, scratch_for
 from tamis.kernels.fields import packed_fields
+from tamis.kernels.numbers import I32s, I64s, U32s
 from tamis.kernels.packed import Packed
 
 _ROWS = 1 << 16
@@ -89,7 +89,7 @@ class SegmentScratch:
             self._places = event_places(dimensions + dimensions // 2)
         return self._places
 
-    def clauses(self, size: int) -> npt.NDArray[np.int32]:
+    def clauses(self, size: int) -> I32s:
         if len(self._clauses) < size:
             self._clauses = np.empty(size, np.int32)
         return self._clauses
@@ -98,8 +98,8 @@ class SegmentScratch:
 class Extent(NamedTuple):
     """The lowest and highest key of an event by dimension. Without a key, the lowest is above the highest."""
 
-    lowest: npt.NDArray[np.int64]
-    highest: npt.NDArray[np.int64]
+    lowest: I64s
+    highest: I64s
 
 
 class DeltaEvent(NamedTuple):
@@ -128,12 +128,12 @@ class DeltaScratch:
             self._event = delta_event(dimensions + dimensions // 2 + 1)
         return self._event
 
-    def clauses(self, size: int) -> npt.NDArray[np.int32]:
+    def clauses(self, size: int) -> I32s:
         if len(self._clauses) < size:
             self._clauses = np.empty(size, np.int32)
         return self._clauses
 
-    def found(self, rows: int) -> npt.NDArray[np.uint32]:
+    def found(self, rows: int) -> U32s:
         """Room for the rows that are found, of this many."""
         if len(self._found) < rows:
             self._found = np.empty(max(2 * rows, _ROWS), np.uint32)

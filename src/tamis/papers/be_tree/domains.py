@@ -19,16 +19,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, KeyKind, double_code
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import F64, I64
+from tamis.kernels.numbers import F64, I64, F64s, I32s, I64s
 from tamis.kernels.ranges import run_indices
-from tamis.papers.interface import KindOf, Numbers
+from tamis.papers.interface import KindOf
 
 _SOME = int(Mode.SOME)
 _UNKNOWN, _INTEGER, _NUMBER, _NAME = -1, 0, 1, 2
@@ -46,15 +45,15 @@ CELLS = 16
 class DomainArrays(NamedTuple):
     """Domains as kernels read them. `named` counts constants, `strays` those outside; `seen_*` would include the strays."""
 
-    kind: npt.NDArray[np.int64]
-    lo: npt.NDArray[np.int64]
-    hi: npt.NDArray[np.int64]
-    whole: npt.NDArray[np.int64]
-    seen_lo: npt.NDArray[np.int64]
-    seen_hi: npt.NDArray[np.int64]
-    seen_whole: npt.NDArray[np.int64]
-    named: npt.NDArray[np.int64]
-    strays: npt.NDArray[np.int64]
+    kind: I64s
+    lo: I64s
+    hi: I64s
+    whole: I64s
+    seen_lo: I64s
+    seen_hi: I64s
+    seen_whole: I64s
+    named: I64s
+    strays: I64s
 
 
 _NOTHING_SEEN = (_UNKNOWN, KEY_MAX, KEY_MIN, 1, KEY_MAX, KEY_MIN, 1, 0, 0)
@@ -80,7 +79,7 @@ class Domains:
     def view(self) -> DomainArrays:
         return DomainArrays(*(column.view() for column in self._columns))
 
-    def learn(self, table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
+    def learn(self, table: Conjunctions, rows: I32s) -> I32s:
         """Take in the constants of some rows; returns the dimensions whose domain has changed."""
         dimensions = _dimensions(table, rows)
         missing = int(dimensions.max(initial=-1)) + 1 - len(self)
@@ -98,7 +97,7 @@ class Domains:
         after = [column[dimensions] for column in (domains.lo, domains.hi, domains.whole)]
         return dimensions[np.any([old != new for old, new in zip(before, after, strict=True)], axis=0)]
 
-    def _give(self, dimensions: npt.NDArray[np.int32], domains: DomainArrays) -> None:
+    def _give(self, dimensions: I32s, domains: DomainArrays) -> None:
         """Set the domains that the options give. Dimensions of names get none: their labels are not known beforehand."""
         for ends, given in zip((domains.lo, domains.hi), self._given, strict=True):
             if given is not None:
@@ -106,14 +105,14 @@ class Domains:
                 ends[dimensions[domains.kind[dimensions] == _INTEGER]] = given
 
 
-def _dimensions(table: Conjunctions, rows: Numbers) -> npt.NDArray[np.int32]:
+def _dimensions(table: Conjunctions, rows: I32s) -> I32s:
     """The dimensions of some rows."""
     predicates = run_indices(table.start[rows], table.start[rows + 1] - table.start[rows])
     return np.unique(table.predicates.dimension[predicates])
 
 
 @lean_kernel
-def _see(table: Conjunctions, rows: Numbers, domains: DomainArrays) -> None:
+def _see(table: Conjunctions, rows: I32s, domains: DomainArrays) -> None:
     """Note the lowest and highest constant of each dimension, and how many are strays."""
     predicates, seen_lo, seen_hi = table.predicates, domains.seen_lo, domains.seen_hi
     for c in rows:
@@ -134,7 +133,7 @@ def _see(table: Conjunctions, rows: Numbers, domains: DomainArrays) -> None:
 
 
 @lean_kernel
-def _learn(dimensions: npt.NDArray[np.int32], domains: DomainArrays) -> None:
+def _learn(dimensions: I32s, domains: DomainArrays) -> None:
     """Widen domains. The first rows set a domain exactly.
 
     Later, many strays make a domain twice as wide as its constants need, on the side where there are strays. Strays on both sides
@@ -236,12 +235,7 @@ def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> float
 
 @lean_kernel
 def order_predicates(
-    table: Conjunctions,
-    rows: Numbers,
-    domains: DomainArrays,
-    shares: npt.NDArray[np.float64],
-    order: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int32],
+    table: Conjunctions, rows: I32s, domains: DomainArrays, shares: F64s, order: I64s, sizes: I32s
 ) -> None:
     """Order the predicates of each row, the most selective first: SOME (a value in a set), then NONE, then ABSENT."""
     kind, lo, hi, whole = domains.kind, domains.lo, domains.hi, domains.whole

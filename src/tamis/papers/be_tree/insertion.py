@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
-from tamis.kernels.numbers import F64, I64
+from tamis.kernels.numbers import F64, I64, I32s
 from tamis.papers.be_tree.domains import DomainArrays, behind, middle
 from tamis.papers.be_tree.entries import ABSENT, following, interval_at, interval_on, settle, unsettle
 from tamis.papers.be_tree.nodes import (
@@ -54,7 +54,6 @@ from tamis.papers.be_tree.nodes import (
     widen,
 )
 from tamis.papers.be_tree.partitioning import Scratch, space_partitioning, update_capacity
-from tamis.papers.interface import Numbers
 from tamis.papers.parts.pair_map import FREE, value_of
 from tamis.papers.parts.records import RecordArrays, Words
 
@@ -63,7 +62,7 @@ from tamis.papers.parts.records import RecordArrays, Words
 
 @kernel
 def insert_rows(
-    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home, rows: Numbers, done: int
+    tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: Scratch, home: Home, rows: I32s, done: int
 ) -> int:
     """Insert rows from one on. Returns the first row not inserted: room was lacking, or it is a stranger to its bucket."""
     state = tree.state
@@ -99,7 +98,7 @@ def _insert(tree: Tree, records: RecordArrays, domains: DomainArrays, scratch: S
 
 
 @lean_kernel
-def fill_root(tree: Tree, home: Home, rows: Numbers) -> None:
+def fill_root(tree: Tree, home: Home, rows: I32s) -> None:
     """Put all rows into the root's l-node, for which there is room, to be partitioned together (BE-B)."""
     set_room(tree, 0, room_for(len(rows)))
     for c in rows:

@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, UP
+from tamis.kernels.numbers import I64, UP, I32s, I64s
 from tamis.papers.be_tree.entries import SOME
 from tamis.papers.be_tree.nodes import (
     ATTR,
@@ -52,11 +51,11 @@ class MatchScratch(NamedTuple):
     """Scratch that events reuse, one after another."""
 
     keys: EventKeys
-    reached: npt.NDArray[np.int32]
+    reached: I32s
     """The nodes that the event reaches and that have entries or p-nodes."""
-    buckets: npt.NDArray[np.int32]
+    buckets: I32s
     """Buckets to be searched."""
-    passed: npt.NDArray[np.int64]
+    passed: I64s
     """Entries of a block that passed their tests."""
 
 

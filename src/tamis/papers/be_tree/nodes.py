@@ -27,14 +27,14 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import F64, I64
+from tamis.kernels.numbers import F64, I64, I32s, I64s
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
 from tamis.papers.parts.records import Words
 from tamis.papers.parts.size import held_bytes
 
-Columns = npt.NDArray[np.int64]
+Columns = I64s
 """An array with a row for each thing, and a column for each of its figures."""
-Home = npt.NDArray[np.int32]
+Home = I32s
 """Conjunction -> its node and its place there."""
 
 # Columns of `hot`.
@@ -110,7 +110,7 @@ class Tree(NamedTuple):
     state: Words
     tasks: Words
     """Nodes to be split or partitioned."""
-    due: npt.NDArray[np.int32]
+    due: I32s
     """Nodes to be recycled."""
     pairs: PairArrays
     """(node, attribute) -> p-node."""

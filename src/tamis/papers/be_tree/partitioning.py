@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
-from tamis.kernels.numbers import I64
+from tamis.kernels.numbers import I64, F64s, I64s
 from tamis.papers.be_tree.domains import DomainArrays, cells
 from tamis.papers.be_tree.entries import ABSENT, following, interval_at, mark_path, settle, unmark_path
 from tamis.papers.be_tree.nodes import (
@@ -49,19 +48,19 @@ _MOVED = HALF
 class Scratch(NamedTuple):
     """Arrays by dimension. Kernels leave them in their initial state, except `wanted_lo`, `wanted_hi` and `slot`."""
 
-    score: npt.NDArray[np.float64]
+    score: F64s
     """The score of an attribute in the l-node that is partitioned."""
-    path: npt.NDArray[np.int64]
+    path: I64s
     """The bucket on the path to a node, 0 where its attribute is not used there."""
-    wanted: npt.NDArray[np.int64]
+    wanted: I64s
     """Whether the expression in hand has an interval there that is not used yet."""
-    wanted_lo: npt.NDArray[np.int64]
-    wanted_hi: npt.NDArray[np.int64]
-    number: npt.NDArray[np.int64]
+    wanted_lo: I64s
+    wanted_hi: I64s
+    number: I64s
     """How many expressions of an l-node have the attribute."""
-    seen: npt.NDArray[np.int64]
+    seen: I64s
     """The last entry that was found to have the attribute."""
-    slot: npt.NDArray[np.int64]
+    slot: I64s
     """The place of the attribute in `Lists`."""
 
 
@@ -81,12 +80,12 @@ class Lists(NamedTuple):
     key         5.0         3.0      its score when it was last put into the heap
     """
 
-    attribute: npt.NDArray[np.int64]
-    begin: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    heap: npt.NDArray[np.int64]
-    key: npt.NDArray[np.float64]
-    entry: npt.NDArray[np.int64]
+    attribute: I64s
+    begin: I64s
+    end: I64s
+    heap: I64s
+    key: F64s
+    entry: I64s
 
 
 @kernel

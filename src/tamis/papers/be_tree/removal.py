@@ -11,7 +11,7 @@ so deleting needs no search. An l-node underflows if it has fewer than min_size 
 from __future__ import annotations
 
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64
+from tamis.kernels.numbers import I64, I32s
 from tamis.papers.be_tree.entries import count_gain, mark_path, settle, subsumed, unmark_path, unsettle
 from tamis.papers.be_tree.nodes import (
     ABOVE,
@@ -49,7 +49,6 @@ from tamis.papers.be_tree.nodes import (
     parent_of,
     set_half,
 )
-from tamis.papers.interface import Numbers
 from tamis.papers.parts.records import RecordArrays, Words
 
 AWAY = -1
@@ -60,7 +59,7 @@ WAITING = -2
 
 @lean_kernel
 def delete_rows(
-    tree: Tree, records: RecordArrays, path: Words, home: Home, pending: Numbers, rows: Numbers, done: int
+    tree: Tree, records: RecordArrays, path: Words, home: Home, pending: I32s, rows: I32s, done: int
 ) -> int:
     """Delete rows from one on. Returns the first row still there: it stops when too many rows wait to be inserted again."""
     hot, cold, data = tree.hot, tree.cold, tree.data
@@ -90,7 +89,7 @@ def delete_rows(
 
 
 @lean_kernel
-def _underflow(tree: Tree, records: RecordArrays, path: Words, home: Home, pending: Numbers, x: int) -> None:
+def _underflow(tree: Tree, records: RecordArrays, path: Words, home: Home, pending: I32s, x: int) -> None:
     """Merge, reinsert or remove a node that may have become too small, and then the ones above."""
     hot, cold = tree.hot, tree.cold
     while x > 0 and hot[x, PDIR] == 0:
@@ -140,7 +139,7 @@ def _can_merge(tree: Tree, x: int) -> bool:
 
 
 @inlined
-def _take_out(tree: Tree, home: Home, pending: Numbers, x: int) -> None:
+def _take_out(tree: Tree, home: Home, pending: I32s, x: int) -> None:
     """Move all entries of an l-node to `pending`, to be inserted again. There must be room for them."""
     begin, count = entries_at(tree.hot, x)
     for i in range(begin, begin + count):
@@ -172,7 +171,7 @@ def _remove(tree: Tree, x: int) -> None:
 
 
 @lean_kernel
-def uproot(tree: Tree, records: RecordArrays, path: Words, home: Home, pending: Numbers, nodes: Words, x: int) -> None:
+def uproot(tree: Tree, records: RecordArrays, path: Words, home: Home, pending: I32s, nodes: Words, x: int) -> None:
     """Remove a node and all below it, which are written to `nodes`.
 
     Their expressions go to `pending`, to be inserted again. Both arrays must have room.

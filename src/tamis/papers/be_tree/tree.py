@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import I32s
 from tamis.papers.be_tree.domains import Domains, order_predicates
 from tamis.papers.be_tree.insertion import fill_root, insert_rows
 from tamis.papers.be_tree.inspection import check, draw
@@ -37,7 +37,7 @@ from tamis.papers.be_tree.nodes import (
 )
 from tamis.papers.be_tree.partitioning import scratch_of
 from tamis.papers.be_tree.removal import AWAY, WAITING, delete_rows, uproot
-from tamis.papers.interface import Index, Matches, Numbers
+from tamis.papers.interface import Index, Matches
 from tamis.papers.options import WIDEST, Options, option
 from tamis.papers.parts.collecting import collect
 from tamis.papers.parts.records import RecordArrays, Records, Words
@@ -131,7 +131,7 @@ class BETree(Index):
 
     # -- changes
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         if len(conjunctions) == 0:
             return
         rows = np.asarray(conjunctions, np.int32)
@@ -151,7 +151,7 @@ class BETree(Index):
         self._insert(rows)
         self._recycle()
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         if len(conjunctions) == 0:
             return
         rows, done = np.asarray(conjunctions, np.int32), 0
@@ -167,13 +167,13 @@ class BETree(Index):
         self._records.remove(rows)
         self._recycle()
 
-    def _for_removal(self) -> tuple[Tree, RecordArrays, Words, Home, Numbers]:
+    def _for_removal(self) -> tuple[Tree, RecordArrays, Words, Home, I32s]:
         return self._nodes.view(), self._records.view(), self._scratch.path, self._homes(), self._pending
 
     def _homes(self) -> Home:
         return self._home.view().reshape(-1, 2)
 
-    def _insert(self, rows: Numbers) -> None:
+    def _insert(self, rows: I32s) -> None:
         """Insert rows that have records. Kernels stop for room, and for strangers to a bucket that is partitioned."""
         nodes = self._nodes
         if self.options.batch and len(rows) > self.options.max_cap and nodes.view().cold[0, BELOW] == 0:
@@ -207,16 +207,16 @@ class BETree(Index):
             self._pending = pending
         uproot(*self._for_removal(), np.empty(tree.state[NODES], np.int64), node)
 
-    def _taken(self) -> Numbers:
+    def _taken(self) -> I32s:
         """The pending conjunctions that have not been deleted since."""
         state = self._nodes.view().state
-        rows: Numbers = self._pending[: state[PENDING]]
+        rows: I32s = self._pending[: state[PENDING]]
         rows = rows[self._homes()[rows, NODE] == WAITING]
         self._homes()[rows, NODE] = AWAY
         state[PENDING] = 0
         return rows
 
-    def _take_out_partitions(self, dimensions: npt.NDArray[np.int32]) -> None:
+    def _take_out_partitions(self, dimensions: I32s) -> None:
         """Take out the p-nodes of some dimensions, whose domains have changed."""
         pnode = self._nodes.view().pnode
         for p in np.flatnonzero((pnode[:, TOP] > 0) & np.isin(pnode[:, ATTR], dimensions)).tolist():

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tamis.encoding.evaluation import EventPlaces, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, UP
+from tamis.kernels.numbers import I64, UP, I32s, I64s
 from tamis.papers.parts.collecting import Output, is_true, note_event
 from tamis.papers.parts.pair_map import FREE, PairArrays, value_of
 from tamis.papers.parts.slabs import SlabArrays
@@ -33,15 +30,15 @@ class PredicateIndex(NamedTuple):
     """(dimension and kind, bound) -> number of the predicate."""
     lists: SlabArrays
     orders: SlabArrays
-    bound: npt.NDArray[np.int64]
+    bound: I64s
 
 
 class HitCounters(NamedTuple):
     """The hits that each conjunction needs and has, and the predicates that an event satisfies."""
 
-    need: npt.NDArray[np.int32]
-    hits: npt.NDArray[np.int32]
-    visited: npt.NDArray[np.int32]
+    need: I32s
+    hits: I32s
+    visited: I32s
 
 
 @inlined
@@ -64,7 +61,7 @@ def _kill(number: int, lists: SlabArrays, counters: HitCounters, count: int) -> 
 
 
 @inlined
-def _first_not_below(order: npt.NDArray[np.int32], bound: npt.NDArray[np.int64], low: int, high: int, key: int) -> int:
+def _first_not_below(order: I32s, bound: I64s, low: int, high: int, key: int) -> int:
     """The first place of an order, from `low` to `high`, whose bound is not below a key."""
     while low < high:
         middle = (low + high) // 2
@@ -128,7 +125,7 @@ def match_by_hits(
 
 @inlined
 def _satisfied(
-    event: int, index: PredicateIndex, counters: HitCounters, batch: EventBatch, values: npt.NDArray[np.int64]
+    event: int, index: PredicateIndex, counters: HitCounters, batch: EventBatch, values: I64s
 ) -> tuple[int, int, bool]:
     """Find the satisfied predicates of an event and count hits. How many, how many were evaluated, whether it is plain."""
     pairs, lists, order, bound = index.pairs, index.lists, index.orders.data, index.bound

@@ -33,7 +33,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
@@ -42,7 +41,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import I64
+from tamis.kernels.numbers import I64, I32s, I64s
 from tamis.papers.counting.hit_counting import (
     ABSENT,
     ALWAYS,
@@ -57,14 +56,14 @@ from tamis.papers.counting.hit_counting import (
     match_by_hits,
 )
 from tamis.papers.counting.sift import KeyMethod, SiftIndex, TreeMethod
-from tamis.papers.interface import Capabilities, Index, Matches, Numbers
+from tamis.papers.interface import Capabilities, Index, Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import collect
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate, value_of
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 
-Bounds = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.int32]
+Bounds = I64s
+Counts = I32s
 
 _DEAD = -1
 _SOME, _NONE = int(Mode.SOME), int(Mode.NONE)
@@ -125,13 +124,13 @@ class Counting(Index):
         self._hits = np.zeros(0, np.int32)
         self._count = 0
 
-    def refuse(self, conjunctions: Numbers) -> None:
+    def refuse(self, conjunctions: I32s) -> None:
         if self._sift is not None:
             self._sift.refuse(conjunctions)
 
     # -- inserting and deleting
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         if self._sift is not None:
             self._sift.insert(conjunctions)
             return
@@ -146,7 +145,7 @@ class Counting(Index):
             self._hash.shrink()
         self._count += len(conjunctions)
 
-    def _enter(self, conjunctions: Numbers) -> None:
+    def _enter(self, conjunctions: I32s) -> None:
         groups, bounds, owners = self._predicates(conjunctions, self._need.view())
         self._hash.reserve(len(groups))
         numbers, fresh = np.empty(len(groups), np.int64), np.empty(len(groups), np.int64)
@@ -169,7 +168,7 @@ class Counting(Index):
             self._orders.extend(orders, ordered.astype(np.int32))
             _sort(self._orders.view(), self._bound.view(), changed, sorted_before)
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         if self._sift is not None:
             self._sift.delete(conjunctions)
             return
@@ -192,7 +191,7 @@ class Counting(Index):
         _drop(self._orders.view(), orders, self._lists.view().size, 0)
         self._free.extend(empty)
 
-    def _predicates(self, conjunctions: Numbers, need: Counts) -> tuple[Bounds, Bounds, Numbers]:
+    def _predicates(self, conjunctions: I32s, need: Counts) -> tuple[Bounds, Bounds, I32s]:
         """Group, bound and conjunction of each predicate of some conjunctions. Notes how many hits each conjunction needs."""
         table = self.table.view()
         count = _most_predicates(table, conjunctions)
@@ -277,7 +276,7 @@ def _shortened(array: GrowingArray, length: int) -> GrowingArray:
 
 
 @lean_kernel
-def _most_predicates(table: Conjunctions, conjunctions: Numbers) -> int:
+def _most_predicates(table: Conjunctions, conjunctions: I32s) -> int:
     """An upper bound on the number of one-bound predicates of some conjunctions."""
     count = 0
     for c in conjunctions:
@@ -287,9 +286,7 @@ def _most_predicates(table: Conjunctions, conjunctions: Numbers) -> int:
 
 
 @lean_kernel
-def _split(
-    table: Conjunctions, conjunctions: Numbers, need: Counts, groups: Bounds, bounds: Bounds, owners: Numbers
-) -> int:
+def _split(table: Conjunctions, conjunctions: I32s, need: Counts, groups: Bounds, bounds: Bounds, owners: I32s) -> int:
     """Split the predicates of conjunctions into those with one bound; returns how many there are."""
     mode, start, lo, hi = table.predicates.mode, table.predicates.start, table.predicates.lo, table.predicates.hi
     at = 0

@@ -44,6 +44,7 @@ from tamis.encoding.evaluation import event_places
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import CapabilityError
+from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.kernels.ranges import run_indices
 from tamis.papers.counting.sift_matching import ROOT, Profiles, SiftScratch, match_keys, match_tree
 from tamis.papers.counting.sift_terms import (
@@ -58,7 +59,7 @@ from tamis.papers.counting.sift_terms import (
     whole_part,
     write_ranges,
 )
-from tamis.papers.interface import KindOf, Matches, Numbers
+from tamis.papers.interface import KindOf, Matches
 from tamis.papers.parts.collecting import collect
 from tamis.papers.parts.pair_map import FREE, PairMap
 from tamis.papers.parts.static import StaticIndex
@@ -76,11 +77,11 @@ class SiftIndex(StaticIndex):
     kernel: ClassVar[Callable[..., int]]
     """Finds the profiles of each event by its terms, and evaluates them."""
     _pairs: PairMap
-    _start: npt.NDArray[np.int64]
-    _profiles: Numbers
-    _always: Numbers
-    _seen: npt.NDArray[np.bool_]
-    _found: Numbers
+    _start: I64s
+    _profiles: I32s
+    _always: I32s
+    _seen: Bools
+    _found: I32s
 
     def __init__(self, table: ConjunctionTable, kind_of: KindOf, lowest: int, highest: int) -> None:
         super().__init__(table, None, kind_of)
@@ -89,7 +90,7 @@ class SiftIndex(StaticIndex):
         self._edges, self._nodes = PairMap(), 0
         self._build(self._rows)
 
-    def refuse(self, conjunctions: Numbers) -> None:
+    def refuse(self, conjunctions: I32s) -> None:
         table = self.table.view()
         chosen = run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])
         chosen = chosen[table.predicates.mode[chosen] == _SOME]
@@ -129,7 +130,7 @@ class SiftIndex(StaticIndex):
             self._numbers = np.append(self._numbers, [kind is KeyKind.NUMBER for kind in kinds]).astype(np.bool_)
         return self._names, self._numbers
 
-    def _terms(self, rows: Numbers) -> Terms:
+    def _terms(self, rows: I32s) -> Terms:
         """The terms of rows, predicates with the fewest values first."""
         table = self.table.view()
         counts = table.start[rows + 1] - table.start[rows]
@@ -174,7 +175,7 @@ class KeyMethod(SiftIndex):
 
     kernel = staticmethod(match_keys)
 
-    def _build(self, rows: Numbers) -> None:
+    def _build(self, rows: I32s) -> None:
         terms = self._terms(rows)
         pairs, frequency = counted(terms)
         keys = np.empty(len(rows), np.int64)
@@ -225,7 +226,7 @@ class TreeMethod(SiftIndex):
 
     kernel = staticmethod(match_tree)
 
-    def _build(self, rows: Numbers) -> None:
+    def _build(self, rows: I32s) -> None:
         terms = self._terms(rows)
         has_terms = np.diff(terms.start) > 0
         self._always = rows[~has_terms]

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tamis.encoding.evaluation import EventPlaces, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import UP
-from tamis.papers.interface import Numbers
+from tamis.kernels.numbers import UP, Bools, I32s
 from tamis.papers.parts.collecting import Output, is_true, note_event
 from tamis.papers.parts.pair_map import FREE, PairArrays, value_of
 from tamis.papers.parts.records import Words
@@ -30,16 +26,16 @@ class Profiles(NamedTuple):
     edges: PairArrays
     """(node, number of a term) -> child; only with the tree method."""
     start: Words
-    rows: Numbers
-    always: Numbers
+    rows: I32s
+    always: I32s
 
 
 class SiftScratch(NamedTuple):
     """Scratch that events reuse, one after another."""
 
     places: EventPlaces
-    seen: npt.NDArray[np.bool_]
-    found: Numbers
+    seen: Bools
+    found: I32s
     """Profiles that may match."""
     stack: Words
     """Nodes to be visited, and numbers of the event's terms; only with the tree method."""
@@ -47,7 +43,7 @@ class SiftScratch(NamedTuple):
 
 
 @inlined
-def _look(rows: Numbers, first: int, last: int, scratch: SiftScratch, count: int) -> int:
+def _look(rows: I32s, first: int, last: int, scratch: SiftScratch, count: int) -> int:
     """Note the profiles of a list that were not seen yet."""
     for i in range(first, last):
         c = rows[UP(i)]

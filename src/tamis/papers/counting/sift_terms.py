@@ -6,17 +6,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import I64
-from tamis.papers.interface import Numbers
+from tamis.kernels.numbers import I64, Bools, F64s, I32s, I64s
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, value_of
-
-Array = npt.NDArray[np.int64]
 
 _SOME = int(Mode.SOME)
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
@@ -28,16 +24,16 @@ _CHUNK = 1 << 18
 class Terms(NamedTuple):
     """The terms of profiles: predicate p of profile i, ``start[i] <= p < start[i + 1]``, has the values of its ranges."""
 
-    start: Array
-    dimension: Array
-    values: Array
+    start: I64s
+    dimension: I64s
+    values: I64s
     """How many values each predicate has."""
-    ranges: Array
-    lo: Array
-    hi: Array
+    ranges: I64s
+    lo: I64s
+    hi: I64s
 
 
-def whole_part(keys: Array, is_number: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+def whole_part(keys: I64s, is_number: Bools) -> F64s:
     """The whole part of the values of keys that are numbers."""
     doubles = np.where(keys >= 0, keys, keys ^ _SIGN).view(np.float64)
     # The lowest and highest keys are not codes of doubles.
@@ -46,7 +42,7 @@ def whole_part(keys: Array, is_number: npt.NDArray[np.bool_]) -> npt.NDArray[np.
 
 
 @lean_kernel
-def write_ranges(predicates: Predicates, chosen: Array, ranges: Array, lo: Array, hi: Array, of: Array) -> None:
+def write_ranges(predicates: Predicates, chosen: I64s, ranges: I64s, lo: I64s, hi: I64s, of: I64s) -> None:
     """Write the key intervals that the chosen predicates allow. For NONE it is the complement, with parts that may be empty."""
     for i in range(len(chosen)):
         first, last = predicates.start[chosen[i]], predicates.start[chosen[i] + 1]
@@ -68,7 +64,7 @@ def write_ranges(predicates: Predicates, chosen: Array, ranges: Array, lo: Array
 
 
 @lean_kernel
-def part_ranges(ranges: Array, lo: Array, hi: Array, values: Array) -> None:
+def part_ranges(ranges: I64s, lo: I64s, hi: I64s, values: I64s) -> None:
     """Make the ranges of each predicate disjoint, and count their values."""
     for p in range(len(values)):
         for i in range(ranges[p], ranges[p + 1]):
@@ -78,14 +74,14 @@ def part_ranges(ranges: Array, lo: Array, hi: Array, values: Array) -> None:
             values[p] += hi[i] - lo[i] + 1
 
 
-def chunks(counts: Array) -> list[tuple[int, int]]:
+def chunks(counts: I64s) -> list[tuple[int, int]]:
     """Runs of elements whose counts add up to about `_CHUNK`, with at least one element each."""
     before = np.append(0, np.cumsum(counts))
     inner = np.searchsorted(before[:-1], np.arange(_CHUNK, int(before[-1]), _CHUNK))
     return list(pairwise(np.unique([0, *inner, len(counts)]).tolist()))
 
 
-def counted(terms: Terms) -> tuple[PairMap, Array]:
+def counted(terms: Terms) -> tuple[PairMap, I64s]:
     """A number for every distinct term, and how often it occurs."""
     pairs = PairMap()
     frequency = np.zeros(0, np.int64)
@@ -99,7 +95,7 @@ def counted(terms: Terms) -> tuple[PairMap, Array]:
 
 
 @lean_kernel
-def _count_terms(terms: Terms, first: int, last: int, pairs: PairArrays, frequency: Array) -> None:
+def _count_terms(terms: Terms, first: int, last: int, pairs: PairArrays, frequency: I64s) -> None:
     for p in range(first, last):
         for i in range(terms.ranges[p], terms.ranges[p + 1]):
             for value in range(terms.lo[i], terms.hi[i] + 1):
@@ -110,7 +106,7 @@ def _count_terms(terms: Terms, first: int, last: int, pairs: PairArrays, frequen
 
 
 @lean_kernel
-def rarest(terms: Terms, pairs: PairArrays, frequency: Array, keys: Array) -> None:
+def rarest(terms: Terms, pairs: PairArrays, frequency: I64s, keys: I64s) -> None:
     """Find the predicate of each profile whose terms occur least often together; -1 if it has no terms."""
     for i in range(len(keys)):
         keys[i] = -1
@@ -125,7 +121,7 @@ def rarest(terms: Terms, pairs: PairArrays, frequency: Array, keys: Array) -> No
 
 
 @lean_kernel
-def fill_lists(terms: Terms, pairs: PairArrays, place: Array, rows: Numbers, lists: Numbers) -> None:
+def fill_lists(terms: Terms, pairs: PairArrays, place: I64s, rows: I32s, lists: I32s) -> None:
     for i in range(len(rows)):
         for j in range(terms.ranges[i], terms.ranges[i + 1]):
             for value in range(terms.lo[j], terms.hi[j] + 1):
@@ -137,26 +133,19 @@ def fill_lists(terms: Terms, pairs: PairArrays, place: Array, rows: Numbers, lis
 # -- the trie
 
 
-def stays(terms: Terms, level: int, node: Array, profile: Array, paths: Array, nodes: int) -> npt.NDArray[np.bool_]:
+def stays(terms: Terms, level: int, node: I64s, profile: I64s, paths: I64s, nodes: int) -> Bools:
     """Which profiles need not, or cannot, go on from the nodes that they have reached."""
     alone = np.bincount(node, minlength=nodes)[node] == 1
     next_predicate = terms.start[profile] + level
     ended = next_predicate >= terms.start[profile + 1]
     values = np.where(ended, 0, np.append(terms.values, 0)[np.where(ended, -1, next_predicate)])
-    stays: npt.NDArray[np.bool_] = ((level > 0) & (alone | (paths * values > _MOST_PATHS))) | ended
+    stays: Bools = ((level > 0) & (alone | (paths * values > _MOST_PATHS))) | ended
     return stays
 
 
 @lean_kernel
 def grow(
-    terms: Terms,
-    level: int,
-    pairs: PairArrays,
-    edges: PairArrays,
-    node: Array,
-    profile: Array,
-    nodes: int,
-    child: Array,
+    terms: Terms, level: int, pairs: PairArrays, edges: PairArrays, node: I64s, profile: I64s, nodes: int, child: I64s
 ) -> int:
     """Move profiles down by one predicate, to a child for each of its values; returns the new number of nodes."""
     at = 0

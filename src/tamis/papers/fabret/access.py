@@ -19,11 +19,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.fabret.bit_vector import Ids
-from tamis.papers.interface import Numbers
 from tamis.papers.parts import pair_map
 from tamis.papers.parts.pair_map import PairArrays, PairMap
 
@@ -41,16 +40,16 @@ class AccessArrays(NamedTuple):
     """Access predicates as kernels take them."""
 
     map: PairArrays
-    single: Numbers
-    free: Numbers
-    counts: npt.NDArray[np.int64]
-    parent: Numbers
+    single: I32s
+    free: I32s
+    counts: I64s
+    parent: I32s
     predicate: Ids
-    table: Numbers
-    head: Numbers
-    children: Numbers
+    table: I32s
+    head: I32s
+    children: I32s
     """How many access predicates have this one as their parent."""
-    population: Numbers
+    population: I32s
     """How many conjunctions are in the clusters of each."""
 
 
@@ -79,7 +78,7 @@ class AccessPredicates:
         if ids > len(self._single):
             self._single = np.append(self._single, np.full(ids - len(self._single), NO_ACCESS, np.int32))
 
-    def find_or_make(self, ids: Ids, sizes: Numbers, tables: Numbers) -> Numbers:
+    def find_or_make(self, ids: Ids, sizes: I32s, tables: I32s) -> I32s:
         """Find or make access predicates in tables: the i-th has the next `sizes[i]` of `ids` as equalities."""
         accesses = np.empty(len(sizes), np.int32)
         starts = np.append(0, np.cumsum(sizes, dtype=np.int64))
@@ -106,9 +105,7 @@ class AccessPredicates:
 
 
 @lean_kernel
-def _find_or_make(
-    arrays: AccessArrays, ids: Ids, starts: npt.NDArray[np.int64], tables: Numbers, accesses: Numbers, done: int
-) -> int:
+def _find_or_make(arrays: AccessArrays, ids: Ids, starts: I64s, tables: I32s, accesses: I32s, done: int) -> int:
     """Go on from access predicate `done`; returns the first one for which there is no room."""
     pairs, counts = arrays.map, arrays.counts
     for i in range(done, len(accesses)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.papers.fabret.access import NO_TABLE
 from tamis.papers.fabret.schemas import DEEPEST, Equalities, Path, SchemaArrays, advance, new_path
 
@@ -18,19 +18,13 @@ _CLOSE = 1e-9
 class Assignment(NamedTuple):
     """The access predicates of some subscriptions: their equalities in a row, how many each has, its table and its cost."""
 
-    equalities: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int32]
-    tables: npt.NDArray[np.int32]
-    costs: npt.NDArray[np.float64]
+    equalities: I32s
+    counts: I32s
+    tables: I32s
+    costs: F64s
 
 
-def assign(
-    tables: SchemaArrays,
-    equalities: Equalities,
-    sizes: npt.NDArray[np.int64],
-    table_of: npt.NDArray[np.int32],
-    dependence: npt.NDArray[np.float64],
-) -> Assignment:
+def assign(tables: SchemaArrays, equalities: Equalities, sizes: I64s, table_of: I32s, dependence: F64s) -> Assignment:
     """The access predicate of least cost of each subscription; subscriptions take turns among equal ones.
 
     The cost is nu times (given size less the number of equalities of the access predicate); just nu where sizes are 0.
@@ -49,9 +43,9 @@ def assign(
 def _assign(
     tables: SchemaArrays,
     equalities: Equalities,
-    sizes: npt.NDArray[np.int64],
-    table_of: npt.NDArray[np.int32],
-    dependence: npt.NDArray[np.float64],
+    sizes: I64s,
+    table_of: I32s,
+    dependence: F64s,
     path: Path,
     out: Assignment,
 ) -> int:

@@ -28,7 +28,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.numbers import I64, U64, UP, I32s, I64s, U64s
 
 FREE = -1
 NONE_LEFT = -1
@@ -41,9 +41,9 @@ _LOWEST_SLOTS = 16
 WORDS, FREE_IDS, FREE_WORDS, LIVE = range(4)
 """Places in `totals`: words ever used, free ids, free words, ids with references."""
 
-Ids = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint64]
-TableNumbers = npt.NDArray[np.int64]
+Ids = I32s
+Words = U64s
+TableNumbers = I64s
 """Numbers of predicates in the table of conjunctions."""
 
 
@@ -51,19 +51,19 @@ class BitArrays(NamedTuple):
     """The bit vector as kernels take it."""
 
     exemplar: TableNumbers
-    hash: npt.NDArray[np.uint64]
-    references: npt.NDArray[np.int32]
+    hash: U64s
+    references: I32s
     slots: Ids
     bits: Words
     rest: Words
     fill: Words
-    following: npt.NDArray[np.int32]
-    block: npt.NDArray[np.int32]
+    following: I32s
+    block: I32s
     absent: Ids
     """Dimension -> the id of its IS NULL."""
     free: Ids
-    free_words: npt.NDArray[np.int32]
-    totals: npt.NDArray[np.int64]
+    free_words: I32s
+    totals: I64s
 
 
 class BitVector:
@@ -243,7 +243,7 @@ def _slot_of(arrays: BitArrays, predicates: Predicates, p: int, hashed: Any) -> 
 
 
 @inlined
-def _take_word(totals: npt.NDArray[np.int64], free_words: npt.NDArray[np.int32]) -> int:
+def _take_word(totals: I64s, free_words: I32s) -> int:
     """Take an unused word; there must be one."""
     if totals[FREE_WORDS] > 0:
         totals[FREE_WORDS] -= 1
@@ -269,12 +269,7 @@ def _in_block(arrays: BitArrays, d: int) -> int:
 
 @lean_kernel
 def _intern(
-    arrays: BitArrays,
-    predicates: Predicates,
-    numbers: TableNumbers,
-    ids: Ids,
-    fresh: Ids,
-    progress: npt.NDArray[np.int64],
+    arrays: BitArrays, predicates: Predicates, numbers: TableNumbers, ids: Ids, fresh: Ids, progress: I64s
 ) -> bool:
     """Go on where `progress` says; False if there is no room."""
     slots, totals = arrays.slots, arrays.totals

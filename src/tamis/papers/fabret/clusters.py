@@ -26,12 +26,11 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I32s, I64s
 from tamis.kernels.prefetch import prefetch
 from tamis.kernels.ranges import run_indices
 from tamis.papers.fabret.access import ALWAYS, FREED, MADE, NO_CLUSTER, AccessArrays, drop_if_idle
 from tamis.papers.fabret.bit_vector import Ids, Words, is_equality, is_set
-from tamis.papers.interface import Numbers
 
 _SOME = int(Mode.SOME)
 _LOWEST = 16
@@ -49,19 +48,19 @@ _AHEAD = 4 * LINE
 class ClusterArrays(NamedTuple):
     """Clusters as kernels take them."""
 
-    data: npt.NDArray[np.int32]
-    cluster_of: Numbers
-    position_of: Numbers
-    counts: npt.NDArray[np.int64]
-    begin: npt.NDArray[np.int64]
-    room: Numbers
-    size: Numbers
-    columns: Numbers
-    following: Numbers
-    access: Numbers
-    need: Numbers
+    data: I32s
+    cluster_of: I32s
+    position_of: I32s
+    counts: I64s
+    begin: I64s
+    room: I32s
+    size: I32s
+    columns: I32s
+    following: I32s
+    access: I32s
+    need: I32s
     """How many conjunctions are about to enter the cluster; negative if it must move first."""
-    free: Numbers
+    free: I32s
 
 
 class Clusters:
@@ -87,9 +86,7 @@ class Clusters:
         growing = (self._data.view(), self._cluster_of.view(), self._position_of.view())
         return ClusterArrays(*growing, self._counts, self._begin, *self._columns)
 
-    def put(
-        self, accesses: AccessArrays, table: Conjunctions, conjunctions: Numbers, chosen: Numbers, ids: Ids
-    ) -> None:
+    def put(self, accesses: AccessArrays, table: Conjunctions, conjunctions: I32s, chosen: I32s, ids: Ids) -> None:
         """Put conjunctions into the clusters of the chosen access predicates; `ids` are their predicates in a row."""
         missing = len(table.start) - 1 - len(self._cluster_of)
         if missing > 0:
@@ -105,7 +102,7 @@ class Clusters:
         _move_to_room(self.view(), conjunctions, end)
         _write(accesses, self.view(), table, conjunctions, chosen, ids)
 
-    def take_out(self, accesses: AccessArrays, conjunctions: Numbers) -> None:
+    def take_out(self, accesses: AccessArrays, conjunctions: I32s) -> None:
         """Take conjunctions out of their clusters."""
         _take_out(accesses, self.view(), conjunctions)
         if self._counts[UNUSED] > max(len(self._data) // 2, _FEWEST_DEAD):
@@ -113,14 +110,14 @@ class Clusters:
             _compact(accesses.head, self.view(), kept.grow(self._live()))
             self._data, self._counts[UNUSED] = kept, 0
 
-    def members(self, clusters: npt.NDArray[Any]) -> Numbers:
+    def members(self, clusters: npt.NDArray[Any]) -> I32s:
         """The conjunctions in some clusters."""
         view = self.view()
         counts = view.size[clusters].astype(np.int64)
         lines = view.begin[clusters] + view.columns[clusters].astype(np.int64) * view.room[clusters]
         return view.data[run_indices(lines, counts)]
 
-    def rows(self, cluster: int) -> npt.NDArray[np.int32]:
+    def rows(self, cluster: int) -> I32s:
         """The columns of a cluster and its line, each a row."""
         view = self.view()
         begin, room, rows = int(view.begin[cluster]), int(view.room[cluster]), int(view.columns[cluster]) + 1
@@ -134,7 +131,7 @@ class Clusters:
     def check(
         self,
         accesses: AccessArrays,
-        conjunctions: Numbers,
+        conjunctions: I32s,
         ids_of: Callable[[int], set[int]],
         equalities: Callable[[int], Iterable[int]],
     ) -> None:
@@ -186,12 +183,7 @@ def _rank(predicates: Predicates, p: int) -> int:
 
 @lean_kernel
 def _assign(
-    accesses: AccessArrays,
-    clusters: ClusterArrays,
-    table: Conjunctions,
-    conjunctions: Numbers,
-    chosen: Numbers,
-    done: int,
+    accesses: AccessArrays, clusters: ClusterArrays, table: Conjunctions, conjunctions: I32s, chosen: I32s, done: int
 ) -> int:
     """Find or make the cluster of each conjunction, and count arrivals in `need`. Returns the first without room."""
     counts = clusters.counts
@@ -230,7 +222,7 @@ def _new_room(size: int, need: int) -> int:
 
 
 @lean_kernel
-def _count_room(clusters: ClusterArrays, conjunctions: Numbers) -> int:
+def _count_room(clusters: ClusterArrays, conjunctions: I32s) -> int:
     """The entries that these conjunctions' clusters need at a new place if they must move; negates the need of each."""
     total = 0
     for c in conjunctions:
@@ -243,7 +235,7 @@ def _count_room(clusters: ClusterArrays, conjunctions: Numbers) -> int:
 
 
 @lean_kernel
-def _move_to_room(clusters: ClusterArrays, conjunctions: Numbers, end: int) -> None:
+def _move_to_room(clusters: ClusterArrays, conjunctions: I32s, end: int) -> None:
     """Move clusters that need more room to the end."""
     for c in conjunctions:
         cluster = clusters.cluster_of[c]
@@ -258,7 +250,7 @@ def _move_to_room(clusters: ClusterArrays, conjunctions: Numbers, end: int) -> N
 
 
 @inlined
-def _copy(clusters: ClusterArrays, cluster: int, to: Numbers, at: int, room: int) -> None:
+def _copy(clusters: ClusterArrays, cluster: int, to: I32s, at: int, room: int) -> None:
     """Copy the columns and the line of a cluster to a place with another room."""
     for column in range(clusters.columns[cluster] + 1):
         begin = clusters.begin[cluster] + column * clusters.room[cluster]
@@ -268,12 +260,7 @@ def _copy(clusters: ClusterArrays, cluster: int, to: Numbers, at: int, room: int
 
 @lean_kernel
 def _write(
-    accesses: AccessArrays,
-    clusters: ClusterArrays,
-    table: Conjunctions,
-    conjunctions: Numbers,
-    chosen: Numbers,
-    ids: Ids,
+    accesses: AccessArrays, clusters: ClusterArrays, table: Conjunctions, conjunctions: I32s, chosen: I32s, ids: Ids
 ) -> None:
     """Write each conjunction behind the last of its cluster."""
     at = 0
@@ -300,7 +287,7 @@ def _write(
 
 
 @lean_kernel
-def _take_out(accesses: AccessArrays, clusters: ClusterArrays, conjunctions: Numbers) -> None:
+def _take_out(accesses: AccessArrays, clusters: ClusterArrays, conjunctions: I32s) -> None:
     data, following, counts = clusters.data, clusters.following, clusters.counts
     for c in conjunctions:
         cluster, position = clusters.cluster_of[c], clusters.position_of[c]
@@ -330,7 +317,7 @@ def _take_out(accesses: AccessArrays, clusters: ClusterArrays, conjunctions: Num
 
 
 @lean_kernel
-def _compact(head: Numbers, clusters: ClusterArrays, kept: Numbers) -> None:
+def _compact(head: I32s, clusters: ClusterArrays, kept: I32s) -> None:
     """Write clusters one behind another without spare room; clusters of one access predicate lie together."""
     end = 0
     for access in range(len(head)):
@@ -349,14 +336,14 @@ def _compact(head: Numbers, clusters: ClusterArrays, kept: Numbers) -> None:
 class Block(NamedTuple):
     """The place of one cluster in `data`."""
 
-    data: npt.NDArray[np.int32]
+    data: I32s
     begin: int
     room: int
     size: int
 
 
 @inlined
-def _emit(out: Numbers, filled: int, c: int) -> int:
+def _emit(out: I32s, filled: int, c: int) -> int:
     if filled < len(out):
         out[UP(filled)] = c
     return filled + 1
@@ -397,14 +384,14 @@ def _test_many(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
 
 
 _Test = Callable[[Words, Ids, int, int, int], int]
-_Method = Callable[[Block, int, Words, bool, Numbers, int], tuple[int, int]]
+_Method = Callable[[Block, int, Words, bool, I32s, int], tuple[int, int]]
 
 
 def _method(test: _Test) -> _Method:
     """The cluster matching algorithm around one way to test a subscription."""
 
     @inlined
-    def check(block: Block, columns: int, bits: Words, ahead: bool, out: Numbers, filled: int) -> tuple[int, int]:
+    def check(block: Block, columns: int, bits: Words, ahead: bool, out: I32s, filled: int) -> tuple[int, int]:
         data, begin, room, size = block.data, block.begin, block.room, block.size
         line = begin + columns * room
         whole = size - size % LINE
@@ -433,7 +420,7 @@ _check_many = _method(_test_many)
 
 
 @inlined
-def check_cluster(block: Block, columns: int, bits: Words, ahead: bool, out: Numbers, filled: int) -> tuple[int, int]:
+def check_cluster(block: Block, columns: int, bits: Words, ahead: bool, out: I32s, filled: int) -> tuple[int, int]:
     """Append the subscriptions of a cluster that match; returns where they end, and how many predicates were tested."""
     if columns == 0:
         for i in range(block.begin, block.begin + block.size):

@@ -40,11 +40,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import Bools, F64s, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, MADE, NO_TABLE, AccessArrays
 from tamis.papers.fabret.assignment import Assignment, assign
 from tamis.papers.fabret.bit_vector import BitArrays, Ids
@@ -52,12 +52,12 @@ from tamis.papers.fabret.power import PotentialTables, having
 from tamis.papers.fabret.schemas import DEEPEST, Equalities, Schemas, count_equalities, equalities_of
 from tamis.papers.fabret.statistics import EventStatistics, StatisticsArrays, nu_of
 from tamis.papers.fabret.two_phase import PAPER, Schema, TwoPhase
-from tamis.papers.interface import Index, Matches, Numbers
+from tamis.papers.interface import Index, Matches
 from tamis.papers.options import Options, option
 
 _BETTER = 1 - 1e-9
 """Factor by which a cost must fall before a subscription moves: the gain must exceed rounding errors."""
-Clusters = npt.NDArray[np.int64]
+Clusters = I64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +89,21 @@ class DynamicClustering(Index):
     def _clear(self) -> None:
         self._core = TwoPhase(self.table)
         self._count = 0
-        self._totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._totals: I64s = np.zeros(0, np.int64)
         self._tables = Schemas()
         # For each schema of `_tables`: its table and its dependence, NaN if it has no table.
-        self._table_of: npt.NDArray[np.int32] = np.full(1, NO_TABLE, np.int32)
-        self._dependence: npt.NDArray[np.float64] = np.full(1, np.nan)
-        self._in_table: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._of_table: npt.NDArray[np.float64] = np.zeros(0)
+        self._table_of: I32s = np.full(1, NO_TABLE, np.int32)
+        self._dependence: F64s = np.full(1, np.nan)
+        self._in_table: I64s = np.zeros(0, np.int64)
+        self._of_table: F64s = np.zeros(0)
         """The dependence of each table."""
         self._potential = PotentialTables()
-        self._tried: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._tried: Bools = np.zeros(0, np.bool_)
         self._learnt = False
 
     # -- insertion and deletion
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         if len(conjunctions) == 0:
             return
         core, view = self._core, self.table.view()
@@ -119,7 +119,7 @@ class DynamicClustering(Index):
         self._count += len(conjunctions)
         self._maintain(conjunctions)
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         if len(conjunctions) == 0:
             return
         self._take_out(conjunctions)
@@ -131,7 +131,7 @@ class DynamicClustering(Index):
         else:
             self._maintain(conjunctions[:0])
 
-    def _equalities(self, conjunctions: Numbers, ids: Ids) -> Equalities:
+    def _equalities(self, conjunctions: I32s, ids: Ids) -> Equalities:
         references = self._core.predicates.bits.view().references
         return equalities_of(self.table.view(), conjunctions, ids, references, self._totals, self._statistics.view())
 
@@ -140,11 +140,11 @@ class DynamicClustering(Index):
         just_nu = np.zeros(len(equalities.start) - 1, np.int64)
         return assign(self._tables.view(), equalities, just_nu, self._table_of, self._dependence)
 
-    def _put(self, conjunctions: Numbers, ids: Ids, best: Assignment) -> None:
+    def _put(self, conjunctions: I32s, ids: Ids, best: Assignment) -> None:
         self._core.put(conjunctions, ids, best.equalities, best.counts, best.tables)
         np.add.at(self._in_table, best.tables[best.tables != NO_TABLE], 1)
 
-    def _take_out(self, conjunctions: Numbers) -> None:
+    def _take_out(self, conjunctions: I32s) -> None:
         """Take conjunctions out of their clusters."""
         core = self._core
         self._stop_waiting(conjunctions)
@@ -155,7 +155,7 @@ class DynamicClustering(Index):
 
     # -- maintenance
 
-    def _maintain(self, inserted: Numbers) -> None:
+    def _maintain(self, inserted: I32s) -> None:
         """The maintenance algorithm, after insertions or deletions."""
         learnt = self._learnt
         if learnt:
@@ -188,7 +188,7 @@ class DynamicClustering(Index):
         if missing > 0:
             self._tried = np.append(self._tried, np.zeros(missing, np.bool_))
 
-    def _wait(self, conjunctions: Numbers) -> bool:
+    def _wait(self, conjunctions: I32s) -> bool:
         """Let conjunctions add to the power of potential tables; returns whether any of them is new there."""
         waiting = conjunctions[self._potential.waiting.view()[conjunctions] == 0]
         if len(waiting):
@@ -196,14 +196,14 @@ class DynamicClustering(Index):
             self._potential.enter(self._core, waiting, equalities, self._nus(waiting), self._most)
         return len(waiting) > 0
 
-    def _stop_waiting(self, conjunctions: Numbers) -> None:
+    def _stop_waiting(self, conjunctions: I32s) -> None:
         """Subtract from powers what the waiting ones among these conjunctions added."""
         waiting = conjunctions[self._potential.waiting.view()[conjunctions] > 0]
         if len(waiting):
             equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
             self._potential.leave(self._core, waiting, equalities, self._most)
 
-    def _clusters_of(self, conjunctions: Numbers) -> Clusters:
+    def _clusters_of(self, conjunctions: I32s) -> Clusters:
         clusters: Clusters = np.unique(self._core.clusters.view().cluster_of[conjunctions]).astype(np.int64)
         return clusters
 
@@ -266,7 +266,7 @@ class DynamicClustering(Index):
             self._created += 1
         return np.unique(np.concatenate(received))
 
-    def _move(self, rows: Numbers) -> None:
+    def _move(self, rows: I32s) -> None:
         """Move conjunctions to the table of best benefit."""
         if len(rows):
             ids = self._core.predicates.find(self.table.view(), rows)
@@ -307,12 +307,12 @@ class DynamicClustering(Index):
         self._potential.forget_refusals()
         self._learnt = False
 
-    def _nus(self, conjunctions: Numbers) -> npt.NDArray[np.float64]:
+    def _nus(self, conjunctions: I32s) -> F64s:
         """How likely events satisfy the access predicates of conjunctions."""
         clusters = self._core.clusters.view()
         return self._nus_of_accesses(clusters.access[clusters.cluster_of[conjunctions]])
 
-    def _nus_of_accesses(self, accesses: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def _nus_of_accesses(self, accesses: I32s) -> F64s:
         nus = np.ones(len(accesses))
         core, predicates = self._core, self.table.view().predicates
         of_accesses, bits, statistics = core.accesses.view(), core.predicates.bits.view(), self._statistics.view()
@@ -361,14 +361,14 @@ class DynamicClustering(Index):
 
 @lean_kernel
 def _nus_of(
-    numbers: npt.NDArray[np.int32],
+    numbers: I32s,
     accesses: AccessArrays,
     bits: BitArrays,
     predicates: Predicates,
-    totals: npt.NDArray[np.int64],
+    totals: I64s,
     statistics: StatisticsArrays,
-    dependence: npt.NDArray[np.float64],
-    nus: npt.NDArray[np.float64],
+    dependence: F64s,
+    nus: F64s,
 ) -> None:
     """How likely events satisfy some access predicates."""
     for i in range(len(numbers)):

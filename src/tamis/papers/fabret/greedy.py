@@ -17,11 +17,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.numbers import I64, U64, UP, Bools, F64s, I32s, I64s, U64s
 from tamis.kernels.ranges import grouped
 from tamis.papers.fabret.schemas import Equalities, Path, SchemaArrays, Schemas, advance, child, considered, new_path
 from tamis.papers.fabret.statistics import EventStatistics
@@ -38,38 +37,38 @@ _CLOSE = 1e-9
 class _Distinct(NamedTuple):
     """A hash table of distinct access predicates. Entries with the number of an earlier use count as empty."""
 
-    hashes: npt.NDArray[np.uint64]
-    use: npt.NDArray[np.int64]
+    hashes: U64s
+    use: I64s
     """One element: the number of the current use."""
-    numbers: npt.NDArray[np.int64]
-    uses: npt.NDArray[np.int64]
+    numbers: I64s
+    uses: I64s
 
 
 class _State(NamedTuple):
     """The access predicates of the subscriptions so far, as drawn above."""
 
-    current: npt.NDArray[np.float64]
-    width: npt.NDArray[np.int32]
-    entry: npt.NDArray[np.int32]
-    population: npt.NDArray[np.int32]
-    leaving: npt.NDArray[np.int32]
+    current: F64s
+    width: I32s
+    entry: I32s
+    population: I32s
+    leaving: I32s
     """Entry -> how many subscriptions leave it for the table being tried."""
 
 
 class _Postings(NamedTuple):
     """The subscriptions of each attribute of a schema: from ``at`` to ``end``, ascending."""
 
-    at: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    owner: npt.NDArray[np.int32]
-    place: npt.NDArray[np.int64]
+    at: I64s
+    end: I64s
+    owner: I32s
+    place: I64s
     """The equality of the owner on the attribute."""
 
 
 class Candidates:
     """Subscriptions, and the groups that may get a table."""
 
-    def __init__(self, equalities: Equalities, sizes: npt.NDArray[np.int64], statistics: EventStatistics) -> None:
+    def __init__(self, equalities: Equalities, sizes: I64s, statistics: EventStatistics) -> None:
         self._equalities = equalities
         self._sizes = sizes
         self._statistics = statistics
@@ -89,7 +88,7 @@ class Candidates:
         numbers = np.zeros((2, capacity), np.int64)
         self._distinct = _Distinct(np.zeros(capacity, np.uint64), np.zeros(1, np.int64), *numbers)
         self.groups = Schemas()
-        self._alive: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._alive: Bools = np.zeros(0, np.bool_)
 
     def single_attributes(self) -> list[Schema]:
         """The attributes that occur in equalities."""
@@ -157,7 +156,7 @@ class Candidates:
 
 
 @lean_kernel
-def _begin(equalities: Equalities, sizes: npt.NDArray[np.int64], state: _State) -> None:
+def _begin(equalities: Equalities, sizes: I64s, state: _State) -> None:
     """Set the access predicate of each subscription to one equality."""
     for s in range(len(sizes)):
         for e in range(equalities.start[s], equalities.start[s + 1]):
@@ -169,11 +168,11 @@ def _begin(equalities: Equalities, sizes: npt.NDArray[np.int64], state: _State) 
 def _extend(
     groups: SchemaArrays,
     equalities: Equalities,
-    current: npt.NDArray[np.float64],
-    alive: npt.NDArray[np.bool_],
+    current: F64s,
+    alive: Bools,
     limits: tuple[int, int],
     path: Path,
-    bound: npt.NDArray[np.float64],
+    bound: F64s,
     done: int,
 ) -> int:
     """Add groups of one more attribute, and sum the costs of their subscriptions; returns the first without room.
@@ -201,7 +200,7 @@ def _extend(
 
 
 @inlined
-def _next_common(at: npt.NDArray[np.int64], end: npt.NDArray[np.int64], owners: npt.NDArray[np.int32]) -> bool:
+def _next_common(at: I64s, end: I64s, owners: I32s) -> bool:
     """Move places in ascending lists on to the next number that is in all of them; False if there is none."""
     if at[0] == end[0]:
         return False
@@ -223,7 +222,7 @@ def _move(
     postings: _Postings,
     dependence: float,
     equalities: Equalities,
-    sizes: npt.NDArray[np.int64],
+    sizes: I64s,
     state: _State,
     table: _Distinct,
     first: int,

@@ -15,19 +15,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.evaluation import EventPlaces, event_places, predicate_holds, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, MADE, NO_ACCESS, NO_CLUSTER, NO_TABLE, AccessArrays
 from tamis.papers.fabret.bit_vector import FREE, NONE_LEFT, WORD, WORDS, BitArrays, Words, bit_of, is_equality, is_set
 from tamis.papers.fabret.clusters import Block, ClusterArrays, check_cluster
 from tamis.papers.fabret.points import NOBODY, PointArrays
 from tamis.papers.fabret.ranges import NO_NODE, TreeArrays
-from tamis.papers.interface import Numbers
 from tamis.papers.parts import pair_map
 from tamis.papers.parts.collecting import Output, note_event
 
@@ -48,9 +46,9 @@ class IndexArrays(NamedTuple):
     trees: TreeArrays
     accesses: AccessArrays
     clusters: ClusterArrays
-    schema_start: npt.NDArray[np.int64]
+    schema_start: I64s
     """The attributes of multi-attribute hash table t: ``schema_start[t]`` to ``schema_start[t + 1]``."""
-    attribute: Numbers
+    attribute: I32s
     predicates: Predicates
     """The predicates of the table of conjunctions."""
 
@@ -59,13 +57,13 @@ class Scratch(NamedTuple):
     """Notes of a kernel about one event."""
 
     places: EventPlaces
-    chosen: Numbers
+    chosen: I32s
     """Dimension -> the id of the equality that its value satisfies, or NOBODY, _ODD, _INTERVAL."""
-    touched: Numbers
+    touched: I32s
     """Words of the bit vector that may differ from rest."""
-    lists: Numbers
+    lists: I32s
     """Access predicates that are satisfied."""
-    odd: npt.NDArray[np.bool_]
+    odd: Bools
     """Table -> whether the event has its schema, but cannot be looked up in it."""
 
 
@@ -81,7 +79,7 @@ def scratch_of(dimensions: int, words: int, values: int, accesses: int, tables: 
 
 
 @inlined
-def _hit(literal: int, bits: Words, rest: Words, touched: Numbers, count: int) -> int:
+def _hit(literal: int, bits: Words, rest: Words, touched: I32s, count: int) -> int:
     """Note that a value lies in a predicate's intervals; returns how many words were touched."""
     word = UP(literal >> 7)
     bit = bit_of(literal >> 1)
@@ -97,7 +95,7 @@ def _hit(literal: int, bits: Words, rest: Words, touched: Numbers, count: int) -
 
 
 @merged
-def _begin_dimension(d: int, bits: BitArrays, touched: Numbers, count: int) -> int:
+def _begin_dimension(d: int, bits: BitArrays, touched: I32s, count: int) -> int:
     """Set the bits that any value of a dimension sets; returns how many words were touched."""
     if bits.absent[d] != NONE_LEFT:
         touched[count] = bits.absent[d] >> 6
@@ -113,7 +111,7 @@ def _begin_dimension(d: int, bits: BitArrays, touched: Numbers, count: int) -> i
 
 
 @merged
-def _stab(d: int, key: int, trees: TreeArrays, bits: BitArrays, touched: Numbers, count: int) -> tuple[int, int]:
+def _stab(d: int, key: int, trees: TreeArrays, bits: BitArrays, touched: I32s, count: int) -> tuple[int, int]:
     """Hit the ranges of a tree that contain a key; returns how many words were touched, and how many ranges were hit."""
     nodes, hits, node = trees.nodes, 0, trees.root[d]
     while node != NO_NODE:
@@ -136,7 +134,7 @@ def _stab(d: int, key: int, trees: TreeArrays, bits: BitArrays, touched: Numbers
 
 
 @merged
-def _test_new(d: int, key: int, index: IndexArrays, touched: Numbers, count: int) -> tuple[int, int]:
+def _test_new(d: int, key: int, index: IndexArrays, touched: I32s, count: int) -> tuple[int, int]:
     """Test the ranges that are not in the tree yet; returns how many words were touched, and how many ranges were hit."""
     bits, members, predicates, hits = index.bits, index.trees.members, index.predicates, 0
     for m in range(members.begin[d] + index.trees.built[d], members.begin[d] + members.size[d]):
@@ -272,7 +270,7 @@ def _try_all(accesses: AccessArrays, bits: Words, scratch: Scratch, listed: int)
 
 @merged
 def _check_lists(
-    lists: Numbers, listed: int, index: IndexArrays, ahead: bool, out: Numbers, filled: int
+    lists: I32s, listed: int, index: IndexArrays, ahead: bool, out: I32s, filled: int
 ) -> tuple[int, int, int, int]:
     """Phase 2: test the subscriptions of clusters whose access predicate is satisfied, and append those that match.
 
@@ -294,13 +292,7 @@ def _check_lists(
 
 @lean_kernel
 def match(
-    index: IndexArrays,
-    batch: EventBatch,
-    scratch: Scratch,
-    ahead: bool,
-    phases: npt.NDArray[np.int64],
-    event: int,
-    output: Output,
+    index: IndexArrays, batch: EventBatch, scratch: Scratch, ahead: bool, phases: I64s, event: int, output: Output
 ) -> int:
     """The event matching algorithm for events from one on: a kernel for `collect`."""
     bits, accesses, filled = index.bits, index.accesses, 0

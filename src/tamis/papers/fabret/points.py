@@ -14,14 +14,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.fabret.bit_vector import Ids, TableNumbers, is_equality
-from tamis.papers.interface import Numbers
 from tamis.papers.parts import pair_map
 from tamis.papers.parts.pair_map import PairArrays, PairMap
 from tamis.papers.parts.slabs import SlabArrays, Slabs, take_out
@@ -39,8 +38,8 @@ class PointArrays(NamedTuple):
     map: PairArrays
     equality: Ids
     lists: SlabArrays
-    free: Numbers
-    counts: npt.NDArray[np.int64]
+    free: I32s
+    counts: I64s
 
 
 class Points:
@@ -96,9 +95,9 @@ def _enter(
     exemplar: TableNumbers,
     ids: Ids,
     arrays: PointArrays,
-    points: npt.NDArray[np.int64],
-    literals: Numbers,
-    progress: npt.NDArray[np.int64],
+    points: I64s,
+    literals: I32s,
+    progress: I64s,
 ) -> bool:
     """Go on where `progress` says; False if there is no room. Elements of lists go to `points` and `literals`."""
     pairs, equality, counts = arrays.map, arrays.equality, arrays.counts

@@ -17,15 +17,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel, merged
+from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, AccessArrays
 from tamis.papers.fabret.bit_vector import TableNumbers
 from tamis.papers.fabret.schemas import Equalities, Path, SchemaArrays, Schemas, child, considered, new_path
 from tamis.papers.fabret.two_phase import Schema, TwoPhase
-from tamis.papers.interface import Numbers
 
 _NOTHING = 1e-6
 """Powers below this are rounding errors."""
@@ -34,10 +33,10 @@ _NOTHING = 1e-6
 class _Accessed(NamedTuple):
     """The access predicate of each of some subscriptions, and what says its attributes."""
 
-    chosen: npt.NDArray[np.int32]
+    chosen: I32s
     accesses: AccessArrays
     exemplar: TableNumbers
-    dimension: npt.NDArray[np.int32]
+    dimension: I32s
 
 
 class PotentialTables:
@@ -45,7 +44,7 @@ class PotentialTables:
 
     def __init__(self) -> None:
         self.groups = Schemas()
-        self.power: npt.NDArray[np.float64] = np.zeros(len(self.groups.view().parent))
+        self.power: F64s = np.zeros(len(self.groups.view().parent))
         self.refused = np.zeros_like(self.power)
         """The power of a group when it was found useless; infinite if the group has a table."""
         self.waiting = GrowingArray(np.float64)
@@ -59,21 +58,17 @@ class PotentialTables:
         if conjunctions > len(self.waiting):
             self.waiting.grow(conjunctions - len(self.waiting), fill=0.0)
 
-    def enter(
-        self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, nus: npt.NDArray[np.float64], most: int
-    ) -> None:
+    def enter(self, core: TwoPhase, conjunctions: I32s, equalities: Equalities, nus: F64s, most: int) -> None:
         """Let conjunctions wait, unless they already do."""
         self._add(core, conjunctions, equalities, nus, most)
         self.waiting.view()[conjunctions] = nus
 
-    def leave(self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, most: int) -> None:
+    def leave(self, core: TwoPhase, conjunctions: I32s, equalities: Equalities, most: int) -> None:
         """Stop the waiting of conjunctions. Call this before they leave their clusters."""
         self._add(core, conjunctions, equalities, -self.waiting.view()[conjunctions], most)
         self.waiting.view()[conjunctions] = 0.0
 
-    def _add(
-        self, core: TwoPhase, conjunctions: Numbers, equalities: Equalities, amounts: npt.NDArray[np.float64], most: int
-    ) -> None:
+    def _add(self, core: TwoPhase, conjunctions: I32s, equalities: Equalities, amounts: F64s, most: int) -> None:
         clusters, exemplar = core.clusters.view(), core.predicates.bits.view().exemplar
         chosen = clusters.access[clusters.cluster_of[conjunctions]]
         accessed = _Accessed(chosen, core.accesses.view(), exemplar, core.table.view().predicates.dimension)
@@ -113,7 +108,7 @@ class PotentialTables:
         """Let groups that were found useless be tried again."""
         self.refused[np.isfinite(self.refused)] = 0.0
 
-    def check(self, core: TwoPhase, live: Numbers, equalities: Equalities, most: int) -> None:
+    def check(self, core: TwoPhase, live: I32s, equalities: Equalities, most: int) -> None:
         """Raise an AssertionError unless each power is the sum over the waiting conjunctions."""
         waiting = self.waiting.view()
         assert set(np.flatnonzero(waiting).tolist()) <= set(live.tolist())
@@ -127,14 +122,14 @@ class PotentialTables:
             assert np.isclose(self.power[node], expected.get(self.groups.schema(node), 0.0), atol=1e-6)
 
 
-def having(schema: Schema, equalities: Equalities) -> npt.NDArray[np.int64]:
+def having(schema: Schema, equalities: Equalities) -> I64s:
     """Which of some subscriptions have an equality on each attribute of a schema."""
     found = np.empty(len(equalities.start) - 1, np.int64)
     return found[: _having(np.array(schema, np.int32), equalities, found)]
 
 
 @lean_kernel
-def _having(schema: npt.NDArray[np.int32], equalities: Equalities, out: npt.NDArray[np.int64]) -> int:
+def _having(schema: I32s, equalities: Equalities, out: I64s) -> int:
     start, count = equalities.start, 0
     for s in range(len(start) - 1):
         found = 0
@@ -158,7 +153,7 @@ def _subsets(attributes: int, most: int) -> int:
 
 
 @merged
-def _is_accessed(s: int, accessed: _Accessed, path: Path, depth: int, dimension: npt.NDArray[np.int32]) -> bool:
+def _is_accessed(s: int, accessed: _Accessed, path: Path, depth: int, dimension: I32s) -> bool:
     """Whether the access predicate of a subscription has all attributes of a group."""
     accesses = accessed.accesses
     for k in range(1, depth + 1):
@@ -175,10 +170,10 @@ def _add_power(
     groups: SchemaArrays,
     equalities: Equalities,
     accessed: _Accessed,
-    amounts: npt.NDArray[np.float64],
+    amounts: F64s,
     limits: tuple[int, int],
     path: Path,
-    power: npt.NDArray[np.float64],
+    power: F64s,
     done: int,
 ) -> int:
     """Add the amount of each subscription to all groups of its attributes; returns the first without room.

@@ -13,11 +13,11 @@ import numpy as np
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.numbers import I32s
 from tamis.kernels.ranges import run_indices
 from tamis.papers.fabret.bit_vector import FREE, LIVE, WORD, BitVector, Ids, TableNumbers
 from tamis.papers.fabret.points import NOBODY, Points
 from tamis.papers.fabret.ranges import Ranges, with_ranges
-from tamis.papers.interface import Numbers
 
 
 class PredicateIndex:
@@ -32,7 +32,7 @@ class PredicateIndex:
     def nbytes(self) -> int:
         return self.bits.nbytes + self.points.nbytes + self.ranges.nbytes
 
-    def insert(self, table: Conjunctions, conjunctions: Numbers) -> Ids:
+    def insert(self, table: Conjunctions, conjunctions: I32s) -> Ids:
         """Take in the predicates of some conjunctions; returns their ids, conjunction after conjunction."""
         numbers = numbers_of(table, conjunctions)
         if len(numbers):
@@ -44,7 +44,7 @@ class PredicateIndex:
         self.bits.set_free(table, self.ranges.enter(table, self.bits.view(), fresh))
         return ids
 
-    def find(self, table: Conjunctions, conjunctions: Numbers) -> Ids:
+    def find(self, table: Conjunctions, conjunctions: I32s) -> Ids:
         """The ids of the predicates of conjunctions in the index."""
         return self.bits.find(table, numbers_of(table, conjunctions))
 
@@ -54,7 +54,7 @@ class PredicateIndex:
         self.points.leave(table, self.bits.view().exemplar, died)
         self.bits.set_free(table, self.ranges.leave(table, self.bits.view(), died))
 
-    def check(self, table: Conjunctions, conjunctions: Numbers) -> None:
+    def check(self, table: Conjunctions, conjunctions: I32s) -> None:
         """Raise an AssertionError unless this is the index of the predicates of these conjunctions."""
         bits, predicates = self.bits.view(), table.predicates
         numbers = numbers_of(table, conjunctions)
@@ -102,6 +102,6 @@ class PredicateIndex:
         self.ranges.check(table, bits, members, set(retired.tolist()))
 
 
-def numbers_of(table: Conjunctions, conjunctions: Numbers) -> TableNumbers:
+def numbers_of(table: Conjunctions, conjunctions: I32s) -> TableNumbers:
     """The predicates of conjunctions, one after another."""
     return run_indices(table.start[conjunctions], table.start[conjunctions + 1] - table.start[conjunctions])

@@ -36,15 +36,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I32s
 from tamis.papers.fabret.bit_vector import Ids, is_equality
 from tamis.papers.fabret.statistics import EventStatistics, StatisticsArrays, nu_of
 from tamis.papers.fabret.two_phase import PAPER, TwoPhase
-from tamis.papers.interface import Index, Matches, Numbers
+from tamis.papers.interface import Index, Matches
 from tamis.papers.options import Options, option
 
 _NOBODY = -1
@@ -71,7 +71,7 @@ class Propagation(Index):
         self._core = TwoPhase(self.table)
         self._count = 0
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         ids = self._core.enter(conjunctions)
         chosen = np.empty(len(conjunctions), np.int32)
         bits = self._core.predicates.bits.view()
@@ -79,7 +79,7 @@ class Propagation(Index):
         self._core.put(conjunctions, ids, chosen[chosen != _NOBODY], (chosen != _NOBODY).astype(np.int32))
         self._count += len(conjunctions)
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         self._core.remove(conjunctions)
         self._count -= len(conjunctions)
         if self._count == 0:
@@ -101,12 +101,7 @@ class Propagation(Index):
 
 @lean_kernel
 def choose_equality(
-    table: Conjunctions,
-    conjunctions: Numbers,
-    ids: Ids,
-    references: npt.NDArray[np.int32],
-    statistics: StatisticsArrays,
-    chosen: Ids,
+    table: Conjunctions, conjunctions: I32s, ids: Ids, references: I32s, statistics: StatisticsArrays, chosen: Ids
 ) -> None:
     """The id of the most selective equality of each conjunction; -1 where there is none."""
     predicates, at = table.predicates, 0

@@ -26,8 +26,8 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.papers.fabret.bit_vector import BitArrays, Ids, TableNumbers, is_everything
-from tamis.papers.interface import Numbers
 from tamis.papers.parts.parting import Keys, Waiting, part_at, room_for, wait
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 
@@ -40,33 +40,33 @@ class NodeArrays(NamedTuple):
     """The nodes of all trees."""
 
     center: Keys
-    begin: Numbers
-    end: Numbers
-    left: Numbers
-    right: Numbers
+    begin: I32s
+    end: I32s
+    left: I32s
+    right: I32s
 
 
 class TreeArrays(NamedTuple):
     """The trees as kernels take them."""
 
     members: SlabArrays
-    built: npt.NDArray[np.int32]
-    root: npt.NDArray[np.int32]
+    built: I32s
+    root: I32s
     nodes: NodeArrays
     low: Keys
     high: Keys
-    of_low: Numbers
-    of_high: Numbers
+    of_low: I32s
+    of_high: I32s
 
 
 class _Unfolded(NamedTuple):
     """The ranges of some dimensions."""
 
-    tree: Numbers
-    literal: Numbers
-    by_low: Numbers
+    tree: I32s
+    literal: I32s
+    by_low: I32s
     """Numbers of the ranges, by tree and lower end, and by tree and upper end."""
-    by_high: Numbers
+    by_high: I32s
     low: Keys
     high: Keys
 
@@ -197,7 +197,7 @@ class Ranges:
             assert sorted(highs) == sorted((hi, literal) for _, hi, literal in expected)
 
 
-def with_ranges(table: Conjunctions, exemplar: TableNumbers, ids: Ids) -> npt.NDArray[np.bool_]:
+def with_ranges(table: Conjunctions, exemplar: TableNumbers, ids: Ids) -> Bools:
     """Which of some predicates have ranges: intervals of more than one key, but not all keys."""
     found = np.zeros(len(ids), np.bool_)
     _with_ranges(table.predicates, exemplar, ids, found)
@@ -205,7 +205,7 @@ def with_ranges(table: Conjunctions, exemplar: TableNumbers, ids: Ids) -> npt.ND
 
 
 @lean_kernel
-def _with_ranges(predicates: Predicates, exemplar: TableNumbers, ids: Ids, found: npt.NDArray[np.bool_]) -> None:
+def _with_ranges(predicates: Predicates, exemplar: TableNumbers, ids: Ids, found: Bools) -> None:
     for i in range(len(ids)):
         p = exemplar[ids[i]]
         if not is_everything(predicates, p):
@@ -215,12 +215,7 @@ def _with_ranges(predicates: Predicates, exemplar: TableNumbers, ids: Ids, found
 
 @lean_kernel
 def _sift(
-    predicates: Predicates,
-    bits: BitArrays,
-    members: SlabArrays,
-    dimensions: Numbers,
-    retired: Ids,
-    counts: npt.NDArray[np.int64],
+    predicates: Predicates, bits: BitArrays, members: SlabArrays, dimensions: I32s, retired: Ids, counts: I64s
 ) -> int:
     """Drop members without references; returns how many. `counts` receives the number of ranges of the others."""
     data, gone = members.data, 0
@@ -243,7 +238,7 @@ def _sift(
 
 @lean_kernel
 def _unfold(
-    predicates: Predicates, exemplar: TableNumbers, members: SlabArrays, dimensions: Numbers, out: _Unfolded
+    predicates: Predicates, exemplar: TableNumbers, members: SlabArrays, dimensions: I32s, out: _Unfolded
 ) -> None:
     """Write all ranges of some dimensions."""
     at = 0
@@ -260,12 +255,7 @@ def _unfold(
 
 @lean_kernel
 def _grow_trees(
-    starts: npt.NDArray[np.int64],
-    ranges: _Unfolded,
-    nodes: NodeArrays,
-    roots: Numbers,
-    waiting: Waiting,
-    base: tuple[int, int],
+    starts: I64s, ranges: _Unfolded, nodes: NodeArrays, roots: I32s, waiting: Waiting, base: tuple[int, int]
 ) -> int:
     """Build a tree over each run of ranges, and sort its ranges node by node. Returns how many nodes there are.
 

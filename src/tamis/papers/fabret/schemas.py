@@ -17,13 +17,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.papers.fabret.bit_vector import Ids, is_equality
 from tamis.papers.fabret.statistics import StatisticsArrays, nu_of
-from tamis.papers.interface import Numbers
 from tamis.papers.parts import pair_map
 from tamis.papers.parts.pair_map import PairArrays, PairMap
 
@@ -54,10 +53,10 @@ class SchemaArrays(NamedTuple):
     """The schemas as kernels take them; `nodes` has one element, the number of schemas."""
 
     map: PairArrays
-    nodes: npt.NDArray[np.int64]
-    parent: npt.NDArray[np.int32]
-    dimension: npt.NDArray[np.int32]
-    depth: npt.NDArray[np.int32]
+    nodes: I64s
+    parent: I32s
+    dimension: I32s
+    depth: I32s
 
 
 class Schemas:
@@ -107,19 +106,14 @@ class Schemas:
 class Equalities(NamedTuple):
     """The equalities of some subscriptions as kernels take them."""
 
-    start: npt.NDArray[np.int64]
+    start: I64s
     id: Ids
-    dimension: npt.NDArray[np.int32]
-    nu: npt.NDArray[np.float64]
+    dimension: I32s
+    nu: F64s
 
 
 def equalities_of(
-    table: Conjunctions,
-    conjunctions: Numbers,
-    ids: Ids,
-    references: npt.NDArray[np.int32],
-    totals: npt.NDArray[np.int64],
-    statistics: StatisticsArrays,
+    table: Conjunctions, conjunctions: I32s, ids: Ids, references: I32s, totals: I64s, statistics: StatisticsArrays
 ) -> Equalities:
     """The equalities of conjunctions with these ids of predicates; of several on one dimension, the most selective.
 
@@ -133,7 +127,7 @@ def equalities_of(
 
 
 @lean_kernel
-def count_equalities(table: Conjunctions, conjunctions: Numbers, totals: npt.NDArray[np.int64], by: int) -> None:
+def count_equalities(table: Conjunctions, conjunctions: I32s, totals: I64s, by: int) -> None:
     """Add to `totals`, for each dimension, `by` for every equality of the conjunctions."""
     for c in conjunctions:
         for p in range(table.start[c], table.start[c + 1]):
@@ -144,10 +138,10 @@ def count_equalities(table: Conjunctions, conjunctions: Numbers, totals: npt.NDA
 @lean_kernel
 def _equalities(
     table: Conjunctions,
-    conjunctions: Numbers,
+    conjunctions: I32s,
     ids: Ids,
-    references: npt.NDArray[np.int32],
-    totals: npt.NDArray[np.int64],
+    references: I32s,
+    totals: I64s,
     statistics: StatisticsArrays,
     out: Equalities,
 ) -> int:
@@ -189,9 +183,9 @@ def child(schemas: SchemaArrays, node: int, d: int) -> int:
 class Path(NamedTuple):
     """A schema of a subscription, and its prefixes, by depth: ``1`` to the depth of the schema."""
 
-    place: npt.NDArray[np.int64]
+    place: I64s
     """The place of the last equality; at depth 0, one before the first."""
-    node: npt.NDArray[np.int64]
+    node: I64s
 
 
 def new_path() -> Path:
@@ -200,7 +194,7 @@ def new_path() -> Path:
 
 
 @inlined
-def advance(path: Path, depth: int, most: int, dimension: npt.NDArray[np.int32], end: int, pairs: PairArrays) -> int:
+def advance(path: Path, depth: int, most: int, dimension: I32s, end: int, pairs: PairArrays) -> int:
     """Go to the next schema within the attributes of a subscription; returns its depth, 0 if none is left.
 
     To begin, set ``path.place[0]`` to one before the first equality, and `depth` to 0. The last equality is before `end`. `pairs`

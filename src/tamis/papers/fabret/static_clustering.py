@@ -39,16 +39,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
+from tamis.kernels.numbers import F64s, I32s
 from tamis.papers.fabret.access import NO_TABLE
 from tamis.papers.fabret.assignment import assign
 from tamis.papers.fabret.greedy import Candidates
 from tamis.papers.fabret.schemas import DEEPEST, Schemas, count_equalities, equalities_of
 from tamis.papers.fabret.statistics import EventStatistics
 from tamis.papers.fabret.two_phase import PAPER, Schema, TwoPhase
-from tamis.papers.interface import Matches, Numbers
+from tamis.papers.interface import Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.static import StaticIndex
 
@@ -88,7 +88,7 @@ class StaticClustering(StaticIndex):
     def observe(self, batch: EventBatch, dimensions: int) -> None:
         self._statistics.observe(batch, dimensions)
 
-    def _build(self, rows: Numbers) -> None:
+    def _build(self, rows: I32s) -> None:
         self._start_anew()
         core, view = self._core, self.table.view()
         ids = core.enter(rows)
@@ -137,7 +137,7 @@ class StaticClustering(StaticIndex):
         mu = self._statistics.mu(schema)
         return float(self.options.retrieve_cost + mu * self.options.hash_cost * len(schema))
 
-    def _by_node(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def _by_node(self) -> tuple[I32s, F64s]:
         """The table of each schema, NO_TABLE for single attributes, and its dependence, NaN if it has no table."""
         table_of = np.full(len(self._tables), NO_TABLE, np.int32)
         dependence = np.full(len(self._tables), np.nan)

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.kernels.ranges import run_indices
 from tamis.papers.parts import pair_map
 from tamis.papers.parts.pair_map import PairArrays, PairMap
@@ -34,8 +34,8 @@ class StatisticsArrays(NamedTuple):
     """The statistics as kernels take them."""
 
     events: int
-    present: npt.NDArray[np.int64]
-    distinct: npt.NDArray[np.int64]
+    present: I64s
+    distinct: I64s
     seen: PairArrays
 
 
@@ -47,7 +47,7 @@ class EventStatistics:
         self._batch = EventBatch(np.zeros(1, np.int64), np.zeros(0, np.int32), nothing, nothing)
         self._present = self._distinct = nothing
         self._seen = PairMap()
-        self._having: npt.NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
+        self._having: Bools = np.zeros((0, 0), np.bool_)
         self._mu: dict[tuple[int, ...], float] = {}
 
     @property
@@ -120,9 +120,7 @@ def _last(batch: EventBatch) -> EventBatch:
 
 
 @lean_kernel
-def _count(
-    seen: PairArrays, dimension: npt.NDArray[np.int32], key: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
-) -> None:
+def _count(seen: PairArrays, dimension: I32s, key: I64s, counts: I64s) -> None:
     for i in range(len(key)):
         pair_map.enter(seen, pair_map.slot_of(seen, dimension[i], key[i]), dimension[i], key[i], counts[i])
 

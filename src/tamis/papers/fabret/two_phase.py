@@ -12,16 +12,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.fabret import matching
 from tamis.papers.fabret.access import NO_CLUSTER, NO_TABLE, AccessPredicates
 from tamis.papers.fabret.bit_vector import FREE, Ids
 from tamis.papers.fabret.clusters import Clusters
 from tamis.papers.fabret.predicate_index import PredicateIndex, numbers_of
-from tamis.papers.interface import Matches, Numbers
+from tamis.papers.interface import Matches
 from tamis.papers.parts.collecting import collect
 
 PAPER = (
@@ -42,37 +42,35 @@ class TwoPhase:
         self.clusters = Clusters()
         self.schemas: list[Schema] = []
         """The schemas of the multi-attribute hash tables; empty for a dropped table."""
-        self.phases: npt.NDArray[np.int64] = np.zeros(matching.PHASES, np.int64)
+        self.phases: I64s = np.zeros(matching.PHASES, np.int64)
         self.events = 0
 
     @property
     def nbytes(self) -> int:
         return self.predicates.nbytes + self.accesses.nbytes + self.clusters.nbytes
 
-    def rows(self) -> Numbers:
+    def rows(self) -> I32s:
         """The conjunctions that are in clusters."""
         return np.flatnonzero(self.clusters.view().cluster_of != NO_CLUSTER).astype(np.int32)
 
-    def enter(self, conjunctions: Numbers) -> Ids:
+    def enter(self, conjunctions: I32s) -> Ids:
         """Take in the predicates of conjunctions that will go to clusters; returns the ids, one after another."""
         ids = self.predicates.insert(self.table.view(), conjunctions)
         self.accesses.cover(self.predicates.bits.capacity)
         return ids
 
-    def put(
-        self, conjunctions: Numbers, ids: Ids, equalities: Ids, sizes: npt.NDArray[np.int32], tables: Ids | None = None
-    ) -> None:
+    def put(self, conjunctions: I32s, ids: Ids, equalities: Ids, sizes: I32s, tables: Ids | None = None) -> None:
         """Put conjunctions into the clusters of their access predicates, whose equalities are given one after another."""
         tables = np.full(len(sizes), NO_TABLE, np.int32) if tables is None else tables
         accesses = self.accesses.find_or_make(equalities, sizes, tables)
         self.clusters.put(self.accesses.view(), self.table.view(), conjunctions, accesses, ids)
 
-    def remove(self, conjunctions: Numbers) -> None:
+    def remove(self, conjunctions: I32s) -> None:
         """Drop conjunctions and their predicates."""
         self.clusters.take_out(self.accesses.view(), conjunctions)
         self.release(conjunctions)
 
-    def release(self, conjunctions: Numbers) -> None:
+    def release(self, conjunctions: I32s) -> None:
         """Drop the predicates of conjunctions that were taken out of their clusters."""
         table = self.table.view()
         self.predicates.release(table, self.predicates.find(table, conjunctions))

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX
 from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, UP
+from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s
 from tamis.kernels.sorting import sort_unique
-from tamis.papers.interface import Numbers
 from tamis.papers.k_index.enumeration import Domains, domain_of, is_exact, last_cell
-from tamis.papers.k_index.posting import Lists, Longs, place_of
+from tamis.papers.k_index.posting import Lists, place_of
 from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, Output, is_true, note_event
 from tamis.papers.parts.pair_map import FREE, value_of
 
@@ -36,25 +34,25 @@ class KIndexArrays(NamedTuple):
 class Open(NamedTuple):
     """The lists of an event in one K: current place and end of each, and `order`: current conjunction and list, ascending."""
 
-    at: Longs
-    end: Longs
-    order: Longs
+    at: I64s
+    end: I64s
+    order: I64s
 
 
 class Scratch(NamedTuple):
     """Scratch for one event."""
 
     places: EventPlaces
-    low_cell: Longs
+    low_cell: I64s
     """Value of the event -> its first and its last cell, and whether they are exact."""
-    high_cell: Longs
-    exact: npt.NDArray[np.bool_]
+    high_cell: I64s
+    exact: Bools
     opened: Open
-    mixed: npt.NDArray[np.int32]
+    mixed: I32s
     """Lists that were merged."""
-    needed: Longs
+    needed: I64s
     """One number: the length that `mixed` lacked."""
-    tally: Longs
+    tally: I64s
     """The work, as in `Output`."""
 
 
@@ -124,7 +122,7 @@ def _locate(domains: Domains, batch: EventBatch, event: int, scratch: Scratch) -
 
 
 @merged
-def _looked_at(index: KIndexArrays, batch: EventBatch, scratch: Scratch, matches: Numbers, filled: int) -> int:
+def _looked_at(index: KIndexArrays, batch: EventBatch, scratch: Scratch, matches: I32s, filled: int) -> int:
     """Evaluate the conjunctions in `always` and write the true ones; returns how much is filled then, -1 if there is no room."""
     for c in index.lists.always:
         if _is_true(index.table, c, batch, scratch.places, scratch.tally):
@@ -137,7 +135,7 @@ def _looked_at(index: KIndexArrays, batch: EventBatch, scratch: Scratch, matches
 
 
 @inlined
-def _is_true(table: Conjunctions, c: int, batch: EventBatch, places: EventPlaces, tally: Longs) -> bool:
+def _is_true(table: Conjunctions, c: int, batch: EventBatch, places: EventPlaces, tally: I64s) -> bool:
     true, evaluated = is_true(c, table, batch, places)
     tally[PREDICATES] += evaluated
     return true
@@ -202,14 +200,7 @@ def _open_mixed(lists: Lists, k: int, batch: EventBatch, event: int, scratch: Sc
 
 @merged
 def _conjunctions(
-    k: int,
-    many: int,
-    plain: bool,
-    index: KIndexArrays,
-    batch: EventBatch,
-    scratch: Scratch,
-    matches: Numbers,
-    filled: int,
+    k: int, many: int, plain: bool, index: KIndexArrays, batch: EventBatch, scratch: Scratch, matches: I32s, filled: int
 ) -> int:
     """The conjunction algorithm: write conjunctions in `k` lists; returns how much is filled, -1 if there is no room."""
     at, end, order = scratch.opened.at, scratch.opened.end, scratch.opened.order
@@ -243,7 +234,7 @@ def _conjunctions(
 
 
 @inlined
-def _sort_lists(current: Numbers, at: Longs, order: Longs, many: int) -> None:
+def _sort_lists(current: I32s, at: I64s, order: I64s, many: int) -> None:
     """Sort the lists by their first conjunction."""
     for i in range(many):
         order[UP(i)] = I64(current[UP(at[UP(i)])]) << 32 | i
@@ -254,7 +245,7 @@ def _sort_lists(current: Numbers, at: Longs, order: Longs, many: int) -> None:
 
 
 @inlined
-def _skipped(current: Numbers, at: int, end: int, target: int) -> int:
+def _skipped(current: I32s, at: int, end: int, target: int) -> int:
     """The first place behind `at` whose conjunction is not before `target`; `end` if there is none."""
     step = 1
     while at + step < end and current[UP(at + step)] < target:
@@ -272,7 +263,7 @@ def _skipped(current: Numbers, at: int, end: int, target: int) -> int:
 
 
 @inlined
-def _sink(order: Longs, i: int, many: int, word: int) -> None:
+def _sink(order: I64s, i: int, many: int, word: int) -> None:
     """Replace the i-th by a larger one, and let it sink to where it belongs."""
     while i + 1 < many and order[UP(i + 1)] < word:
         order[UP(i)] = order[UP(i + 1)]

@@ -22,16 +22,15 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN, KeyKind
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64
-from tamis.papers.interface import KindOf, Numbers
+from tamis.kernels.numbers import I64, U64, Bools, I32s, I64s, U8s
+from tamis.papers.interface import KindOf
 
-Flags = npt.NDArray[np.bool_]
+Flags = Bools
 NO_GAP = KEY_MIN
 SIDES = 2
 """Number of cells that stand for values beyond the domain: one below, one above."""
@@ -55,20 +54,20 @@ class Domains(NamedTuple):
     ends a range but is not a whole number, KEY_MIN if there is none.
     """
 
-    kind: npt.NDArray[np.uint8]
-    ranged: npt.NDArray[np.uint8]
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
-    upward: npt.NDArray[np.int64]
-    downward: npt.NDArray[np.int64]
-    widest: npt.NDArray[np.int64]
-    broken: npt.NDArray[np.int64]
+    kind: U8s
+    ranged: U8s
+    low: I64s
+    high: I64s
+    upward: I64s
+    downward: I64s
+    widest: I64s
+    broken: I64s
 
     @property
     def nbytes(self) -> int:
         return sum(column.nbytes for column in self)
 
-    def surveyed(self, table: Conjunctions, rows: Numbers, kind_of: KindOf, domain: tuple[int, int] | None) -> Domains:
+    def surveyed(self, table: Conjunctions, rows: I32s, kind_of: KindOf, domain: tuple[int, int] | None) -> Domains:
         """These domains, extended by more conjunctions."""
         dimension = table.predicates.dimension
         size = int(dimension.max()) + 1 if len(rows) and len(dimension) else 0
@@ -132,7 +131,7 @@ def no_domains() -> Domains:
 def _unknown(count: int) -> Domains:
     """The domains of `count` dimensions before anything is known."""
 
-    def full(value: int) -> npt.NDArray[np.int64]:
+    def full(value: int) -> I64s:
         return np.full(count, value, np.int64)
 
     return Domains(
@@ -147,20 +146,20 @@ def _unknown(count: int) -> Domains:
     )
 
 
-def _more(first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], most: int) -> Flags:
+def _more(first: I64s, last: I64s, most: int) -> Flags:
     """Whether there are more than `most` values from `first` to `last`, both included."""
     return (last >= first) & (last.view(np.uint64) - first.view(np.uint64) >= most)
 
 
 @lean_kernel
-def _mark(table: Conjunctions, rows: Numbers, seen: Flags) -> None:
+def _mark(table: Conjunctions, rows: I32s, seen: Flags) -> None:
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):
             seen[table.predicates.dimension[p]] = True
 
 
 @lean_kernel
-def _survey(table: Conjunctions, rows: Numbers, domains: Domains, least: int, most: int) -> None:
+def _survey(table: Conjunctions, rows: I32s, domains: Domains, least: int, most: int) -> None:
     predicates = table.predicates
     for c in rows:
         for p in range(table.start[c], table.start[c + 1]):

@@ -49,7 +49,8 @@ import numpy as np
 from tamis.encoding.dimensions.keys import INT_EXACT, KeyKind, double_code
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.errors import CapabilityError
-from tamis.papers.interface import Capabilities, Matches, Numbers
+from tamis.kernels.numbers import I32s
+from tamis.papers.interface import Capabilities, Matches
 from tamis.papers.k_index.conjunction_algorithm import KIndexArrays, match_events, scratch_for
 from tamis.papers.k_index.enumeration import Domains, no_domains
 from tamis.papers.k_index.posting import build, choose
@@ -96,7 +97,7 @@ class KIndex(StaticIndex):
 
     # -- what it can hold
 
-    def refuse(self, conjunctions: Numbers) -> None:
+    def refuse(self, conjunctions: I32s) -> None:
         refusals = self._refusals(self._surveyed(self._noted, conjunctions))
         if refusals and self._forgetful:  # Deleted ranges do not count any more.
             self._noted, self._forgetful = self._surveyed(no_domains(), self._rows), False
@@ -108,7 +109,7 @@ class KIndex(StaticIndex):
                 "Hint: use ranges of whole numbers, a smaller option 'domain', a larger option 'max_values', or index='auto'"
             )
 
-    def _surveyed(self, noted: Domains, rows: Numbers) -> Domains:
+    def _surveyed(self, noted: Domains, rows: I32s) -> Domains:
         return noted.surveyed(self.table.view(), rows, self.kind_of, self._domain)
 
     def _refusals(self, domains: Domains) -> list[tuple[int, str]]:
@@ -122,17 +123,17 @@ class KIndex(StaticIndex):
         low, high = (min(max(each, -INT_EXACT), INT_EXACT) for each in domain)
         return low, high
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         super().insert(conjunctions)
         self._noted = self._surveyed(self._noted, conjunctions)
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         super().delete(conjunctions)
         self._forgetful = True
 
     # -- building
 
-    def _build(self, rows: Numbers) -> None:
+    def _build(self, rows: I32s) -> None:
         if self._forgetful:
             self._noted, self._forgetful = self._surveyed(no_domains(), rows), False
         self._domains = self._noted.bounded(self._domain)

@@ -17,9 +17,8 @@ from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates, taken
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import I64, UP
+from tamis.kernels.numbers import I64, UP, I32s, I64s, U8s
 from tamis.kernels.ranges import grouped
-from tamis.papers.interface import Numbers
 from tamis.papers.k_index.enumeration import (
     NO_GAP,
     SIDES,
@@ -38,7 +37,6 @@ _MOST_CELLS = 4
 """Most cells per entry for which every cell of a group has a list. With more cells, only cells that occur have one."""
 _SPAN, _VALUES, _COUNT, _FILL = range(4)
 """The steps, one for each walk over all entries."""
-Longs = npt.NDArray[np.int64]
 _NO_NUMBERS, _NO_CONJUNCTIONS = np.zeros(0, np.int64), np.zeros(0, np.int32)
 
 
@@ -48,24 +46,24 @@ class Groups(NamedTuple):
     `values` is where their cells are in `cell`; if it is -1, all cells from `least` on have lists.
     """
 
-    base: npt.NDArray[np.int64]
-    width: npt.NDArray[np.int64]
-    least: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int64]
-    cell: npt.NDArray[np.int64]
+    base: I64s
+    width: I64s
+    least: I64s
+    values: I64s
+    cell: I64s
 
 
 class Columns(NamedTuple):
     """What the steps write. _SPAN: the number of entries, least and greatest cell of each group. _VALUES: the group and the cell
     of each entry, in groups without a list for every cell. _COUNT and _FILL: `start` and `data` of `Lists`."""
 
-    entries: Longs = _NO_NUMBERS
-    least: Longs = _NO_NUMBERS
-    greatest: Longs = _NO_NUMBERS
-    owner: Longs = _NO_NUMBERS
-    cell: Longs = _NO_NUMBERS
-    start: Longs = _NO_NUMBERS
-    data: npt.NDArray[np.int32] = _NO_CONJUNCTIONS
+    entries: I64s = _NO_NUMBERS
+    least: I64s = _NO_NUMBERS
+    greatest: I64s = _NO_NUMBERS
+    owner: I64s = _NO_NUMBERS
+    cell: I64s = _NO_NUMBERS
+    start: I64s = _NO_NUMBERS
+    data: I32s = _NO_CONJUNCTIONS
 
 
 class Lists(NamedTuple):
@@ -73,11 +71,11 @@ class Lists(NamedTuple):
 
     directory: PairArrays
     groups: Groups
-    start: npt.NDArray[np.int64]
-    data: npt.NDArray[np.int32]
-    sizes: npt.NDArray[np.int64]
-    always: npt.NDArray[np.int32]
-    doubtful: npt.NDArray[np.uint8]
+    start: I64s
+    data: I32s
+    sizes: I64s
+    always: I32s
+    doubtful: U8s
 
     @property
     def nbytes(self) -> int:
@@ -88,21 +86,21 @@ class Lists(NamedTuple):
 class Chosen(NamedTuple):
     """The enumerated predicates of rows, one after another, how many each row has, and which conjunctions have others too."""
 
-    predicates: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-    doubtful: npt.NDArray[np.uint8]
+    predicates: I64s
+    sizes: I64s
+    doubtful: U8s
 
 
 class Entered(NamedTuple):
     """The same predicates by group, and within it by conjunction: a copy, so that walks read them one after another."""
 
     predicates: Predicates
-    conjunction: npt.NDArray[np.int32]
-    size: npt.NDArray[np.int64]
-    group: npt.NDArray[np.int64]
+    conjunction: I32s
+    size: I64s
+    group: I64s
 
 
-def choose(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Chosen:
+def choose(table: Conjunctions, rows: I32s, domains: Domains, most: int) -> Chosen:
     """The predicates to enumerate: for each dimension the one with the fewest cells.
 
     A predicate with a range of more than `most` values is not enumerated.
@@ -114,7 +112,7 @@ def choose(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> C
     return Chosen(chosen[:count].copy(), sizes, doubtful)
 
 
-def build(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Lists:
+def build(table: Conjunctions, rows: I32s, domains: Domains, most: int) -> Lists:
     """The lists of some conjunctions."""
     chosen = choose(table, rows, domains, most)
     directory, entered = _enter(table, rows, chosen, domains)
@@ -134,7 +132,7 @@ def build(table: Conjunctions, rows: Numbers, domains: Domains, most: int) -> Li
     return Lists(directory.view(), groups, start, data, sizes[sizes > 0], always, chosen.doubtful)
 
 
-def _enter(table: Conjunctions, rows: Numbers, chosen: Chosen, domains: Domains) -> tuple[PairMap, Entered]:
+def _enter(table: Conjunctions, rows: I32s, chosen: Chosen, domains: Domains) -> tuple[PairMap, Entered]:
     """The group of every K and dimension, and their predicates."""
     directory, row, place = PairMap(), 0, 0
     group = np.empty(len(chosen.predicates), np.int64)
@@ -172,13 +170,7 @@ def _groups(count: int, walk: Callable[[int, Groups, Columns], None]) -> tuple[G
 
 @lean_kernel
 def _choose(
-    table: Conjunctions,
-    rows: Numbers,
-    domains: Domains,
-    most: int,
-    chosen: Longs,
-    sizes: Longs,
-    doubtful: npt.NDArray[np.uint8],
+    table: Conjunctions, rows: I32s, domains: Domains, most: int, chosen: I64s, sizes: I64s, doubtful: U8s
 ) -> int:
     """Choose the predicate with the fewest values on each dimension; returns how many were chosen."""
     start, predicates, count = table.start, table.predicates, 0
@@ -216,13 +208,7 @@ def _width(predicates: Predicates, domains: Domains, p: int, most: int) -> int:
 
 @lean_kernel
 def _enter_groups(
-    predicates: Predicates,
-    chosen: Chosen,
-    domains: Domains,
-    directory: PairArrays,
-    group: Longs,
-    row: int,
-    place: int,
+    predicates: Predicates, chosen: Chosen, domains: Domains, directory: PairArrays, group: I64s, row: int, place: int
 ) -> tuple[int, int]:
     """Number the groups of rows from one on; returns the place where the directory had no more room."""
     while row < len(chosen.sizes):

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s
 from tamis.papers.clause_table import FactorRows
 from tamis.papers.op_index.entries import Entries, entries_of
 
@@ -31,23 +31,23 @@ class Distributed(NamedTuple):
     The row has `bits` clauses; `verified` says that the row has more conditions than these clauses.
     """
 
-    start: npt.NDArray[np.int64]
-    bits: npt.NDArray[np.int32]
-    verified: npt.NDArray[np.bool_]
-    operator: npt.NDArray[np.uint8]
-    attribute: npt.NDArray[np.int32]
-    operand: npt.NDArray[np.int64]
-    bit: npt.NDArray[np.int32]
+    start: I64s
+    bits: I32s
+    verified: Bools
+    operator: U8s
+    attribute: I32s
+    operand: I64s
+    bit: I32s
 
 
 class _Sources(NamedTuple):
     """The same, with the number of each entry that becomes an entry of the row."""
 
-    start: npt.NDArray[np.int64]
-    bits: npt.NDArray[np.int32]
-    verified: npt.NDArray[np.bool_]
-    source: npt.NDArray[np.int64]
-    bit: npt.NDArray[np.int32]
+    start: I64s
+    bits: I32s
+    verified: Bools
+    source: I64s
+    bit: I32s
 
 
 def distributed(rows: FactorRows) -> Distributed:

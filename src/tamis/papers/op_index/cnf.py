@@ -34,10 +34,9 @@ import numpy.typing as npt
 from tamis.encoding.expressions.conjunctions import Conjunctions, canonical
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64
+from tamis.kernels.numbers import I64, U64, I32s, I64s
 from tamis.kernels.ranges import run_indices
 from tamis.papers.clause_table import ClauseTable
-from tamis.papers.interface import Numbers
 from tamis.papers.op_index.clauses import Distributed, distributed
 from tamis.papers.op_index.counting_index import REST, Added, CountingOpIndex, ListEntries
 from tamis.papers.op_index.growing_lists import GrowingRuns
@@ -60,10 +59,10 @@ class CnfOpIndex(CountingOpIndex):
         self._pivots = GrowingArray(np.int32)
         self._places = GrowingArray(np.int32)
 
-    def _predicates(self, conjunctions: Numbers) -> tuple[Conjunctions, Numbers]:
+    def _predicates(self, conjunctions: I32s) -> tuple[Conjunctions, I32s]:
         return canonical(self.table.taken(conjunctions).flat()), np.arange(len(conjunctions), dtype=np.int32)
 
-    def _enter(self, conjunctions: Numbers, frequency: npt.NDArray[np.int64]) -> None:
+    def _enter(self, conjunctions: I32s, frequency: I64s) -> None:
         """Choose pivots, append a bitmap to V of each pivot, and put all predicates into the lists of each pivot."""
         parts = distributed(self.table.taken(conjunctions))
         start = np.zeros(len(conjunctions) + 1, np.int64)
@@ -79,9 +78,7 @@ class CnfOpIndex(CountingOpIndex):
         self._pivots.extend(pivots)
         self._places.extend(places)
 
-    def _put(
-        self, conjunctions: Numbers, parts: Distributed, rows: npt.NDArray[np.intp], pivots: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.int32]:
+    def _put(self, conjunctions: I32s, parts: Distributed, rows: npt.NDArray[np.intp], pivots: I32s) -> I32s:
         """Enter each row under each of its pivots; returns the places of its words in V."""
         self._make_room(pivots, (parts.bits[rows].astype(np.int64) + 63) // 64)
         places = np.empty(len(rows), np.int32)
@@ -98,7 +95,7 @@ class CnfOpIndex(CountingOpIndex):
         )
         return places
 
-    def _kill(self, rows: Numbers) -> None:
+    def _kill(self, rows: I32s) -> None:
         _forget(rows, self._v_arrays(), self._bitmaps(), self._places.view())
 
     def _bitmaps(self) -> BitmapArrays:
@@ -133,7 +130,7 @@ class CnfOpIndex(CountingOpIndex):
     def _in_v(self, pointer: int) -> int:
         return pointer >> 6
 
-    def _check_v(self, rows: Numbers) -> ListEntries:
+    def _check_v(self, rows: I32s) -> ListEntries:
         parts = distributed(self.table.taken(rows))
         expected: ListEntries = {}
         words = 0
@@ -162,13 +159,7 @@ class CnfOpIndex(CountingOpIndex):
 
 
 @lean_kernel
-def _choose_pivots(
-    parts: Distributed,
-    frequency: npt.NDArray[np.int64],
-    seen: npt.NDArray[np.int64],
-    pivot_start: npt.NDArray[np.int64],
-    pivots: npt.NDArray[np.int32],
-) -> int:
+def _choose_pivots(parts: Distributed, frequency: I64s, seen: I64s, pivot_start: I64s, pivots: I32s) -> int:
     """Write, for every row, the attributes of the clause with the fewest, then END; returns how many numbers in all.
 
     A row whose clauses have no entries gets none. `seen` is by attribute, and starts with negative numbers.
@@ -198,9 +189,7 @@ def _choose_pivots(
 
 
 @inlined
-def _write_attributes(
-    attribute: npt.NDArray[np.int32], begin: int, end: int, pivots: npt.NDArray[np.int32], first: int
-) -> None:
+def _write_attributes(attribute: I32s, begin: int, end: int, pivots: I32s, first: int) -> None:
     """Write each attribute of a clause once."""
     at = first
     for e in range(begin, end):
@@ -213,7 +202,7 @@ def _write_attributes(
 
 
 @lean_kernel
-def _append(added: Added, counters: CounterArrays, bitmaps: BitmapArrays, places: npt.NDArray[np.int32]) -> None:
+def _append(added: Added, counters: CounterArrays, bitmaps: BitmapArrays, places: I32s) -> None:
     """Append the bitmap of each row to V of a pivot; `places` receives where in V it begins."""
     for i in range(len(added.row)):
         target, count = counters.number[added.pivot[i]], (added.clauses[i] + 63) // 64
@@ -227,7 +216,7 @@ def _append(added: Added, counters: CounterArrays, bitmaps: BitmapArrays, places
 
 
 @lean_kernel
-def _forget(rows: Numbers, counters: CounterArrays, bitmaps: BitmapArrays, places: npt.NDArray[np.int32]) -> None:
+def _forget(rows: I32s, counters: CounterArrays, bitmaps: BitmapArrays, places: I32s) -> None:
     """Mark the words of rows as gone, under every pivot."""
     for c in rows:
         at = bitmaps.place[c]

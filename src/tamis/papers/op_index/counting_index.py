@@ -48,7 +48,8 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.interface import Index, Matches, Numbers
+from tamis.kernels.numbers import Bools, I32s, I64s
+from tamis.papers.interface import Index, Matches
 from tamis.papers.op_index.entries import OPERATORS, entries_of
 from tamis.papers.op_index.growing_lists import GrowingRuns
 from tamis.papers.op_index.lists import NO_LIST, PredicateLists, shape_of
@@ -77,10 +78,10 @@ ListEntries = dict[tuple[int, int], list[tuple[int, int, int]]]
 class Added(NamedTuple):
     """Conjunctions that are appended to V: their pivots, how many clauses they have, and whether they must be verified."""
 
-    row: Numbers
-    pivot: npt.NDArray[np.int32]
-    clauses: npt.NDArray[np.int32]
-    verified: npt.NDArray[np.bool_]
+    row: I32s
+    pivot: I32s
+    clauses: I32s
+    verified: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class CountingOpIndex(Index):
 
     # -- inserting and deleting
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         """Algorithm 1, for all conjunctions at once."""
         if len(conjunctions) == 0:
             return
@@ -148,18 +149,18 @@ class CountingOpIndex(Index):
         self._rest.extend(conjunctions[self._pivot.view()[conjunctions] == REST])
         self._count += len(conjunctions)
 
-    def _predicates(self, conjunctions: Numbers) -> tuple[Conjunctions, Numbers]:
+    def _predicates(self, conjunctions: I32s) -> tuple[Conjunctions, I32s]:
         """A table with the predicates of conjunctions in the order of their dimensions, and the rows to read there."""
         return self.table.view(), conjunctions
 
-    def _frequencies(self, dimensions: int) -> npt.NDArray[np.int64]:
+    def _frequencies(self, dimensions: int) -> I64s:
         """The frequency of attributes: in events, if the options say so and events were observed, else in subscriptions."""
         if self.options.pivot == "subscriptions" or self._events == 0:
             return self._asked.view()
         _lengthen(self._seen, dimensions, 0)
         return self._seen.view()
 
-    def _enter(self, conjunctions: Numbers, frequency: npt.NDArray[np.int64]) -> None:
+    def _enter(self, conjunctions: I32s, frequency: I64s) -> None:
         """Choose pivots, append a counter for each conjunction with a pivot, and put its predicates into the pivot's lists."""
         table = self.table.view()
         pivot = np.empty(len(conjunctions), np.int32)
@@ -178,7 +179,7 @@ class CountingOpIndex(Index):
             np.repeat(self._place.view()[rows], counts),
         )
 
-    def _make_room(self, pivots: npt.NDArray[np.int32], added: npt.NDArray[np.int64]) -> None:
+    def _make_room(self, pivots: I32s, added: I64s) -> None:
         """Make room for `added[i]` more in V of `pivots[i]`; a pivot may occur more than once."""
         distinct, which = np.unique(pivots, return_inverse=True)
         numbers = self._v_number.view()
@@ -187,7 +188,7 @@ class CountingOpIndex(Index):
         needed = np.bincount(which, weights=added, minlength=len(distinct)).astype(np.int64)
         self._v.reserve(numbers[distinct].astype(np.int64), needed)
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         pivot = self._pivot.view()
         resting = conjunctions[pivot[conjunctions] == REST]
         if len(resting):
@@ -208,12 +209,12 @@ class CountingOpIndex(Index):
             self._clear()
             self.insert(alive)
 
-    def _kill(self, rows: Numbers) -> None:
+    def _kill(self, rows: I32s) -> None:
         """Set the counters of conjunctions so that they never end at zero."""
         places = self._v.begin[self._v_number.view()[self._pivot.view()[rows]]] + self._place.view()[rows]
         self._v.columns[0][places], self._v.columns[1][places] = DEAD, GONE
 
-    def _alive(self) -> Numbers:
+    def _alive(self) -> I32s:
         """The conjunctions that are in the index."""
         return np.flatnonzero(self._pivot.view() != GONE).astype(np.int32)
 
@@ -297,7 +298,7 @@ class CountingOpIndex(Index):
         """Where in V an entry points."""
         return pointer
 
-    def _check_v(self, rows: Numbers) -> ListEntries:
+    def _check_v(self, rows: I32s) -> ListEntries:
         """Check V against the rows that have a pivot; returns the entries that the lists must hold."""
         assert self._dead == int(self._v.size.sum()) - len(rows)
         entries = entries_of(self.table.view(), rows)
@@ -318,7 +319,7 @@ def _lengthen(column: GrowingArray, length: int, fill: int) -> None:
 
 
 @lean_kernel
-def _count_seen(batch: EventBatch, seen: npt.NDArray[np.int64]) -> None:
+def _count_seen(batch: EventBatch, seen: I64s) -> None:
     """Count the events that have each attribute."""
     for e in range(len(batch.start) - 1):
         for v in range(batch.start[e], batch.start[e + 1]):
@@ -327,7 +328,7 @@ def _count_seen(batch: EventBatch, seen: npt.NDArray[np.int64]) -> None:
 
 
 @lean_kernel
-def _count_attributes(table: Conjunctions, rows: Numbers, asked: npt.NDArray[np.int64], by: int) -> None:
+def _count_attributes(table: Conjunctions, rows: I32s, asked: I64s, by: int) -> None:
     """Count the subscriptions that need each attribute."""
     predicates = table.predicates
     for c in rows:
@@ -340,9 +341,7 @@ def _count_attributes(table: Conjunctions, rows: Numbers, asked: npt.NDArray[np.
 
 
 @lean_kernel
-def _choose_pivots(
-    table: Conjunctions, rows: Numbers, frequency: npt.NDArray[np.int64], pivot: npt.NDArray[np.int32]
-) -> None:
+def _choose_pivots(table: Conjunctions, rows: I32s, frequency: I64s, pivot: I32s) -> None:
     """Choose the least frequent attribute of each subscription; of several, the first."""
     predicates = table.predicates
     for i in range(len(rows)):
@@ -354,7 +353,7 @@ def _choose_pivots(
 
 
 @lean_kernel
-def _append(added: Added, counters: CounterArrays, place: npt.NDArray[np.int32]) -> None:
+def _append(added: Added, counters: CounterArrays, place: I32s) -> None:
     """Append a counter for each subscription to V of its pivot."""
     for i in range(len(added.row)):
         target = counters.number[added.pivot[i]]

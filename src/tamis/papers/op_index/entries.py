@@ -24,13 +24,13 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel, merged
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s
 
 
 class Operator(IntEnum):
@@ -53,16 +53,16 @@ class Entries(NamedTuple):
     `clause` counts from 0 in each conjunction; `verified` says that the conjunction has conditions without a clause.
     """
 
-    start: npt.NDArray[np.int64]
-    clauses: npt.NDArray[np.int32]
-    verified: npt.NDArray[np.bool_]
-    operator: npt.NDArray[np.uint8]
-    attribute: npt.NDArray[np.int32]
-    operand: npt.NDArray[np.int64]
-    clause: npt.NDArray[np.int32]
+    start: I64s
+    clauses: I32s
+    verified: Bools
+    operator: U8s
+    attribute: I32s
+    operand: I64s
+    clause: I32s
 
 
-def entries_of(table: Conjunctions, rows: npt.NDArray[np.int32]) -> Entries:
+def entries_of(table: Conjunctions, rows: I32s) -> Entries:
     """The entries of some rows of a table."""
     start, clauses, verified = (
         np.zeros(len(rows) + 1, np.int64),
@@ -78,7 +78,7 @@ def entries_of(table: Conjunctions, rows: npt.NDArray[np.int32]) -> Entries:
 
 
 @lean_kernel
-def _rewrite(table: Conjunctions, rows: npt.NDArray[np.int32], entries: Entries) -> None:
+def _rewrite(table: Conjunctions, rows: I32s, entries: Entries) -> None:
     """Count the entries of every row, and write them if there is room."""
     predicates, at = table.predicates, 0
     for i in range(len(rows)):

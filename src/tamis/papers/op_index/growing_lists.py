@@ -20,10 +20,9 @@ import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I64s
 
 _LOWEST_ROOM = 16
-
-Ints = npt.NDArray[np.int64]
 
 
 class GrowingRuns:
@@ -45,11 +44,11 @@ class GrowingRuns:
         return numbers + sum(column.nbytes for column in self.columns)
 
     @property
-    def begin(self) -> Ints:
+    def begin(self) -> I64s:
         return self._begin.view()
 
     @property
-    def size(self) -> Ints:
+    def size(self) -> I64s:
         return self._size.view()
 
     def part(self, number: int, column: int) -> npt.NDArray[Any]:
@@ -64,7 +63,7 @@ class GrowingRuns:
             column.grow(count, fill=0)
         return first
 
-    def reserve(self, numbers: Ints, added: Ints) -> None:
+    def reserve(self, numbers: I64s, added: I64s) -> None:
         """Make room for more elements in distinct lists."""
         room = self._room.view()
         needed = self.size[numbers] + added
@@ -110,7 +109,7 @@ class GrowingRuns:
 
 
 @lean_kernel
-def _copy(begin: Ints, size: Ints, to: Ints, old: npt.NDArray[Any], new: npt.NDArray[Any]) -> None:
+def _copy(begin: I64s, size: I64s, to: I64s, old: npt.NDArray[Any], new: npt.NDArray[Any]) -> None:
     for number in range(len(begin)):
         for i in range(size[number]):
             new[to[number] + i] = old[begin[number] + i]

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.numbers import I64, U64, UP, I32s, I64s, U8s, U64s
 from tamis.papers.op_index.entries import EQ, OPERATORS
 from tamis.papers.op_index.growing_lists import GrowingRuns
 
@@ -48,23 +48,23 @@ def shape_of(segments: int, bits: int) -> Shape:
 class ListArrays(NamedTuple):
     """The lists as kernels take them; `number` is by 4 * pivot + operator."""
 
-    number: npt.NDArray[np.int32]
-    operator: npt.NDArray[np.uint8]
-    begin: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
-    attribute: npt.NDArray[np.int32]
-    operand: npt.NDArray[np.int64]
+    number: I32s
+    operator: U8s
+    begin: I64s
+    size: I64s
+    attribute: I32s
+    operand: I64s
     pointer: npt.NDArray[Any]
-    directory: npt.NDArray[np.int32]
-    signature: npt.NDArray[np.uint64]
+    directory: I32s
+    signature: U64s
 
 
 class _Pending(NamedTuple):
     """Entries that are not in their lists yet, with the numbers of these lists."""
 
-    number: npt.NDArray[np.int32]
-    attribute: npt.NDArray[np.int32]
-    operand: npt.NDArray[np.int64]
+    number: I32s
+    attribute: I32s
+    operand: I64s
     pointer: npt.NDArray[Any]
 
 
@@ -125,14 +125,7 @@ class PredicateLists:
             self._signature.view(),
         )
 
-    def put(
-        self,
-        pivot: npt.NDArray[np.int32],
-        operator: npt.NDArray[np.uint8],
-        attribute: npt.NDArray[np.int32],
-        operand: npt.NDArray[np.int64],
-        pointer: npt.NDArray[Any],
-    ) -> None:
+    def put(self, pivot: I32s, operator: U8s, attribute: I32s, operand: I64s, pointer: npt.NDArray[Any]) -> None:
         """Insert predicates of subscriptions with these pivots, with pointers to their counters."""
         if len(pivot) == 0:
             return
@@ -148,7 +141,7 @@ class PredicateLists:
         if self._always:
             self.settle()
 
-    def _add(self, operators: npt.NDArray[np.int64]) -> int:
+    def _add(self, operators: I64s) -> int:
         """Make empty lists for these operators; returns the number of the first."""
         count = len(operators)
         self._operator.extend(operators)
@@ -167,7 +160,7 @@ class PredicateLists:
         _merge(pending, order, self._arrays(), self.shape, self._always)
         self._forget_pending()
 
-    def _sorted(self, pending: _Pending) -> npt.NDArray[np.int64]:
+    def _sorted(self, pending: _Pending) -> I64s:
         """The order by list, segment, attribute and operand."""
         number, attribute, operand = pending.number, pending.attribute, pending.operand
         if len(number) < _FEWEST_TO_COUNT:
@@ -233,12 +226,7 @@ def signature_bit(operator: int, attribute: int, operand: int, bits: int) -> int
 
 
 @lean_kernel
-def _counted(
-    codes: npt.NDArray[np.int32],
-    order: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int64],
-    out: npt.NDArray[np.int64],
-) -> None:
+def _counted(codes: I32s, order: I64s, counts: I64s, out: I64s) -> None:
     """Sort by small codes, stably."""
     for code in codes:
         counts[code + 1] += 1
@@ -260,7 +248,7 @@ def _behind(attribute: int, operand: int, other: int, other_operand: int, segmen
 
 
 @lean_kernel
-def _merge(pending: _Pending, order: npt.NDArray[np.int64], lists: ListArrays, shape: Shape, one_by_one: bool) -> None:
+def _merge(pending: _Pending, order: I64s, lists: ListArrays, shape: Shape, one_by_one: bool) -> None:
     """Insert entries: all entries of a list together, in the order of the list, or one by one."""
     number, attribute, operand, segments = pending.number, pending.attribute, pending.operand, shape.segments
     attributes, operands, pointers = lists.attribute, lists.operand, lists.pointer

@@ -16,7 +16,7 @@ from tamis.encoding.evaluation import EventPlaces, event_places, load_event, pre
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import U64, UP
+from tamis.kernels.numbers import U64, UP, Bools, I32s, I64s
 from tamis.papers.op_index.entries import NE
 from tamis.papers.op_index.lists import NO_LIST, ListArrays, Shape
 from tamis.papers.op_index.probes import Probes, Segment, ask, lower, operands_between, prepare, segment_of
@@ -32,12 +32,12 @@ NOTHING = -1
 class CounterArrays(NamedTuple):
     """V as kernels read it; `number` is by pivot. `initial` are counters, or words of bitmaps."""
 
-    number: npt.NDArray[np.int32]
-    begin: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
+    number: I32s
+    begin: I64s
+    size: I64s
     initial: npt.NDArray[Any]
-    conjunction: npt.NDArray[np.int32]
-    verified: npt.NDArray[np.bool_]
+    conjunction: I32s
+    verified: Bools
 
 
 class BitmapArrays(NamedTuple):
@@ -47,12 +47,12 @@ class BitmapArrays(NamedTuple):
     `place` on; conjunction c is the clauses ``clause[start[c]]`` to ``clause[start[c + 1] - 1]``.
     """
 
-    first: npt.NDArray[np.int32]
-    words: npt.NDArray[np.int32]
-    place: npt.NDArray[np.int32]
-    pivots: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int64]
-    clause: npt.NDArray[np.int32]
+    first: I32s
+    words: I32s
+    place: I32s
+    pivots: I32s
+    start: I64s
+    clause: I32s
 
 
 class OpIndexArrays(NamedTuple):
@@ -63,16 +63,16 @@ class OpIndexArrays(NamedTuple):
     counters: CounterArrays
     bitmaps: BitmapArrays | None
     table: Conjunctions
-    rest: npt.NDArray[np.int32]
+    rest: I32s
 
 
 class Scratch(NamedTuple):
     """Scratch of matching: for a pivot, V and the places that are zero; for an event, its values' places and the work."""
 
     left: npt.NDArray[Any]
-    zeros: npt.NDArray[np.int32]
+    zeros: I32s
     places: EventPlaces
-    tally: npt.NDArray[np.int64]
+    tally: I64s
 
 
 def scratch_for(longest: int, dtype: npt.DTypeLike, dimensions: int) -> Scratch:
@@ -118,7 +118,7 @@ def match_events(
 
 
 @inlined
-def _write(matches: npt.NDArray[np.int32], filled: int, c: int) -> int:
+def _write(matches: I32s, filled: int, c: int) -> int:
     """Write a conjunction if there is room; count it in any case."""
     if filled < len(matches):
         matches[filled] = c
@@ -150,13 +150,7 @@ def _count_down(
 
 @merged
 def _scan(
-    segment: Segment,
-    v: int,
-    index: OpIndexArrays,
-    batch: EventBatch,
-    probes: Probes,
-    scratch: Scratch,
-    zero: int,
+    segment: Segment, v: int, index: OpIndexArrays, batch: EventBatch, probes: Probes, scratch: Scratch, zero: int
 ) -> tuple[int, int]:
     """Count down for the entries of a segment that are true of a value; returns how many are zero, and how many were visited."""
     attributes, operands, pointers = index.lists.attribute, index.lists.operand, index.lists.pointer
@@ -172,9 +166,7 @@ def _scan(
 
 
 @inlined
-def _lower_one(
-    pointer: int, left: npt.NDArray[Any], zeros: npt.NDArray[np.int32], zero: int, bitmaps: BitmapArrays | None
-) -> int:
+def _lower_one(pointer: int, left: npt.NDArray[Any], zeros: I32s, zero: int, bitmaps: BitmapArrays | None) -> int:
     """Lower a counter, or clear the bit of a clause in its word; returns how many have become zero."""
     if bitmaps is None:
         left[UP(pointer)] -= 1

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, merged
-from tamis.kernels.numbers import U64, UP
+from tamis.kernels.numbers import U64, UP, Bools, I32s, I64s, U64s
 from tamis.papers.op_index.entries import EQ, GE, LE, OPERATORS
 from tamis.papers.op_index.lists import NO_LIST, ListArrays, Shape, signature_bit
 
@@ -24,15 +23,15 @@ class Probes(NamedTuple):
     for `ask`.
     """
 
-    leads: npt.NDArray[np.bool_]
-    least: npt.NDArray[np.int64]
-    most: npt.NDArray[np.int64]
-    segment: npt.NDArray[np.int64]
-    equal_word: npt.NDArray[np.int64]
-    equal_mask: npt.NDArray[np.uint64]
-    attribute_word: npt.NDArray[np.int64]
-    attribute_mask: npt.NDArray[np.uint64]
-    hits: npt.NDArray[np.int32]
+    leads: Bools
+    least: I64s
+    most: I64s
+    segment: I64s
+    equal_word: I64s
+    equal_mask: U64s
+    attribute_word: I64s
+    attribute_mask: U64s
+    hits: I32s
 
 
 def probes_for(values: int) -> Probes:
@@ -54,14 +53,7 @@ class Segment(NamedTuple):
 
 
 @inlined
-def lower(
-    attributes: npt.NDArray[np.int32],
-    operands: npt.NDArray[np.int64],
-    first: int,
-    last: int,
-    attribute: int,
-    operand: int,
-) -> int:
+def lower(attributes: I32s, operands: I64s, first: int, last: int, attribute: int, operand: int) -> int:
     """The first entry of a segment that is not before the given attribute and operand."""
     while first < last:
         middle = (first + last) >> 1

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.evaluation import EventPlaces, count_holding
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.interface import Counters, Matches
 
 CANDIDATES, PREDICATES, NODES = 0, 1, 2
@@ -25,11 +25,11 @@ _HIGHEST_ROOM = 1 << 20
 class Output(NamedTuple):
     """What a kernel writes."""
 
-    matches: npt.NDArray[np.int32]
+    matches: I32s
     """The matches of each event, one after another."""
-    counts: npt.NDArray[np.int64]
+    counts: I64s
     """Event -> how many matches it has."""
-    work: npt.NDArray[np.int64]
+    work: I64s
     """What was done: CANDIDATES, PREDICATES and NODES are added to."""
 
 
@@ -42,7 +42,7 @@ def collect(batch: EventBatch, match: Kernel, expected: float = 0.0) -> Matches:
     """All matches of a batch; `expected` is a guess of their number. Events that do not fit are matched twice."""
     events = len(batch.start) - 1
     counts, work = np.zeros(events, np.int64), np.zeros(3, np.int64)
-    parts: list[npt.NDArray[np.int32]] = []
+    parts: list[I32s] = []
     event, room = 0, max(_LOWEST_ROOM, min(int(expected), _HIGHEST_ROOM))
     while event < events:
         output = Output(np.empty(room, np.int32), counts, work)

@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.hashing import spread_pair
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.numbers import I64, U64, UP, I64s
 
 FREE = -1
 _LOWEST_CAPACITY = 16
@@ -25,10 +24,10 @@ _LOWEST_CAPACITY = 16
 class PairArrays(NamedTuple):
     """The table as kernels take it: values are not negative; `size` has one element, the number of pairs."""
 
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
-    value: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
+    first: I64s
+    second: I64s
+    value: I64s
+    size: I64s
 
 
 class PairMap:

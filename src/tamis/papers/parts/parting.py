@@ -10,24 +10,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import I32s, I64s
 
 _MOST_WAITING = 256
 """Room for nodes that wait while others are built: keys are in the middle, so there are two for each level."""
-Numbers = npt.NDArray[np.int32]
-Keys = npt.NDArray[np.int64]
+Keys = I64s
 
 
 class Waiting(NamedTuple):
     """Nodes that wait to be built: the range of their intervals, and twice the parent, plus one for its right child; or -1."""
 
-    spare: Numbers
+    spare: I32s
     """Room for the numbers of all intervals."""
-    begin: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    parent: npt.NDArray[np.int64]
+    begin: I64s
+    end: I64s
+    parent: I64s
 
 
 def room_for(intervals: int) -> Waiting:
@@ -42,7 +41,7 @@ def wait(waiting: Waiting, at: int, begin: int, end: int, parent: int) -> None:
 
 
 @inlined
-def part_at(key: int, those: Numbers, begin: int, end: int, lo: Keys, hi: Keys, spare: Numbers) -> tuple[int, int]:
+def part_at(key: int, those: I32s, begin: int, end: int, lo: Keys, hi: Keys, spare: I32s) -> tuple[int, int]:
     """Part the intervals from `begin` to `end`; returns where those that contain the key begin and end."""
     first, last = begin, end
     for i in range(begin, end):

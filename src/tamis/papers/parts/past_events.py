@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
@@ -25,6 +24,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import F64s, I32s, I64s
 
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
 _MOST_VALUES = 1 << 18
@@ -37,8 +37,8 @@ UNUSABLE = 7
 class HistoryArrays(NamedTuple):
     """The values as kernels search them."""
 
-    start: npt.NDArray[np.int64]
-    keys: npt.NDArray[np.int64]
+    start: I64s
+    keys: I64s
 
 
 class History:
@@ -70,7 +70,7 @@ class History:
 
 
 @inlined
-def _place(keys: npt.NDArray[np.int64], begin: int, end: int, key: int) -> int:
+def _place(keys: I64s, begin: int, end: int, key: int) -> int:
     """The place of the first value that is not below a key."""
     while begin < end:
         middle = (begin + end) // 2
@@ -123,9 +123,7 @@ def rank_of(predicates: Predicates, p: int) -> float:
     return (_ONE_SIDED if low or high else _BETWEEN) + share
 
 
-def by_selectivity(
-    table: Conjunctions, conjunctions: npt.NDArray[np.int32], history: History
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def by_selectivity(table: Conjunctions, conjunctions: I32s, history: History) -> tuple[I64s, I64s]:
     """Order the predicates of each conjunction: the most selective first, predicates that no tree can hold last.
 
     Returns the numbers of predicates, and the place where those of each conjunction begin.
@@ -140,13 +138,7 @@ def by_selectivity(
 
 @lean_kernel
 def _order(
-    table: Conjunctions,
-    conjunctions: npt.NDArray[np.int32],
-    history: HistoryArrays,
-    start: npt.NDArray[np.int64],
-    order: npt.NDArray[np.int64],
-    events: npt.NDArray[np.float64],
-    rank: npt.NDArray[np.float64],
+    table: Conjunctions, conjunctions: I32s, history: HistoryArrays, start: I64s, order: I64s, events: F64s, rank: F64s
 ) -> None:
     predicates = table.predicates
     for i in range(len(conjunctions)):

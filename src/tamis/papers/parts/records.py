@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
@@ -25,7 +24,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, UP
+from tamis.kernels.numbers import I64, UP, I32s, I64s
 
 _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 ONE_INTERVAL = 1 << 2 | _SOME
@@ -34,15 +33,15 @@ _HALF = 0xFFFFFFFF
 _FEWEST_DEAD = 1 << 12
 
 
-Words = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
+Words = I64s
+Rows = I32s
 
 
 class RecordArrays(NamedTuple):
     """Records as kernels read them."""
 
-    at: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int32]
+    at: I64s
+    size: I32s
     words: Words
 
 
@@ -62,13 +61,7 @@ class Records:
     def view(self) -> RecordArrays:
         return RecordArrays(self._at.view(), self._size.view(), self._words.view())
 
-    def put(
-        self,
-        table: Conjunctions,
-        conjunctions: npt.NDArray[np.int32],
-        predicates: npt.NDArray[np.int64],
-        sizes: npt.NDArray[np.int32],
-    ) -> None:
+    def put(self, table: Conjunctions, conjunctions: I32s, predicates: I64s, sizes: I32s) -> None:
         """Write a record of each conjunction. The i-th has the next `sizes[i]` of `predicates`, which are table numbers."""
         missing = len(table.start) - 1 - len(self._at)
         if missing > 0:
@@ -81,7 +74,7 @@ class Records:
         self._words.grow(needed)
         _put(table.predicates, conjunctions, predicates, sizes, self.view(), begin)
 
-    def remove(self, conjunctions: npt.NDArray[np.int32]) -> None:
+    def remove(self, conjunctions: I32s) -> None:
         """Forget the records of some conjunctions."""
         self._dead += _remove(self.view(), conjunctions)
         if self._dead > max(len(self._words) // 2, _FEWEST_DEAD):
@@ -157,7 +150,7 @@ def _compact(records: RecordArrays, kept: Words) -> None:
 class EventKeys(NamedTuple):
     """One event by dimension."""
 
-    key: npt.NDArray[np.int64]
+    key: I64s
     """KEY_MIN for every dimension between events."""
     places: EventPlaces
 

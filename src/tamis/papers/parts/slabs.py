@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I32s, I64s
 
 _LOWEST_ROOM = 2
 _LOWEST_DATA = 16
@@ -27,11 +26,11 @@ _LOWEST_DATA = 16
 class SlabArrays(NamedTuple):
     """The lists as kernels take them; `end` has one element, how much of `data` is in use."""
 
-    begin: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int32]
-    room: npt.NDArray[np.int32]
-    data: npt.NDArray[np.int32]
-    end: npt.NDArray[np.int64]
+    begin: I64s
+    size: I32s
+    room: I32s
+    data: I32s
+    end: I64s
 
 
 class Slabs:
@@ -54,7 +53,7 @@ class Slabs:
     def view(self) -> SlabArrays:
         return SlabArrays(self._begin.view(), self._size.view(), self._room.view(), self._data, self._end)
 
-    def values(self, number: int) -> npt.NDArray[np.int32]:
+    def values(self, number: int) -> I32s:
         """The values of a list."""
         begin = int(self._begin.view()[number])
         return self._data[begin : begin + int(self._size.view()[number])]
@@ -73,7 +72,7 @@ class Slabs:
         self._data = np.empty(max(_LOWEST_DATA, 4 * used + 2 * more), np.int32)
         self._end[0] = _move(lists, self._data)
 
-    def extend(self, lists: npt.NDArray[np.int64], values: npt.NDArray[np.int32]) -> None:
+    def extend(self, lists: I64s, values: I32s) -> None:
         """Append a value to each of some lists, one after another."""
         done = _push_all(self.view(), lists, values, 0)
         while done < len(lists):
@@ -111,7 +110,7 @@ def take_out(lists: SlabArrays, number: int, value: int) -> int:
 
 
 @lean_kernel
-def _push_all(lists: SlabArrays, numbers: npt.NDArray[np.int64], values: npt.NDArray[np.int32], first: int) -> int:
+def _push_all(lists: SlabArrays, numbers: I64s, values: I32s, first: int) -> int:
     """Append values from `first` on; returns the first for which there was no room."""
     for i in range(first, len(numbers)):
         if not push(lists, numbers[i], values[i]):
@@ -120,7 +119,7 @@ def _push_all(lists: SlabArrays, numbers: npt.NDArray[np.int64], values: npt.NDA
 
 
 @lean_kernel
-def _move(lists: SlabArrays, to: npt.NDArray[np.int32]) -> int:
+def _move(lists: SlabArrays, to: I32s) -> int:
     """Put lists one behind another, with some room behind each; returns where they end."""
     end = 0
     for number in range(len(lists.begin)):

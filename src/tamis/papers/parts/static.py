@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
-from tamis.papers.interface import Capabilities, Index, Matches, Numbers
+from tamis.kernels.numbers import I32s
+from tamis.papers.interface import Capabilities, Index, Matches
 
 
 class StaticIndex(Index):
@@ -22,16 +23,16 @@ class StaticIndex(Index):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._rows: Numbers = np.zeros(0, np.int32)
+        self._rows: I32s = np.zeros(0, np.int32)
         self._stale = True
         self._builds = 0
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         if len(conjunctions):
             self._rows = np.union1d(self._rows, conjunctions).astype(np.int32)
             self._stale = True
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         if len(conjunctions):
             self._rows = np.setdiff1d(self._rows, conjunctions).astype(np.int32)
             self._stale = True
@@ -58,7 +59,7 @@ class StaticIndex(Index):
         self._check()
 
     @abstractmethod
-    def _build(self, rows: Numbers) -> None:
+    def _build(self, rows: I32s) -> None:
         """Build the index over these rows alone."""
 
     @abstractmethod

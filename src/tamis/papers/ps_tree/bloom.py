@@ -28,17 +28,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
+from tamis.kernels.numbers import I32s, I64s, U8s
 from tamis.kernels.ranges import grouped
-from tamis.papers.interface import Numbers
 from tamis.papers.options import option
 from tamis.papers.ps_tree.forest import Log
 from tamis.papers.ps_tree.forest_index import PAPER
 from tamis.papers.ps_tree.lists import ACCESS, SIGNED, ListOptions, PSTreeLists
-from tamis.papers.ps_tree.nodes import Longs
 from tamis.papers.ps_tree.signatures import Signatures
 
 _ABSENT = int(Mode.ABSENT)
@@ -73,11 +71,11 @@ class PSTBloom(PSTreeLists):
     def _new_signatures(self) -> Signatures:
         return Signatures(self.options.bits_per_id, self.options.hashes)
 
-    def _choose(self, table: Conjunctions, order: Longs, start: Longs) -> None:
+    def _choose(self, table: Conjunctions, order: I64s, start: I64s) -> None:
         self._role.view()[order[table.predicates.mode[order] != _ABSENT]] = SIGNED
         super()._choose(table, order, start)
 
-    def _most(self, role: npt.NDArray[np.uint8]) -> Longs:
+    def _most(self, role: U8s) -> I64s:
         return np.where(role == ACCESS, self.options.most_leaves, self.options.most_signed)
 
     def _follow_splits(self, log: Log) -> None:
@@ -89,7 +87,7 @@ class PSTBloom(PSTreeLists):
         super()._follow_merges(log)
         self.signatures.merge(log)
 
-    def _insert(self, conjunctions: Numbers) -> None:
+    def _insert(self, conjunctions: I32s) -> None:
         super()._insert(conjunctions)
         table = self.table.view()
         chosen, _ = self._predicates_of(table, conjunctions)
@@ -100,7 +98,7 @@ class PSTBloom(PSTreeLists):
         else:
             self._sign(table, chosen)
 
-    def _sign(self, table: Conjunctions, chosen: Longs) -> None:
+    def _sign(self, table: Conjunctions, chosen: I64s) -> None:
         """Enter the conjunctions of some predicates in the signatures of the leaves that the predicates cover."""
         owner = np.searchsorted(table.start, chosen, side="right") - 1
         for first in range(0, len(chosen), _AT_ONCE):
@@ -125,7 +123,7 @@ class PSTBloom(PSTreeLists):
         self._in = self._made_for = int(sizes.sum())
         self._stale = 0
 
-    def _delete(self, conjunctions: Numbers) -> None:
+    def _delete(self, conjunctions: I32s) -> None:
         table = self.table.view()
         chosen, _ = self._predicates_of(table, conjunctions)
         chosen = chosen[self._role.view()[chosen] == SIGNED]

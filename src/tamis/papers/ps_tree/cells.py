@@ -18,18 +18,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.numbers import I64, U64, UP, Bools, I32s, I64s, U64s
 from tamis.kernels.ranges import run_indices
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, slot_of, vacate, value_of
 from tamis.papers.parts.records import RecordArrays
 from tamis.papers.parts.slabs import SlabArrays, Slabs, take_out
 from tamis.papers.ps_tree.forest import Log
 from tamis.papers.ps_tree.forest_index import drop_dead
-from tamis.papers.ps_tree.nodes import Ints, Longs
 
 _AT_ONCE = 1 << 16
 _BITS_PER_SLOT = 4
@@ -38,7 +36,7 @@ ENTRY = 3
 _USED, _FREE = 0, 1
 _NO_CELL = -1
 
-Bits = npt.NDArray[np.uint64]
+Bits = U64s
 
 
 class CellArrays(NamedTuple):
@@ -46,11 +44,11 @@ class CellArrays(NamedTuple):
 
     n: int
     table: PairArrays
-    leaf: Ints
+    leaf: I32s
     lists: SlabArrays
     of_leaf: SlabArrays
     filter: Bits
-    state: Longs
+    state: I64s
 
 
 class Cells:
@@ -78,7 +76,7 @@ class Cells:
         if leaves > len(self._of_leaf):
             self._of_leaf.add(max(leaves - len(self._of_leaf), len(self._of_leaf) // 2))
 
-    def enter(self, keys: Ints, entries: Ints) -> None:
+    def enter(self, keys: I32s, entries: I32s) -> None:
         """Put entries, a row each, into cells. `keys` has the N leaves of each, in the order of their dimensions."""
         for first in range(0, len(keys), _AT_ONCE):
             cells = self._found(keys[first : first + _AT_ONCE])
@@ -89,7 +87,7 @@ class Cells:
         """Follow records that have moved."""
         _relocate(self._lists.view(), records.at)
 
-    def _found(self, keys: Ints) -> Longs:
+    def _found(self, keys: I32s) -> I64s:
         """The cells of some keys; missing cells are made."""
         self._table.reserve(len(keys))
         words = len(self._table.view().value) * _BITS_PER_SLOT // 64
@@ -135,7 +133,7 @@ class Cells:
                 self.entries -= int(self._lists.view().size[cells].sum()) // ENTRY
                 _drop(self.view(), cells)
 
-    def remove(self, keys: Ints, live: npt.NDArray[np.bool_]) -> None:
+    def remove(self, keys: I32s, live: Bools) -> None:
         """Remove conjunctions that are not live any more from the cells of some keys, and free empty cells."""
         cells = np.empty(len(keys), np.int64)
         _look_up(self._table.view(), keys, cells)
@@ -212,12 +210,12 @@ def _fill_filter(table: PairArrays, bits: Bits) -> None:
 
 
 @inlined
-def _key_of(n: int, keys: Ints, i: int) -> tuple[int, int]:
+def _key_of(n: int, keys: I32s, i: int) -> tuple[int, int]:
     return pair_key(n, keys[i, 0], keys[i, min(1, n - 1)], keys[i, n - 1])
 
 
 @lean_kernel
-def _find(cells: CellArrays, keys: Ints, found: Longs, fresh: Longs) -> int:
+def _find(cells: CellArrays, keys: I32s, found: I64s, fresh: I64s) -> int:
     """Write the cell of each key to `found`, and new cells to `fresh`; returns how many are new."""
     n, table, leaf, state, made = cells.n, cells.table, cells.leaf, cells.state, 0
     for i in range(len(keys)):
@@ -241,21 +239,21 @@ def _find(cells: CellArrays, keys: Ints, found: Longs, fresh: Longs) -> int:
 
 
 @lean_kernel
-def _look_up(table: PairArrays, keys: Ints, found: Longs) -> None:
+def _look_up(table: PairArrays, keys: I32s, found: I64s) -> None:
     for i in range(len(keys)):
         first, second = _key_of(keys.shape[1], keys, i)
         found[i] = value_of(table, first, second)
 
 
 @lean_kernel
-def _relocate(lists: SlabArrays, at: Longs) -> None:
+def _relocate(lists: SlabArrays, at: I64s) -> None:
     for cell in range(len(lists.begin)):
         for i in range(lists.begin[cell], lists.begin[cell] + lists.size[cell], ENTRY):
             lists.data[i + 1] = at[lists.data[i]]
 
 
 @lean_kernel
-def _drop(cells: CellArrays, gone: Longs) -> None:
+def _drop(cells: CellArrays, gone: I64s) -> None:
     n, leaf, state = cells.n, cells.leaf, cells.state
     for cell in gone:
         at = cell * n

@@ -17,11 +17,11 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import double_code
 from tamis.errors import shortened
 from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import I32s
 
 INT64_ELEMENTS = 17
 
@@ -71,7 +71,7 @@ def _is_float(value: Any) -> bool:
         return False
 
 
-def elements_of(value: Any, kind: Kind) -> npt.NDArray[np.int32]:
+def elements_of(value: Any, kind: Kind) -> I32s:
     """The elements of a value.
 
     >>> elements_of(-5, Kind.BYTE).tolist()
@@ -90,7 +90,7 @@ def code_of(value: Any, kind: Kind) -> int:
 
 
 @inlined
-def write_elements(key: int, elements: npt.NDArray[np.int32]) -> None:
+def write_elements(key: int, elements: I32s) -> None:
     """The elements of an int64."""
     elements[0] = 1 if key >= 0 else 0
     elements[1] = (key >> 60) & 7

@@ -24,13 +24,13 @@ from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I32s, I64s
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate, value_of
 from tamis.papers.parts.past_events import History, HistoryArrays, count_between
 from tamis.papers.ps_tree import nodes
 from tamis.papers.ps_tree.checking import chain_of, check_all
 from tamis.papers.ps_tree.elements import INT64_ELEMENTS, write_elements
-from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LEAVES, Ints, Longs, TreeArrays
+from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LEAVES, TreeArrays
 
 _NONE = int(Mode.NONE)
 _CHEAP = 1 << 14
@@ -41,16 +41,16 @@ _LEAVES_PER_EVENT = 256
 class Flat(NamedTuple):
     """The leaf chains as arrays; if there are no dimensions, the arrays are out of date."""
 
-    start: Longs
-    lo: Longs
-    leaf: Ints
+    start: I64s
+    lo: I64s
+    leaf: I32s
 
 
 class ForestArrays(NamedTuple):
     """The trees as kernels take them."""
 
     trees: TreeArrays
-    roots: Ints
+    roots: I32s
     cuts: PairArrays
     flat: Flat
 
@@ -58,8 +58,8 @@ class ForestArrays(NamedTuple):
 class Log(NamedTuple):
     """Splits: the old leaf and the new one. Merges: the leaf that is gone and the leaf that has its space."""
 
-    first: Ints
-    second: Ints
+    first: I32s
+    second: I32s
 
 
 _NO_FLAT = Flat(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32))
@@ -96,7 +96,7 @@ class Forest:
 
     # -- changing
 
-    def cut(self, predicates: Predicates, chosen: Longs, history: History) -> Log:
+    def cut(self, predicates: Predicates, chosen: I64s, history: History) -> Log:
         """Make all cuts that predicates need."""
         if not len(chosen):
             return Log(np.zeros(0, np.int32), np.zeros(0, np.int32))
@@ -118,7 +118,7 @@ class Forest:
             self._outdate()
         return _filled(log, filled)
 
-    def release(self, predicates: Predicates, chosen: Longs) -> Log:
+    def release(self, predicates: Predicates, chosen: I64s) -> Log:
         """Undo `cut`: remove cuts that no predicate needs any more, and merge their leaves."""
         log = _log(2 * int((predicates.start[chosen + 1] - predicates.start[chosen]).sum()))
         filled = _release(self.view(), predicates, chosen, np.empty(INT64_ELEMENTS, np.int32), log)
@@ -126,7 +126,7 @@ class Forest:
             self._outdate()
         return _filled(log, filled)
 
-    def recount(self, leaves: Ints, history: History) -> None:
+    def recount(self, leaves: I32s, history: History) -> None:
         """Set the event counters of some leaves."""
         _recount(self._trees, leaves, history.view())
 
@@ -149,18 +149,18 @@ class Forest:
                 self._flat = Flat(start, np.empty(self.leaves, np.int64), np.empty(self.leaves, np.int32))
                 _flatten(self.view())
 
-    def covering(self, predicates: Predicates, chosen: Longs, most: int | Longs = KEY_MAX) -> Longs:
+    def covering(self, predicates: Predicates, chosen: I64s, most: int | I64s = KEY_MAX) -> I64s:
         """How many leaves each of some predicates covers; `most` + 1 if it covers more than `most`."""
         counts = np.empty(len(chosen), np.int64)
         counts[:] = most
         _count_covered(self.view(), predicates, chosen, counts)
         return counts
 
-    def count_predicates(self, predicates: Predicates, chosen: Longs, change: int) -> None:
+    def count_predicates(self, predicates: Predicates, chosen: I64s, change: int) -> None:
         """Add to the predicate counters of all leaves that some predicates cover."""
         _count_predicates(self.view(), predicates, chosen, change)
 
-    def covered(self, predicates: Predicates, chosen: Longs, counts: Longs) -> tuple[Longs, Longs]:
+    def covered(self, predicates: Predicates, chosen: I64s, counts: I64s) -> tuple[I64s, I64s]:
         """The leaves that each predicate covers, `counts[i]` for the i-th, in a row; and where those of each begin."""
         start = np.append(0, np.cumsum(counts)).astype(np.int64)
         leaves = np.empty(int(start[-1]), np.int64)
@@ -214,10 +214,10 @@ def _filled(log: Log, filled: int) -> Log:
 def _cut(
     forest: ForestArrays,
     predicates: Predicates,
-    chosen: Longs,
+    chosen: I64s,
     done: int,
     history: HistoryArrays,
-    elements: Ints,
+    elements: I32s,
     log: Log,
     filled: int,
 ) -> tuple[int, int]:
@@ -256,7 +256,7 @@ def _cut(
 
 
 @lean_kernel
-def _release(forest: ForestArrays, predicates: Predicates, chosen: Longs, elements: Ints, log: Log) -> int:
+def _release(forest: ForestArrays, predicates: Predicates, chosen: I64s, elements: I32s, log: Log) -> int:
     """Undo the cuts of some predicates; returns how many merges there were."""
     trees, cuts, filled = forest.trees, forest.cuts, 0
     for p in chosen:
@@ -282,7 +282,7 @@ def _release(forest: ForestArrays, predicates: Predicates, chosen: Longs, elemen
 
 
 @lean_kernel
-def _recount(trees: TreeArrays, chosen: Ints, history: HistoryArrays) -> None:
+def _recount(trees: TreeArrays, chosen: I32s, history: HistoryArrays) -> None:
     leaves = trees.leaves
     for leaf in chosen:
         d, after = trees.nodes.element[leaves.root[leaf]], leaves.next[leaf]
@@ -343,7 +343,7 @@ def _first_leaf(forest: ForestArrays, dimension: int, lo: int) -> int:
 
 
 @lean_kernel
-def _count_covered(forest: ForestArrays, predicates: Predicates, chosen: Longs, counts: Longs) -> None:
+def _count_covered(forest: ForestArrays, predicates: Predicates, chosen: I64s, counts: I64s) -> None:
     """Count the leaves of each predicate, up to one more than the limit in `counts`."""
     leaves = forest.trees.leaves
     for i in range(len(chosen)):
@@ -359,7 +359,7 @@ def _count_covered(forest: ForestArrays, predicates: Predicates, chosen: Longs, 
 
 
 @lean_kernel
-def _count_predicates(forest: ForestArrays, predicates: Predicates, chosen: Longs, change: int) -> None:
+def _count_predicates(forest: ForestArrays, predicates: Predicates, chosen: I64s, change: int) -> None:
     leaves = forest.trees.leaves
     for p in chosen:
         for number in range(_ranges_of(predicates, p)):
@@ -372,7 +372,7 @@ def _count_predicates(forest: ForestArrays, predicates: Predicates, chosen: Long
 
 
 @lean_kernel
-def _write_covered(forest: ForestArrays, predicates: Predicates, chosen: Longs, out: Longs) -> None:
+def _write_covered(forest: ForestArrays, predicates: Predicates, chosen: I64s, out: I64s) -> None:
     leaves = forest.trees.leaves
     at = 0
     for p in chosen:
@@ -387,7 +387,7 @@ def _write_covered(forest: ForestArrays, predicates: Predicates, chosen: Longs, 
 
 
 @merged
-def leaf_of_key(forest: ForestArrays, dimension: int, key: int, elements: Ints) -> int:
+def leaf_of_key(forest: ForestArrays, dimension: int, key: int, elements: I32s) -> int:
     """The leaf of a key, from the flat arrays or else down the tree; NONE if the dimension has no tree."""
     if dimension >= len(forest.roots) or forest.roots[dimension] == NONE:
         return NONE

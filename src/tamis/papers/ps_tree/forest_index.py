@@ -6,19 +6,18 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.interface import Index, Matches, Numbers
+from tamis.kernels.numbers import Bools, I32s, I64s
+from tamis.papers.interface import Index, Matches
 from tamis.papers.parts.collecting import Kernel, collect
 from tamis.papers.parts.past_events import History
 from tamis.papers.parts.records import Records
 from tamis.papers.parts.size import held_bytes
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.forest import Forest
-from tamis.papers.ps_tree.nodes import Longs
 from tamis.papers.ps_tree.verifying import RowArrays, Scratch, scratch_for
 
 _FEWEST_ENTRIES = 1 << 16
@@ -49,7 +48,7 @@ class ForestIndex(Index):
         """How many conjunctions are in it."""
         return self._count
 
-    def insert(self, conjunctions: Numbers) -> None:
+    def insert(self, conjunctions: I32s) -> None:
         if not len(conjunctions):
             return
         if 0 < self._count < len(conjunctions):
@@ -62,7 +61,7 @@ class ForestIndex(Index):
             self._clear()
             self._insert(rows)
 
-    def delete(self, conjunctions: Numbers) -> None:
+    def delete(self, conjunctions: I32s) -> None:
         if not len(conjunctions):
             return
         self._count -= len(conjunctions)
@@ -94,7 +93,7 @@ class ForestIndex(Index):
     def stats(self) -> dict[str, Any]:
         return {"conjunctions": self._count, "bytes": held_bytes(self, self.table)}
 
-    def _check_counters(self, inserted: Longs) -> None:
+    def _check_counters(self, inserted: I64s) -> None:
         """Check that every leaf counts the inserted predicates that cover it."""
         predicates = self.table.view().predicates
         counts = self.forest.covering(predicates, inserted)
@@ -109,23 +108,23 @@ class ForestIndex(Index):
         """Forget all conjunctions."""
 
     @abstractmethod
-    def _rows(self) -> Numbers:
+    def _rows(self) -> I32s:
         """All conjunctions in the index."""
 
     @abstractmethod
-    def _insert(self, conjunctions: Numbers) -> None: ...
+    def _insert(self, conjunctions: I32s) -> None: ...
 
     @abstractmethod
     def _entered(self) -> tuple[int, int]:
         """How many entries there are, and how many a conjunction may have when it is inserted."""
 
     @abstractmethod
-    def _delete(self, conjunctions: Numbers) -> None:
+    def _delete(self, conjunctions: I32s) -> None:
         """Drop some conjunctions, but not all."""
 
 
 @lean_kernel
-def drop_dead(lists: SlabArrays, numbers: Longs, live: npt.NDArray[np.bool_], entry: int) -> int:
+def drop_dead(lists: SlabArrays, numbers: I64s, live: Bools, entry: int) -> int:
     """Remove conjunctions that are not live any more from some lists; returns how many entries, of `entry` numbers each."""
     begin, size, data = lists.begin, lists.size, lists.data
     dropped = 0

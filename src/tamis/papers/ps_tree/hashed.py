@@ -43,8 +43,9 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import Bools, I32s, I64s, U8s
 from tamis.kernels.ranges import run_indices
-from tamis.papers.interface import Counters, Matches, Numbers
+from tamis.papers.interface import Counters, Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.past_events import by_selectivity
 from tamis.papers.parts.records import Records
@@ -53,7 +54,6 @@ from tamis.papers.ps_tree.cells import Cells
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex
 from tamis.papers.ps_tree.meeting import key_scratch, match_cells
-from tamis.papers.ps_tree.nodes import Ints, Longs
 
 _ABSENT = int(Mode.ABSENT)
 _MOST_DIMENSIONS = 3
@@ -103,10 +103,10 @@ class PSTHash(ForestIndex):
     def _entered(self) -> tuple[int, int]:
         return self.cells.entries, self.options.most_cells
 
-    def _rows(self) -> Numbers:
+    def _rows(self) -> I32s:
         return np.flatnonzero(self._live.view() | self._in_small.view()).astype(np.int32)
 
-    def _insert(self, conjunctions: Numbers) -> None:
+    def _insert(self, conjunctions: I32s) -> None:
         table = self.table.view()
         for column in (self._live, self._in_small):
             column.grow(max(0, len(self.table) - len(column)), fill=False)
@@ -133,7 +133,7 @@ class PSTHash(ForestIndex):
         self._in_small.view()[conjunctions[~fits]] = True
         self._count += len(conjunctions)
 
-    def _cut(self, table: Conjunctions, access: Longs, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def _cut(self, table: Conjunctions, access: I64s, fits: Bools) -> Bools:
         """Cut the spaces of access predicates; returns which conjunctions have few enough cells. Undoes the other cuts."""
         chosen = access[fits].ravel()
         predicates = table.predicates
@@ -153,14 +153,14 @@ class PSTHash(ForestIndex):
     def _follow_merges(self, log: Log) -> None:
         self.cells.merge(log)
 
-    def _by_cell(self, table: Conjunctions, access: Longs) -> npt.NDArray[np.intp]:
+    def _by_cell(self, table: Conjunctions, access: I64s) -> npt.NDArray[np.intp]:
         """An order that puts conjunctions of one cell together, so that their records are neighbours in memory."""
         chosen = np.sort(access, axis=1).ravel()  # predicates of a conjunction are in the order of their dimensions
         counts = self.forest.covering(table.predicates, chosen)
         leaves, start = self.forest.covered(table.predicates, chosen, counts)
         return np.lexsort(leaves[start[:-1]].reshape(-1, self._n).T[::-1])
 
-    def _keys_of(self, table: Conjunctions, inside: Numbers) -> tuple[Ints, npt.NDArray[np.intp]]:
+    def _keys_of(self, table: Conjunctions, inside: I32s) -> tuple[I32s, npt.NDArray[np.intp]]:
         """The keys of all cells of some conjunctions, and for each key the place of its conjunction in `inside`."""
         chosen = self._access_of(table, inside)
         counts = self.forest.covering(table.predicates, chosen)
@@ -170,14 +170,14 @@ class PSTHash(ForestIndex):
         _combine(leaves, start, keys)
         return keys, np.repeat(np.arange(len(inside)), sizes)
 
-    def _access_of(self, table: Conjunctions, inside: Numbers) -> Longs:
+    def _access_of(self, table: Conjunctions, inside: I32s) -> I64s:
         """The N access predicates of each conjunction, in the order of their dimensions."""
         chosen = run_indices(table.start[inside], table.start[inside + 1] - table.start[inside])
         return chosen[self._role.view()[chosen] == 1]
 
     # -- deleting
 
-    def _delete(self, conjunctions: Numbers) -> None:
+    def _delete(self, conjunctions: I32s) -> None:
         table = self.table.view()
         small = self._in_small.view()[conjunctions]
         self.small.delete(conjunctions[small])
@@ -262,7 +262,7 @@ def _merge(events: int, left: Matches, right: Matches, both: Matches) -> None:
             j += 1
 
 
-def _others(role: npt.NDArray[np.uint8], order: Longs, start: Longs, rows: npt.NDArray[np.intp]) -> tuple[Longs, Ints]:
+def _others(role: U8s, order: I64s, start: I64s, rows: npt.NDArray[np.intp]) -> tuple[I64s, I32s]:
     """The predicates in the records of some conjunctions, and how many each record has."""
     counts = start[rows + 1] - start[rows]
     chosen = order[run_indices(start[rows], counts)]
@@ -273,7 +273,7 @@ def _others(role: npt.NDArray[np.uint8], order: Longs, start: Longs, rows: npt.N
 
 
 @lean_kernel
-def _choose(predicates: Predicates, order: Longs, start: Longs, access: Longs, fits: npt.NDArray[np.bool_]) -> None:
+def _choose(predicates: Predicates, order: I64s, start: I64s, access: I64s, fits: Bools) -> None:
     """Choose the most selective predicates of each conjunction on N different dimensions, if it has predicates on N."""
     n = access.shape[1]
     for i in range(len(fits)):
@@ -292,7 +292,7 @@ def _choose(predicates: Predicates, order: Longs, start: Longs, access: Longs, f
 
 
 @lean_kernel
-def _combine(leaves: Longs, start: Longs, keys: Ints) -> None:
+def _combine(leaves: I64s, start: I64s, keys: I32s) -> None:
     """Write all combinations of leaves for each group of N consecutive predicates."""
     n, at = keys.shape[1], 0
     for first in range(0, len(start) - 1, n):

@@ -38,8 +38,9 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I32s, I64s, U8s
 from tamis.kernels.ranges import run_indices
-from tamis.papers.interface import Matches, Numbers
+from tamis.papers.interface import Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.past_events import by_selectivity
 from tamis.papers.parts.records import RecordArrays, Records
@@ -47,7 +48,7 @@ from tamis.papers.parts.slabs import SlabArrays, Slabs
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex, drop_dead
 from tamis.papers.ps_tree.matching import SignedLists, match_lists
-from tamis.papers.ps_tree.nodes import NONE, Ints, Longs
+from tamis.papers.ps_tree.nodes import NONE
 from tamis.papers.ps_tree.signatures import Signatures
 
 _ABSENT = int(Mode.ABSENT)
@@ -88,13 +89,13 @@ class PSTreeLists(ForestIndex):
 
     # -- inserting
 
-    def _rows(self) -> Numbers:
+    def _rows(self) -> I32s:
         return np.flatnonzero(self._live.view()).astype(np.int32)
 
     def _entered(self) -> tuple[int, int]:
         return self._entries, self.options.most_leaves
 
-    def _insert(self, conjunctions: Numbers) -> None:
+    def _insert(self, conjunctions: I32s) -> None:
         table = self.table.view()
         for column, rows in ((self._live, len(self.table)), (self._signed, len(self.table))):
             column.grow(max(0, rows - len(column)), fill=0)
@@ -108,12 +109,12 @@ class PSTreeLists(ForestIndex):
         self._live.view()[conjunctions] = True
         self._count += len(conjunctions)
 
-    def _choose(self, table: Conjunctions, order: Longs, start: Longs) -> None:
+    def _choose(self, table: Conjunctions, order: I64s, start: I64s) -> None:
         """Give the most selective predicate of each conjunction the role ACCESS, unless all predicates ask for absence."""
         first = order[start[:-1][np.diff(start) > 0]]
         self._role.view()[first[table.predicates.mode[first] != _ABSENT]] = ACCESS
 
-    def _cut(self, table: Conjunctions, order: Longs) -> None:
+    def _cut(self, table: Conjunctions, order: I64s) -> None:
         """Cut the spaces of predicates with a role, and take the role from predicates that cover too many leaves."""
         predicates, role = table.predicates, self._role.view()
         chosen = order[role[order] != 0]
@@ -125,7 +126,7 @@ class PSTreeLists(ForestIndex):
         role[wide] = np.where(role[wide] == ACCESS, WIDE, 0)
         self.forest.count_predicates(predicates, chosen[~many], 1)
 
-    def _most(self, role: npt.NDArray[np.uint8]) -> int | Longs:
+    def _most(self, role: U8s) -> int | I64s:
         """How many leaves predicates of some roles may cover."""
         return self.options.most_leaves
 
@@ -150,14 +151,14 @@ class PSTreeLists(ForestIndex):
         if count > len(self._lists):
             self._lists.add(max(count - len(self._lists), len(self._lists) // 2))
 
-    def _put_records(self, table: Conjunctions, conjunctions: Numbers, order: Longs, start: Longs) -> None:
+    def _put_records(self, table: Conjunctions, conjunctions: I32s, order: I64s, start: I64s) -> None:
         """Write records: the predicates that lists do not decide, signed predicates first."""
         role = self._role.view()
         kept, sizes = np.empty_like(order), np.empty(len(conjunctions), np.int32)
         count = _record_order(role, order, start, kept, sizes, self._signed.view(), conjunctions)
         self._records.put(table, conjunctions, kept[:count], sizes)
 
-    def _enter_lists(self, table: Conjunctions, conjunctions: Numbers) -> None:
+    def _enter_lists(self, table: Conjunctions, conjunctions: I32s) -> None:
         lists, owners = self._lists_of(table, conjunctions)
         if len(lists):
             self._add_lists(int(lists.max()) + 1)
@@ -167,7 +168,7 @@ class PSTreeLists(ForestIndex):
         self._lists.extend(np.repeat(lists, 2), values.ravel())
         self._entries += len(lists)
 
-    def _lists_of(self, table: Conjunctions, conjunctions: Numbers) -> tuple[Longs, npt.NDArray[np.intp]]:
+    def _lists_of(self, table: Conjunctions, conjunctions: I32s) -> tuple[I64s, npt.NDArray[np.intp]]:
         """The lists that hold some conjunctions, and for each list the place of its conjunction in `conjunctions`."""
         chosen, owner = self._predicates_of(table, conjunctions)
         role = self._role.view()[chosen]
@@ -185,14 +186,14 @@ class PSTreeLists(ForestIndex):
             [np.repeat(owner[access], counts), owner[wide], np.flatnonzero(~helped)]
         )
 
-    def _predicates_of(self, table: Conjunctions, conjunctions: Numbers) -> tuple[Longs, npt.NDArray[np.intp]]:
+    def _predicates_of(self, table: Conjunctions, conjunctions: I32s) -> tuple[I64s, npt.NDArray[np.intp]]:
         """The predicates of conjunctions, and for each predicate the place of its conjunction in `conjunctions`."""
         counts = table.start[conjunctions + 1] - table.start[conjunctions]
         return run_indices(table.start[conjunctions], counts), np.repeat(np.arange(len(conjunctions)), counts)
 
     # -- deleting
 
-    def _delete(self, conjunctions: Numbers) -> None:
+    def _delete(self, conjunctions: I32s) -> None:
         table = self.table.view()
         self._live.view()[conjunctions] = False
         lists, _ = self._lists_of(table, conjunctions)
@@ -281,7 +282,7 @@ def _copy_lists(lists: SlabArrays, log: Log, done: int) -> tuple[int, int]:
 
 @lean_kernel
 def _record_order(
-    role: npt.NDArray[np.uint8], order: Longs, start: Longs, kept: Longs, sizes: Ints, signed: Ints, conjunctions: Ints
+    role: U8s, order: I64s, start: I64s, kept: I64s, sizes: I32s, signed: I32s, conjunctions: I32s
 ) -> int:
     """Write the predicates of records, SIGNED ones of each conjunction first; returns how many in all."""
     count = 0
@@ -299,7 +300,7 @@ def _record_order(
     return count
 
 
-def _second_dimensions(records: RecordArrays, conjunctions: Numbers) -> Ints:
+def _second_dimensions(records: RecordArrays, conjunctions: I32s) -> I32s:
     """The dimension of the first predicate of each record; NONE if there is none, or if it asks for absence."""
     heads = (
         records.words[np.where(records.size[conjunctions] > 0, records.at[conjunctions], 0)]

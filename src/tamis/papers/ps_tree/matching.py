@@ -9,13 +9,13 @@ import numpy as np
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, I32s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
 from tamis.papers.parts.records import RecordArrays
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.forest import ForestArrays
-from tamis.papers.ps_tree.nodes import NONE, Ints
+from tamis.papers.ps_tree.nodes import NONE
 from tamis.papers.ps_tree.signatures import SignatureArrays, hash_of, is_in
 from tamis.papers.ps_tree.verifying import (
     BLOCK,
@@ -37,7 +37,7 @@ class SignedLists(NamedTuple):
 
     lists: SlabArrays
     signatures: SignatureArrays
-    signed: Ints
+    signed: I32s
     """Conjunction -> how many predicates with a signature begin its record."""
 
 
@@ -84,7 +84,7 @@ def match_lists(
 
 
 @merged
-def _lists_met(event: int, plain: bool, forest: ForestArrays, sizes: Ints, batch: EventBatch, scratch: Scratch) -> int:
+def _lists_met(event: int, plain: bool, forest: ForestArrays, sizes: I32s, batch: EventBatch, scratch: Scratch) -> int:
     """Note the lists that an event meets: the list of all events, lists of wide predicates, lists of leaves; returns how many."""
     met, many = scratch.met, 0
     if len(sizes) > 1 and sizes[1] > 0:
@@ -162,7 +162,7 @@ def _locate(count: int, records: RecordArrays, block: Block) -> None:
 
 
 @merged
-def _in_all_signatures(count: int, records: RecordArrays, lists: SignedLists, leaf_of: Ints, block: Block) -> int:
+def _in_all_signatures(count: int, records: RecordArrays, lists: SignedLists, leaf_of: I32s, block: Block) -> int:
     """Keep the candidates of a block that also pass their other signatures; returns how many are left."""
     if lists.signatures.hashes == 0:
         return count

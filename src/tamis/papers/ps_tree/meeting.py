@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel, merged
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
 from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, slot_from
@@ -17,7 +16,6 @@ from tamis.papers.parts.records import Words
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.cells import ENTRY, Bits, CellArrays, may_have, pair_key
 from tamis.papers.ps_tree.forest import ForestArrays
-from tamis.papers.ps_tree.nodes import Ints, Longs
 from tamis.papers.ps_tree.verifying import (
     BLOCK,
     RowArrays,
@@ -38,10 +36,10 @@ _MANY = 1 << 16
 class KeyScratch(NamedTuple):
     """Keys, where they belong in the table, and the cells that were found."""
 
-    first: Longs
-    second: Longs
-    home: Longs
-    cell: Longs
+    first: I64s
+    second: I64s
+    home: I64s
+    cell: I64s
 
 
 class _Combination(NamedTuple):
@@ -104,7 +102,7 @@ def match_cells(
 
 @merged
 def _leaves_met(
-    event: int, plain: bool, forest: ForestArrays, cell_counts: Ints, batch: EventBatch, scratch: Scratch
+    event: int, plain: bool, forest: ForestArrays, cell_counts: I32s, batch: EventBatch, scratch: Scratch
 ) -> int:
     """Note the leaves with cells that an event meets; returns how many."""
     many = 0
@@ -127,7 +125,7 @@ def _is_too_many(n: int, many: int, conjunctions: int) -> bool:
 
 
 @inlined
-def _next_live(live: npt.NDArray[np.bool_], c: int, block: Ints) -> tuple[int, int]:
+def _next_live(live: Bools, c: int, block: I32s) -> tuple[int, int]:
     """Fill a block with conjunctions that are in cells, from one on; returns how many, and where to go on."""
     count = 0
     while c < len(live) and count < BLOCK:
@@ -167,7 +165,7 @@ def _next_block(
 
 
 @merged
-def _take(at: int, stop: int, plain: bool, data: Ints, words: Words, scratch: Scratch, count: int) -> tuple[int, int]:
+def _take(at: int, stop: int, plain: bool, data: I32s, words: Words, scratch: Scratch, count: int) -> tuple[int, int]:
     """Take entries of a cell into the block; returns how many the block has then, and where to go on in the cell."""
     block, seen, stamp = scratch.block, scratch.seen, scratch.stamp[0]
     while at < stop and count < BLOCK:
@@ -191,8 +189,8 @@ def _next_keys(
     chosen: _Combination,
     table: PairArrays,
     bits: Bits,
-    met: Ints,
-    met_dimension: Ints,
+    met: I32s,
+    met_dimension: I32s,
     keys: KeyScratch,
 ) -> tuple[int, _Combination]:
     """Write the keys of the next combinations of leaves, without most keys that have no cell, and fetch their home slots.
@@ -233,7 +231,7 @@ def _after(n: int, many: int, chosen: _Combination) -> _Combination:
 
 
 @inlined
-def _by_dimension(n: int, chosen: _Combination, dimension: Ints) -> tuple[int, int, int, bool]:
+def _by_dimension(n: int, chosen: _Combination, dimension: I32s) -> tuple[int, int, int, bool]:
     """A combination in the order of dimensions, and whether these differ."""
     a, b, c = chosen.a, chosen.b, chosen.c
     if n == 3:

@@ -33,10 +33,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MIN
 from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import I32s, I64s
 
 NONE = -1
 BEFORE, AFTER = 0, 1
@@ -46,34 +46,32 @@ USED_NODES, USED_LEAVES, FREE_NODE, FREE_LEAF, LIVE_NODES, LIVE_LEAVES = range(6
 """Places in `state`."""
 
 _LOWEST_ROOM = 32
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 
 class NodeArrays(NamedTuple):
     """Inner nodes."""
 
-    element: Ints
-    child: Ints
-    sibling: Ints
-    l: Ints  # noqa: E741 - the paper's names
-    e: Ints
-    g: Ints
-    before: Ints
-    after: Ints
+    element: I32s
+    child: I32s
+    sibling: I32s
+    l: I32s  # noqa: E741 - the paper's names
+    e: I32s
+    g: I32s
+    before: I32s
+    after: I32s
 
 
 class LeafArrays(NamedTuple):
     """Leaves."""
 
-    next: Ints
-    prev: Ints
-    below: Ints
-    root: Ints
-    space: Ints
-    predicates: Ints
-    events: Longs
-    lo: Longs
+    next: I32s
+    prev: I32s
+    below: I32s
+    root: I32s
+    space: I32s
+    predicates: I32s
+    events: I64s
+    lo: I64s
 
 
 class TreeArrays(NamedTuple):
@@ -81,7 +79,7 @@ class TreeArrays(NamedTuple):
 
     nodes: NodeArrays
     leaves: LeafArrays
-    state: Longs
+    state: I64s
 
 
 def empty_trees() -> TreeArrays:
@@ -188,7 +186,7 @@ def _leaf_below(nodes: NodeArrays, root: int, right: int) -> int:
 
 
 @inlined
-def match_pair(nodes: NodeArrays, root: int, elements: Ints, count: int) -> int:
+def match_pair(nodes: NodeArrays, root: int, elements: I32s, count: int) -> int:
     """MatchPair (Alg. 3): the leaf that a value lies in."""
     element, child, sibling, e = nodes.element, nodes.child, nodes.sibling, nodes.e
     node, right = root, NONE  # right: the next node behind the path, nearest to its end (GetRNode)
@@ -208,7 +206,7 @@ def match_pair(nodes: NodeArrays, root: int, elements: Ints, count: int) -> int:
 
 
 @inlined
-def partition(arrays: TreeArrays, root: int, elements: Ints, count: int, side: int, lowest: int) -> tuple[int, int]:
+def partition(arrays: TreeArrays, root: int, elements: I32s, count: int, side: int, lowest: int) -> tuple[int, int]:
     """Partition (Alg. 2): cut before or after a value. `lowest` is the lowest key behind the cut.
 
     Returns the node of the value and the new leaf, NONE if the cut was there already. There must be room for `count` nodes and a
@@ -312,7 +310,7 @@ def let_go(arrays: TreeArrays, node: int, side: int) -> int:
 
 
 @inlined
-def prune(arrays: TreeArrays, root: int, elements: Ints, count: int) -> None:
+def prune(arrays: TreeArrays, root: int, elements: I32s, count: int) -> None:
     """Remove the nodes of a former value, from its end up to the first node that other values need."""
     nodes = arrays.nodes
     while count > 0:

@@ -14,14 +14,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import I64, U64, UP
+from tamis.kernels.numbers import I64, U64, UP, I32s, I64s, U64s
 from tamis.papers.ps_tree.forest import Log
-from tamis.papers.ps_tree.nodes import NONE, Ints, Longs
+from tamis.papers.ps_tree.nodes import NONE
 
 _WORD = 64
 
@@ -29,9 +28,9 @@ _WORD = 64
 class SignatureArrays(NamedTuple):
     """Signatures as kernels take them."""
 
-    begin: Longs
-    bits: Longs
-    words: npt.NDArray[np.uint64]
+    begin: I64s
+    bits: I64s
+    words: U64s
     hashes: int
 
 
@@ -61,7 +60,7 @@ class Signatures:
             self._begin.grow(missing, fill=NONE)
             self._bits.grow(missing, fill=0)
 
-    def make_room(self, ids: Longs) -> None:
+    def make_room(self, ids: I64s) -> None:
         """Replace all signatures by empty ones, sized for `ids[i]` conjunctions in leaf i."""
         self.clear()
         self.reserve(len(ids))
@@ -74,7 +73,7 @@ class Signatures:
         self._words = GrowingArray(np.uint64, room=max(int(words[-1]), 1))
         self._words.grow(int(words[-1]), fill=0)
 
-    def enter(self, leaves: Longs, conjunctions: Ints) -> None:
+    def enter(self, leaves: I64s, conjunctions: I32s) -> None:
         """Enter a conjunction in the signature of each leaf; a leaf without a signature gets the smallest one."""
         bare = np.unique(leaves[self._begin.view()[leaves] == NONE])
         self._begin.view()[bare] = len(self._words) + np.arange(len(bare))
@@ -131,7 +130,7 @@ def is_in(signatures: SignatureArrays, leaf: int, mixed: np.uint64) -> bool:
 
 
 @lean_kernel
-def _enter(signatures: SignatureArrays, leaves: Longs, conjunctions: Ints) -> None:
+def _enter(signatures: SignatureArrays, leaves: I64s, conjunctions: I32s) -> None:
     begin, bits, words = signatures.begin, signatures.bits, signatures.words
     for i in range(len(leaves)):
         leaf = leaves[i]

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tamis.errors import EventError, ExpressionError, KindError, OptionError, UnknownPredicateError, shortened
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I32s
 from tamis.papers.ps_tree import nodes
 from tamis.papers.ps_tree.checking import chain_of, check_all
 from tamis.papers.ps_tree.elements import Kind, code_of, elements_of
-from tamis.papers.ps_tree.nodes import AFTER, BEFORE, NONE, Ints, TreeArrays
+from tamis.papers.ps_tree.nodes import AFTER, BEFORE, NONE, TreeArrays
 
 Cut: TypeAlias = tuple[Any, int]
 """A value, and the side of the cut: before or after it."""
@@ -302,17 +303,17 @@ def _plant(arrays: TreeArrays) -> int:
 
 
 @lean_kernel
-def _partition(arrays: TreeArrays, root: int, elements: Ints, side: int, lowest: int) -> int:
+def _partition(arrays: TreeArrays, root: int, elements: I32s, side: int, lowest: int) -> int:
     return nodes.partition(arrays, root, elements, len(elements), side, lowest)[0]
 
 
 @lean_kernel
-def _match_pair(arrays: TreeArrays, root: int, elements: Ints) -> int:
+def _match_pair(arrays: TreeArrays, root: int, elements: I32s) -> int:
     return nodes.match_pair(arrays.nodes, root, elements, len(elements))
 
 
 @lean_kernel
-def _let_go(arrays: TreeArrays, root: int, node: int, side: int, elements: Ints) -> bool:
+def _let_go(arrays: TreeArrays, root: int, node: int, side: int, elements: I32s) -> bool:
     """Undo one cut; returns whether the cut is gone."""
     gone = nodes.let_go(arrays, node, side) != NONE
     if gone and arrays.nodes.e[node] == NONE:

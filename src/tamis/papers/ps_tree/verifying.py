@@ -8,18 +8,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, merged
-from tamis.kernels.numbers import UP
+from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import is_true
 from tamis.papers.parts.records import EventKeys, RecordArrays, Words, event_keys, failing_plain, load_keys, unload_keys
 from tamis.papers.ps_tree.elements import INT64_ELEMENTS
 from tamis.papers.ps_tree.forest import ForestArrays, leaf_of_key
-from tamis.papers.ps_tree.nodes import NONE, Ints, Longs
+from tamis.papers.ps_tree.nodes import NONE
 
 BLOCK = 256
 """Candidates checked at a time."""
@@ -30,33 +29,33 @@ class RowArrays(NamedTuple):
 
     table: Conjunctions
     records: RecordArrays
-    live: npt.NDArray[np.bool_]
+    live: Bools
     """Conjunction -> whether it is in the index."""
 
 
 class Block(NamedTuple):
     """Candidates, and where their records are."""
 
-    conjunction: Ints
-    place: Longs
-    size: Longs
+    conjunction: I32s
+    place: I64s
+    size: I64s
 
 
 class Scratch(NamedTuple):
     """Scratch of a kernel for one event; between events `event` and `leaf_of` are in their initial state."""
 
     event: EventKeys
-    leaf_of: Ints
+    leaf_of: I32s
     """Dimension -> leaf of a plain event's value."""
-    met: Ints
+    met: I32s
     """Lists or leaves that an event meets."""
-    met_dimension: Ints
-    seen: Longs
+    met_dimension: I32s
+    seen: I64s
     """Conjunction -> stamp of the last event that has visited it; plain events set no stamp."""
-    leaf_seen: Longs
-    stamp: Longs
+    leaf_seen: I64s
+    stamp: I64s
     block: Block
-    elements: Ints
+    elements: I32s
 
 
 def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int, values: int) -> Scratch:
@@ -124,7 +123,7 @@ def fetch(words: Words, place: int) -> None:
 
 @merged
 def verify(
-    count: int, by_record: bool, rows: RowArrays, batch: EventBatch, scratch: Scratch, matches: Ints, filled: int
+    count: int, by_record: bool, rows: RowArrays, batch: EventBatch, scratch: Scratch, matches: I32s, filled: int
 ) -> tuple[int, int]:
     """Append the candidates of the block that are true of the event to `matches`.
 

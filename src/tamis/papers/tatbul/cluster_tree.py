@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.papers.interface import Numbers
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.tatbul.profiles import Intervals
-from tamis.papers.tatbul.vectors import Array, Integers
+from tamis.papers.tatbul.vectors import Array
 
 LEAF = -1
 _LOWEST_ROOM = 1 << 12
@@ -38,38 +38,38 @@ _MOST_TRIES = 64
 class ClusterTree(NamedTuple):
     """The trees of all attributes, as kernels search them."""
 
-    root: Integers
-    key: Integers
-    left: Numbers
-    right: Numbers
+    root: I64s
+    key: I64s
+    left: I32s
+    right: I32s
 
 
 class Clusters(NamedTuple):
     """The leaves: intervals ``start[i]`` to ``start[i + 1]``, ascending, and the lowest and highest key that lead there."""
 
-    start: Integers
-    interval: Numbers
-    lowest: Integers
-    highest: Integers
+    start: I64s
+    interval: I32s
+    lowest: I64s
+    highest: I64s
 
 
 class Ordered(NamedTuple):
     """Intervals in the order of both ends. A cluster lies at the same places of `by_lo` and `by_hi`."""
 
-    lo: Integers
-    hi: Integers
-    by_lo: Numbers
-    by_hi: Numbers
+    lo: I64s
+    hi: I64s
+    by_lo: I32s
+    by_hi: I32s
 
 
 class _Waiting(NamedTuple):
     """Clusters that wait: their places, the node that each becomes, and the lowest and highest key that lead there."""
 
-    begin: Integers
-    end: Integers
-    node: Integers
-    lowest: Integers
-    highest: Integers
+    begin: I64s
+    end: I64s
+    node: I64s
+    lowest: I64s
+    highest: I64s
 
 
 class _Room(NamedTuple):
@@ -79,13 +79,13 @@ class _Room(NamedTuple):
     leaves: Clusters
     clusters: Ordered
     waiting: _Waiting
-    endpoint: Integers
-    tried: Integers
-    used: Integers
+    endpoint: I64s
+    tried: I64s
+    used: I64s
     """How much of the output is used: nodes, leaves, and intervals of leaves."""
 
 
-def _room(intervals: Intervals, root: Integers, size: int, endpoints: int) -> _Room:
+def _room(intervals: Intervals, root: I64s, size: int, endpoints: int) -> _Room:
     key, start, lowest, highest = np.empty((4, size), np.int64)
     left, right = np.empty((2, size), np.int32)
     interval, by_lo, by_hi = np.empty((3, 4 * size), np.int32)
@@ -141,7 +141,7 @@ def _joined(parts: list[tuple[Array, ...]], dtypes: tuple[npt.DTypeLike, ...]) -
 
 
 @lean_kernel
-def _let_ascend(start: Integers, interval: Numbers, place: Integers, leaf_of: Numbers) -> None:
+def _let_ascend(start: I64s, interval: I32s, place: I64s, leaf_of: I32s) -> None:
     """Sort the intervals of each leaf, and with them profiles: go through all intervals in order, and through their leaves."""
     for i in range(len(interval)):
         place[interval[i] + 1] += 1
@@ -165,7 +165,7 @@ def _let_ascend(start: Integers, interval: Numbers, place: Integers, leaf_of: Nu
 
 
 @inlined
-def _first_not_below(those: Numbers, ends: Integers, begin: int, end: int, key: int) -> int:
+def _first_not_below(those: I32s, ends: I64s, begin: int, end: int, key: int) -> int:
     """The first place whose end is not below a key, among intervals in the order of their ends."""
     while begin < end:
         middle = (begin + end) // 2
@@ -177,7 +177,7 @@ def _first_not_below(those: Numbers, ends: Integers, begin: int, end: int, key: 
 
 
 @inlined
-def endpoints_of(ordered: Ordered, begin: int, end: int, endpoint: Integers) -> int:
+def endpoints_of(ordered: Ordered, begin: int, end: int, endpoint: I64s) -> int:
     """Write the distinct endpoints of a cluster, ascending; returns how many. Open ends are not endpoints."""
     lo, hi, by_lo, by_hi = ordered.lo, ordered.hi, ordered.by_lo, ordered.by_hi
     i, j, count = begin, begin, 0
@@ -209,7 +209,7 @@ def score_of(n_left: int, n_right: int, size: int) -> int:
 
 
 @inlined
-def choose_key(ordered: Ordered, begin: int, end: int, endpoint: Integers, count: int, tried: Integers) -> int:
+def choose_key(ordered: Ordered, begin: int, end: int, endpoint: I64s, count: int, tried: I64s) -> int:
     """The place of the best key among the endpoints of a cluster; -1 if none splits it. `tried` receives the tried ones."""
     best, least, size, tries = -1, 0, end - begin, 0
     low, high = 0, count
@@ -265,7 +265,7 @@ def _wait(waiting: _Waiting, at: int, begin: int, end: int, node: int, lowest: i
 
 
 @lean_kernel
-def _build(start: Integers, ordered: Ordered, smallest: int, first: int, room: _Room) -> int:
+def _build(start: I64s, ordered: Ordered, smallest: int, first: int, room: _Room) -> int:
     """Build the trees of attributes from `first` on; returns the attribute for which there was no room."""
     tree, found, clusters, waiting = room.tree, room.leaves, room.clusters, room.waiting
     nodes, leaves, held = 0, 0, 0
@@ -313,7 +313,7 @@ def _build(start: Integers, ordered: Ordered, smallest: int, first: int, room: _
 
 
 @lean_kernel
-def search_clusters(tree: ClusterTree, attributes: Integers, keys: Integers, leaves: Integers) -> int:
+def search_clusters(tree: ClusterTree, attributes: I64s, keys: I64s, leaves: I64s) -> int:
     """Write the leaf that each key leads to; returns how many nodes with keys were visited."""
     visited = 0
     for i in range(len(keys)):

@@ -16,9 +16,9 @@ from pyroaring import BitMap
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.interface import Numbers
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.tatbul.profiles import Intervals
-from tamis.papers.tatbul.vectors import Integers, Lists, vectors
+from tamis.papers.tatbul.vectors import Lists, vectors
 
 _MOST_AT_ONCE = 1 << 25
 """Most profiles of cells laid out at a time before they become vectors."""
@@ -27,12 +27,12 @@ _MOST_AT_ONCE = 1 << 25
 class Cells(NamedTuple):
     """The elementary intervals of all attributes: attribute a has ``start[a]`` to ``start[a + 1]``, closed in keys."""
 
-    start: Integers
-    lo: Integers
-    hi: Integers
-    first: Integers
+    start: I64s
+    lo: I64s
+    hi: I64s
+    first: I64s
     """The first cell of each interval."""
-    last: Integers
+    last: I64s
 
 
 def cells_of(intervals: Intervals) -> Cells:
@@ -68,7 +68,7 @@ def cells_of(intervals: Intervals) -> Cells:
     return Cells(rank[start], lo[kept], hi[kept], rank[first], rank[last + 1] - 1)
 
 
-def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[BitMap], Integers]:
+def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[BitMap], I64s]:
     """The vectors of the profiles that cover each cell, and the numbers of these cells; uncovered cells are left out."""
     sizes = np.bincount(cells.first, minlength=len(cells.lo) + 1) - np.bincount(
         cells.last + 1, minlength=len(cells.lo) + 1
@@ -91,7 +91,7 @@ def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[BitMap], 
 
 
 @lean_kernel
-def _fill(profile: Numbers, first: Integers, last: Integers, begin: int, place: Integers, data: Numbers) -> None:
+def _fill(profile: I32s, first: I64s, last: I64s, begin: int, place: I64s, data: I32s) -> None:
     """Write the profiles of the cells from `begin` on, by cell."""
     for i in range(len(profile)):
         for cell in range(max(first[i] - begin, 0), min(last[i] + 1 - begin, len(place))):

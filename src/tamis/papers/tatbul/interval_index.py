@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 
 from tamis.kernels.kernel import lean_kernel
+from tamis.kernels.numbers import I64s
 from tamis.papers.tatbul.elementary import cells_of, vectors_of_cells
 from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
-from tamis.papers.tatbul.vectors import Array, Integers
+from tamis.papers.tatbul.vectors import Array
 
 
 class IntervalIndex(ProfileIndex):
@@ -63,7 +64,7 @@ class IntervalIndex(ProfileIndex):
 
 
 @lean_kernel
-def _search(start: Integers, lo: Integers, hi: Integers, attributes: Integers, keys: Integers, what: Integers) -> int:
+def _search(start: I64s, lo: I64s, hi: I64s, attributes: I64s, keys: I64s, what: I64s) -> int:
     """Write the node that contains each key, -1 if there is none; returns how many nodes were visited."""
     visited = 0
     for i in range(len(keys)):

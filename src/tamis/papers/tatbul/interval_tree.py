@@ -27,11 +27,11 @@ from pyroaring import BitMap
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.papers.interface import Numbers
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.parts.parting import Waiting, part_at, room_for, wait
 from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
-from tamis.papers.tatbul.vectors import Array, Integers, vector
+from tamis.papers.tatbul.vectors import Array, vector
 
 _NOBODY = -1
 _LOWEST_ROOM = 1 << 12
@@ -40,22 +40,22 @@ _LOWEST_ROOM = 1 << 12
 class _Nodes(NamedTuple):
     """The nodes of all trees."""
 
-    root: Numbers
-    key: Integers
-    left: Numbers
-    right: Numbers
-    begin: Numbers
-    end: Numbers
+    root: I32s
+    key: I64s
+    left: I32s
+    right: I32s
+    begin: I32s
+    end: I32s
 
 
 class _Lists(NamedTuple):
     """The intervals, and the lists of all nodes."""
 
-    by_lo: Numbers
-    by_hi: Numbers
-    profile: Numbers
-    lo: Integers
-    hi: Integers
+    by_lo: I32s
+    by_hi: I32s
+    profile: I32s
+    lo: I64s
+    hi: I64s
 
 
 class IntervalTree(ProfileIndex):
@@ -156,7 +156,7 @@ def _middle_endpoint(lists: _Lists, begin: int, end: int) -> int:
 
 
 @lean_kernel
-def _build(start: Integers, lists: _Lists, nodes: _Nodes, waiting: Waiting) -> int:
+def _build(start: I64s, lists: _Lists, nodes: _Nodes, waiting: Waiting) -> int:
     """Build the trees of all attributes; returns how many nodes they have."""
     lo, hi, made = lists.lo, lists.hi, 0
     for a in range(len(nodes.root)):
@@ -192,12 +192,12 @@ def _build(start: Integers, lists: _Lists, nodes: _Nodes, waiting: Waiting) -> i
 def _search(
     nodes: _Nodes,
     lists: _Lists,
-    attributes: Integers,
-    keys: Integers,
+    attributes: I64s,
+    keys: I64s,
     at: int,
-    start: Integers,
-    what: Numbers,
-    work: Integers,
+    start: I64s,
+    what: I32s,
+    work: I64s,
 ) -> int:
     """Write the profiles of the intervals around each key, from key `at` on; returns the first for which there was no room."""
     by_lo, by_hi, profile = lists.by_lo, lists.by_hi, lists.profile

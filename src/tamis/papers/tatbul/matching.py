@@ -24,7 +24,6 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pyroaring import BitMap
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
@@ -33,11 +32,12 @@ from tamis.encoding.evaluation import EventPlaces, event_places, load_event, unl
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.interface import Counters, Matches, Numbers
+from tamis.kernels.numbers import Bools, I32s, I64s, U32s
+from tamis.papers.interface import Counters, Matches
 from tamis.papers.parts.collecting import is_true
 from tamis.papers.parts.static import StaticIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles, profiles_of
-from tamis.papers.tatbul.vectors import Array, Integers, Lists, members, nbytes, vector, vectors
+from tamis.papers.tatbul.vectors import Array, Lists, members, nbytes, vector, vectors
 
 PAPER = "E. N. Tatbul, Index Structures and Algorithms for Efficient Profile Matching, 2001, section "
 
@@ -60,7 +60,7 @@ class ProfileIndex(StaticIndex):
     exact = True
     """Whether the profiles of a vector do match, not only may match."""
 
-    def _build(self, rows: Numbers) -> None:
+    def _build(self, rows: I32s) -> None:
         profiles = profiles_of(self.table.view(), rows)
         self._attribute_of = np.full(int(profiles.dimension.max(initial=-1)) + 1, -1, np.int64)
         self._attribute_of[profiles.dimension] = np.arange(len(profiles.dimension))
@@ -116,7 +116,7 @@ class ProfileIndex(StaticIndex):
 
     def _and(
         self, first: int, last: int, attributes: list[int], points: Array, start: list[int], what: Array
-    ) -> tuple[npt.NDArray[np.uint32], bool]:
+    ) -> tuple[U32s, bool]:
         """The profiles that all attributes of one event leave; and whether each attribute has one value, so they do match."""
         parts: list[tuple[int, int, BitMap]] = []
         plain = True
@@ -198,10 +198,10 @@ def _verify(
     table: Conjunctions,
     batch: EventBatch,
     places: EventPlaces,
-    counts: Integers,
-    chosen: Numbers,
-    evaluate: npt.NDArray[np.bool_],
-    kept: npt.NDArray[np.bool_],
+    counts: I64s,
+    chosen: I32s,
+    evaluate: Bools,
+    kept: Bools,
 ) -> int:
     """Find which remaining conjunctions match: evaluate them, or look for missing attributes; returns the evaluations."""
     predicates = table.predicates

@@ -16,16 +16,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.numbers import Bools, I32s, I64s
 from tamis.kernels.ranges import grouped
-from tamis.papers.interface import Numbers
-from tamis.papers.tatbul.vectors import Array, Integers, Lists
+from tamis.papers.tatbul.vectors import Array, Lists
 
 _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 
@@ -33,51 +32,51 @@ _SOME, _ABSENT = int(Mode.SOME), int(Mode.ABSENT)
 class Intervals(NamedTuple):
     """The intervals of all attributes, as drawn above."""
 
-    start: Integers
-    profile: npt.NDArray[np.int32]
-    lo: Integers
-    hi: Integers
+    start: I64s
+    profile: I32s
+    lo: I64s
+    hi: I64s
 
 
 class Profiles(NamedTuple):
     """The profiles of some rows."""
 
-    dimension: Integers
+    dimension: I64s
     """The dimension of each attribute, ascending."""
     intervals: Intervals
     constrained: Lists
     """The profiles that say something about each attribute."""
     several: Lists
     """The profiles that have several predicates on each attribute."""
-    unbound: Integers
+    unbound: I64s
     """The profiles that need no attribute at all."""
 
 
 class _Runs(NamedTuple):
     """The attributes that each profile constrains, and by how many predicates."""
 
-    dimension: Integers
-    profile: Integers
-    size: Integers
+    dimension: I64s
+    profile: I64s
+    size: I64s
 
 
 class _Found(NamedTuple):
     """The intervals of the profiles."""
 
-    dimension: Integers
-    profile: Integers
-    lo: Integers
-    hi: Integers
+    dimension: I64s
+    profile: I64s
+    lo: I64s
+    hi: I64s
 
 
 class _Ends(NamedTuple):
     """The intervals of a set, in an array with room for more."""
 
-    lo: Integers
-    hi: Integers
+    lo: I64s
+    hi: I64s
 
 
-def profiles_of(table: Conjunctions, rows: Numbers) -> Profiles:
+def profiles_of(table: Conjunctions, rows: I32s) -> Profiles:
     """The profiles of some rows of the table, in their order."""
     first, last = table.start[rows], table.start[rows + 1]
     most = table.predicates.start[last] - table.predicates.start[first] + last - first
@@ -108,14 +107,7 @@ def _by_attribute(attributes: Array, dimension: Array, profile: Array) -> Lists:
 
 @lean_kernel
 def _intersect(
-    table: Conjunctions,
-    rows: Numbers,
-    runs: _Runs,
-    found: _Found,
-    one: _Ends,
-    other: _Ends,
-    both: _Ends,
-    bound: npt.NDArray[np.bool_],
+    table: Conjunctions, rows: I32s, runs: _Runs, found: _Found, one: _Ends, other: _Ends, both: _Ends, bound: Bools
 ) -> tuple[int, int]:
     """Write the attributes that each profile constrains, and their intervals; returns how many there are of both.
 

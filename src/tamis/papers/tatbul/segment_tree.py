@@ -25,11 +25,11 @@ import numpy as np
 
 from tamis.encoding.dimensions.keys import KEY_MAX
 from tamis.kernels.kernel import lean_kernel
-from tamis.papers.interface import Numbers
+from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.tatbul.elementary import Cells, cells_of
 from tamis.papers.tatbul.matching import PAPER, Found, ProfileIndex
 from tamis.papers.tatbul.profiles import Intervals, Profiles
-from tamis.papers.tatbul.vectors import Array, Integers, Lists, vectors
+from tamis.papers.tatbul.vectors import Array, Lists, vectors
 
 _LEVELS = 64
 _NOBODY = -1
@@ -38,18 +38,18 @@ _NOBODY = -1
 class _Tree(NamedTuple):
     """The trees of all attributes; attribute a has the leaves ``start[a]`` to ``start[a + 1]``."""
 
-    start: Integers
-    lo: Integers
-    hi: Integers
-    base: Integers
-    vector_of: Numbers
+    start: I64s
+    lo: I64s
+    hi: I64s
+    base: I64s
+    vector_of: I32s
 
 
 class _Levels(NamedTuple):
     """Scratch: for each level of a tree, where its nodes begin and how many it has."""
 
-    node: Integers
-    size: Integers
+    node: I64s
+    size: I64s
 
 
 class SegmentTree(ProfileIndex):
@@ -110,7 +110,7 @@ class SegmentTree(ProfileIndex):
 
 
 @lean_kernel
-def _store(cells: Cells, owner: Integers, profile: Numbers, base: Integers, place: Integers, data: Numbers) -> None:
+def _store(cells: Cells, owner: I64s, profile: I32s, base: I64s, place: I64s, data: I32s) -> None:
     """Write each profile to the nodes within its interval whose parents are not; without room for data, only count."""
     for i in range(len(owner)):
         start = cells.start[owner[i]]
@@ -135,9 +135,7 @@ def _store(cells: Cells, owner: Integers, profile: Numbers, base: Integers, plac
 
 
 @lean_kernel
-def _search(
-    tree: _Tree, attributes: Integers, keys: Integers, levels: _Levels, start: Integers, what: Integers
-) -> tuple[int, int]:
+def _search(tree: _Tree, attributes: I64s, keys: I64s, levels: _Levels, start: I64s, what: I64s) -> tuple[int, int]:
     """Write the vectors on the way from the root to the leaf of each key; returns comparisons made and nodes visited."""
     vector_of, count, comparisons, nodes = tree.vector_of, 0, 0, 0
     for i in range(len(keys)):

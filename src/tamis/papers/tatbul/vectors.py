@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from tamis.kernels.numbers import I32s, U32s
+
 Array = npt.NDArray[Any]
-Integers = npt.NDArray[np.int64]
 
 # Runs are searched in larger vectors only: the search takes longer than making a small vector.
 _FEWEST_FOR_RUNS = 64
@@ -22,7 +23,7 @@ class Lists(NamedTuple):
     """Lists of profiles: those of list i are ``data[start[i]] .. data[start[i + 1]]``."""
 
     start: Array
-    data: npt.NDArray[np.int32]
+    data: I32s
 
 
 def vector(profiles: Array) -> BitMap:
@@ -41,7 +42,7 @@ def vectors(lists: Lists) -> list[BitMap]:
     return [vector(data[first:last]) for first, last in pairwise(starts)]
 
 
-def members(made: BitMap) -> npt.NDArray[np.uint32]:
+def members(made: BitMap) -> U32s:
     """The profiles of a vector, ascending."""
     return np.frombuffer(made.to_array(), np.uint32)
 
