@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.tatbul.profiles import Intervals
 from tamis.papers.tatbul.vectors import Array
@@ -234,7 +234,7 @@ def choose_key(ordered: Ordered, begin: int, end: int, endpoint: I64s, count: in
     return best
 
 
-@inlined
+@merged
 def _split(ordered: Ordered, begin: int, end: int, key: int, n_left: int, n_right: int) -> None:
     """Put the halves of a cluster in its place, the right one first."""
     lo, hi, by_lo, by_hi = ordered.lo, ordered.hi, ordered.by_lo, ordered.by_hi
