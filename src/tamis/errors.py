@@ -36,10 +36,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from tamis.kernels.numbers import I64s
-
 if TYPE_CHECKING:
-    pass
+    import numpy as np
+    import numpy.typing as npt
 
 
 class TamisError(Exception):
@@ -150,7 +149,12 @@ class EventError(TamisError, ValueError):
     fault, if known."""
 
     def __init__(
-        self, message: str, *, row: int | None = None, attribute: str | None = None, rows: I64s | None = None
+        self,
+        message: str,
+        *,
+        row: int | None = None,
+        attribute: str | None = None,
+        rows: npt.NDArray[np.int64] | None = None,
     ) -> None:
         row = int(rows[0]) if rows is not None and row is None else row
         self.reason = message
