@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import EventError, KindError, UnknownAttributeError, shortened
-from tamis.kernels.numbers import I64s
 from tamis.language.declared import Declared, read_declared
 from tamis.language.event import FlatEvent, kind_of_value, refuse_asked
 from tamis.language.expression import Expression, Predicate
@@ -19,7 +18,7 @@ from tamis.language.operators import ORDER_COMPARISONS, Operator
 from tamis.language.values import Interval, Kind, kind_of
 
 if TYPE_CHECKING:
-    pass
+    from tamis.kernels.numbers import I64s
 
 
 class Schema:
