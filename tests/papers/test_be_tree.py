@@ -16,15 +16,7 @@ from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import OptionError
 from tamis.papers.be_tree import BETree
 from tamis.papers.be_tree.inspection import entries_of
-from tamis.papers.be_tree.nodes import (
-    BELOW,
-    CAP,
-    COVERED,
-    LOSS,
-    LOSS_UNIT,
-    SUBSUMED,
-    rank_of,
-)
+from tamis.papers.be_tree.nodes import BELOW, CAP, COVERED, LOSS, LOSS_UNIT, SUBSUMED, rank_of
 from tests.papers.naive import Event, RandomKeys, batch_of, matching, rows_of
 
 pytestmark = pytest.mark.kernels

@@ -6,7 +6,6 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,7 @@ from tamis.encoding.events.event_batch import EncodedEvents, EventBatch
 from tamis.encoding.events.event_columns import entries, event_columns, is_long, is_wanted, names_in
 from tamis.encoding.events.plain_columns import PlainColumns, entries_batch, is_plain
 from tamis.errors import EventError
-from tamis.kernels.kernel import kernel
+from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I32s, I64s
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
@@ -243,17 +242,17 @@ def _side_by_side(left: EventBatch, right: EventBatch) -> EventBatch:
     start = left.start + right.start
     dimension, keys = np.empty(start[-1], np.int32), np.empty(start[-1], np.int64)
     for batch, before in ((left, right.start[:-1]), (right, left.start[1:])):
-        _put_aside(batch.start, before, batch.dimension, batch.lo, dimension, keys)
+        _put_aside(batch, before, dimension, keys)
     return EventBatch(start, dimension, keys, keys)
 
 
-@kernel
-def _put_aside(start: Any, before: Any, dimension: Any, keys: Any, all_dimension: Any, all_keys: Any) -> None:
+@lean_kernel
+def _put_aside(batch: EventBatch, before: I64s, all_dimension: I32s, all_keys: I64s) -> None:
     """Copy the values of each event behind as many of the other batch as `before` says."""
     for event in range(len(before)):
-        for v in range(start[event], start[event + 1]):
-            all_dimension[before[event] + v] = dimension[v]
-            all_keys[before[event] + v] = keys[v]
+        for v in range(batch.start[event], batch.start[event + 1]):
+            all_dimension[before[event] + v] = batch.dimension[v]
+            all_keys[before[event] + v] = batch.lo[v]
 
 
 def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[Rows]]) -> int:
@@ -302,7 +301,7 @@ def _parts(column: Column, facets: Facets) -> list[_Part]:
     return parts
 
 
-def _addresses(dimension: AddressDimension, rows: Rows, codes: Any, distinct: Texts) -> tuple[Rows, Rows]:
+def _addresses(dimension: AddressDimension, rows: Rows, codes: I32s | None, distinct: Texts) -> tuple[Rows, Rows]:
     """The rows whose strings are addresses, and their keys."""
     located = dimension.located(distinct.to_pylist())
     known = np.array([key is not None for key in located], np.bool_)
@@ -336,7 +335,7 @@ def _seem_to_differ(values: pa.Array) -> bool:
     return bool(pc.count_distinct(values.take(pa.array(drawn))).as_py() == count)
 
 
-def _spread(rows: Rows, codes: Any, keys: Rows, counts: Rows) -> tuple[Rows, Rows]:
+def _spread(rows: Rows, codes: I32s, keys: Rows, counts: Rows) -> tuple[Rows, Rows]:
     """The keys of every code and their rows, one run after another, where code c has ``counts[c]`` keys."""
     ends = np.cumsum(counts)
     total = int(counts[codes].sum())
@@ -345,8 +344,8 @@ def _spread(rows: Rows, codes: Any, keys: Rows, counts: Rows) -> tuple[Rows, Row
     return spread_rows, spread_keys
 
 
-@kernel
-def _spread_runs(rows: Any, codes: Any, keys: Any, ends: Any, spread_rows: Any, spread_keys: Any) -> None:
+@lean_kernel
+def _spread_runs(rows: Rows, codes: I32s, keys: Rows, ends: Rows, spread_rows: Rows, spread_keys: Rows) -> None:
     at = 0
     for i in range(len(rows)):
         for k in range(ends[codes[i] - 1] if codes[i] > 0 else 0, ends[codes[i]]):
@@ -369,8 +368,8 @@ def _batch(parts: list[_Part], count: int) -> EventBatch:
     return EventBatch(start, placed, placed_keys, placed_keys)
 
 
-@kernel
-def _place(rows: Any, dimension: Any, keys: Any, free: Any, placed: Any, placed_keys: Any) -> None:
+@lean_kernel
+def _place(rows: Rows, dimension: I32s, keys: I64s, free: I64s, placed: I32s, placed_keys: I64s) -> None:
     for i in range(len(rows)):
         at = free[rows[i]]
         placed[at] = dimension[i]

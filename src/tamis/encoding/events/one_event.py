@@ -22,7 +22,7 @@ from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch, plain_values, row_of
 from tamis.kernels.kernel import inlined
-from tamis.kernels.numbers import I32s
+from tamis.kernels.numbers import I32s, I64s
 from tamis.kernels.packed import address_of, i4
 from tamis.language.event import FlatEvent
 
@@ -187,7 +187,7 @@ def _layout(numbers: int, keys: int) -> Callable[..., None]:
 
 
 @inlined
-def unpack_event(words: Any, start: Any, place: Any) -> bool:
+def unpack_event(words: I64s, start: I64s, place: I64s) -> bool:
     """Make keys of the numbers, and write to `place` where dimensions, lowest and highest keys lie, for `packed` to read.
     Where values begin, and so lowest keys, it says already.
 
@@ -212,7 +212,7 @@ def unpack_event(words: Any, start: Any, place: Any) -> bool:
 
 
 @inlined
-def _close_gaps(words: Any, count: int, dimensions: int, place: Any) -> tuple[int, int]:
+def _close_gaps(words: I64s, count: int, dimensions: int, place: I64s) -> tuple[int, int]:
     """Leave out what has no dimension; returns how many values are left, and where their dimensions lie now: behind them."""
     behind = place[2] + 8 * count
     place[0], place[1] = dimensions, count

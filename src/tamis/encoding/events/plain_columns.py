@@ -16,7 +16,7 @@ attributes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from tamis.encoding.dimensions.dimension_set import NOT_ASKED
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import UP, I32s, I64s, U8s
+from tamis.kernels.numbers import UP, Bools, I32s, I64s, U8s
 from tamis.kernels.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
 
 _TYPES = (
@@ -65,6 +65,18 @@ class _Buffers(NamedTuple):
     dimension: I32s
 
 
+class _Values(NamedTuple):
+    """The batch that a kernel writes, with room behind it."""
+
+    start: I64s
+    dimension: I32s
+    key: I64s
+
+    def batch(self, filled: int) -> EventBatch:
+        keys = self.key[:filled]
+        return EventBatch(self.start, self.dimension[:filled], keys, keys)
+
+
 class PlainColumns:
     """Columns of numbers, each with its dimension; `index` tells which columns of the table they are."""
 
@@ -93,17 +105,10 @@ class PlainColumns:
         columns = len(self.index)
         # One more: the kernel writes before it knows whether a value is there.
         room = min((last - first) * columns, self._values) + 1
-        start, dimension, keys = (
-            np.empty(last - first + 1, np.int64),
-            np.empty(room, np.int32),
-            np.empty(room, np.int64),
-        )
+        out = _Values(np.empty(last - first + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
         large = np.zeros(columns, np.bool_)
-        filled = _fill(*self._buffers, first, (start, dimension, keys), large)
-        keys = keys[:filled]
-        return EventBatch(start, dimension[:filled], keys, keys), [
-            self.index[at] for at in np.flatnonzero(large).tolist()
-        ]
+        batch = out.batch(_fill(self._buffers, first, out, large))
+        return batch, [self.index[at] for at in np.flatnonzero(large).tolist()]
 
     def without(self, index: Sequence[int]) -> PlainColumns:
         """The columns but for some."""
@@ -118,17 +123,10 @@ def entries_batch(parents: I64s, codes: I32s, items: pa.Array, dimensions: _Numb
     attribute.
     """
     columns = _buffers([items], dimensions)
-    start, dimension, keys = (
-        np.zeros(count + 1, np.int64),
-        np.empty(len(items) + 1, np.int32),
-        np.empty(len(items) + 1, np.int64),
-    )
-    latest = np.full(len(dimensions), -1, np.int64)
-    filled = _fill_entries(*columns, (parents, codes), (start, dimension, keys), latest)
-    if filled < 0:
-        return None
-    keys = keys[:filled]
-    return EventBatch(start, dimension[:filled], keys, keys)
+    room = len(items) + 1
+    out = _Values(np.zeros(count + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
+    filled = _fill_entries(columns, parents, codes, out, np.full(len(dimensions), -1, np.int64))
+    return None if filled < 0 else out.batch(filled)
 
 
 def _buffers(arrays: Sequence[pa.Array], dimensions: _Numbers) -> _Buffers:
@@ -148,42 +146,31 @@ def _buffers(arrays: Sequence[pa.Array], dimensions: _Numbers) -> _Buffers:
 
 
 @lean_kernel
-def _fill(columns: Any, bit: Any, code: Any, dimensions: Any, first: int, out: Any, large: Any) -> int:
+def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
     """Write the values of rows from `first` on; returns how many there are."""
-    start, dimension, keys = out
     at = 0
-    for row in range(len(start) - 1):
-        start[UP(row)] = at
-        for c in range(len(code)):
-            here = 1
-            validity = u1(columns, 2 * c + 1)
-            if len(validity) > 0:
-                place = bit[UP(c)] + first + row
-                here = (validity[UP(place >> 3)] >> (place & 7)) & 1
-            number = np.float64(_number(columns, c, code[UP(c)], UP(first + row)))
+    for row in range(len(out.start) - 1):
+        out.start[UP(row)] = at
+        for c in range(len(columns.code)):
+            here = _is_there(columns, c, first + row)
+            number = np.float64(_number(columns.packed, c, columns.code[UP(c)], UP(first + row)))
             here &= number == number
             bits = number.view(np.int64)
             large[UP(c)] |= here and not is_small(bits)
-            dimension[UP(at)] = dimensions[UP(c)]
-            keys[UP(at)] = code_of_bits(bits)
+            out.dimension[UP(at)] = columns.dimension[UP(c)]
+            out.key[UP(at)] = code_of_bits(bits)
             at += here
-    start[len(start) - 1] = at
+    out.start[len(out.start) - 1] = at
     return at
 
 
 @lean_kernel
-def _fill_entries(columns: Any, bit: Any, code: Any, dimensions: Any, entries: Any, out: Any, latest: Any) -> int:
+def _fill_entries(columns: _Buffers, parents: I64s, codes: I32s, out: _Values, latest: I64s) -> int:
     """Write the values of entries; returns how many there are, or -1."""
-    parents, codes = entries
-    start, dimension, keys = out
-    at = 0
-    validity = u1(columns, 1)
+    start, dimensions, at = out.start, columns.dimension, 0
     for i in range(len(parents)):
-        here = 1
-        if len(validity) > 0:
-            place = bit[0] + i
-            here = (validity[UP(place >> 3)] >> (place & 7)) & 1
-        number = np.float64(_number(columns, 0, code[0], UP(i)))
+        here = _is_there(columns, 0, i)
+        number = np.float64(_number(columns.packed, 0, columns.code[0], UP(i)))
         here &= number == number
         bits = number.view(np.int64)
         attribute, event = UP(codes[UP(i)]), parents[UP(i)]
@@ -191,8 +178,8 @@ def _fill_entries(columns: Any, bit: Any, code: Any, dimensions: Any, entries: A
             if latest[attribute] == event or not is_small(bits):
                 return -1
             latest[attribute] = event
-        dimension[UP(at)] = dimensions[attribute]
-        keys[UP(at)] = code_of_bits(bits)
+        out.dimension[UP(at)] = dimensions[attribute]
+        out.key[UP(at)] = code_of_bits(bits)
         here &= dimensions[attribute] != NOT_ASKED
         at += here
         start[UP(event + 1)] += here
@@ -202,7 +189,17 @@ def _fill_entries(columns: Any, bit: Any, code: Any, dimensions: Any, entries: A
 
 
 @inlined
-def _number(columns: Any, c: int, code: int, row: Any) -> Any:
+def _is_there(columns: _Buffers, c: int, row: int) -> int:
+    """Whether a value is not null: 1 or 0."""
+    validity = u1(columns.packed, 2 * c + 1)
+    if len(validity) == 0:
+        return 1
+    place = columns.bit[UP(c)] + row
+    return (validity[UP(place >> 3)] >> (place & 7)) & 1
+
+
+@inlined
+def _number(columns: Packed, c: int, code: int, row: int) -> np.float64:
     """A number of a column, whether it is null or not."""
     if code == _INT64:
         return np.float64(i8(columns, 2 * c)[row])

@@ -224,7 +224,7 @@ def share(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> float
 
 
 @inlined
-def cells(kind: int, whole: int, lo: int, hi: int, low: int, high: int) -> float:
+def cells(kind: int, lo: int, hi: int, low: int, high: int) -> float:
     """The share of a histogram's cells over the domain that an interval touches."""
     if hi <= lo:
         return F64(1.0)

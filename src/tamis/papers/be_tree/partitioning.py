@@ -175,7 +175,7 @@ def _worth(domains: DomainArrays, settings: Settings, words: Words, at: int, d: 
     if not settings.histogram:
         return settings.beta
     lo, hi = interval_at(words, at)
-    part = cells(domains.kind[d], domains.whole[d], domains.lo[d], domains.hi[d], lo, hi)
+    part = cells(domains.kind[d], domains.lo[d], domains.hi[d], lo, hi)
     return settings.beta - settings.gamma * part
 
 
