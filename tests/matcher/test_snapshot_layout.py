@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import tamis
+from tamis.encoding.expressions.predicate_rows import OPERATORS
 from tamis.matcher.snapshot import CONTENT_VERSION
 from tamis.storage import container
 
 PINNED = Path(__file__).with_name("snapshot_layout.txt")
-"""The version, then the name of every array and the type of its elements; `*` is the number of a segment."""
+"""The version, the operators by their numbers, then the name of every array and the type of its elements; `*` is the number of a
+segment. A new operator comes at the end and needs no new version."""
 
 HINT = """The arrays of snapshots have changed, so files of before cannot be read any more. Raise CONTENT_VERSION in
 tamis.matcher.snapshot, say so in docs/snapshot-format.md, and write this to tests/matcher/snapshot_layout.txt:
@@ -35,6 +37,7 @@ def saved(folder: Path) -> Path:
 def test_the_layout_of_a_version(tmp_path: Path) -> None:
     opened = container.open(saved(tmp_path))
     arrays = {re.sub(r"^segments/\d+/", "segments/*/", name): opened.array(name).dtype for name in opened.names}
-    lines = [f"version {CONTENT_VERSION}", *sorted(f"{name} {dtype}" for name, dtype in arrays.items())]
+    operators = f"operators {', '.join(OPERATORS)}"
+    lines = [f"version {CONTENT_VERSION}", operators, *sorted(f"{name} {dtype}" for name, dtype in arrays.items())]
     text = "\n".join(lines) + "\n"
     assert text == PINNED.read_text(), HINT + text

@@ -1,16 +1,28 @@
-"""The command `tamis`: one module per command, and modules that several commands share.
+"""The command `tamis`: a module for each command, and modules that commands share.
 
     main                the group, and how errors are shown          options              options of several commands
-    lines               the lines of a text file                     json_text            strict JSON
-    subscription_files  subscriptions of a file, with their lines    load                 from there into a matcher
-    byte_stream         bytes of a file, unpacked                    event_lines          events of text files one by one
-    json_array          elements of a JSON array                     csv_values           fields of CSV as values
-    event_files         events of files, in batches                  match_run            one pass over them
-    event_filter        one expression on one event                  filter_run           one pass over files for it
-    match_files         matches to a file                            check_report         findings about a file
-    bookshop            the data of the demo                         demo_page            the output of the demo
+    match, filter, check, explain, plan, stats, build, generate, pipeline, indexes, warmup, demo    the commands
+
+Subscriptions:
+    subscription_files  subscriptions of a file, with their lines    expression_text      an expression as an argument
+    subscription_lines  those of text files                          subscription_tables  those of Parquet files
+    load, load_tables   from there into a matcher                    seen_ids             which ids came before
+
+Events:
+    byte_stream         bytes of a file, unpacked                    lines                the lines of a text file
+    event_lines         events of text files one by one              event_files          events of files, in batches
+    json_text           strict JSON                                  json_array           elements of a JSON array
+    event_json          what JSON does not say of an event           event_labels         labels of events in Parquet
+    csv_text            messages about text that is not CSV          csv_values           fields of CSV as values
+    parquet_rows        rows of a Parquet file, some at a time
+
+Runs and output:
+    match_run           one pass over events                         match_files          matches to a file
+    event_filter        one expression on one event                  table_filter         on the rows of a table
+    filter_run          one pass over files for it                   check_report         findings about a file
     diagnostics         messages, progress and bad lines on stderr   error_file           all bad lines in a file
-    whole_file          a file appears whole or not at all
+    whole_file          a file appears whole or not at all           exit_status          what the process ends with
+    bookshop            the data of the demo                         demo_page            the output of the demo
 
 A line that cannot be read becomes a `FileError` in its place; the error is not raised. `check` lists all such errors, `match`
 stops at the first or skips it. Modules of the library are imported inside functions, so that ``tamis --help`` is quick.

@@ -32,7 +32,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.encoding.expressions.plain_row import DIMENSION, HI, LO, MODE, ORDER, START, PlainRow, plain_conjunction
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
-from tamis.engine.layout.lists import slot_of
+from tamis.engine.layout.lists import home_of
 from tamis.engine.matching.lists_met import first_above
 from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingSpace, OwnerArrays, Owners, Place, name_owners
 from tamis.engine.matching.results import Found, Life, Slots, Work
@@ -281,7 +281,7 @@ def _enter_row(row: int, table: Conjunctions, chains: Chains) -> None:
         this_high = predicates.hi[predicates.start[p + 1] - 1]
         width = np.float64(this_high) - np.float64(this_low)
         if this_low == this_high:
-            width = -1.0 / (1.0 + lengths[slot_of(predicates.dimension[p], this_low, heads)])
+            width = -1.0 / (1.0 + lengths[home_of(predicates.dimension[p], this_low, heads)])
         if width < narrowest:
             second, second_d, second_low, second_high = narrowest, max(d, _NONE), low, high
             narrowest, d, low, high = width, I64(predicates.dimension[p]), this_low, this_high
@@ -291,7 +291,7 @@ def _enter_row(row: int, table: Conjunctions, chains: Chains) -> None:
     links[at + _NEXT], links[at + _DIMENSION], links[at + _KEY] = _NONE, _ANY, low
     links[at + _SECOND], links[at + _SECOND_LO], links[at + _SECOND_HI] = second_d, second_low, second_high
     if d != _ANY and low == high:
-        head = slot_of(d, low, heads)
+        head = home_of(d, low, heads)
         links[at + _DIMENSION], links[at + _NEXT] = d, heads[head]
         lengths[head] += 1
         store_last(heads, head, row)
@@ -415,7 +415,7 @@ def _extend(event: int, chains: Chains, batch: EventBatch, extent: Extent) -> bo
         one_by_one &= ascends and low == high
         extent.lowest[UP(d)] = min(extent.lowest[UP(d)], low)
         extent.highest[UP(d)] = max(extent.highest[UP(d)], high)
-        prefetch(chains.heads, slot_of(I64(d), low, chains.heads))
+        prefetch(chains.heads, home_of(I64(d), low, chains.heads))
     return one_by_one
 
 
@@ -424,11 +424,11 @@ def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
     """Note the linked rows that an event satisfies, by the chains of its values."""
     batch, heads, links = scan.batch, scan.arrays.chains.heads, scan.arrays.chains.links
     for v in range(batch.start[event], batch.start[event + 1]):
-        head = slot_of(I64(batch.dimension[UP(v)]), batch.lo[UP(v)], heads)
+        head = home_of(I64(batch.dimension[UP(v)]), batch.lo[UP(v)], heads)
         prefetch(links, _WORDS * max(heads[UP(head)], 0))
     for v in range(batch.start[event], batch.start[event + 1]):
         d, key = I64(batch.dimension[UP(v)]), batch.lo[UP(v)]
-        row = I64(heads[UP(slot_of(d, key, heads))])
+        row = I64(heads[UP(home_of(d, key, heads))])
         while row != _NONE:
             at = _WORDS * row
             scan.work[0] += 1

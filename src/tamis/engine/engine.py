@@ -66,8 +66,8 @@ class Engine:
         self._segments: tuple[Segment, ...] = ()
         self._coming: tuple[Segment, ...] = ()
         """Segments of new rows, which wait to be published."""
-        self._generation = 0
-        """Counts what makes the result of a running merge useless."""
+        self._rewrites = 0
+        """Counts the changes that make the result of a running merge useless."""
         self._is_rewriting = False
         self.lock = threading.RLock()
         """Held while parts change. A merge holds it only at its beginning and at its end."""
@@ -79,7 +79,8 @@ class Engine:
         self.singles = Singles(self.tally, limits)
         """The buffers in which each thread matches single events."""
         self._numbers = itertools.count()
-        self._generations = 0
+        self._segment_sets = 0
+        """Counts the changes of the segments that versions have."""
         self._shown: tuple[Segment, ...] = ()
         """The segments of the last version."""
         self._stale = False
@@ -157,9 +158,9 @@ class Engine:
     ) -> None:
         if segments is not self._shown:
             self._shown = segments
-            self._generations += 1
+            self._segment_sets += 1
         # What the __new__ of a NamedTuple does, without the calls in between.
-        version = tuple.__new__(Version, (segments, deltas, life, next(self._numbers), self._generations))
+        version = tuple.__new__(Version, (segments, deltas, life, next(self._numbers), self._segment_sets))
         self._current = version
         self._latest = version, deltas[-1][1].number if deltas else 0, life.now
         self._stale = False  # Last: a reader that finds it False takes the version.
@@ -267,7 +268,7 @@ class Engine:
     def clear(self) -> None:
         """Forget everything."""
         with self.lock:
-            self._generation += 1
+            self._rewrites += 1
             self._segments, self._coming, self._frozen, self._active = (), (), (), Delta()
             self._slots.clear()
             self._set_version((), (), Life(NO_DEATHS, self._slots.now))
@@ -343,7 +344,7 @@ class Engine:
         """Let the next match see rewritten segments. A second call does nothing."""
         with self.lock:
             if [id(part) for part in rewritten.parts] == [id(part) for part in self._parts()]:
-                self._generation += 1
+                self._rewrites += 1
                 self._replace(rewritten.parts, rewritten.segments)
             self._show()
 
@@ -383,7 +384,7 @@ class Engine:
     def merge(self, parts: list[Part]) -> None:
         """Replace parts by one segment."""
         with self.lock:
-            generation = self._generation
+            rewrites = self._rewrites
             only = parts[0]
             drifted = only if len(parts) == 1 and isinstance(only, Segment) and only.watch.is_due() else None
             frozen = {id(delta): view for delta, view in self._frozen}
@@ -392,7 +393,7 @@ class Engine:
             life = self._slots.life(self.version.life.now)
         built = self._built(concatenated([living(life) for living in views]))
         with self.lock:
-            if generation != self._generation or self._is_rewriting:
+            if rewrites != self._rewrites or self._is_rewriting:
                 return
             self._replace(parts, built)
             self.merges += 1

@@ -124,7 +124,7 @@ class Single:
         self._scratches = scratches
         self._brief = limits.brief_entries
         self._words: I64s | None = None
-        self._number, self._generation = -1, -1
+        self._number, self._segment_set = -1, -1
         self._ids: I64s | None = None
         self._died = _NO_IDS
         self._rows_put, self._now_put = -1, -1
@@ -139,7 +139,7 @@ class Single:
         """
         if dimensions > self._dimensions:
             self._dimensions = dimensions + dimensions // 2
-            self._number = self._generation = -1
+            self._number = self._segment_set = -1
         version, rows, now = latest
         if version.number != self._number or ids is not self._ids or self._words is not self.event.words:
             self._follow(version, ids)
@@ -187,7 +187,7 @@ class Single:
                 entry=entry_of(match_rows) if version.segments else 0,
             )
         )
-        self._generation, self._number = version.generation, -1
+        self._segment_set, self._number = version.segment_set, -1
         expected = sum(segment.watch.expected for segment in version.segments)
         self._kernel = match_single_briefly if expected <= self._brief else match_single
 
@@ -224,8 +224,8 @@ class Single:
         most = max((view.number for _, view in deltas), default=0)
         if most > self._rows or len(deltas) > self._most_deltas:
             self._rows, self._most_deltas = max(self._rows, most), max(self._most_deltas, 2 * len(deltas))
-            self._generation = -1
-        if version.generation != self._generation or self._words is not self.event.words:
+            self._segment_set = -1
+        if version.segment_set != self._segment_set or self._words is not self.event.words:
             self._prepare(version)
         given, died = self._packed, version.life.died
         if died is not self._died:

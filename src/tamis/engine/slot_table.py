@@ -38,7 +38,7 @@ class SlotTable:
         self._lives = 0
         """How often everything was forgotten, and slots were given from 0 again."""
         self._released: deque[tuple[int, list[int]]] = deque()
-        """Slots that nobody can find any more, each with the life they are of."""
+        """Slots that nobody can find any more, each list with the number of the life in which they were given."""
         self._reset()
 
     def _reset(self) -> None:

@@ -1,4 +1,8 @@
-"""The heaviest matches of each event. Matchers and Spark tasks decide top-k here, and nowhere else."""
+"""Top-k: the matches of each event with the largest weights. Of equal weights, the lower slot comes first.
+
+Matchers and Spark tasks decide it here. If several Spark tasks have matches of one event, `spark.matching` ranks what each kept.
+Spark gives slots in the order of ids, so that the lower id comes first there.
+"""
 
 from __future__ import annotations
 

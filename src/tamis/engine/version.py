@@ -25,8 +25,8 @@ class Version(NamedTuple):
     life: Life
     number: int = 0
     """Differs from the number of every other version of the engine."""
-    generation: int = 0
-    """Differs from the generation of all versions with other segments."""
+    segment_set: int = 0
+    """Versions with the same number have the same segments."""
 
     def match(self, batch: EventBatch, dimensions: int, scratches: ThreadScratch) -> Found:
         """Match a batch, in scratch space of the calling thread."""

@@ -1,6 +1,6 @@
 """`scan`: tests every conjunction against every event, up to the first predicate that fails.
 
-It is the baseline of all five papers (SCAN) and the yardstick of the other indexes. Its order makes it a fair one: the most
+It is the baseline of the papers (SCAN) and the yardstick of the other indexes. Its order makes it a fair one: the most
 selective predicate of a conjunction is tested first. The bounds of this predicate lie in columns of their own, which are read
 from front to back; only survivors are looked up in the table. Selectivity comes from the events that `observe` saw before the
 conjunction was inserted. Without events, it comes from operators and the width of their value sets (see `parts.past_events`).

@@ -1,14 +1,17 @@
 """Tamis on Apache Spark. Needs the extra: ``pip install 'tamis[spark]'``.
 
-building              build: subscriptions to an index           manifest       the folder of an index, its versions
-updating              update, collect_garbage: a new version     segment_files  shards on disk and in memory
-matching              match: events with an index                match_task     what executors do with events
-streaming             match_stream, update_stream                frames         columns of DataFrames
-attribute_statistics  statistics: what events look like          contents       the subscriptions of an index
-workloads             generated workloads, as jobs               summary_page   the page that a pipeline writes
-event_checks          wrong_events: events that cannot be matched
-pipeline              run_pipeline: all of it, from raw files    session, java  what our own jobs run on
-given                 checks of the arguments of public functions
+Read in this order:
+
+    building              build: subscriptions to an index           manifest       the folder of an index, its versions
+    updating              update, collect_garbage: a new version     bucket_tasks   what both do in executors
+    segment_files         the files of an index, on disk and open    contents       the subscriptions of an index
+    matching              match: events with an index                match_task     what executors do with events
+    streaming             match_stream, update_stream                frames         columns of DataFrames
+    event_checks          wrong_events: events that cannot be matched
+    rejected_rows         rows that were refused, with the reasons   given          checks of arguments of public functions
+    attribute_statistics  statistics: what events look like          workloads      generated workloads, as jobs
+    pipeline              run_pipeline: all of it, from raw files    raw_files      raw files as DataFrames
+    summary_page          the page that a pipeline writes            session, java  what our own jobs run on
 """
 
 from __future__ import annotations

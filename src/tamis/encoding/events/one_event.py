@@ -188,8 +188,9 @@ def _layout(numbers: int, keys: int) -> Callable[..., None]:
 
 @inlined
 def unpack_event(words: I64s, start: I64s, place: I64s) -> bool:
-    """Make keys of the numbers, and write to `place` where dimensions, lowest and highest keys lie, for `packed` to read.
-    Where values begin, and so lowest keys, it says already.
+    """Make keys of the numbers, and write to `place` where dimensions and highest keys lie, for `packed` to read.
+
+    Where the lowest keys lie is written there beforehand.
 
     False: a number is NaN, or one that only labels can tell from others. Unpacking an event once more changes nothing.
     """

@@ -104,16 +104,16 @@ def _fill_table(dimension: Dimensions, key: Keys, table: I32s) -> None:
 
 
 @inlined
-def slot_of(dimension: int, key: int, table: I32s) -> int:
-    """The slot of a point in a hash table whose length is a power of two; if it is taken, the point lies behind it."""
+def home_of(dimension: int, key: int, table: I32s) -> int:
+    """The place of a point in a hash table whose length is a power of two; if another is there, the point lies behind it."""
     return I64(spread_pair(dimension, key) & U64(len(table) - 1))
 
 
 @inlined
-def find_point(dimension: int, key: int, slot: int, points: Points) -> int:
-    """The number of the point that has this slot, -1 if there is no such point."""
+def find_point(dimension: int, key: int, home: int, points: Points) -> int:
+    """The number of the point whose place this is, -1 if there is no such point."""
     last = U64(len(points.table) - 1)
-    at = U64(slot)
+    at = U64(home)
     while True:
         number = points.table[at]
         if number == _NONE:

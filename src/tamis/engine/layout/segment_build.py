@@ -1,4 +1,4 @@
-"""A segment: an immutable index over some conjunctions.
+"""How the arrays of a segment are built.
 
     event value --scale--> space --lists--> entries --filter word--> survivors --records--> rows --> owners
 
@@ -7,7 +7,8 @@ predicate of its conjunction, and a reference to its record. So a list is scanne
 records. If that keeps many entries from their records, entries have a second filter word. Long lists have blocks of entries that
 events may skip, or parts that are sorted by a bound: see `guards` and `runs`.
 
-Rows are numbered in the order of their records, so that neighbours in a list are neighbours everywhere.
+Rows are numbered by the slots of their owners if these lie close together (see `matching.owners`), else in the order of their
+records, so that neighbours in a list are neighbours everywhere.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ object that could keep these numbers.
 from __future__ import annotations
 
 from tamis.encoding.dimensions.keys import KEY_MIN
-from tamis.engine.layout.lists import find_point, slot_of
+from tamis.engine.layout.lists import find_point, home_of
 from tamis.engine.layout.plan import RANKED
 from tamis.engine.layout.runs import BAND_RUN, LOWER_RUN, UPPER_RUN, Runs
 from tamis.engine.layout.scale import MISSING, space_of, table_space
@@ -66,8 +66,8 @@ def list_at(begins: U32s, number: int) -> tuple[int, int, bool]:
 def lists_of_several(values: Values, count: int, body: Body, event: LoadedEvent, met: Met) -> tuple[int, int, int]:
     """Note all lists of an event that is not plain, and the runs in them.
 
-    Returns how many lists there are, how many of these come first, by each of which another part of the rows is found, and how
-    many runs. By the others, those of dimensions in which the event has several values, rows may be found again and again.
+    Returns how many lists there are, how many of them have no row in common, and how many runs. The lists without a common row
+    come first. The others are those of dimensions in which the event has several values: a row may be in many of them.
     """
     about, begins, bounds, run_lists = body.lookup.about, body.directory.begin, body.directory.bounds, body.runs.list
     lists, runs = 0, 0
@@ -78,8 +78,8 @@ def lists_of_several(values: Values, count: int, body: Body, event: LoadedEvent,
             lists, runs = add_list(begins, run_lists, about[UP(line + CELL)] + s, lists, runs, met)
             lists = add_presence(about, bounds, line, s, s, lists, met)
             key = event.low[UP(dimension)]
-            slot = slot_of(dimension, key, body.points.table)
-            lists, runs = add_point(body, dimension, key, slot, lists, runs, met)
+            home = home_of(dimension, key, body.points.table)
+            lists, runs = add_point(body, dimension, key, home, lists, runs, met)
     lists, runs = add_list(begins, run_lists, body.cells + body.dimensions, lists, runs, met)
     once = lists
     for i in range(count):
@@ -104,8 +104,8 @@ def _several_lists(values: Values, body: Body, several: Bools, lists: int, runs:
         first, upto = points.start[UP(dimension)], points.start[UP(dimension + 1)]
         if first < upto:
             if low == high:
-                slot = slot_of(dimension, low, points.table)
-                first = I64(find_point(dimension, low, slot, points))
+                home = home_of(dimension, low, points.table)
+                first = I64(find_point(dimension, low, home, points))
                 upto = first + I64(first >= 0)
             else:
                 first = first_above(points.key, first, upto, low - 1)
@@ -123,11 +123,11 @@ def _several_lists(values: Values, body: Body, several: Bools, lists: int, runs:
 
 
 @inlined
-def add_point(body: Body, dimension: int, key: int, slot: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
-    """Note the list of a key that has its own; it would lie from this slot on."""
+def add_point(body: Body, dimension: int, key: int, home: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
+    """Note the list of a key that has its own. In the table of points it lies at its home or behind it."""
     points = body.points
     if len(points.key) > 0 and points.start[UP(dimension)] < points.start[UP(dimension + 1)]:
-        number = I64(find_point(dimension, key, slot, points))
+        number = I64(find_point(dimension, key, home, points))
         if number >= 0:
             at = body.cells + body.dimensions + 1 + number
             lists, runs = add_list(body.directory.begin, body.runs.list, at, lists, runs, met)

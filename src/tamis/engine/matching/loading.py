@@ -5,7 +5,7 @@ from __future__ import annotations
 from tamis.engine.layout.aspects import NEAR, UNKNOWN, code_of_space, hide, show
 from tamis.engine.layout.guards import BLOCK, GUARDED
 from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_on_roll
-from tamis.engine.layout.lists import slot_of
+from tamis.engine.layout.lists import home_of
 from tamis.engine.layout.pairs import PairScratch, note_cell
 from tamis.engine.layout.plan import RANKED
 from tamis.engine.layout.scale import FARTHEST_WHOLE, MISSING, code_of, number_of
@@ -171,10 +171,10 @@ def load_wide(
         if dimension < RANKED:
             show(dimension, code, number, event.seen)
         if len(body.points.key) > 0 and not (shifts & ALL_ENROLLED and number == UNKNOWN):
-            noted, slot = lists, I64(event.point[UP(i)])
-            if slot < 0:
-                slot = slot_of(dimension, key, body.points.table)  # The line was full, and the next one has it.
-            lists, runs = add_point(body, dimension, key, slot, lists, runs, met)
+            noted, home = lists, I64(event.point[UP(i)])
+            if home < 0:
+                home = home_of(dimension, key, body.points.table)  # The line was full, and the next one has it.
+            lists, runs = add_point(body, dimension, key, home, lists, runs, met)
             prefetch(body.entry, 2 * met.begin[UP(noted)] * (lists - noted))
     return lists, runs
 
@@ -195,7 +195,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
                 line = line_of(spread(key), roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
                 prefetch(roll.mark, line)
             if not shifts & ALL_ENROLLED:
-                event.point[UP(i)] = slot_of(dimension, key, points.table)
+                event.point[UP(i)] = home_of(dimension, key, points.table)
                 prefetch(points.table, I64(event.point[UP(i)]))
     for i in range(count):
         dimension = I64(event.touched[UP(i)])
@@ -210,7 +210,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
             if shifts & ALL_ENROLLED:
                 event.point[UP(i)] = -1
                 if maybe:
-                    event.point[UP(i)] = slot_of(dimension, key, points.table)
+                    event.point[UP(i)] = home_of(dimension, key, points.table)
                     prefetch(points.table, I64(event.point[UP(i)]))
     if len(points.key) > 0:
         for i in range(count):

@@ -34,7 +34,7 @@ from tamis.kernels.prefetch import prefetch
 from tamis.kernels.sorting import sort_unique
 
 ALIVE = np.iinfo(np.int64).max
-"""When what lives dies."""
+"""The time of death of what lives."""
 NOT_BY_SLOT = -(1 << 40)
 _CLOSE = 64
 _AHEAD = 16

@@ -58,7 +58,7 @@ class LoadedEvent(NamedTuple):
     first: I32s
     last: I32s
     point: I32s
-    """For each touched dimension of a plain event: the slot of its key in the table of points. -1: there is no such point."""
+    """For each touched dimension of a plain event: the home of its key in the table of points. -1: there is no such point."""
     place: I32s
     """For each touched dimension of a plain event: the place of its number in `Lookup.whole`, or ~ that of the value."""
     origin: I32s

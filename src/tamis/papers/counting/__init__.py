@@ -1,1 +1,5 @@
-"""`counting`: count the satisfied predicates of each subscription (`index`, `hit_counting`), and SIFT's methods (`sift`)."""
+"""`counting`: count the satisfied predicates of each subscription, and SIFT's methods.
+
+index       the index `counting`                      hit_counting    its two phases on one event
+sift        SIFT's key and tree method                sift_terms      terms of profiles        sift_matching   matching
+"""

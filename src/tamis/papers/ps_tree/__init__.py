@@ -8,6 +8,7 @@ PVLDB 12(3), 2018.
     tree        `PSTree`, a single tree
     forest      one tree for each dimension, its cuts looked up by key
     verifying   one event: the leaves that it meets, and its candidates, a block at a time
+    forest_index  common to the indexes over a forest
     lists       subscription lists of leaves: the index `ps-tree`
     signatures  Bloom filters of leaves
     matching    MatchEvent over lists and signatures (Alg. 5)
