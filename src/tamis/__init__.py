@@ -5,6 +5,15 @@
 >>> matcher.add("cheap-classics", "price BETWEEN 20 AND 40 AND genre = 'classics'")
 >>> matcher.match({"price": 26, "genre": "classics"})
 ['cheap-classics']
+
+What is inside, from the top down; a package imports only packages below it:
+
+    cli  spark  workload       the command, matching on clusters, workloads to try and measure with
+    matcher                    `Matcher`: subscriptions by id, batches, explain
+    papers  engine             the algorithms of the papers, and our own index
+    storage  encoding          arrays in files; expressions and events as integers
+    language                   what a match means: read this first
+    kernels  errors            what compiled code shares; all errors
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.engine.layout import key_numbers, segment_build
 from tamis.engine.layout.records import order_of
-from tamis.engine.matching import loading, thread_scratch
+from tamis.engine.matching import loading
 from tamis.engine.matching.owners import ALIVE, NOT_BY_SLOT
 from tamis.engine.matching.results import Life, Work
-from tamis.engine.matching.thread_scratch import ThreadScratch
+from tamis.engine.matching.thread_scratch import USUAL_SIZES, ScratchSizes, ThreadScratch
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tamis.kernels.kernel import COMPILED, lean_kernel
@@ -28,12 +28,18 @@ from tests.papers.naive import Event, batch_of, matching
 NOBODY_DIED = Life(np.zeros(0, np.int64), 0)
 
 
-def check(rows: Rows, events: list[Event], sample: list[Event] | None = None, segment: Segment | None = None) -> Work:
+def check(
+    rows: Rows,
+    events: list[Event],
+    sample: list[Event] | None = None,
+    sizes: ScratchSizes = USUAL_SIZES,
+    segment: Segment | None = None,
+) -> Work:
     """Compare the rows that a segment finds with those that are true; returns how much work it was."""
     segment = segment or Segment.of(rows, None if sample is None else batch_of(sample))
     dimensions = 1 + max((d for event in events for d in event), default=0)
     dimensions = max(dimensions, 1 + int(rows.table.predicates.dimension.max(initial=0)))
-    found = segment.match(batch_of(events), dimensions, NOBODY_DIED, ThreadScratch())
+    found = segment.match(batch_of(events), dimensions, NOBODY_DIED, ThreadScratch(sizes))
     columns, start = Columns(rows.table), np.append(0, np.cumsum(found.counts))
     for number, event in enumerate(events):
         expected = np.sort(rows.slot[columns.true_of(event)])
@@ -61,13 +67,10 @@ def test_random_rows(cases: Callable[[int], int], record_property: Callable[[str
     assert decisions > 500_000
 
 
-def test_room_for_slots_grows_and_no_entry_is_visited_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_for_slots_grows_and_no_entry_is_visited_twice() -> None:
     for seed in (3, 4, 8):
         rows, events, sample = random_case(seed)
-        with monkeypatch.context() as patched:
-            patched.setattr(thread_scratch, "_SLOTS", 1)
-            patched.setattr(thread_scratch, "_MOST_SLOTS", 1)
-            narrow = check(rows, events, sample)
+        narrow = check(rows, events, sample, ScratchSizes(slots=1, most_slots=1))
         assert narrow == check(rows, events, sample)
 
 

@@ -16,7 +16,7 @@ from tamis.encoding.evaluation import EventPlaces
 from tamis.encoding.events.one_event import OneEvent
 from tamis.engine import single
 from tamis.engine.limits import USUAL_LIMITS, Limits
-from tamis.engine.matching.thread_scratch import SegmentScratch
+from tamis.engine.matching.thread_scratch import ScratchSizes, SegmentScratch
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
 from tamis.matcher.limits import StoreLimits
@@ -130,10 +130,9 @@ def test_a_match_within_a_batch_has_its_own_buffers(monkeypatch: pytest.MonkeyPa
     assert sorted(found["subscription"].to_pylist()) == sorted([*wanted(7), 9999, *wanted(123)])
 
 
-def test_room_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = Limits(event_matches=2, event_rows=2, event_dimensions=1)
-    monkeypatch.setattr("tamis.engine.matching.thread_scratch._ENTRIES", 2)
-    monkeypatch.setattr("tamis.engine.matching.thread_scratch._LISTS", 1)
+def test_room_grows() -> None:
+    sizes = ScratchSizes(entries=2, lists=1)
+    limits = Limits(event_matches=2, event_rows=2, event_dimensions=1, scratch=sizes)
     for texts in (False, True):
         matcher = matcher_of(texts, limits=limits)
         assert sorted(matcher.match({"x": 299, "y": 1})) == wanted(299, texts)

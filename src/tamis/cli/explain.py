@@ -42,6 +42,7 @@ _HEADLINE = re.compile(r"^([│├└─ ]*)(TRUE|FALSE|UNKNOWN)\b", re.MULTILIN
 @schema_option
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
 @click.option("--exit-code", is_flag=True, help="Exit with status 4 if the event does not match.")
+# Its parameters are the options of the command.
 def explain(
     words: tuple[str, ...],
     subscriptions: str | None,

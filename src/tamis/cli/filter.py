@@ -33,6 +33,7 @@ from tamis.errors import FileError
 @errors_option
 @click.option("--exit-code", is_flag=True, help="Exit with status 4 if no event is printed or counted.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no hints when no event matches.")
+# Its parameters are the options of the command.
 def filter_events(
     expression: str,
     files: tuple[str, ...],

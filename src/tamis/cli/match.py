@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     help="Number of events to read at a time.",
 )
 @quiet_option
+# Its parameters are the options of the command.
 def match(
     files: tuple[str, ...],
     output: str,

@@ -76,6 +76,7 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
     "--master", metavar="ADDRESS", help="Cluster to run on. Default: Spark's own settings, else this machine."
 )
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Setting of Spark; may be repeated.")
+# Its parameters are the options of the command.
 def pipeline(
     subscriptions: str,
     events: str,

@@ -35,7 +35,7 @@ from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.layout.lists import home_of
 from tamis.engine.matching.lists_met import first_above
 from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingSpace, OwnerArrays, Owners, Place, name_owners
-from tamis.engine.matching.results import Found, Life, Slots, Work
+from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import DeltaEvent, DeltaScratch, Extent
 from tamis.engine.rows import Rows, concatenated_programs, nbytes
 from tamis.engine.slot_lease import Lease
@@ -50,6 +50,8 @@ _ROWS = 64
 """Rows that the first columns have room for."""
 _EACH = 8
 """Predicates per row that they have room for."""
+_ROWS_ENTERED, _ROWS_APART = range(2)
+"""Places in `Chains.entered`."""
 _LINKED, _APART, _NO_ROOM, _NOT_PLAIN = range(4)
 """Results of `_append`."""
 _ANY = -2
@@ -224,7 +226,7 @@ class Delta:
         owners.program[first:last] = program
         owners.sole[first:last] = np.where((program == ACCEPT) & ~rows.several, rows.slot, ~numbers)
         columns.enter(first, last)
-        self.number, self.apart = last, int(columns.chains.entered[1])
+        self.number, self.apart = last, int(columns.chains.entered[_ROWS_APART])
 
     def add_plain(self, row: PlainRow, slot: int) -> bool:
         """Append one row, if it is a conjunction as it stands; returns whether it is."""
@@ -244,7 +246,7 @@ class Delta:
         used = columns.sizes(self.number)
         needed = [have + more for have, more in zip(used, (rows, predicates, intervals), strict=True)]
         fits = all(need <= room for need, room in zip(needed, columns.room(), strict=True))
-        if fits and columns.chains.entered[0] == self.number:
+        if fits and columns.chains.entered[_ROWS_ENTERED] == self.number:
             return
         doubled = [max(need, 2 * room) for need, room in zip(needed, columns.room(), strict=True)]
         larger = Columns.with_room(*doubled)
@@ -296,11 +298,11 @@ def _enter_row(row: int, table: Conjunctions, chains: Chains) -> None:
         lengths[head] += 1
         store_last(heads, head, row)
     else:
-        place = entered[1]
+        place = entered[_ROWS_APART]
         apart.dimension[place], apart.lo[place], apart.hi[place] = d, low, high
         apart.row[place] = row
-        entered[1] += 1
-    entered[0] = row + 1
+        entered[_ROWS_APART] += 1
+    entered[_ROWS_ENTERED] = row + 1
 
 
 @brief_kernel
@@ -311,7 +313,7 @@ def _append(given: Packed, row: int, slot: int, scratch: I64s, codes: I64s, coun
     predicates = table.predicates
     place = table.start[row]
     at = predicates.start[place]
-    if row >= len(owners.sole) or place + count > len(predicates.dimension) or entered[0] != row:
+    if row >= len(owners.sole) or place + count > len(predicates.dimension) or entered[_ROWS_ENTERED] != row:
         return _NO_ROOM
     if at + length > len(predicates.lo):
         return _NO_ROOM
@@ -328,9 +330,9 @@ def _append(given: Packed, row: int, slot: int, scratch: I64s, codes: I64s, coun
         predicates.start[place + i + 1] = at
     table.start[row + 1] = place + kept
     owners.sole[row], owners.slot[row], owners.program[row], owners.several[row] = slot, slot, ACCEPT, False
-    before = entered[1]
+    before = entered[_ROWS_APART]
     _enter_row(row, table, arrays.chains)
-    return _APART if entered[1] > before else _LINKED
+    return _APART if entered[_ROWS_APART] > before else _LINKED
 
 
 def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life, room: DeltaScratch) -> Found:
@@ -354,7 +356,7 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
                 columns.given, batch, life, found, counts, Place(event, stop, at), space
             )
             parts.append(space.slots[:filled])
-            work[2] += judged
+            work[JUDGED] += judged
             size = max(2 * size, 1024)
     slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
     return Found(counts, slots, Work(*work.tolist()))
@@ -431,7 +433,7 @@ def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
         row = I64(heads[UP(home_of(d, key, heads))])
         while row != _NONE:
             at = _WORDS * row
-            scan.work[0] += 1
+            scan.work[VISITED] += 1
             named = (links[UP(at + _DIMENSION)] == d) & (links[UP(at + _KEY)] == key)
             if (row < rows) & named & _second_may_hold(links, at, scan.loaded.extent):
                 filled = _note_if_it_holds(row, scan, filled)
@@ -447,7 +449,7 @@ def _scan_links(rows: int, scan: _Scan, filled: int) -> int:
         at = _WORDS * row
         d, key = links[UP(at + _DIMENSION)], links[UP(at + _KEY)]
         within = (key <= extent.highest[UP(max(d, 0))]) & (extent.lowest[UP(max(d, 0))] <= key)
-        scan.work[0] += I64(d != _ANY)
+        scan.work[VISITED] += I64(d != _ANY)
         if (d != _ANY) & within & _second_may_hold(links, at, extent):
             filled = _note_if_it_holds(row, scan, filled)
     return filled
@@ -463,14 +465,14 @@ def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
         at = UP(max(d, 0))
         if (d == _ANY) | ((apart.lo[UP(i)] <= extent.highest[at]) & (extent.lowest[at] <= apart.hi[UP(i)])):
             filled = _note_if_it_holds(I64(apart.row[UP(i)]), scan, filled)
-    scan.work[0] += count
+    scan.work[VISITED] += count
     return filled
 
 
 @inlined
 def _note_if_it_holds(row: int, scan: _Scan, filled: int) -> int:
     """Note a row if the event satisfies all of its predicates; returns the number of noted rows."""
-    scan.work[1] += 1
+    scan.work[CHECKED] += 1
     scan.found[UP(filled)] = row
     return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.loaded.places))
 

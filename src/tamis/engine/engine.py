@@ -74,7 +74,7 @@ class Engine:
         self.is_changing = holding(self.lock)
         """Whether the calling thread holds the lock."""
         self._merges = Merges(limits.large_merge)
-        self._scratch = ThreadScratch()
+        self._scratch = ThreadScratch(limits.scratch)
         self.tally = Tally()
         self.singles = Singles(self.tally, limits)
         """The buffers in which each thread matches single events."""

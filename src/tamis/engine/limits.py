@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tamis.engine.matching.thread_scratch import USUAL_SIZES, ScratchSizes
+
 
 class Limits(NamedTuple):
     """The limits of one engine. Tests make them small, so that a few rows are enough to see everything."""
@@ -39,6 +41,8 @@ class Limits(NamedTuple):
     """Dimensions of a single event, likewise."""
     event_deltas: int = 8
     """Deltas of a version, likewise."""
+    scratch: ScratchSizes = USUAL_SIZES
+    """Sizes of the buffers for batches and segments at first."""
     brief_entries: int = 10_000
     """Entries that a single event may be expected to visit if it is to be matched without releasing the GIL."""
 

@@ -3,7 +3,7 @@
 The arguments are packed once for the segments of a version, and used while the newest version has the same segments. A change
 only writes its deltas, the times of death, and the time into them.
 
-    SingleCall    words  place  start  died  tally  buffers ...  segments                deltas              ids   now  entry
+    SingleCall    words  values  start  died  tally  buffers ...  segments                deltas              ids   now  entry
                                                                  SegmentCall ...         DeltaCall ...
 
 Only addresses are kept, neither segments nor deltas: the caller holds the version while it matches, and old parts may go.
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
-from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
+from tamis.encoding.events.one_event import HEAD, HI, LO, EventValues, OneEvent, read_values, unpack_event
 from tamis.engine.delta import scan_delta
 from tamis.engine.limits import Limits
 from tamis.engine.matching.counters import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally
@@ -33,7 +33,7 @@ from tamis.engine.matching.match import (
     match_rows,
 )
 from tamis.engine.matching.owners import NamingSpace, Place, name_owners
-from tamis.engine.matching.results import Life, Slots
+from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
 from tamis.engine.segment import Segment
@@ -43,11 +43,13 @@ from tamis.kernels.entry import call_entry, entry_of
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
 from tamis.kernels.numbers import UP, I64s, U32s
-from tamis.kernels.packed import Packed, address_of, i4, i8
+from tamis.kernels.packed import Packed, address_of
 
 NO_ROOM = -1
 NOT_SMALL = -2
 """The event has numbers that only labels turn into keys; see `unpack_event`."""
+_PART, _LACK, _NEED = range(3)
+"""Places in `_Buffers.lack`."""
 _NO_IDS = np.zeros(0, np.int64)
 
 
@@ -90,7 +92,7 @@ class _SingleCall(NamedTuple):
 
     words: I64s
     """The event, see `one_event`."""
-    place: I64s
+    values: Packed
     """Address and length of its dimensions, of its lowest keys, and of its highest keys."""
     start: I64s
     died: I64s
@@ -122,7 +124,7 @@ class Single:
         """Whether a call uses it. A call that was interrupted never gives it back."""
         self._tally = tally
         self._scratches = scratches
-        self._brief = limits.brief_entries
+        self._brief, self._sizes = limits.brief_entries, limits.scratch
         self._words: I64s | None = None
         self._number, self._segment_set = -1, -1
         self._ids: I64s | None = None
@@ -167,15 +169,15 @@ class Single:
         self._buffers = buffers = self._new_buffers(len(version.segments) + self._most_deltas)
         self._names = buffers.names.data  # A few of them are read in two thirds of the time.
         self._words = words = self.event.words
-        self._place, self._start = np.zeros(6, np.int64), np.zeros(2, np.int64)
-        self._place[2] = self._place[4] = address_of(words) + 8 * HEAD
+        self._values, self._start = np.zeros(words_in(EventValues), np.int64), np.zeros(2, np.int64)
+        self._values[LO] = self._values[HI] = address_of(words) + 8 * HEAD
         self._segments = self._packed_segments(version.segments)
         self._deltas = np.zeros(_OF_DELTA * self._most_deltas, np.int64)
         self._died, self._ids = _NO_IDS, None
         self._packed = packed_fields(
             _SingleCall(
                 words=words,
-                place=self._place,
+                values=self._values,
                 start=self._start,
                 died=_NO_IDS,
                 tally=self._tally.counts,
@@ -245,8 +247,8 @@ class Single:
 
     def _scratches_for(self, segments: Sequence[Segment]) -> list[BodyScratch]:
         """Scratch for each segment. Segments with the same needs share one, since one stays in the caches and many do not."""
-        needs = [needs_of(segment.body) for segment in segments]
-        used = {each: self._scratches.get(each) or BodyScratch(each) for each in set(needs)}
+        needs, sizes = [needs_of(segment.body) for segment in segments], self._sizes
+        used = {each: self._scratches.get(each) or BodyScratch(each, sizes.entries, sizes.lists) for each in set(needs)}
         self._scratches.clear()
         self._scratches.update(used)
         return [used[each] for each in needs]
@@ -287,11 +289,12 @@ class Singles(threading.local):
 def match_single(given: Packed) -> int:
     """Write the slots that the event satisfies; returns how many, NO_ROOM or NOT_SMALL."""
     call = _read_single(given)
-    if not unpack_event(call.words, call.start, call.place):
+    if not unpack_event(call.words, call.start, call.values):
         return NOT_SMALL
-    batch = EventBatch(call.start, i4(call.place, 0), i8(call.place, 1), i8(call.place, 2))
+    values = read_values(call.values)
+    batch = EventBatch(call.start, values.dimension, values.lo, values.hi)
     life = Life(call.died, call.now)
-    buffers = call.buffers
+    buffers, lack = call.buffers, call.buffers.lack
     filled = 0
     segments, deltas = len(call.segments) // _OF_SEGMENT, len(call.deltas) // _OF_DELTA
     for part in range(segments + deltas):
@@ -300,8 +303,8 @@ def match_single(given: Packed) -> int:
         if part < segments:
             segment = _read_segment(call.segments[part * _OF_SEGMENT :])
             owners = segment.owners
-            if not _match_segment(segment.call, call.segments[part * _OF_SEGMENT], call.entry, call.place):
-                buffers.lack[0], buffers.lack[1], buffers.lack[2] = part, segment.call[LACK], segment.call[NEED]
+            if not _match_segment(segment.call, call.segments[part * _OF_SEGMENT], call.entry, call.values):
+                lack[_PART], lack[_LACK], lack[_NEED] = part, segment.call[LACK], segment.call[NEED]
                 return NO_ROOM
         else:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
@@ -312,9 +315,9 @@ def match_single(given: Packed) -> int:
             owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), space
         )
         if event == 0:
-            buffers.lack[1] = NO_ROOM_SLOTS
+            lack[_LACK] = NO_ROOM_SLOTS
             return NO_ROOM
-        done[2] += compared
+        done[JUDGED] += compared
         filled += slots
     _count_work(call.tally, call.segments, buffers.work, segments + deltas)
     if len(call.ids) > 0:
@@ -324,10 +327,10 @@ def match_single(given: Packed) -> int:
 
 
 @inlined
-def _match_segment(words: Packed, address: int, entry: int, place: Packed) -> bool:
-    """Call `match_rows` for the event whose values lie where `place` says; whether there was room."""
+def _match_segment(words: Packed, address: int, entry: int, values: Packed) -> bool:
+    """Call `match_rows` for the event whose packed `EventValues` these are; whether there was room."""
     for i in range(6):  # dimensions, lowest and highest keys
-        words[_CALL_DIMENSION + i] = place[i]
+        words[_CALL_DIMENSION + i] = values[i]
     words[EVENT], words[STOP] = 0, 1
     return call_entry(entry, address) != 0
 
@@ -337,13 +340,13 @@ def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
     """Count the work of all parts for the event, and the work of each segment in its watch."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):
-        entries += work[3 * part]
-        survivors += work[3 * part + 1]
-        compared += work[3 * part + 2]
+        entries += work[3 * part + VISITED]
+        survivors += work[3 * part + CHECKED]
+        compared += work[3 * part + JUDGED]
         if part < len(segments) // _OF_SEGMENT:
             seen = _read_segment(segments[part * _OF_SEGMENT :]).seen
             count_up(seen, 0, 1)
-            count_up(seen, 1, work[3 * part])
+            count_up(seen, 1, work[3 * part + VISITED])
     count_up(tally, EVENTS, 1)
     count_up(tally, CANDIDATES, entries)
     count_up(tally, SURVIVORS, survivors)

@@ -6,8 +6,6 @@ Spark gives slots in the order of ids, so that the lower id comes first there.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tamis.kernels.kernel import inlined, lean_kernel
@@ -23,7 +21,7 @@ def keep_heaviest(counts: I64s, slots: I32s, weights: F64s, k: int) -> tuple[I64
 
 
 @lean_kernel
-def _keep_heaviest(counts: Any, slots: Any, weights: Any, kept: Any, out: Any) -> None:
+def _keep_heaviest(counts: I64s, slots: I32s, weights: F64s, kept: I64s, out: I32s) -> None:
     """The part of the output of each event is a heap of its best slots, the lightest on top. In the end it is sorted."""
     at, to = 0, 0
     for event in range(len(counts)):
@@ -46,7 +44,7 @@ def _keep_heaviest(counts: Any, slots: Any, weights: Any, kept: Any, out: Any) -
 
 
 @inlined
-def _lighter(left: int, right: int, weights: Any) -> bool:
+def _lighter(left: int, right: int, weights: F64s) -> bool:
     """Whether slot `left` comes after slot `right` in the ranking."""
     if weights[UP(left)] != weights[UP(right)]:
         return weights[UP(left)] < weights[UP(right)]
@@ -54,7 +52,7 @@ def _lighter(left: int, right: int, weights: Any) -> bool:
 
 
 @inlined
-def _sink(heap: Any, to: int, size: int, place: int, weights: Any) -> None:
+def _sink(heap: I32s, to: int, size: int, place: int, weights: F64s) -> None:
     while True:
         child = 2 * place + 1
         if child >= size:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.kernels.kernel import lean_kernel
-from tamis.kernels.numbers import UP, I64s
+from tamis.kernels.numbers import UP, I32s, I64s
 from tamis.matcher.crew import each
 from tamis.matcher.ids import Names
 from tamis.matcher.store import Part
@@ -78,7 +78,7 @@ def _table(events: list[I64s], subscriptions: list[pa.Array]) -> pa.Table:
 
 
 @lean_kernel
-def _name(counts: Any, slots: Any, row: int, place: Any, events: Any, named: Any) -> None:
+def _name(counts: I64s, slots: I32s, row: int, place: I32s, events: I64s, named: I32s) -> None:
     """Write the row of the event, and the place of the slot, for each match."""
     at = 0
     for event in range(len(counts)):

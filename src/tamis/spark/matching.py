@@ -50,6 +50,7 @@ _TIMES = ("timestamp", "timestamp_ntz", "date")
 """Types of times. A time without a zone is UTC, and a date is its midnight."""
 
 
+# Users give these one by one: each is an option of the job.
 def match(
     events: DataFrame,
     index: str | os.PathLike[str] | DataFrame,
@@ -134,6 +135,7 @@ class MatchOptions:
     counts: bool
     skip_wrong: bool
 
+    # As `match` has them.
     @staticmethod
     def of(
         event_id: str,

@@ -47,6 +47,7 @@ UNUSED = ("rejected subscriptions", "bad lines of subscriptions", "bad lines of 
 """Figures of a run that count unusable input."""
 
 
+# Users give these one by one: each is an option of the job.
 def run_pipeline(
     spark: SparkSession,
     subscriptions: str | os.PathLike[str],

@@ -41,6 +41,7 @@ class BatchRecord(NamedTuple):
     """The time at which subscriptions had to be valid, in microseconds since 1970, if the events have no time."""
 
 
+# Users give these one by one: each is an option of the job.
 def match_stream(
     events: DataFrame,
     index: str | os.PathLike[str],

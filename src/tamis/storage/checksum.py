@@ -16,12 +16,10 @@ cancel out.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tamis.kernels.kernel import inlined, kernel
-from tamis.kernels.numbers import U8s
+from tamis.kernels.numbers import U8s, U64s
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -79,7 +77,7 @@ def _rotated(word: int, by: int) -> int:
 
 
 @kernel
-def _take_in(words: Any, lanes: Any) -> None:
+def _take_in(words: U64s, lanes: U64s) -> None:
     first, second, third, fourth = lanes[0], lanes[1], lanes[2], lanes[3]
     for i in range(0, len(words), 4):
         first = _step(first, words[i])
@@ -90,6 +88,6 @@ def _take_in(words: Any, lanes: Any) -> None:
 
 
 @inlined
-def _step(lane: Any, word: Any) -> Any:
+def _step(lane: np.uint64, word: np.uint64) -> np.uint64:
     added = lane + word * _P2
     return ((added << np.uint64(31)) | (added >> np.uint64(33))) * _P1

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import struct
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -74,13 +73,13 @@ def is_labelled(value: float) -> bool:
 
 
 @inlined
-def is_small(bits: Any) -> Any:
+def is_small(bits: int) -> bool:
     """Whether the double with these bits is below 2**53 in magnitude, and not NaN."""
     return (bits & _SIGN) < LARGE_FIRST
 
 
 @inlined
-def code_of_bits(bits: Any) -> Any:
+def code_of_bits(bits: int) -> int:
     """The `double_code` of the double with these bits."""
     if bits >= 0:
         return bits
@@ -88,7 +87,7 @@ def code_of_bits(bits: Any) -> Any:
 
 
 @brief_kernel
-def ascend(bits: Any) -> bool:
+def ascend(bits: I64s) -> bool:
     """Make `double_code`s of the bits of doubles, in place; whether all are below 2**53 in magnitude, and none NaN.
 
     This is `double_codes` for one event, for which each operation of NumPy would cost more than this whole kernel.

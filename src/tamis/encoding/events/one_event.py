@@ -21,20 +21,35 @@ import numpy as np
 from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch, plain_values, row_of
+from tamis.kernels.fields import reader_of, word_of
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I32s, I64s
-from tamis.kernels.packed import address_of, i4
+from tamis.kernels.packed import Packed, address_of
 from tamis.language.event import FlatEvent
 
+_COUNT_OF_NUMBERS, _COUNT_OF_KEYS, _KIND, _DIMENSIONS_AT = range(4)
 HEAD = 4
 _WORDS = 1024
-# Names that are joined by what no usual name holds tell the attributes of an event, whatever class they are of. A tuple of them
-# would take three quarters of the time, but classes of names say themselves what they are equal to.
+# The attribute names, joined by a character that no usual name has, identify the form of an event. A tuple of names would take
+# three quarters of the time, but names may be of a class that decides itself what it equals.
 _BETWEEN = "\0"
 _MOST_FORMS = 4096
 _NUMBERS = frozenset({int, float})
 _SEEN_ONCE, _HAS_NONE = None, False
 INTERVALS, GAPS = 1, 2
+
+
+class EventValues(NamedTuple):
+    """The values of the event in the buffer, packed."""
+
+    dimension: I32s
+    lo: I64s
+    hi: I64s
+
+
+DIMENSION, LO, HI = (word_of(EventValues, name) for name in EventValues._fields)
+"""Where the packed form has the address of each array. The length follows."""
+read_values = reader_of(EventValues)
 
 
 class Form(NamedTuple):
@@ -61,7 +76,7 @@ class OneEvent:
         self.words = np.frombuffer(self._bytes, np.int64)
         self._address = address_of(self.words)
         self._most = 2 * (words - HEAD - 1) // 5
-        """So many values have room, with their highest keys and their dimensions."""
+        """The number of values that fit, with their highest keys and dimensions."""
 
     def pack_known(self, event: Any, dimensions: Dimensions) -> bool:
         """Take an event of a form that is known; whether it is one.
@@ -187,14 +202,14 @@ def _layout(numbers: int, keys: int) -> Callable[..., None]:
 
 
 @inlined
-def unpack_event(words: I64s, start: I64s, place: I64s) -> bool:
-    """Make keys of the numbers, and write to `place` where dimensions and highest keys lie, for `packed` to read.
+def unpack_event(words: I64s, start: I64s, values: Packed) -> bool:
+    """Make keys of the numbers, and write to `values`, packed `EventValues`, where dimensions and highest keys lie.
 
-    Where the lowest keys lie is written there beforehand.
-
-    False: a number is NaN, or one that only labels can tell from others. Unpacking an event once more changes nothing.
+    The address of the lowest keys is there already. Returns False if a number is NaN or one that only labels distinguish from
+    others. Unpacking an event once more changes nothing.
     """
-    numbers, keys, kind, dimensions = words[0], words[1], words[2], words[3]
+    numbers, keys, kind = words[_COUNT_OF_NUMBERS], words[_COUNT_OF_KEYS], words[_KIND]
+    dimensions = words[_DIMENSIONS_AT]
     for i in range(HEAD, HEAD + numbers):
         if not is_small(words[i]):
             return False
@@ -202,24 +217,24 @@ def unpack_event(words: I64s, start: I64s, place: I64s) -> bool:
         words[i] = code_of_bits(words[i])
     count = numbers + keys
     if kind == GAPS:
-        count, dimensions = _close_gaps(words, count, dimensions, place)
+        count, dimensions = _close_gaps(words, count, dimensions, values)
         kind = 0
-    words[0], words[1], words[2], words[3] = 0, count, kind, dimensions
+    words[_COUNT_OF_NUMBERS], words[_COUNT_OF_KEYS], words[_KIND], words[_DIMENSIONS_AT] = 0, count, kind, dimensions
     start[0], start[1] = 0, count
-    place[0], place[1] = dimensions, count
-    place[3], place[5] = count, count
-    place[4] = place[2] + 8 * count * kind
+    values[DIMENSION], values[DIMENSION + 1] = dimensions, count
+    values[LO + 1], values[HI + 1] = count, count
+    values[HI] = values[LO] + 8 * count * kind
     return True
 
 
 @inlined
-def _close_gaps(words: I64s, count: int, dimensions: int, place: I64s) -> tuple[int, int]:
-    """Leave out what has no dimension; returns how many values are left, and where their dimensions lie now: behind them."""
-    behind = place[2] + 8 * count
-    place[0], place[1] = dimensions, count
-    given = i4(place, 0)
-    place[0] = behind
-    kept = i4(place, 0)
+def _close_gaps(words: I64s, count: int, dimensions: int, values: Packed) -> tuple[int, int]:
+    """Leave out values without a dimension. Returns how many are left, and where their dimensions lie now: behind them."""
+    behind = values[LO] + 8 * count
+    values[DIMENSION], values[DIMENSION + 1] = dimensions, count
+    given = read_values(values).dimension
+    values[DIMENSION] = behind
+    kept = read_values(values).dimension
     left = 0
     for i in range(count):
         words[HEAD + left] = words[HEAD + i]

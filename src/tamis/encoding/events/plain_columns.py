@@ -26,7 +26,7 @@ from tamis.encoding.dimensions.dimension_set import NOT_ASKED
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.kernels.kernel import inlined, lean_kernel
-from tamis.kernels.numbers import UP, Bools, I32s, I64s, U8s
+from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U8s
 from tamis.kernels.packed import Packed, f4, f8, i1, i2, i4, i8, u1, u2, u4
 
 _TYPES = (
@@ -155,7 +155,7 @@ def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
             here = _is_there(columns, c, first + row)
             number = np.float64(_number(columns.packed, c, columns.code[UP(c)], UP(first + row)))
             here &= number == number
-            bits = number.view(np.int64)
+            bits = I64(number.view(np.int64))
             large[UP(c)] |= here and not is_small(bits)
             out.dimension[UP(at)] = columns.dimension[UP(c)]
             out.key[UP(at)] = code_of_bits(bits)
@@ -172,7 +172,7 @@ def _fill_entries(columns: _Buffers, parents: I64s, codes: I32s, out: _Values, l
         here = _is_there(columns, 0, i)
         number = np.float64(_number(columns.packed, 0, columns.code[0], UP(i)))
         here &= number == number
-        bits = number.view(np.int64)
+        bits = I64(number.view(np.int64))
         attribute, event = UP(codes[UP(i)]), parents[UP(i)]
         if here:
             if latest[attribute] == event or not is_small(bits):

@@ -16,7 +16,7 @@ from tamis.engine.matching.filtering import filter_pairs, scan_lists, scan_runs
 from tamis.engine.matching.lists_met import MOST_LISTS, bound_runs, lists_of_several, presence_runs
 from tamis.engine.matching.loading import load, load_wide, note_cells, show_several, unload
 from tamis.engine.matching.owners import NamingSpace, Place, name_owners
-from tamis.engine.matching.results import Life
+from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
 from tamis.kernels.entry import call_entry
@@ -110,7 +110,7 @@ def _match_event(
         lists = min(lists, cells) if cells < 0 else lists
     lack, need, entries, runs = _sum_up(count, lists, paired, runs, body, scratch, len(out) - filled)
     if not lack:
-        work[0] += entries + looked
+        work[VISITED] += entries + looked
         noted = _Noted(lists, once, runs, paired, entries)
         if plain:
             filled = _find(noted, body, scratch, out, filled, work)
@@ -171,8 +171,8 @@ def _find(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled: int, w
     found, skipped = scan_lists(noted.lists, scratch.met, body, event.space, survivor, found, noted.entries)
     if noted.runs:
         found, filled = scan_runs(body, noted.runs, scratch, found, out, filled)
-    work[0] -= skipped
-    work[1] += found
+    work[VISITED] -= skipped
+    work[CHECKED] += found
     return check(body, scratch, found, noted.lists + noted.runs, out, filled)
 
 
@@ -189,8 +189,8 @@ def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled
     if noted.runs:
         filled = check_runs(noted.runs, body, scratch, out, filled)
     filled = again + sort_rows(out, again, filled)
-    work[0] -= skipped + more
-    work[1] += filled - before
+    work[VISITED] -= skipped + more
+    work[CHECKED] += filled - before
     return filled
 
 
@@ -235,7 +235,7 @@ def match_events(
             owners, batch, life, call.rows, call.counts, Place(event, found, at), rest
         )
         filled += slots
-        call.work[2] += compared
+        call.work[JUDGED] += compared
         if event < found:
             return Reached(Place(event, found, at), filled, NO_ROOM_SLOTS, 0)
     return Reached(Place(event, found, at), filled, 0, 0)

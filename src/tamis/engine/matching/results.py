@@ -20,6 +20,10 @@ class Life(NamedTuple):
     now: int
 
 
+VISITED, CHECKED, JUDGED = range(3)
+"""Where kernels count the work, in the order of `Work`."""
+
+
 class Work(NamedTuple):
     """How much matching was: entries looked at, records checked, conjunctions or programs judged by their keys."""
 

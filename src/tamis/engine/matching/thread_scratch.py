@@ -17,11 +17,23 @@ from tamis.kernels.fields import packed_fields
 from tamis.kernels.numbers import I32s, I64s, U32s
 from tamis.kernels.packed import Packed
 
-_ROWS = 1 << 16
-_ENTRIES = 1 << 16
-_LISTS = 256
-_SLOTS = 1024
-_MOST_SLOTS = 1 << 22
+
+class ScratchSizes(NamedTuple):
+    """Sizes of buffers at first. They grow when a kernel lacks room."""
+
+    entries: int = 1 << 16
+    """Entries of a segment that an event meets, at most so many as the segment has."""
+    lists: int = 256
+    """Lists that an event meets."""
+    slots: int = 1024
+    """Slots of a batch, and those that are expected besides."""
+    most_slots: int = 1 << 22
+    """The most slots to make room for beforehand."""
+    delta_rows: int = 1 << 16
+    """Rows of a delta that events satisfy."""
+
+
+USUAL_SIZES = ScratchSizes()
 
 
 class HasBody(Protocol):
@@ -34,10 +46,10 @@ class BodyScratch:
     Between calls of kernels there is nothing in it, so all calls in a thread may share it.
     """
 
-    def __init__(self, needs: Needs, entries: int = _ENTRIES) -> None:
+    def __init__(self, needs: Needs, entries: int, lists: int) -> None:
         self._needs = needs
         self.entries = entries
-        self._lists = _LISTS
+        self._lists = lists
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -56,9 +68,10 @@ class BodyScratch:
 class SegmentScratch:
     """The buffers of one thread for one segment."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, sizes: ScratchSizes) -> None:
         entries = (len(body.entry) + len(body.run_entry)) // 2 + body.pairs.entries
-        self._scratch = BodyScratch(needs_of(body), min(_ENTRIES, entries))
+        self._scratch = BodyScratch(needs_of(body), min(sizes.entries, entries), sizes.lists)
+        self._sizes = sizes
         self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
         self._clauses = np.empty(0, np.int32)
         self._places = event_places(0)
@@ -78,7 +91,7 @@ class SegmentScratch:
 
     def slots_for(self, events: int) -> int:
         """Room to make for the slots of this many events."""
-        return min(int(1.25 * self._per_event * events) + _SLOTS, _MOST_SLOTS)
+        return min(int(1.25 * self._per_event * events) + self._sizes.slots, self._sizes.most_slots)
 
     def note(self, slots: int, events: int) -> None:
         self._per_event = max(slots / max(events, 1), self._per_event / 2)
@@ -117,7 +130,8 @@ def delta_event(dimensions: int) -> DeltaEvent:
 class DeltaScratch:
     """The buffers of one thread for deltas."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: ScratchSizes = USUAL_SIZES) -> None:
+        self._sizes = sizes
         self._event = delta_event(1)
         self._clauses = np.empty(0, np.int32)
         self._found = np.empty(0, np.uint32)
@@ -136,7 +150,7 @@ class DeltaScratch:
     def found(self, rows: int) -> U32s:
         """Room for the rows that are found, of this many."""
         if len(self._found) < rows:
-            self._found = np.empty(max(2 * rows, _ROWS), np.uint32)
+            self._found = np.empty(max(2 * rows, self._sizes.delta_rows), np.uint32)
         return self._found
 
 
@@ -144,20 +158,21 @@ class ThreadScratch(threading.local):
     """The scratch of each thread. A call takes it and gives it back, so a call in between, such as from the finalizer of some
     object, makes its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: ScratchSizes = USUAL_SIZES) -> None:
+        self._sizes = sizes
         self._segments: WeakKeyDictionary[Any, SegmentScratch] = WeakKeyDictionary()
         self._delta: DeltaScratch | None = None
 
     def take(self, segment: HasBody) -> SegmentScratch:
         scratch = self._segments.pop(segment, None)
-        return SegmentScratch(segment.body) if scratch is None else scratch
+        return SegmentScratch(segment.body, self._sizes) if scratch is None else scratch
 
     def give(self, segment: HasBody, scratch: SegmentScratch) -> None:
         self._segments[segment] = scratch
 
     def take_delta(self) -> DeltaScratch:
         scratch, self._delta = self._delta, None
-        return DeltaScratch() if scratch is None else scratch
+        return DeltaScratch(self._sizes) if scratch is None else scratch
 
     def give_delta(self, scratch: DeltaScratch) -> None:
         self._delta = scratch
