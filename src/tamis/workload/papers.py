@@ -87,7 +87,7 @@ class PaperDraws(Draws):
         return _predicates(kept, attribute, operators, Literals(np.arange(len(operands) + 1), operands), prefix)
 
     def _prefixes(self, rng: np.random.Generator, attribute: I32s, operators: U8s) -> U8s:
-        """Turn some predicates on strings into LIKE, in place. Returns how many digits each pattern keeps, and 0 for the others."""
+        """Turn some predicates on strings into LIKE, in place. Returns how many digits each pattern keeps, 0 for the others."""
         prefix = np.zeros(len(attribute), np.uint8)
         if self._config.prefix_share > 0:
             like = self._domain.strings[attribute] & (rng.random(len(attribute)) < self._config.prefix_share)

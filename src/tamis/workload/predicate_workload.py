@@ -32,7 +32,7 @@ class PredicateWorkload(Workload):
 
     @property
     def attribute_names(self) -> list[str]:
-        """The names of the attributes, by their numbers in the flat arrays. In the papers' styles, the most popular come first."""
+        """The names of the attributes, by their numbers in the flat arrays. In the papers' styles the most popular come first."""
         return list(self._domain.names)
 
     def arrays(self, block: int | None = None) -> PredicateArrays:

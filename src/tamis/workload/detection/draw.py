@@ -85,8 +85,8 @@ def _long_rule(rng: Random, number: int) -> Rule:
 class _Drawing:
     """Draws one rule. `_used` are the fields that its selections use, with the shapes of their conditions.
 
-    `events.plant` needs rules that can be satisfied. So if two selections use one field, both have the shape CONTAINS. A filter on
-    a field of a selection has the shape PREFIX, and the selection then does not decide how the text begins.
+    `events.plant` needs rules that can be satisfied. So if two selections use one field, both have the shape CONTAINS. A filter
+    on a field of a selection has the shape PREFIX, and the selection then does not decide how the text begins.
     """
 
     def __init__(self, rng: Random, source: Source) -> None:
