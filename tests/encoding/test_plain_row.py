@@ -95,9 +95,7 @@ def random_predicate(chance: random.Random) -> Predicate:
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("scalars", [(), ("n", "s", "t")])
-def test_the_encoder_gives_the_rows_of_the_compiler(
-    scalars: tuple[str, ...], cases: Callable[[int], int]
-) -> None:
+def test_the_encoder_gives_the_rows_of_the_compiler(scalars: tuple[str, ...], cases: Callable[[int], int]) -> None:
     chance = random.Random(7)
     expressions = [all_of(*[random_predicate(chance) for _ in range(chance.randint(1, 6))]) for _ in range(cases(1500))]
     compiler, encoder = encoder_of(expressions, scalars)

@@ -91,9 +91,7 @@ def test_only_ascii_strings_and_only_other_strings() -> None:
 
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("sliced", [False, True])
-def test_distinct_strings_need_no_dictionary(
-    repeated: bool, sliced: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distinct_strings_need_no_dictionary(repeated: bool, sliced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_table, "_SAMPLED", 16)
     chance = random.Random(1)
     strings = [f"{chance.choice(STRINGS)}{i}" for i in range(200)]

@@ -98,9 +98,7 @@ def check_owners(index: str, shape: str, count: int) -> None:
 @pytest.mark.parametrize("index", ["auto", "scan"])
 @pytest.mark.parametrize("shape", [SIMPLE, TREE])
 def test_subscriptions_are_removed_with_their_owners(index: str, shape: str) -> None:
-    check_owners(
-        index, shape, 300
-    )  # Compile the kernels here. It would take long while garbage is collected often.
+    check_owners(index, shape, 300)  # Compile the kernels here. It would take long while garbage is collected often.
     with collecting_often():
         check_owners(index, shape, 1500)
 

@@ -106,7 +106,7 @@ def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
         if values.high[UP(v)] != key or d == before:
             return -1
         before = d
-        d = min(d, len(lookup.brief) // BRIEF - 1)  # The last line stands for dimensions that the segment does not have.
+        d = min(d, len(lookup.brief) // BRIEF - 1)  # The last line is for dimensions not in the segment.
         bounds, word = lookup.brief[UP(BRIEF * d)], lookup.brief[UP(BRIEF * d + 1)]
         if word < 0:
             continue
