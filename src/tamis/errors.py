@@ -141,7 +141,7 @@ class KindError(ExpressionError):
 
 
 class HistoryError(ExpressionError):
-    """The expression asks about earlier events (ANY, ALL, EXISTS) where there is no history."""
+    """The expression needs earlier events (ANY, ALL, EXISTS), but there is no history."""
 
 
 class EventError(TamisError, ValueError):

@@ -114,7 +114,7 @@ def test_a_crew_that_ends_at_once_keeps_no_threads() -> None:
     assert not any(shift.has_begun() and shift._work.locked() for shift in workers._shifts)
 
 
-def test_threads_do_not_wait_for_a_caller_who_is_gone() -> None:
+def test_threads_do_not_wait_for_a_lost_caller() -> None:
     """As when a second interrupt prevents the end of a crew."""
     forsaken = Crew(str, 4, patience=0.05)
     forsaken.begin()

@@ -94,7 +94,7 @@ def test_elementary_intervals() -> None:
     assert cells.last.tolist() == [5, 7]
 
 
-def test_gaps_without_a_key_are_no_elementary_intervals() -> None:
+def test_gaps_without_a_key_are_not_elementary_intervals() -> None:
     cells = cells_of(laid_out([(KEY_MIN, 4), (5, KEY_MAX), (KEY_MIN + 1, KEY_MAX), (KEY_MAX, KEY_MAX)]))
     assert list(zip(cells.lo.tolist(), cells.hi.tolist(), strict=True)) == [
         (KEY_MIN + 1, KEY_MIN + 1), (KEY_MIN + 2, 3), (4, 4), (5, 5), (6, KEY_MAX - 1), (KEY_MAX, KEY_MAX),
