@@ -50,7 +50,9 @@ def check(searched: Patterns, members: dict[str, int], is_in: Callable[[str, str
     ("make", "pool", "is_in"),
     [(Needles, NEEDLES, contains_needle), (Regexes, MANY_REGEXES, contains_regex)],
 )
-def test_patterns_are_added_and_removed(make: Callable[[], Patterns], pool: list[str], is_in: Callable[[str, str], bool]) -> None:
+def test_patterns_are_added_and_removed(
+    make: Callable[[], Patterns], pool: list[str], is_in: Callable[[str, str], bool]
+) -> None:
     chance = random.Random(1)
     searched = make()
     members: dict[str, int] = {}
