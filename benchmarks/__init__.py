@@ -1,1 +1,28 @@
-"""Benchmarks: each prints a table of ratios measured side by side and writes its results for the page."""
+"""Benchmarks. Most print tables of ratios that are measured side by side, and write results for the page.
+
+Read `timing` and `shapes` first, then one benchmark and its page.
+
+    timing        seconds of some work, and facts about the machine
+    shapes        the workloads of the engine's benchmark
+    memory        the speed of random reads
+    rivals        the same matching in DuckDB and polars
+
+    headline      Tamis, a scan, DuckDB and polars: the figures of the README
+    first_use     the cost of the first use, with an empty cache of kernels
+    loading       how fast subscriptions are added
+    engine        the engine's benchmark: runs the next three
+    matching      one workload: the engine, a scan, and the methods of the matcher
+    updates       changes during matching
+    rules         detection rules
+    indexes       the papers' indexes beside a scan
+    spark         matching with Spark
+    exits         how processes end while threads of Tamis work
+
+    markdown      tables, and pages with a generated part
+    svg           charts of bars
+    engine_page   the engine's tables and chart
+    indexes_page  the tables and chart of the papers' indexes
+    spark_page    the tables and chart of Spark
+    page          makes the page of benchmarks from the result files
+    cluster_plan  computes the size of a cluster from measured rates
+"""

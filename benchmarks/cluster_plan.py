@@ -1,9 +1,9 @@
-"""A cluster on paper, from measured rates: how many cores, machines and bytes a number of subscriptions and events needs.
+"""A cluster computed from measured rates: the cores, machines and bytes that some subscriptions and events need.
 
     core seconds of an event = shards x match + groups x frame + matches x pair
 
-match   time of one event and one shard of a million, all cores busy: from the engine's benchmark
-frame   time of Spark to send an event to Python and back, once for each group of shards: from the benchmark on Spark
+match   time of one event and one shard of a million, with all cores busy; from the engine's benchmark
+frame   time of Spark to send an event to Python and back, once for each group of shards; from the benchmark of Spark
 pair    remaining time of a job on Spark, divided by its matches; includes the start of the job, so it is an upper bound
 
 python -m benchmarks.cluster_plan RESULTS_FOLDER PAGE
@@ -29,19 +29,19 @@ class Measured(NamedTuple):
     """Rates of one core, in seconds and bytes, of the shape *dense*."""
 
     match: dict[int, float]
-    """Size of a shard -> seconds of an event."""
+    """Size of a shard -> seconds per event."""
     frame: float
     pair: float
     build: float
     build_memory: int
     subscription_bytes: float
     matches: float
-    """Of an event and a shard of a million."""
+    """Matches of an event in a shard of a million."""
     attributes: float
 
 
 def measured(engine: dict[str, Any], spark: dict[str, Any]) -> Measured:
-    """The rates that result files have."""
+    """The rates from the result files of both benchmarks."""
     rows = [row for row in engine["matching"] if row["shape"] == _SHAPE]
     figures = {row["subscriptions"]: row["kinds"]["other"] for row in rows}
     cores = spark["machine"]["cores"]
@@ -62,40 +62,40 @@ def measured(engine: dict[str, Any], spark: dict[str, Any]) -> Measured:
 
 
 def busy_seconds(figures: dict[str, float]) -> float:
-    """Core seconds of an event while the other core, which shares caches and memory, matches too."""
+    """Core seconds per event while the other core matches too. Both share caches and memory."""
     return 2 * figures["batch_two_threads"] / 1e6
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked for, and the machines that there are."""
+    """What the cluster must do, and the machines that it has."""
 
     subscriptions: int = 1_000_000_000
     events: int = 1_000_000
-    """Per second."""
+    """Events per second."""
     matches: float = 100.0
-    """Of an event, in all subscriptions."""
+    """Matches of an event in all subscriptions."""
     attributes: float = 30.0
     shard: int = SHARD
     cores: int = 64
     memory: int = 512 * 10**9
     busy: float = 0.7
-    """The share of its cores that a machine should use: the rest is for failures, peaks and new versions."""
+    """The share of its cores that a machine should use. The rest is for failures, peaks and new versions."""
     value_bytes: int = 8
     pair_bytes: int = 16
     disk_rate: int = 10**9
-    """Bytes per second that a machine reads from where the index is."""
+    """Bytes per second that a machine reads from the storage of the index."""
 
 
 class Plan(NamedTuple):
-    """A cluster; rates are per second."""
+    """A cluster. Rates are per second."""
 
     shards: int
     groups: int
     replicas: int
     machines: int
     core_seconds: float
-    """Of an event."""
+    """Core seconds per event."""
     core_count: float
     index_bytes: float
     group_bytes: float
@@ -107,10 +107,10 @@ class Plan(NamedTuple):
 
 
 def planned(rates: Measured, demand: Demand) -> Plan:
-    """The smallest cluster of machines of one kind that keeps up."""
+    """The smallest cluster of equal machines that meets the demand."""
     shards = math.ceil(demand.subscriptions / demand.shard)
     index_bytes = demand.subscriptions * rates.subscription_bytes
-    # Half of a machine's memory is for the index, the other for Spark, Python, and files of the next version.
+    # Half of a machine's memory is for the index. The other half is for Spark, Python, and files of the next version.
     groups = max(1, math.ceil(index_bytes / (demand.memory / 2)))
     wider = demand.attributes / rates.attributes
     core_seconds = shards * rates.match[demand.shard] + groups * rates.frame * wider + demand.matches * rates.pair
@@ -219,7 +219,7 @@ def _shards_table(rates: Measured, demand: Demand) -> str:
 
 
 def _larger_shards(rates: Measured) -> str:
-    """What is left to win, if a further subscription costs what it cost on the way to the largest size."""
+    """What larger shards could save, if each further subscription costs as much as between the two largest sizes."""
     (small, less), (large, more) = sorted(rates.match.items())[-2:]
     further = (more - less) / (large - small)
     return (

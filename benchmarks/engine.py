@@ -1,6 +1,6 @@
-"""How fast the engine matches: against a scan, at several sizes, on many shapes; with changes meanwhile; beside other systems.
+"""How fast the engine matches: beside a scan, at several sizes, on many shapes, during changes, and beside other systems.
 
-python -m benchmarks.engine [--sizes 10000 100000] [--shapes dense ads] [--large] [--against FOLDER] [--json FILE]
+python -m benchmarks.engine [--sizes 10000 100000] [--shapes dense ads] [--large] [--quick] [--json FILE]
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _QUICK_SHAPES = ["dense", "alerts", "wide-12", RULES]
 _QUICK_RULES = 100
 _WARM = 4_200
 _CHANGED = "dense"
-"""The shape whose subscriptions come and go."""
+"""The shape on which changes are measured."""
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that was asked for. Figures are printed as they come."""
+    """All figures for the given options. Each is printed as soon as it is measured."""
     effort = QUICK if options.quick else Effort()
     matching: list[dict[str, Any]] = []
     updates = None
@@ -73,7 +73,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 def _beside(
     loaded: Loaded, small: Loaded | None, shape: str, variant: Variant, effort: Effort, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Compare the engine with itself, in turns: with few subscriptions, and with few values if the shape has many."""
+    """Compare the engine in turns with itself: with few subscriptions, and with few values if the shape has many."""
     beside = {} if small is None else {"smallest": compare(loaded, small, effort)}
     if shape in NARROW and variant != NARROW[shape]:
         narrow = Loaded(config_of(NARROW[shape], len(loaded.matcher), options.seed))
@@ -82,7 +82,7 @@ def _beside(
 
 
 def _warm_up(options: argparse.Namespace) -> None:
-    """Have all kernels compiled, which happens once per machine."""
+    """Compile all kernels before the measurements. This happens once per machine."""
     for shape in options.shapes:
         for variant in SHAPES.get(shape, []):
             config = config_of(variant, _WARM, options.seed)

@@ -20,7 +20,7 @@ _KINDS = ("planted", "other")
 
 
 def to_tables(results: dict[str, Any]) -> str:
-    """All tables as Markdown, under headings of their own."""
+    """All tables as Markdown, each under its heading."""
     rows, sections = results["matching"], []
     if rows:
         sections.append(("Matching", matching_table(rows)))
@@ -65,7 +65,7 @@ def matching_table(rows: list[dict[str, Any]]) -> str:
 
 
 def end_to_end_table(rows: list[dict[str, Any]]) -> str:
-    """The ways through the matcher, at the largest size."""
+    """The engine and the methods of the matcher, at the largest size."""
     lines = [
         [
             row["shape"],
@@ -89,7 +89,7 @@ def end_to_end_table(rows: list[dict[str, Any]]) -> str:
 
 
 def growth_table(rows: list[dict[str, Any]]) -> str:
-    """How the engine's time grows with the number of subscriptions; empty if there is only one size."""
+    """How the engine's time grows with the number of subscriptions. Empty if there is only one size."""
     sizes = sorted({row["subscriptions"] for row in rows})
     by_place = {(row["shape"], row["subscriptions"]): row["kinds"] for row in rows}
     by_turns = {row["shape"]: row.get("beside", {}).get("smallest", {}) for row in _largest(rows)}
@@ -114,7 +114,7 @@ def growth_table(rows: list[dict[str, Any]]) -> str:
 
 
 def wide_table(rows: list[dict[str, Any]]) -> str:
-    """Shapes with a million values beside the same shapes with 100; empty if they were not measured."""
+    """Shapes with a million values beside the same shapes with 100 values. Empty if they were not measured."""
     lines = [
         [
             row["shape"],
@@ -132,7 +132,7 @@ def wide_table(rows: list[dict[str, Any]]) -> str:
 
 
 def loading_table(rows: list[dict[str, Any]]) -> str:
-    """Seconds to load an Arrow table, the part for planning and building, and bytes, at the largest size."""
+    """Seconds to load an Arrow table, seconds to plan and build, and bytes, at the largest size."""
     largest = _largest(rows)
     heads = ["shape", "load, s", "of this: plan and build, s", "bytes per subscription", "with the tables"]
     saved = any(row["snapshot"] for row in largest)

@@ -1,6 +1,6 @@
-"""How processes end while threads of Tamis are at work: many small scripts and some large ones, on cores that others keep busy.
+"""How processes end while threads of Tamis work: many small scripts and some large ones. Other processes keep all cores busy.
 
-Prints how many ended with which status, and the longest that one took to end. ``make bench-exits`` runs it.
+Prints how many scripts ended with each exit status, and the longest time to end. ``make bench-exits`` runs it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 
 from benchmarks.timing import machine
 
-# A script says when it begins to end. What is merged and planned in the background then differs from run to run.
+# A script prints the time when it begins to end. At that time, each run is at another point of merging or planning.
 _SMALL = """
 import sys, time
 import tamis
@@ -42,7 +42,7 @@ _BUSY = "while True: pass"
 
 
 def measure(script: str, runs: int) -> dict[str, object]:
-    """End a script `runs` times, each time a little later in its work."""
+    """Run a script `runs` times. It ends a little later in its work each time, from the start again after 20 runs."""
     statuses: collections.Counter[int] = collections.Counter()
     longest = 0.0
     for run in range(runs):

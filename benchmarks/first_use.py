@@ -1,6 +1,6 @@
-"""What the first use costs with an empty cache: processor seconds of new processes, children counted.
+"""The cost of the first use with an empty cache: processor seconds of new processes, including their children.
 
-Prints, for each script, the seconds with an empty cache and those with a filled one. ``make bench-first-use`` runs it.
+Prints the seconds of each script with an empty cache and with a filled one. ``make bench-first-use`` runs it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SCRIPTS = {
 
 
 def processor_seconds(script: str, cache: str) -> float:
-    """What a new process takes."""
+    """The processor seconds of a new process that runs a script."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)

@@ -28,17 +28,17 @@ SIZES = (10_000, 100_000)
 _SYSTEMS = {"tamis": "Tamis", "scan": "scan", "duckdb": "DuckDB", "polars": "polars"}
 _SHAPE = "dense"
 _EVENTS = 20_000
-"""Events per pass of Tamis and polars, which get slower with fewer."""
+"""Events per pass of Tamis and polars. With fewer events, both take longer per event."""
 _PAIRS = 4_000_000
-"""Pairs of event and subscription per pass of the scan and DuckDB, which then take a second or so."""
+"""Pairs of event and subscription per pass of the scan and DuckDB. A pass then takes about a second."""
 _FEWEST, _MOST = 20, 400
-"""Events per pass of the scan and DuckDB."""
+"""The fewest and the most events per pass of the scan and DuckDB."""
 _EXPRESSIONS = 2_000
-"""Subscriptions of which polars computes the expressions: its time is that of each expression times their number."""
+"""Subscriptions that polars is measured on. Its time is proportional to the number of expressions, so it is scaled up."""
 _PASSES, _BUDGET = 5, 6.0
-"""Passes and seconds per figure."""
+"""The most passes and seconds per figure."""
 _WARM = 5_000
-"""Subscriptions that are matched once beforehand, so that all kernels are compiled."""
+"""Subscriptions in the run before the measurements, which compiles all kernels."""
 
 BEGIN, END = "<!-- begin of what benchmarks.headline makes -->", "<!-- end of it -->"
 
@@ -53,7 +53,7 @@ from."""
 
 
 def measure(sizes: list[int], seed: int, quick: bool = False) -> dict[str, Any]:
-    """All figures. They are printed as they come."""
+    """All figures. Each size is printed as soon as it is measured."""
     if not quick:
         _measure_size(_WARM, seed, quick=True)  # Kernels are compiled once per machine.
     rows = []
@@ -100,7 +100,7 @@ def _measure_size(size: int, seed: int, quick: bool) -> dict[str, Any]:
 
 
 class _Systems:
-    """All systems, filled with the same subscriptions; polars has the first of them."""
+    """All systems with the same subscriptions. polars has only the first `_EXPRESSIONS` of them."""
 
     def __init__(self, subscriptions: pa.Table) -> None:
         self.matcher, self.scan = tamis.Matcher(), tamis.Matcher(index="scan")
@@ -111,7 +111,7 @@ class _Systems:
         self.expressions = min(_EXPRESSIONS, len(subscriptions))
 
     def compare(self, events: pa.Table, wide: pa.Table) -> None:
-        """Give events to DuckDB and polars, and refuse to go on unless all systems find the same pairs."""
+        """Give events to DuckDB and polars. Raise an error unless all systems find the same pairs."""
         self.duckdb.take(events)
         self.polars.take(wide)
         wanted = _pairs(self.matcher.match_batch(events))
@@ -135,7 +135,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def to_table(results: dict[str, Any]) -> str:
-    """Events per second, and how many times those of the others Tamis matches."""
+    """Events per second of each system, and how many times faster Tamis is."""
     rows = results["sizes"]
     heads = ["events per second", *(f"{row['subscriptions']:,} subscriptions" for row in rows)]
     lines = [[title, *(_cell(row["rates"], name) for row in rows)] for name, title in _SYSTEMS.items()]
@@ -152,7 +152,7 @@ def _cell(rates: dict[str, float], name: str) -> str:
 
 
 def _rounded(value: float, digits: int) -> float:
-    """A figure without digits that the next run would change."""
+    """A figure rounded to the digits that stay the same in the next run."""
     return float(f"{value:.{digits}g}")
 
 
@@ -164,7 +164,7 @@ def to_chart(results: dict[str, Any]) -> str:
 
 
 def to_section(results: dict[str, Any]) -> str:
-    """The README's part: the picture and the table."""
+    """The section of the README: the picture and the table."""
     picture = "![Events per second of Tamis, a scan, DuckDB and polars](docs/results/headline.svg)"
     return f"{picture}\n\n{to_table(results)}"
 

@@ -1,4 +1,4 @@
-"""The papers' indexes beside a scan, each in a process of its own: how fast they match, how long they take to build.
+"""The papers' indexes beside a scan: how fast they match, and how long they take to build. Each has its own process.
 
 python -m benchmarks.indexes [--indexes be-tree pst-hash] [--shapes dense] [--sizes 100000] [--json FILE]
 """
@@ -41,7 +41,7 @@ SHAPES = {
 SIZES = (100_000, 1_000_000)
 CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in all_indexes()},
-    # What the paper calls OpIndex-BS: without segments and their signatures.
+    # The paper calls this OpIndex-BS: OpIndex without segments and their signatures.
     "op-index-bs": ("op-index", {"signatures": False}),
 }
 """Name in the tables -> index and options."""
@@ -61,15 +61,15 @@ _GOOD = (
 """Indexes measured with at least `_LARGE` subscriptions by default: the papers make claims about their order."""
 _KINDS = ("planted", "other")
 _REPEATS = 8
-"""Times that each event is matched in a row, to measure the time with all data in the caches."""
+"""How many times in a row each event is matched, to measure the time with all data in the caches."""
 _OBSERVED = 1_000
 """Events that an index observes before it is built."""
 _MOST_SECONDS = 900
-"""Most seconds for building and matching. A longer run is ended and reported as such."""
+"""The most seconds for building and matching. A longer run is stopped and reported as a failure."""
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that was asked for. Figures are printed as they come."""
+    """All figures for the given options. Each is printed as soon as it is measured."""
     rows = []
     for size in options.sizes:
         for shape in options.shapes:
@@ -87,7 +87,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _measured_apart(name: str, shape: str, size: int, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The figures of one index, measured by a process of its own."""
+    """The figures of one index, measured in a separate process."""
     command = [sys.executable, "-m", "benchmarks.indexes", "--one", name, "--shapes", shape, "--sizes", str(size)]
     command += ["--seed", str(options.seed), "--events", str(options.events), "--passes", str(options.passes)]
     about = {"index": name, "shape": shape, "subscriptions": size}
@@ -109,7 +109,7 @@ def _said(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Bench:
-    """One workload, and a scan over it."""
+    """One workload, and a scan of its subscriptions."""
 
     def __init__(self, shape: str, size: int, seed: int) -> None:
         self._workload = generate(config_of(SHAPES[shape], size, seed))
@@ -127,24 +127,24 @@ class Bench:
         return encode_table(table.take(np.repeat(np.arange(count), repeats)), self._store.dimensions).batch
 
     def built(self, name: str) -> tuple[Index, float]:
-        """An index over all rows, and how many seconds that took."""
+        """An index over all rows, and the seconds to build it."""
         index_name, options = CONTENDERS[name]
         kind = find_index(index_name)
         assert kind is not None
         index = kind(self._store.table, kind.options_type.read(options, index_name), self._store.index.kind_of)
-        # Half of each kind, without the events that are timed.
+        # The index observes half of the events of each kind. None of these are timed.
         for each in _KINDS:
             batch = self.events(each, _OBSERVED)
             index.observe(batch._replace(start=batch.start[_OBSERVED // 2 :]), self.dimensions)
         index.refuse(self.rows)
         begun = time.perf_counter()
         index.insert(self.rows)
-        index.match(self.events("other", 1), self.dimensions)  # static ones are built now
+        index.match(self.events("other", 1), self.dimensions)  # static indexes are built now
         return index, time.perf_counter() - begun
 
 
 def measure_one(name: str, shape: str, size: int, options: argparse.Namespace) -> None:
-    """The figures of one index, a line of JSON for each kind of events."""
+    """Print the figures of one index, one line of JSON for each kind of events."""
     Bench(shape, 500, options.seed).built(name)[0].match(Bench(shape, 500, options.seed).events("planted", 3), 1 << 17)
     bench = Bench(shape, size, options.seed)
     index, build = bench.built(name)
@@ -216,9 +216,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def with_those_before(results: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Results, completed with figures of an earlier run, if the machine and all versions are the same.
+    """Add the figures of an earlier run to the results, if the machine and all versions are the same.
 
-    Every index is measured in a process of its own, beside a scan, so that one can be measured without the others.
+    Every index is measured beside a scan in its own process. So one index can be measured without the others.
     """
     if any(results[name] != before[name] for name in ("machine", "versions", "tamis", "seed")):
         return results

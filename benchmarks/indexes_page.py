@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class Measured(NamedTuple):
-    """One index on one shape and size: what it is, and the figures by kind of events."""
+    """One index on one shape and size, and its figures by kind of events."""
 
     name: str
     shape: str
@@ -37,12 +37,12 @@ class Measured(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """What a paper says of the speed of indexes: each of `ahead` is faster than each of `behind`."""
+    """A paper's claim about the speed of indexes: `ahead` is faster than each of `behind`."""
 
     claim: str
     source: str
     shapes: tuple[str, ...] | None
-    """None: all that were measured."""
+    """None: all measured shapes."""
     ahead: str
     behind: tuple[str, ...] | None
     """None: all other indexes of the papers."""
@@ -61,7 +61,7 @@ ORDERINGS = (
 
 
 def line_of(row: Row) -> str:
-    """One figure as it is printed while the others are measured."""
+    """One row as text. It is printed as soon as it is measured."""
     place = f"{row['index']:18} {row['shape']:9} {row['subscriptions']:9,}"
     if "failure" in row:
         return f"{place}  {row['failure']}"
@@ -73,7 +73,7 @@ def line_of(row: Row) -> str:
 
 
 def to_tables(result: dict[str, Any]) -> str:
-    """All tables as Markdown, under headings of their own."""
+    """All tables as Markdown, each under its heading."""
     rows = result["rows"]
     measured = _measured(rows)
     shapes = dict.fromkeys(each.shape for each in measured)
@@ -86,7 +86,7 @@ def to_tables(result: dict[str, Any]) -> str:
 
 
 def shape_table(measured: list[Measured]) -> str:
-    """All indexes on one shape, the smaller size first, within it the fastest."""
+    """All indexes on one shape, sorted by size, then by time."""
     lines = []
     for each in sorted(measured, key=lambda each: (each.size, _microseconds(each))):
         some = next(iter(each.kinds.values()))
@@ -118,7 +118,7 @@ def shape_table(measured: list[Measured]) -> str:
 
 
 def segments_table(measured: list[Measured]) -> str:
-    """What OpIndex visits, beside its plain version and k-index, as in its figures; empty if it was not measured."""
+    """What OpIndex, its version without signatures and k-index visit, as in OpIndex's paper. Empty if none was measured."""
     lines = [
         [
             each.shape,
@@ -149,7 +149,7 @@ def segments_table(measured: list[Measured]) -> str:
 
 
 def orderings_table(measured: list[Measured]) -> str:
-    """The papers' claims about speed, checked with planted events at the largest size; empty if none can be checked."""
+    """The papers' claims about speed, checked with planted events at the largest size. Empty if none can be checked."""
     compared = [(ordering, *pair) for ordering in ORDERINGS for pair in _compared(ordering, measured)]
     if not compared:
         return ""
@@ -176,7 +176,7 @@ def orderings_table(measured: list[Measured]) -> str:
 
 
 def _ahead(ordering: Ordering, first: Measured, measured: list[Measured]) -> list[Measured]:
-    """All indexes that should be behind an index, and are not."""
+    """The indexes that should be behind an index but are ahead of it."""
     there = [each for each in _others(ordering, measured, first.shape) if each.size == first.size]
     return sorted((each for each in there if not _holds(first, each)), key=_speed, reverse=True)
 
@@ -193,7 +193,7 @@ def _others(ordering: Ordering, measured: list[Measured], shape: str) -> list[Me
 
 
 def _explained(failed: list[tuple[Ordering, Measured, Measured]], measured: list[Measured]) -> Iterator[str]:
-    """Why orderings do not hold: what each index visits, and the known reasons."""
+    """Why some orderings do not hold: what each index visits, and the known reasons."""
     if not failed:
         return
     lines = [
@@ -251,13 +251,13 @@ def _holds(first: Measured, second: Measured) -> bool:
 
 
 def _speed(measured: Measured) -> float:
-    """How many times faster than a scan, with planted events."""
+    """How many times faster than a scan an index is, with planted events."""
     kinds = measured.kinds
     return _ratio(kinds.get("planted", next(iter(kinds.values()))))
 
 
 def _compared(ordering: Ordering, measured: list[Measured]) -> Iterator[tuple[Measured, Measured]]:
-    """The index that is said to be ahead and the best of the others, on each shape at the largest size that both have."""
+    """The index that should be ahead and the best of the others, on each shape, at the largest size of both."""
     for shape in ordering.shapes or dict.fromkeys(each.shape for each in measured):
         others = _others(ordering, measured, shape)
         sizes = {each.size for each in others}
@@ -284,7 +284,7 @@ def remarks(measured: list[Measured]) -> str:
 
 
 def failures_table(rows: list[Row]) -> str:
-    """What was not measured, and why; empty if everything was."""
+    """The indexes that were not measured, and the reasons. Empty if all were measured."""
     lines = [
         [f"`{row['index']}`", row["shape"], f"{row['subscriptions']:,}", row["failure"].replace("|", "\\|")]
         for row in rows
@@ -302,7 +302,7 @@ def to_chart(result: dict[str, Any]) -> str:
         for each in sorted(largest, key=_microseconds):
             kinds = (each.kinds.get(kind) for kind in _KINDS)
             values = [None if figures is None else _ratio(figures) for figures in kinds]
-            # The first colour is the scan's, which is 1 everywhere.
+            # The first colour belongs to the scan, which is always 1 and gets no bar.
             groups.append(Group(f"{shape}: {each.name}", [None, *values]))
     most = max((each.size for each in measured), default=0)
     title = f"Times a scan, {most:,} subscriptions, one thread"
@@ -312,7 +312,7 @@ def to_chart(result: dict[str, Any]) -> str:
 
 
 def _measured(rows: list[Row]) -> list[Measured]:
-    """The rows of one index, shape and size together, in the order in which they were measured."""
+    """Group the rows by index, shape and size, in the order of measurement."""
     found: dict[tuple[str, str, int], Measured] = {}
     for row in rows:
         if "failure" not in row:
@@ -327,7 +327,7 @@ def _largest(measured: list[Measured]) -> list[Measured]:
 
 
 def _microseconds(measured: Measured) -> float:
-    """Per planted event, or another if there is none."""
+    """Microseconds per planted event. If planted events were not measured, of another kind of events."""
     kinds = measured.kinds
     microseconds: float = kinds.get("planted", next(iter(kinds.values())))["microseconds"]
     return microseconds
@@ -342,6 +342,6 @@ def _times_a_scan(figures: Row | None) -> str:
 
 
 def _ratio(figures: Row) -> float:
-    """How many times as long a scan takes."""
+    """The time of a scan divided by the time of the index."""
     ratio: float = figures["scan_microseconds"] / figures["microseconds"]
     return ratio

@@ -1,4 +1,4 @@
-"""How fast subscriptions are taken in: SQL text of all different shapes, SQL text from templates, predicate tables.
+"""How fast subscriptions are added: SQL texts that all differ in shape, SQL texts from templates, tables of predicates.
 
 python -m benchmarks.loading [--subscriptions 100000] [--conjunctions 1000000] [--json FILE]
 """
@@ -42,7 +42,7 @@ def _template(chance: random.Random) -> list[tuple[str, Callable[[str, random.Ra
 
 
 def _texts(count: int, templates: int | None) -> list[str]:
-    """Texts of some templates with literals of their own; without a number of templates, each text has its own."""
+    """SQL texts from a number of templates, with random literals. None: each text has its own template."""
     chance = random.Random(7)
     known = [_template(chance) for _ in range(templates or 0)]
     texts = []
@@ -60,11 +60,11 @@ def _matcher_with(add: Callable[[tamis.Matcher], None]) -> Callable[[], None]:
 
 
 def measure(subscriptions: int, conjunctions: int) -> dict[str, Any]:
-    """Seconds and subscriptions per second of every way."""
+    """The seconds of every way to add subscriptions, in total and per subscription."""
     different, alike = _texts(subscriptions, None), _texts(subscriptions, _TEMPLATES)
     ids = range(subscriptions)
     table = generate(preset("dense", subscriptions=conjunctions, subscription_size=_PREDICATES)).subscriptions()
-    # Compile the kernels first: that happens once per machine.
+    # Compile the kernels first. This happens once per machine.
     _matcher_with(lambda matcher: matcher.add_many(range(100), different[:100]))()
     _matcher_with(lambda matcher: matcher.add_table(table.slice(0, 1000)))()
     works: dict[str, tuple[int, Callable[[], Any]]] = {

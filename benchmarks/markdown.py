@@ -1,4 +1,4 @@
-"""Tables in Markdown, and pages with a part that a benchmark writes."""
+"""Tables in Markdown, and pages with a section that a benchmark writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matching one workload: the engine and a scan on the same encoded events, and the ways that lead through the matcher."""
+"""Matching one workload: the engine and a scan on the same encoded events, and the methods of the matcher."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ from tamis.papers.scan import Scan
 from tamis.workload import AlertsConfig, AnyConfig, Workload, generate
 
 MOST_SCANNED = 2_000_000
-"""Most subscriptions for which a scan is measured too: it needs as much memory again."""
+"""The most subscriptions for which a scan is also measured. A scan doubles the memory."""
 
 _MOST_MATCHES, _MOST_EVENTS = 1_000_000, 100
-"""Limits of a batch for the measurements with threads: most matches, about, and most times the events of other batches. A shorter
-batch would spend its few milliseconds on starting and ending."""
+"""Limits of a batch for the measurements with threads: about how many matches it may have, and how many times the events of
+other batches. A short batch would spend its few milliseconds on starting and ending threads."""
 
 
 class Effort(NamedTuple):
-    """How much is measured."""
+    """How much to measure."""
 
     events: int = 200
     scan_events: int = 10
     passes: int = 7
     budget: float = 0.6
-    """Seconds that the passes of one figure may take."""
+    """The most seconds for the passes of one figure."""
     update_seconds: float = 8.0
     update_rounds: int = 4
-    """Rounds in which changes are measured; the round with the most changes is reported."""
+    """Rounds to measure changes. The page shows the round with the most changes."""
     rule_events: int = 1_000
     builds: int = 3
-    """Most times that a segment is built, see `_BUILD_BUDGET`."""
+    """The most times that the segments are built. See `_BUILD_BUDGET`."""
 
 
 QUICK = Effort(
     events=10, scan_events=3, passes=1, budget=0.0, update_seconds=0.1, update_rounds=1, rule_events=10, builds=1
 )
 _BUILD_BUDGET = 15.0
-"""Seconds."""
+"""Seconds after which the segments are not built again."""
 
 
 class Loaded:
@@ -81,8 +81,8 @@ class Loaded:
 
     @contextmanager
     def learning_nothing(self) -> Iterator[None]:
-        """Keep the engine from planning again in the background, as it does when events change: that would take the processor on
-        which a second thread is measured."""
+        """Stop the engine from making a new plan in the background, as it does when events change. Planning would use the
+        processor on which a second thread is measured."""
         sample = self.store.sample
         due, sample.next = sample.next, sys.maxsize
         try:
@@ -91,7 +91,7 @@ class Loaded:
             sample.next = due
 
     def encoded(self, events: pa.Table) -> EventBatch:
-        """Events as the engine takes them."""
+        """Events in the form that the engine reads."""
         return encode_table(events, self.store.dimensions).batch
 
     def match(self, batch: EventBatch) -> Found:
@@ -99,7 +99,7 @@ class Loaded:
 
 
 class Scanned:
-    """A scan over the same rows as the engine has."""
+    """A scan over the rows of the engine."""
 
     def __init__(self, rows: Rows) -> None:
         table = ConjunctionTable()
@@ -112,7 +112,7 @@ class Scanned:
         self._start = np.cumsum(self._count) - self._count
 
     def slots(self, batch: EventBatch, dimensions: int) -> list[npt.NDArray[np.int32]]:
-        """The slots that each event satisfies, ascending."""
+        """The slots that match each event, ascending."""
         found = self.scan.match(batch, dimensions)
         slots = []
         for event in range(len(batch.start) - 1):
@@ -122,7 +122,7 @@ class Scanned:
 
 
 def measure(loaded: Loaded, effort: Effort) -> dict[str, Any]:
-    """All figures of a matcher that was just filled."""
+    """All figures of a matcher."""
     segments, _, life, _, _ = loaded.engine.version
     count = loaded.workload.config.subscriptions
     rows = concatenated([segment.rows(life) for segment in segments])
@@ -141,8 +141,8 @@ def measure(loaded: Loaded, effort: Effort) -> dict[str, Any]:
 
 
 def compare(loaded: Loaded, other: Loaded, effort: Effort) -> dict[str, dict[str, float]]:
-    """Microseconds of the engine per event in each of two matchers, in turns, for each kind of events. Measurements minutes apart
-    are hard to compare on a machine whose speed varies."""
+    """Microseconds of the engine per event in two matchers, for each kind of events. The matchers take turns: on a machine whose
+    speed varies, measurements minutes apart are hard to compare."""
     figures = {}
     for kind in _kinds(loaded.workload):
         batches = [(each, each.encoded(events_of(each.workload, kind, effort.events))) for each in (loaded, other)]
@@ -155,7 +155,7 @@ def compare(loaded: Loaded, other: Loaded, effort: Effort) -> dict[str, dict[str
 
 
 def _kinds(workload: Workload) -> list[str]:
-    """The kinds of events. Quotes are drawn in one way only."""
+    """The kinds of events of a workload. Price alerts have only one kind."""
     return ["other"] if isinstance(workload.config, AlertsConfig) else ["planted", "other"]
 
 
@@ -180,7 +180,7 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
         "reads": (many, reads.by_one_thread),
         "reads_two_threads": (many, reads.by_two_threads),
     }
-    # A few passes are not enough with two threads: other processes on the machine must leave both alone.
+    # Two threads need many passes: in the best pass, other processes of the machine must disturb neither thread.
     with loaded.learning_nothing():
         best = best_of_each({name: work for name, (_, work) in works.items()}, 4 * effort.passes, effort.budget)
     return {
@@ -195,7 +195,7 @@ def _measure_kind(loaded: Loaded, scanned: Scanned | None, kind: str, effort: Ef
 
 
 def _scan_time(loaded: Loaded, scanned: Scanned, batch: EventBatch, found: Found, effort: Effort) -> float:
-    """Microseconds of a scan per event, whose answers must be the engine's."""
+    """Microseconds of a scan per event. Its answers must be equal to the engine's."""
     few = batch._replace(start=batch.start[: effort.scan_events + 1])
     dimensions = len(loaded.store.dimensions)
     ends = np.cumsum(found.counts)
@@ -214,12 +214,12 @@ def as_dicts(events: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value: where attributes differ in type it comes as a struct, of which one field is set."""
+    """The plain value. If attributes differ in type, `value` is a struct with one field set."""
     return next(each for each in value.values() if each is not None) if isinstance(value, dict) else value
 
 
 def _snapshot(matcher: tamis.Matcher, event: dict[str, Any]) -> dict[str, float]:
-    """Saving, and loading again with a first match."""
+    """The seconds to save a matcher, and to load it and match a first event."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matcher.tamis"
         saving = seconds_of(lambda: matcher.save(path))

@@ -1,4 +1,4 @@
-"""The speed of the machine's memory: random reads of words by one thread, and by two at once.
+"""The speed of the machine's memory: random reads of words by one thread, and by two threads at once.
 
 Matching many subscriptions mostly waits for memory, and cores that share it wait for each other. If two threads that only read
 are less than twice as fast as one, two threads that match cannot be twice as fast either.
@@ -18,7 +18,7 @@ _READS = 1 << 20
 
 
 class Reads:
-    """A large array, and places in it."""
+    """A large array, and random places in it to read."""
 
     def __init__(self, seed: int = 0) -> None:
         self._words = np.zeros(_WORDS, np.int64)

@@ -1,16 +1,16 @@
-"""Matching as one would write it for DuckDB or polars, each in the way that was the faster one there.
+"""Matching written for DuckDB and for polars. For each, we tried two ways and use the faster one.
 
 DuckDB joins tables in one query:
 
     bounds          subscription | attribute | low | high      one row per interval of a predicate
-    sizes           subscription | size                        how many predicates a subscription has
+    sizes           subscription | size                        the number of predicates of a subscription
     values          event | attribute | value                  one row per value of an event
 
-An event matches a subscription when as many of its values lie within bounds of the subscription as there are predicates. The
-bounds of one predicate do not overlap, and a subscription asks about an attribute once, so no value counts twice.
+An event matches a subscription if the number of its values within bounds of the subscription equals the number of predicates. The
+bounds of one predicate do not overlap, and a subscription has one predicate per attribute, so no value counts twice.
 
-polars has one expression per subscription, which it computes for all events at once. The join takes it several times as long. In
-DuckDB one filter per subscription is no faster than the join.
+polars has one expression per subscription and computes it for all events at once. In polars, the join takes several times as
+long. In DuckDB, one filter per subscription is no faster than the join.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BOUNDS: dict[str, Callable[[list[int]], list[tuple[int, int]]]] = {
     "between": lambda values: [(values[0], values[1])],
     "in": lambda values: [(value, value) for value in set(values)],
 }
-"""Operator -> bounds of whole numbers."""
+"""Operator -> a function from literals to bounds of whole numbers."""
 
 _EXPRESSIONS: dict[str, Callable[[Any, list[int]], Any]] = {
     "=": lambda column, values: column == values[0],
@@ -44,10 +44,10 @@ _EXPRESSIONS: dict[str, Callable[[Any, list[int]], Any]] = {
     "between": lambda column, values: column.is_between(values[0], values[1]),
     "in": lambda column, values: column.is_in(values),
 }
-"""Operator -> expression of polars."""
+"""Operator -> a function from a column and literals to an expression of polars."""
 
 _TOGETHER = 100
-"""Expressions that polars computes at a time. With 500 it takes as long."""
+"""Expressions that polars computes at a time. 500 take the same time per expression."""
 
 _QUERY = """
 SELECT event, subscription FROM (
@@ -60,7 +60,7 @@ WHERE found = size
 
 
 class DuckDB:
-    """The join in DuckDB, with one thread. The tables are DuckDB's own, so that no conversion is measured."""
+    """The join in DuckDB, with one thread. It joins DuckDB's own tables, so no conversion is measured."""
 
     def __init__(self, subscriptions: pa.Table) -> None:
         import duckdb
@@ -76,7 +76,7 @@ class DuckDB:
         self._store("sizes", ["subscription", "size"], sizes)
 
     def take(self, events: pa.Table) -> None:
-        """Events as lists of attributes and values."""
+        """Store events, given as lists of attributes and values."""
         values = [
             (event, pair["attribute"], pair["value"])
             for event, pairs in enumerate(events.column("event").to_pylist())
@@ -114,7 +114,7 @@ class Polars:
         return reduce(and_, parts).arg_true().implode()
 
     def take(self, events: pa.Table) -> None:
-        """Events with a column per attribute."""
+        """Store events, given with a column per attribute."""
         self._events = self._library.DataFrame(events)
 
     def match(self) -> pa.Table:

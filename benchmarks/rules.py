@@ -1,4 +1,4 @@
-"""Detection rules, which are mostly about text inside of text: the engine, a scan, the reference evaluator, and DuckDB."""
+"""Detection rules, which mostly look for text inside text: the engine, a scan, the reference evaluator, and DuckDB."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RULES_PER_QUERY = 100
 
 
 def measure_rules(rules: int, seed: int, effort: Effort) -> dict[str, Any]:
-    """All figures about some detection rules. All systems must give the engine's answers."""
+    """All figures of `rules` detection rules. The reference evaluator and DuckDB must give the engine's answers."""
     config = preset("detection", subscriptions=rules, seed=seed)
     loaded = Loaded(config)
     texts = loaded.workload.subscriptions().column("expression").to_pylist()
@@ -87,7 +87,7 @@ def _reference(matcher: tamis.Matcher, expressions: list[Expression], events: li
 def _duckdb(
     workload: Workload, expressions: list[Expression], kind: str, counts: npt.NDArray[np.int64], events: int
 ) -> float | None:
-    """Microseconds per event of DuckDB with one thread, each query counting the matches of many rules; None: it is missing."""
+    """Microseconds per event of DuckDB with one thread. Each query counts the matches of many rules. None: DuckDB is missing."""
     try:
         import duckdb
     except ImportError:

@@ -1,11 +1,11 @@
-"""The shapes of workload that the engine is measured on: presets, and for wide domains the same with few values and floats.
+"""The shapes of workloads for the engine's benchmark: presets, and for wide domains also variants with few values and floats.
 
     shape        variants
     dense        dense
     wide-12      wide-12, 100 values | wide-12 | wide-12, floats
 
-A variant is a preset with some parameters changed. The matching probability goes down as the number of subscriptions goes
-up, so that an event planted for some subscriptions is planted for as many of them at every size.
+A variant is a preset with some parameters changed. The match probability is inversely proportional to the number of
+subscriptions. So a planted event is planted for the same number of subscriptions at every size.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from tamis.workload import AnyConfig, preset
 
 PLANTED_MATCHES = 1_000
-"""Subscriptions for which each planted event is planted, at every size."""
+"""The number of subscriptions derived from each planted event, at every size."""
 
 _ALERTS_PER_SYMBOL = 1_000
 
 
 class Variant(NamedTuple):
-    """A preset with changes."""
+    """A preset with some parameters changed."""
 
     name: str
     preset: str
@@ -39,14 +39,14 @@ def _wide(name: str, narrow: bool = True) -> list[Variant]:
 
 SHAPES: dict[str, list[Variant]] = {
     **{name: _one(name) for name in ("dense", "sparse", "zipf", "range", "ads", "alerts")},
-    # With 100 values it is `dense`.
+    # The variant with 100 values is `dense`.
     "wide-dense": _wide("wide-dense", narrow=False),
     **{name: _wide(name) for name in ("wide-range", "wide-12", "wide-12-range")},
 }
 """Name of a shape -> its variants."""
 
 RULES = "detection"
-"""The shape of text, which is measured apart: its number of rules is fixed, and other systems are asked too."""
+"""The shape with texts. It is measured separately: its number of rules is fixed, and other systems are measured too."""
 
 
 NARROW: dict[str, Variant] = {

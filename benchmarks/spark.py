@@ -1,4 +1,4 @@
-"""Matching with Spark: Tamis beside what people write without it, and how it grows.
+"""Matching with Spark: Tamis beside the usual plans without it, and how its time grows with the number of subscriptions.
 
 python -m benchmarks.spark [--subscriptions 100000] [--events 100000] [--growth 1000000 3000000] [--json FILE]
 """
@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 
 SHAPE = "dense"
 _SLOW_EVENTS = {"nested loop": 40, "explode and count": 100, "Python": 4_000, "DuckDB": 1_000}
-"""Events for plans that would take hours. They also get a quarter of these: a line through both times gives the time for all."""
+"""Events for plans that would take hours. These plans are also measured with a quarter of the events. A line through both times
+gives the time for all events."""
 _ROUNDS = 3
 _MEMORY_PAUSE = 0.25
 
 
 class Bench:
-    """One workload in files, the same for all plans."""
+    """One workload in files, which all plans read."""
 
     def __init__(
         self,
@@ -71,14 +72,14 @@ class Bench:
 
 
 class Plan(NamedTuple):
-    """A way to match: the seconds of its preparation, and a function that matches some events and returns the matches' number."""
+    """A way to match: the seconds of its preparation, and a function that matches some events and returns how many match."""
 
     prepare_seconds: float
     match: Callable[[int], int]
 
 
 def measure_plans(bench: Bench) -> list[dict[str, Any]]:
-    """Every plan, what it finds checked against Tamis."""
+    """The figures of every plan. Each must find as many matches as Tamis."""
     plans: dict[str, Callable[[Bench], Plan]] = {
         "nested loop": nested_loop,
         "explode and count": explode_and_count,
@@ -103,7 +104,7 @@ def measure_plans(bench: Bench) -> list[dict[str, Any]]:
 
 
 def _measured(bench: Bench, plan: Plan, events: int) -> dict[str, Any]:
-    """The figures of a plan. If it does not get all events, its fixed time is separated from the time per event."""
+    """The figures of a plan. If it is not measured with all events, its fixed time is separated from the time per event."""
     few = max(1, events // 4)
     plan.match(few)  # warm up
     matches, seconds = _timed(lambda: plan.match(events))
@@ -129,8 +130,8 @@ def with_tamis(bench: Bench) -> Plan:
 
 
 def measure_framework(bench: Bench) -> dict[str, float]:
-    """The seconds of matching all events with the index that `with_tamis` built, and of the same job when nothing is matched: by
-    turns, the best of each."""
+    """The seconds to match all events with the index that `with_tamis` built, and the seconds of the same job without matching.
+    Both take turns, and the best time of each counts."""
     index = bench.path("index")
     times = [
         (
@@ -156,7 +157,7 @@ class _IdsOnly:
 
 
 def nested_loop(bench: Bench) -> Plan:
-    """Every event with every subscription, and a condition over the predicates: the best form of it that is known to us."""
+    """Join every event with every subscription, with a condition over the predicates. We know no faster form of this plan."""
     from pyspark.sql import functions as F  # noqa: N812
 
     _, prepared = _timed(lambda: _write_ranges(bench))
@@ -173,7 +174,7 @@ def nested_loop(bench: Bench) -> Plan:
 
 
 def explode_and_count(bench: Bench) -> Plan:
-    """Join a row per predicate with a row per value, by attribute and range; keep the pairs that have all predicates."""
+    """Join a row per predicate with a row per value, by attribute and range. Keep the pairs that satisfy all predicates."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if not Path(bench.path("ranges")).exists():
@@ -193,7 +194,7 @@ def explode_and_count(bench: Bench) -> Plan:
 
 
 def python_loop(bench: Bench) -> Plan:
-    """Every expression compiled to Python, and evaluated for every event."""
+    """Compile every expression to Python, and evaluate it for every event."""
 
     def prepare() -> list[str]:
         return [_python_text(predicates) for _, predicates in _ranges(bench)]
@@ -223,7 +224,7 @@ class _PythonLoop:
 
 
 def _python_text(predicates: list[tuple[str, list[tuple[int, int]]]]) -> str:
-    """A conjunction as Python; a value that is not there is None, and no number."""
+    """A conjunction as Python. A missing value is None and satisfies no range."""
     parts = []
     for attribute, ranges in predicates:
         value = f"e[{attribute!r}]"
@@ -233,7 +234,7 @@ def _python_text(predicates: list[tuple[str, list[tuple[int, int]]]]) -> str:
 
 
 def duckdb_join(bench: Bench) -> Plan:
-    """The same join as `explode_and_count`, in DuckDB with all cores."""
+    """The join of `explode_and_count`, in DuckDB with all cores."""
     import duckdb
 
     if not Path(bench.path("ranges")).exists():
@@ -302,7 +303,7 @@ def _int_ranges(operator: Operator, values: tuple[Any, ...]) -> list[tuple[int, 
 
 
 def _write_ranges(bench: Bench) -> None:
-    """Subscriptions for plain Spark: the attributes of each, with ranges."""
+    """Write subscriptions for plain Spark: the attributes of each subscription, with ranges."""
     kind = pa.list_(
         pa.struct(
             [("attribute", pa.string()), ("ranges", pa.list_(pa.struct([("low", pa.int64()), ("high", pa.int64())])))]
@@ -328,7 +329,7 @@ def _write_ranges(bench: Bench) -> None:
 
 
 def measure_growth(spark: SparkSession, folder: Path, size: int, events: int) -> dict[str, Any]:
-    """Build an index of `size` subscriptions, and match events with it; seconds and the memory of the largest process."""
+    """Build an index of `size` subscriptions, and match events with it. Returns seconds and the memory of the largest process."""
     bench = Bench(spark, folder, size, events)
     with Memory() as building:
         report, build_seconds = _timed(lambda: tamis_spark.build(bench.frame("subscriptions"), bench.path("index")))
@@ -350,7 +351,7 @@ def measure_growth(spark: SparkSession, folder: Path, size: int, events: int) ->
 
 
 class Memory:
-    """The peak of private memory of this process or one of its children, while the block runs."""
+    """The most private memory of this process or any of its children, while the block runs."""
 
     def __init__(self) -> None:
         self.most = 0
@@ -371,12 +372,12 @@ class Memory:
 
 
 def _family(process: int) -> list[int]:
-    """A process and all that it has started, on Linux."""
+    """A process and all its descendants, on Linux."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
         children.setdefault(int(fields[1]), []).append(int(entry.parent.name))
     family, at = [process], 0
@@ -387,7 +388,7 @@ def _family(process: int) -> list[int]:
 
 
 def _own_bytes(process: int) -> int:
-    """The memory of a process without mapped files, which all processes share."""
+    """The memory of a process without mapped files. All processes share the mapped files."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""The figures of the benchmark on Spark as text: lines, tables and a chart."""
+"""The figures of the benchmark of Spark as text: lines, tables and a chart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 def plan_line(row: Row) -> str:
-    """One plan as it is printed while the others are measured."""
+    """One plan as text. It is printed as soon as it is measured."""
     return (
         f"{row['plan']:18} {row['events']:9,} events, {row['matches']:9,} matches, prepare {row['prepare_seconds']:7.1f} s, "
         f"match {row['match_seconds']:8.2f} s, all events {row['all_seconds']:10.1f} s"
@@ -106,7 +106,7 @@ def growth_table(rows: list[Row]) -> str:
 
 
 def to_chart(result: Row) -> str:
-    """The seconds that each plan takes to prepare, and to match all events, as SVG."""
+    """The seconds of each plan to prepare and to match all events, as SVG."""
     groups = [
         Group(row["plan"], [row["prepare_seconds"] or None, row["all_seconds"] - row["prepare_seconds"]])
         for row in result["plans"]

@@ -1,4 +1,4 @@
-"""A chart of horizontal bars on a logarithmic scale, as SVG text. It follows the reader's light or dark colours."""
+"""A chart of horizontal bars on a logarithmic scale, as SVG text. It has light and dark colours, as the reader prefers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 
 
 class Group(NamedTuple):
-    """The bars of one row: a value for each series, None where there is none."""
+    """The bars of one group: a value for each series, or None for no bar."""
 
     name: str
     values: list[float | None]
 
 
 def bars(title: str, unit: str, series: list[str], groups: list[Group]) -> str:
-    """The chart. All values are above 0; there are up to three series."""
+    """The chart. All values must be above 0. There may be up to three series."""
     values = [value for group in groups for value in group.values if value is not None]
     low = 10.0 ** math.floor(math.log10(min(values, default=1.0)))
     high = max(10.0 ** math.ceil(math.log10(max(values, default=1.0))), 10 * low)
@@ -55,7 +55,7 @@ def _x(value: float, low: float, high: float) -> float:
 
 
 def _bar(top: float, series: int, value: float, end: float) -> list[str]:
-    # The smallest value still has a bar that can be seen.
+    # The bar of the smallest value must be visible, too.
     width = max(end - _LEFT, 2)
     bar = f'<rect class="series{series}" x="{_LEFT}" y="{top:.1f}" width="{width:.1f}" height="{_BAR}" rx="1.5"/>'
     return [bar, _text(_LEFT + width + 5, top + _BAR - 1.5, number_text(value), "soft")]

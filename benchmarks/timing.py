@@ -1,4 +1,4 @@
-"""Taking times, and saying where they were taken."""
+"""Measures times, and collects facts about the machine."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from llvmlite.binding import get_host_cpu_name
 
 
 def seconds_of(work: Callable[[], Any]) -> float:
-    """How long some work takes, once."""
+    """The seconds of one run of some work."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def best_of(work: Callable[[], Any], passes: int, budget: float = 1.0) -> float:
-    """The shortest of some passes, see `best_of_each`."""
+    """The seconds of the shortest pass of some work. See `best_of_each`."""
     return best_of_each({"": work}, passes, budget)[""]
 
 
 def best_of_each(works: dict[str, Callable[[], Any]], passes: int, budget: float = 1.0) -> dict[str, float]:
-    """The shortest of some passes of each of several works, after one that does not count.
+    """The seconds of the shortest pass of each work. The first pass of each work does not count.
 
-    They take turns, so that all meet the machine in the same states. A work begins no new pass after its budget of seconds is
-    spent, but each has at least one.
+    The works take turns, so that all of them meet the machine in the same states. A work whose budget of seconds is spent gets no
+    more passes, but each gets at least one that counts.
     """
     left = {name: budget - seconds_of(work) for name, work in works.items()}
     best = dict.fromkeys(works, math.inf)
@@ -44,7 +44,7 @@ def best_of_each(works: dict[str, Callable[[], Any]], passes: int, budget: float
 
 
 def machine() -> dict[str, Any]:
-    """Facts about the machine that times depend on."""
+    """The facts about the machine that affect times."""
     return {
         "processor": platform.machine(),
         "model": get_host_cpu_name(),
@@ -56,7 +56,7 @@ def machine() -> dict[str, Any]:
 
 
 def _caches() -> dict[str, int]:
-    """The bytes of the outer caches that a core sees, where the system tells: much of matching is waiting for memory."""
+    """The bytes of the outer caches of a core, if the system tells. They matter: much of matching is waiting for memory."""
     sizes = {}
     for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         try:
@@ -69,5 +69,5 @@ def _caches() -> dict[str, int]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of the libraries that the work is done with."""
+    """The versions of the libraries that affect times."""
     return {name: version(name) for name in ("numba", "numpy", "pyarrow")}

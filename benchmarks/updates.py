@@ -1,15 +1,15 @@
-"""Subscriptions that come and go while events are matched, one by one, against all that are there.
+"""Changes during matching: subscriptions are added and removed while events are matched one by one.
 
-Expressions are prepared before. Every change adds one of them or removes the oldest subscription. So in time all subscriptions
-are new, and segments of every size are merged. With one thread, changes and matches take turns. With two, a writer changes as
-fast as it can beside a thread that matches.
+Expressions are prepared before the measurement. Every change adds one of them or removes the oldest subscription. So after some
+time all subscriptions are new, and segments of every size are merged. With one thread, changes and matches take turns. With two
+threads, one changes as fast as it can and the other matches.
 
-A match that follows another finds everything in the processor's caches. A match after a pause, whatever was done meanwhile, takes
-half as long again. So the quiet state is measured both ways: one match after another, and at the pace that matches have between
-changes at the wanted rate.
+A match right after another finds all data in the processor's caches. A match after any kind of pause takes 1.5 times as long. So
+the quiet state is measured both ways: one match after another, and with pauses. The pauses are as long as 20 changes take at the
+wanted rate.
 
-A shared machine is sometimes slow and sometimes fast. So there are several rounds, each with its own quiet state. The round with
-the most changes is reported in full; of the others, only the number of changes.
+A shared machine is sometimes slow and sometimes fast. So there are several rounds, each with its own quiet state. The page shows
+all figures of the round with the most changes, and only the number of changes of the other rounds.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _PREPARED = 20_000
 _EVENTS_PER_ROUND = 25_000
 _CHANGES_PER_MATCH = 20
 _WANTED = 50_000
-"""Changes per second that should be possible. It sets the pace of the quiet state."""
+"""The changes per second that should be possible. They set the pace of the quiet state."""
 
 Events = Iterator[dict[str, Any]]
 
 
 def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[str, Any]:
-    """Changes per second, and what they do to the time that matching one event takes; `fresh` says what comes."""
+    """Changes per second, and the times of single matches with and without changes. `fresh` is the config of the additions."""
     table = generate(fresh).subscriptions().slice(0, _PREPARED)
     rows = read_predicates(table.column("predicates"))
     coming = itertools.cycle([tamis.prepare(rows.expression(row)) for row in range(len(table))])
-    # Enough events that nearly all are new: if a few were repeated, plans would be made for just these.
+    # So many events that few repeat: the engine would plan for a few repeated events.
     events = itertools.cycle(list(as_dicts(loaded.workload.other_events(_EVENTS_PER_ROUND * effort.update_rounds))))
     changes = _Changes(loaded.matcher, coming)
-    changes.make(_CHANGES_PER_MATCH)  # so that nothing is compiled while it is measured
+    changes.make(_CHANGES_PER_MATCH)  # compiles all kernels before the measurement
     rounds = [_round(loaded, changes, events, effort) for _ in range(effort.update_rounds)]
     rates = [each["one thread"]["changes_per_second"] for each in rounds]
     return {**rounds[int(np.argmax(rates))], "rounds": rates}
@@ -85,7 +85,7 @@ def _round(loaded: Loaded, changes: _Changes, events: Events, effort: Effort) ->
 
 
 class _Changes:
-    """Adds and removes by turns."""
+    """Adds and removes subscriptions in turns."""
 
     def __init__(self, matcher: tamis.Matcher, coming: Iterator[Expression]) -> None:
         self.matcher = matcher
@@ -104,7 +104,7 @@ class _Changes:
 
 
 def _latencies(matcher: tamis.Matcher, events: Events, seconds: float, pause: float) -> list[float]:
-    """The seconds of each match, with pauses between them in which the thread is busy."""
+    """The seconds of each match. The thread stays busy in the pauses between matches."""
     end = time.perf_counter() + seconds
     latencies = [_match(matcher, next(events))]
     while (now := time.perf_counter()) < end:
@@ -121,7 +121,7 @@ def _match(matcher: tamis.Matcher, event: dict[str, Any]) -> float:
 
 
 def _taking_turns(changes: _Changes, events: Events, seconds: float) -> tuple[float, list[float]]:
-    """The seconds that changes took without the matches, and the seconds of each match."""
+    """The seconds of all changes, without the matches, and the seconds of each match."""
     spent = 0.0
     latencies: list[float] = []
     end = time.perf_counter() + seconds
@@ -134,7 +134,7 @@ def _taking_turns(changes: _Changes, events: Events, seconds: float) -> tuple[fl
 
 
 def _beside(changes: _Changes, events: Events, seconds: float) -> tuple[int, list[float]]:
-    """The number of changes that another thread made meanwhile, and the seconds of each match."""
+    """The number of changes by another thread during the matches, and the seconds of each match."""
     stop = threading.Event()
     done = 0
 

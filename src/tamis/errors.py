@@ -49,7 +49,7 @@ class TamisError(Exception):
         return str(self.args[0]) if self.args else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Not by the constructor, as errors are pickled otherwise: it makes a message of what it is given.
+        # By default, pickle calls the constructor with `args`. Ours builds the message from other arguments.
         return _restored, (type(self), self.args, vars(self))
 
 
@@ -77,11 +77,11 @@ class ParseError(ExpressionError):
     Attributes
     ----------
     position : int
-        Where in the text, counted in characters from 0.
+        The place of the error in the text, in characters from 0.
     line, column : int
-        The same place, both counted from 1.
+        The same place as line and column, both counted from 1.
     reason, hint : str
-        What is wrong there, and what would be right.
+        What is wrong at this place, and what to write instead.
     """
 
     def __init__(self, reason: str, text: str, position: int, *, hint: str = "") -> None:
@@ -94,7 +94,7 @@ class ParseError(ExpressionError):
         self.column = self.position - start + 1
         super().__init__(self._draw(start))
 
-    # Long one-line rules (300 kB exist) must not drown the message: this much is shown around the caret.
+    # Characters shown on each side of the caret. Some rules are one line of 300 kB, which would hide the message.
     _AROUND = 60
 
     def _draw(self, start: int) -> str:
@@ -114,7 +114,7 @@ class ParseError(ExpressionError):
 
 
 class LiteralError(ExpressionError):
-    """A literal is outside the language: NULL, NaN, infinity, beyond 64 bits, an unsupported type."""
+    """A literal is outside the language: NULL, NaN, infinity, a number beyond 64 bits, an unsupported type."""
 
 
 class NestingError(ExpressionError):
@@ -124,7 +124,7 @@ class NestingError(ExpressionError):
 class UnknownAttributeError(ExpressionError):
     """The declared schema has no such attribute."""
 
-    # Of a schema with more attributes, only those that are spelled nearly so are named.
+    # How many attributes a message lists in full. Of a larger schema it names only similar names.
     _LISTED = 12
 
     def __init__(self, attribute: str, known: Iterable[str]) -> None:
@@ -141,7 +141,7 @@ class KindError(ExpressionError):
 
 
 class HistoryError(ExpressionError):
-    """The expression asks about earlier events (ANY, ALL, EXISTS) where there is no history."""
+    """The expression needs earlier events (ANY, ALL, EXISTS), but there is no history."""
 
 
 class EventError(TamisError, ValueError):
@@ -168,7 +168,7 @@ class EventError(TamisError, ValueError):
 
 
 class TableError(TamisError, ValueError):
-    """A table of subscriptions or events does not have the columns that are needed. `row` is the wrong row, if there is one."""
+    """A table of subscriptions or events lacks a required column, or a row of it is wrong. `row` is the wrong row, if any."""
 
     def __init__(self, message: str, *, row: int | None = None) -> None:
         self.reason = message
@@ -190,11 +190,11 @@ class FileError(TamisError, ValueError):
 
 
 class SnapshotError(FileError):
-    """A snapshot cannot be read or written: missing, not a snapshot, of another version, cut off or damaged."""
+    """A snapshot cannot be read or written: it is missing, not a snapshot, of another version, truncated or damaged."""
 
 
 class WorkloadError(TamisError, ValueError):
-    """A parameter of a workload is wrong, or does not fit the others."""
+    """A parameter of a workload is wrong, or contradicts another parameter."""
 
 
 class JavaNotFoundError(TamisError, OSError):
@@ -206,7 +206,7 @@ class IndexFolderError(TamisError, ValueError):
 
 
 class ConflictError(TamisError, RuntimeError):
-    """Another job changed the index at the same time. Nothing of this change took effect."""
+    """Another job changed the index at the same time. This change had no effect."""
 
     def __init__(self, path: object, version: int) -> None:
         self.version = version
@@ -217,7 +217,7 @@ class ConflictError(TamisError, RuntimeError):
 
 
 class FrameError(TamisError, ValueError):
-    """A DataFrame does not have the columns that are needed, or they have other types."""
+    """A DataFrame lacks a required column, or a column has the wrong type."""
 
 
 class DuplicateIdError(TamisError, KeyError):
@@ -273,7 +273,7 @@ class ReentryError(TamisError, RuntimeError):
 
 
 def did_you_mean(word: object, known: list[str]) -> str:
-    """`; did you mean 'x'?` when some known word is close, else nothing."""
+    """`; did you mean 'x'?` if a known word is similar, else an empty string."""
     if not isinstance(word, str):
         return ""
     folded = {name.lower(): name for name in known}
@@ -284,10 +284,10 @@ def did_you_mean(word: object, known: list[str]) -> str:
 
 
 def shortened(value: object, *, quoted: bool = True, most: int = 100) -> str:
-    """A value as a message shows it: quoted, and cut in the middle where it is long. It never fails."""
+    """A value as messages show it: quoted, and cut in the middle if it is long. Never raises an error."""
     try:
         shown = repr(value) if quoted else str(value)
     except Exception:
-        # A list of lists of lists that is too deep for Python, or an object that cannot show itself.
+        # The value is nested too deep for Python, or its class has a broken `__repr__` or `__str__`.
         shown = f"<{type(value).__name__}>"
     return shown if len(shown) <= most else f"{shown[: most - 20]} ... {shown[-15:]}"

@@ -23,7 +23,7 @@ WORDS = st.text(st.sampled_from(LETTERS), max_size=6)
 
 
 def check(needles: Sequence[str], strings: Sequence[str]) -> Automaton:
-    """Search all strings at once and one by one; numbers are none that a place could be mistaken for."""
+    """Search all strings at once and one by one. The numbers of needles differ from their places in the list."""
     numbers = [7 * number + 3 for number in range(len(needles))]
     built = build(needles, numbers)
     expected = [[number for needle, number in zip(needles, numbers, strict=True) if needle in text] for text in strings]
@@ -41,7 +41,7 @@ def found(built: Automaton, texts: Texts) -> list[list[int]]:
 
 
 @given(st.lists(WORDS, unique=True, max_size=12), st.lists(st.text(st.sampled_from(LETTERS), max_size=20), max_size=40))
-def test_finds_what_is_contained(needles: list[str], strings: list[str]) -> None:
+def test_finds_needles_in_strings(needles: list[str], strings: list[str]) -> None:
     check(needles, strings)
 
 
@@ -78,7 +78,7 @@ def test_needles_may_be_cut_anywhere(
         check(needles, ["".join(chance.choices(letters, k=chance.randint(0, 60))) for _ in range(40)])
 
 
-def test_more_needles_than_any_plan_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_needles_than_the_largest_plan_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [(others, more, 1 << (12 - place)) for place, (others, more, _) in enumerate(automaton._PLANS)]
     monkeypatch.setattr(automaton, "_PLANS", plans)
     chance = random.Random(4)
@@ -99,7 +99,7 @@ def test_strings_of_very_different_lengths(count: int) -> None:
     check(["ab", "b" * 9, "aab"], ["".join(chance.choices("ab", k=length)) for length in lengths])
 
 
-def test_more_hits_than_there_is_room_for() -> None:
+def test_room_for_hits_grows() -> None:
     needles = [f"{number:02}" for number in range(100)]
     check(needles, ["".join(needles), "", "x", "".join(reversed(needles)) * 3])
     check(needles, ["".join(needles)] * 70)
@@ -116,7 +116,7 @@ def test_a_slice_of_a_column() -> None:
 
 @pytest.mark.parametrize("needles", [["a", "aa"], [*("a" * length for length in range(1, 90)), "a" * 40 + "b"]])
 def test_a_repeated_needle_is_reported_once(needles: list[str]) -> None:
-    """So memory stays in proportion to what is found, not to how often."""
+    """So memory is proportional to the number of needles found, not to how often each occurs."""
     built = build(needles, range(len(needles)))
     places, numbers = search(built, Texts(pa.array(["a" * 300] * 20)))
     pairs = sorted(zip(places.tolist(), numbers.tolist(), strict=True))

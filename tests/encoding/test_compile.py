@@ -1,4 +1,4 @@
-"""Expressions to conjunctions: what is merged, what is multiplied out, what keeps its tree."""
+"""Expressions to conjunctions: which predicates are merged, which forms are multiplied out, and which keep their tree."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ C = Leaf(1, Mode.NONE, between(2, 9))
 D = Leaf(2, Mode.ABSENT, ())
 
 
-def test_equal_conjunctions_get_one_number_whatever_their_order() -> None:
+def test_equal_conjunctions_in_any_order_get_the_same_number() -> None:
     table = ConjunctionTable()
     assert table.intern(rows([A, B], [B, A], [A], [A, B, A], [])).tolist() == [0, 0, 1, 0, 2]
     assert table.intern(rows([B, A], [], [C], [D, C, B, A])).tolist() == [0, 2, 3, 4]

@@ -73,7 +73,7 @@ def test_negative_zero_is_zero() -> None:
 def test_strings_in_a_column_have_the_keys_they_have_alone(facet: Facet, copies: int) -> None:
     dimension = Dimensions().get("a", facet)
     assert isinstance(dimension, StringDimension)
-    values = STRINGS * copies  # few are located in Python, many by the kernel
+    values = STRINGS * copies  # Python locates a few strings, the kernel many
     assert dimension.keys(pa.array(values, pa.large_string())).tolist() == [dimension.key(value) for value in values]
     dimension.add(dimension.missing(STRINGS[::3]))
     assert dimension.keys(pa.array(values, pa.large_string())).tolist() == [dimension.key(value) for value in values]

@@ -1,4 +1,4 @@
-"""One event in keys: the short way gives what flattening and encoding value by value gives, errors included."""
+"""Encoding one event: the fast path gives the same keys and errors as flattening and encoding value by value."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OldColour(str, Enum):  # noqa: UP042 - its hash is that of the member's na
 
 
 class AnyCase(str):
-    """A name that takes itself for another in lower case."""
+    """A name that is equal to the same name in another case."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class Unhashable(metaclass=Odd):
 
 
 class Frozen(Mapping[str, Any]):
-    """A mapping that is no dict, and may fail."""
+    """A mapping that is not a dict, and may raise errors."""
 
     def __repr__(self) -> str:
         return "Frozen"
@@ -109,7 +109,7 @@ def slowly(event: Any, dimensions: Dimensions) -> EncodedEvents:
 
 
 def rows(encoded: EncodedEvents) -> Any:
-    """What matters of an encoding: the keys of every dimension, in their order. Dimensions must be together."""
+    """The keys of every dimension, in their order. The keys of one dimension must be neighbours."""
     start, dimension, lo, hi = encoded.batch
     assert [array.dtype for array in encoded.batch] == [np.int64, np.int32, np.int64, np.int64]
     assert all(array.flags.c_contiguous and array.flags.writeable for array in encoded.batch)
@@ -143,7 +143,7 @@ def unpacked(words: Any, start: Any, place: Any) -> bool:
 
 
 def packed_outcome(event: Any, dimensions: Dimensions) -> Any:
-    """What `OneEvent.pack` takes of an event, from which forms are made on the way; None if it does not."""
+    """The keys of an event that `OneEvent.pack` packs three times, so that forms are made. None if it cannot pack the event."""
     room = OneEvent()
     outcomes = []
     for _ in range(3):
@@ -168,7 +168,7 @@ def packed_outcome(event: Any, dimensions: Dimensions) -> Any:
     return outcomes[0]
 
 
-# Attributes of every make: a number alone, a string alone in each facet, all at once, presence, patterns, other kinds.
+# Attributes of every sort: only numbers, only strings in each facet, all at once, presence, patterns, other kinds.
 DIMENSIONS = dimensions_of(
     "a > 3 OR a = 9007199254740993",
     "b < 2.5",
@@ -223,7 +223,7 @@ def test_random_events(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_events_with_something_wrong(seed: int) -> None:
+def test_random_events_with_errors(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(500):
         event: dict[Any, Any] = {}
@@ -264,16 +264,16 @@ def test_random_expressions(seed: int) -> None:
     ],
     ids=str,
 )
-def test_what_only_the_whole_event_tells(event: Any) -> None:
+def test_events_that_must_be_flattened_as_a_whole(event: Any) -> None:
     check(event, DIMENSIONS)
 
 
 @pytest.mark.parametrize("event", [None, [("a", 1)], "a", OrderedDict(a=1), Frozen({"a": 1, "n": {"x": 2}})], ids=str)
-def test_what_is_no_dict(event: Any) -> None:
+def test_events_that_are_not_dicts(event: Any) -> None:
     check(event, DIMENSIONS)
 
 
-def test_the_error_is_that_of_flatten() -> None:
+def test_the_error_is_the_same_as_that_of_flatten() -> None:
     with pytest.raises(EventError, match="attribute 'a': the integer 9223372036854775808 is beyond 64 bits"):
         encode_event({"b": 1.0, "a": 2**63}, DIMENSIONS)
 
@@ -294,7 +294,7 @@ def test_the_error_is_that_of_flatten() -> None:
     ],
     ids=str,
 )
-def test_an_event_that_is_right_goes_the_short_way(event: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_without_errors_takes_the_fast_path(event: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = rows(slowly(event, DIMENSIONS))
     monkeypatch.setattr(events, "encode_flat", None)
     for _ in range(2):
@@ -339,7 +339,7 @@ def test_an_attribute_that_gets_another_dimension() -> None:
     assert (dimensions.only_number, dimensions.only_text) == ({}, {})
 
 
-def test_dimensions_that_are_numbered_anew() -> None:
+def test_dimensions_that_get_new_numbers() -> None:
     dimensions = dimensions_of("a = 1 AND b = 2", "c = 'x' AND d ILIKE 'y'", "e = 5 OR e IS NULL")
     event = {"a": 1, "b": 2, "c": "x", "d": "Y", "e": 5}
     check(event, dimensions)
@@ -353,7 +353,7 @@ def test_labels_that_move() -> None:
     dimensions = dimensions_of("c IN ('m', 'n')", "d ILIKE 'm%' OR d ILIKE 'n%'")
     moved = 0
     for length in range(1, 80):
-        text = "m" + ("bd" * length)[:length] + "c"  # between the last two, and in no order
+        text = "m" + ("bd" * length)[:length] + "c"  # between the last two texts, alternately above and below
         for attribute, facet in (("c", Facet.STRING), ("d", Facet.LOWER)):
             dimension = dimensions.get(attribute, facet)
             for relabelling in dimension.add(dimension.missing([text])):
@@ -373,7 +373,7 @@ def test_many_attributes() -> None:
 
 
 @pytest.mark.kernels
-def test_what_events_share_stays_as_it_is() -> None:
+def test_arrays_that_events_share_do_not_change() -> None:
     matcher = Matcher()
     matcher.add_many([1, 2], ["a > 1 AND b <> 3", "c = 'x' OR NOT a < 5"])
     for _ in range(2):
@@ -394,7 +394,7 @@ def test_bits_ascend_to_codes(values: list[float]) -> None:
 
 
 @pytest.mark.kernels
-def test_forms_are_made_of_numbers_that_come_again() -> None:
+def test_forms_are_made_for_numbers_that_repeat() -> None:
     dimensions = dimensions_of("a > 3", "b > 3", "c = 'x'")
     room = OneEvent()
     events_given: list[dict[str, Any]] = [
@@ -418,7 +418,7 @@ def test_forms_are_made_of_numbers_that_come_again() -> None:
 
 
 @pytest.mark.kernels
-def test_names_that_look_like_several_have_no_form() -> None:
+def test_names_that_contain_the_separator_have_no_form() -> None:
     dimensions = Dimensions()
     for name in ("a", "b", "a\0b"):
         dimensions.get(name, Facet.NUMBER)

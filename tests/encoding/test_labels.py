@@ -21,7 +21,7 @@ def check(labels: Labels) -> None:
 
 
 def added(labels: Labels, constants: list[Any]) -> Relabelling | None:
-    """Add constants, and carry out what that needs."""
+    """Add constants, and carry out the relabelling, if one is needed."""
     relabelling = labels.add(labels.missing(constants))
     if relabelling is not None:
         relabelling.carry_out()
@@ -55,7 +55,7 @@ def test_adding_again_changes_nothing() -> None:
 @pytest.mark.parametrize("batch", [1, 2, 7, 100])
 @pytest.mark.parametrize("order", ["random", "ascending", "descending", "inwards"])
 def test_intervals_stay_right_while_constants_come_in_any_order(batch: int, order: str) -> None:
-    """Intervals made early, moved along when labels move, mean the same after all constants are there."""
+    """Early intervals move when labels move. They have the same meaning after all constants are added."""
     values = list(range(400))
     if order == "random":
         random.Random(5).shuffle(values)
@@ -63,7 +63,7 @@ def test_intervals_stay_right_while_constants_come_in_any_order(batch: int, orde
         values.reverse()
     elif order == "inwards":
         values = [value for pair in zip(values, reversed(values), strict=True) for value in pair][:400]
-    labels = Labels(-(2**11), 2**11)  # so little room that relabelling happens often
+    labels = Labels(-(2**11), 2**11)  # little room, so relabelling happens often
     made: list[tuple[str, int, int, int]] = []
     moves = 0
     for start in range(0, len(values), batch):

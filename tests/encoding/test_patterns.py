@@ -20,7 +20,7 @@ from tests.random_cases import REGEXES, STRINGS
 
 LEAD = -1
 NEEDLES = ["a", "ab", "b", "é", "É", "😀", "bar", "foo bar", "it's", "\\", "ß", "\n", "%"]
-# With and without literals, in one case and in any, with lengths.
+# With and without literals, case-sensitive and not, with lengths.
 MANY_REGEXES = [
     *REGEXES, "(?i)foo", "(?i)BAR$", "foo|bar", "(?i)foo|line", "bre[ae]k", "^foo.*bar$", ".{5,}", ".{9,}", "😀", "(?i)ΑΣ",
     "(?i)ss", "(?i)line", "[Ff]oo", "k{3}", "(?i)kkk", "(?i)sss", "a_b|ab%", "say", "\\x{1F600}$",
@@ -50,7 +50,9 @@ def check(searched: Patterns, members: dict[str, int], is_in: Callable[[str, str
     ("make", "pool", "is_in"),
     [(Needles, NEEDLES, contains_needle), (Regexes, MANY_REGEXES, contains_regex)],
 )
-def test_patterns_come_and_go(make: Callable[[], Patterns], pool: list[str], is_in: Callable[[str, str], bool]) -> None:
+def test_patterns_are_added_and_removed(
+    make: Callable[[], Patterns], pool: list[str], is_in: Callable[[str, str], bool]
+) -> None:
     chance = random.Random(1)
     searched = make()
     members: dict[str, int] = {}
@@ -88,7 +90,7 @@ def test_regexes_find_what_re2_finds(regexes: list[str], texts: list[str]) -> No
     check(searched, {regex: searched.add(regex) for regex in regexes}, contains_regex, texts)
 
 
-def test_regexes_are_asked_about_few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regexes_are_run_on_few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
 
     def matcher(_: list[str]) -> Callable[[bytes | memoryview], list[int] | None]:
@@ -105,7 +107,7 @@ def test_regexes_are_asked_about_few_strings(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_many_needles_and_one_more() -> None:
-    """The one more is searched for apart: the automaton of the many stays."""
+    """The new needle gets its own tier: the automaton of the other needles stays."""
     searched = Needles()
     members = {f"<{number}>": searched.add(f"<{number}>") for number in range(2000)}
     texts = ["<5><1999>", "<new>", *(f"x<{number}>y" for number in range(20))]

@@ -1,4 +1,4 @@
-"""Predicates in keys, said in the words of the language again."""
+"""Predicates in keys, written again in the language."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_phrases_of_scalars_may_name_what_is_excluded() -> None:
     assert said("a < 1 OR a > 5", ("a",)) == "a NOT BETWEEN 1 AND 5"
 
 
-def test_labels_that_came_later_change_nothing() -> None:
+def test_later_labels_change_nothing() -> None:
     dimensions = Dimensions()
     compiler = Compiler(dimensions, lambda *_: None)
     ((leaf,),) = compiler.compile(tamis.parse("s > 'm'")).clauses

@@ -1,4 +1,4 @@
-"""Tables of numbers in keys: what the kernels read from Arrow's buffers is what encoding column by column gives."""
+"""Tables of numbers in keys: kernels that read Arrow's buffers give the same keys as encoding column by column."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def slowly(table: pa.Table, dimensions: Dimensions, schema: Schema | None = None
 
 
 def check(table: pa.Table, dimensions: Dimensions) -> None:
-    """As a whole, by parts of its rows, and as a part of a larger table; in one chunk and in many."""
+    """Encode a table as a whole, in ranges of rows, and as a slice of a larger table; in one chunk and in many."""
     expected = rows(slowly(table, dimensions))
     larger = pa.concat_tables([table, table, table])
     for given in (table, larger.slice(len(table), len(table)), larger.combine_chunks().slice(len(table), len(table))):
@@ -131,11 +131,11 @@ def test_many_attributes_are_looked_up_together() -> None:
         check(pa.table({"event": pa.array(events, pa.map_(pa.string(), pa.int64()))}), dimensions)
     dimensions.get("unasked", Facet.NUMBER)
     check(pa.table({"event": pa.array(events, pa.map_(pa.large_string(), pa.int64()))}), dimensions)
-    events[7].append(("", 1))  # which nobody can ask about
+    events[7].append(("", 1))  # a name that no predicate can have
     check(pa.table({"event": pa.array(events, pa.map_(pa.string(), pa.int64()))}), dimensions)
 
 
-def test_plain_tables_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_tables_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     dimensions = dimensions_of(*TEXTS)
     wide = pa.table(
         {"a": [1, None, 3], "b": [0.5, math.nan, None], "unasked": [1, 2, 3], "c": pa.array([1, 2, 3], pa.int8())}

@@ -1,4 +1,4 @@
-"""Plain conjunctions that are encoded alone: what is encoded is what the compiler makes of it, key by key."""
+"""Plain conjunctions encoded without the compiler have the same keys as with the compiler."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ POOLS: dict[str, list[Any]] = {
 }
 
 Predicates = list[tuple[int, int, list[tuple[int, int]]]]
-"""Dimension, mode and intervals of each."""
+"""The dimension, mode and intervals of each predicate."""
 
 
 def encoder_of(expressions: list[Expression], scalars: tuple[str, ...] = ()) -> tuple[Compiler, PlainEncoder]:
@@ -56,7 +56,7 @@ def encoder_of(expressions: list[Expression], scalars: tuple[str, ...] = ()) -> 
 
 
 def encoded(encoder: PlainEncoder, expression: Expression) -> Predicates | None:
-    """The predicates of an expression's row: dimension, mode, intervals; None if it is for the compiler."""
+    """The predicates of an expression's row. None if only the compiler can encode the expression."""
     found = _predicates(encoder.row(expression))
     return _predicates(encoder.keyed_row(expression)) if found is None else found
 
@@ -79,7 +79,7 @@ def _predicates(row: PlainRow | None) -> Predicates | None:
 
 
 def compiled(compiler: Compiler, expression: Expression) -> Predicates:
-    """The same as the compiler has it, in the order of rows."""
+    """The predicates that the compiler makes, in the order of rows."""
     (clause,) = compiler.compile(expression).clauses
     leaves = [(leaf.dimension, int(leaf.mode), list(leaf.intervals)) for leaf in clause]
     return sorted(leaves, key=lambda leaf: (leaf[0], leaf[1], len(leaf[2]), leaf[2]))
@@ -95,15 +95,13 @@ def random_predicate(chance: random.Random) -> Predicate:
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("scalars", [(), ("n", "s", "t")])
-def test_what_is_encoded_is_what_the_compiler_makes_of_it(
-    scalars: tuple[str, ...], cases: Callable[[int], int]
-) -> None:
+def test_the_encoder_gives_the_rows_of_the_compiler(scalars: tuple[str, ...], cases: Callable[[int], int]) -> None:
     chance = random.Random(7)
     expressions = [all_of(*[random_predicate(chance) for _ in range(chance.randint(1, 6))]) for _ in range(cases(1500))]
     compiler, encoder = encoder_of(expressions, scalars)
 
     def as_some(predicates: Predicates) -> Predicates:
-        """On a scalar, none of a set is some of the others; the compiler says now this and now that."""
+        """NONE of a set as SOME of its complement: the same for a scalar, and the compiler may use either."""
         same = []
         for dimension, mode, intervals in predicates:
             if mode == Mode.NONE and compiler._dimensions[dimension].attribute in scalars:
@@ -119,7 +117,7 @@ def test_what_is_encoded_is_what_the_compiler_makes_of_it(
         if found is not None:
             taken += 1
             assert as_some(found) == as_some(compiled(compiler, expression)), expression
-        # Prepared, it is the same, for this encoder and for one that has not met its attributes yet.
+        # A prepared expression gives the same row, with this encoder and with a new one.
         fresh = encoded(PlainEncoder(compiler), expression)
         assert encoded(encoder, prepare(expression)) == found
         assert encoded(PlainEncoder(compiler), expression) == fresh
@@ -128,7 +126,7 @@ def test_what_is_encoded_is_what_the_compiler_makes_of_it(
 
 
 @pytest.mark.kernels
-def test_any_expression_is_encoded_right_or_left_to_the_compiler(cases: Callable[[int], int]) -> None:
+def test_any_expression_is_encoded_correctly_or_left_to_the_compiler(cases: Callable[[int], int]) -> None:
     made = RandomCases(11)
     expressions = [made.expression() for _ in range(cases(1000))]
     compiler, encoder = encoder_of(expressions)
@@ -157,7 +155,7 @@ def test_any_expression_is_encoded_right_or_left_to_the_compiler(cases: Callable
         " AND ".join(f"n < {number}" for number in range(200)),
     ],
 )
-def test_what_needs_more_is_left_to_the_compiler(text: str) -> None:
+def test_other_expressions_are_left_to_the_compiler(text: str) -> None:
     compiler, encoder = encoder_of([parse("n = 1 AND m = 1 AND s = 'a'")])
     assert encoded(encoder, parse(text)) is None
     assert compiler.known_dimension("unknown", Facet.NUMBER) is None
@@ -181,7 +179,7 @@ def test_rows_are_in_canonical_order_without_repetition() -> None:
 
 
 @pytest.mark.kernels
-def test_comparisons_beyond_those_that_have_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_comparisons_than_can_have_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_row, "_comparisons", {})
     monkeypatch.setattr(plain_row, "_MOST_COMPARISONS", 2)
     texts = ["a = 1 AND b = 1", "b = 1 AND c = 1", "a = 2 AND b = 3", "c < 5"]
@@ -193,7 +191,7 @@ def test_comparisons_beyond_those_that_have_numbers(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.kernels
-def test_numbers_of_comparisons_are_those_of_one_process() -> None:
+def test_numbers_of_comparisons_are_valid_in_one_process_only() -> None:
     first = prepare("a = 1 AND b < 2")
     again = pickle.loads(pickle.dumps(first))
     assert hasattr(first, "_prepared")

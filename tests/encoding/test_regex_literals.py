@@ -1,4 +1,4 @@
-"""Literals of regular expressions: whatever RE2 matches contains one of them."""
+"""Literals of regular expressions: every string that RE2 matches contains one of them."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def test_the_longer_literals_are_taken() -> None:
     assert not needed_in_any_case(".*").literals
 
 
-def test_what_re2_takes_for_ascii_letters_when_it_ignores_case() -> None:
-    """This module relies on it."""
+def test_characters_that_re2_folds_to_ascii_letters() -> None:
+    """`regex_literals` relies on this."""
     everything = "".join(chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000)
     for letter in map(chr, range(ord("a"), ord("z") + 1)):
         others = {"k": {"\u212a"}, "s": {"ſ"}}.get(letter, set())
@@ -165,7 +165,7 @@ class RandomRegex:
 
 
 def compiled(pattern: str) -> Any:
-    """What RE2 makes of an expression; None if it refuses it."""
+    """The regular expression compiled by RE2. None if RE2 refuses it."""
     options = re2.Options()
     options.log_errors = False
     try:
@@ -175,7 +175,7 @@ def compiled(pattern: str) -> Any:
 
 
 def check(pattern: str, texts: list[str]) -> int:
-    """Whether a pattern that RE2 accepts asks only for what its matches have; returns how many it has among the texts."""
+    """Check that all texts that match a pattern have its needed literals. Returns how many texts match."""
     regex = compiled(pattern)
     needs = [needed(pattern), needed(pattern, lower=True), needed_in_any_case(pattern)]
     matched = [text for text in texts if regex is not None and regex.search(text)]
@@ -210,7 +210,7 @@ PIECES = [
 
 @pytest.mark.parametrize("seed", range(4))
 def test_syntax_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What RE2 reads in its own way."""
+    """RE2 reads some syntax in its own way."""
     monkeypatch.setattr(regex_literals, "_SHORTEST", 1)
     chance = random.Random(seed)
     matched = 0

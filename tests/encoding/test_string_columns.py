@@ -1,4 +1,4 @@
-"""String columns of tables against the same events one by one."""
+"""String columns of tables give the same keys as the same events one by one."""
 
 from __future__ import annotations
 
@@ -84,16 +84,14 @@ def test_no_strings(form: str) -> None:
     check(forms([None, None])[form])
 
 
-def test_ascii_and_other_strings_apart() -> None:
+def test_only_ascii_strings_and_only_other_strings() -> None:
     check(pa.array([text for text in STRINGS if text.isascii()]))
     check(pa.array([text for text in STRINGS if not text.isascii()]))
 
 
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("sliced", [False, True])
-def test_distinct_strings_may_be_taken_as_they_come(
-    repeated: bool, sliced: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distinct_strings_need_no_dictionary(repeated: bool, sliced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_table, "_SAMPLED", 16)
     chance = random.Random(1)
     strings = [f"{chance.choice(STRINGS)}{i}" for i in range(200)]

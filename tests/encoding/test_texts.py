@@ -1,4 +1,4 @@
-"""Columns of strings against Python, string by string."""
+"""Columns of strings, compared with Python string by string."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_case_and_reversal(strings: list[str], skipped: int) -> None:
     assert reversed_texts(lowered(column)).to_pylist() == [text.lower()[::-1] for text in plain]
 
 
-def test_what_is_made_of_a_column_is_made_once() -> None:
+def test_changed_forms_of_a_column_are_made_once() -> None:
     column = Texts(pa.array(["Ab", "É"]))
     for change in (lowered, uppered):
         changed = change(column)
@@ -74,7 +74,7 @@ def test_strings_among_constants(constants: list[str], strings: list[str]) -> No
     located(constants, strings + constants)
 
 
-def test_strings_that_begin_alike() -> None:
+def test_strings_with_a_common_prefix() -> None:
     chance = random.Random(2)
     heads = ["", "a", "\0", "c:\\windows\\system32\\", "c:\\wind", "c:\\windo", "\U0010ffff" * 2, "\0" * 9, "é" * 5]
     strings = [chance.choice(heads) + "".join(chance.choices("ab\0é", k=chance.randint(0, 4))) for _ in range(300)]

@@ -1,4 +1,4 @@
-"""What segments must find, said by NumPy over whole columns: slow beside the engine, quick beside a loop over leaves."""
+"""What segments must find, computed by NumPy on whole columns: slower than the engine, faster than a loop over leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.papers.naive import Event, rows_of
 
 
 class Columns:
-    """The predicates of a table by dimension, so that an event is compared only with those on what it has."""
+    """The predicates of a table by dimension. An event is compared only with predicates on its own dimensions."""
 
     def __init__(self, table: Conjunctions) -> None:
         predicates = table.predicates
@@ -42,7 +42,7 @@ class Columns:
 
 
 def rows_with(clauses: list[list[Leaf]], slots: npt.NDArray[np.int32] | None = None) -> Rows:
-    """Plain conjunctions as rows of the engine: of slots 0, 1, 2 and so on, unless others are given."""
+    """Plain conjunctions as rows of the engine. Their slots are 0, 1, 2 and so on, unless `slots` is given."""
     count = len(clauses)
     own = np.arange(count, dtype=np.int32) if slots is None else slots
     return rows_of_table(canonical(rows_of(clauses)), own)

@@ -1,4 +1,4 @@
-"""Random conjunctions and events in keys, of the shapes that segments treat each in their own way."""
+"""Random conjunctions and events in keys. Their shapes cover the special cases of segments."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tests.papers.naive import Event
 
 
 class Shape(NamedTuple):
-    """What random rows look like."""
+    """The parameters of random rows."""
 
     rows: int
     dimensions: int
     values: int
-    """From so many values are constants and events drawn."""
+    """The number of values from which constants and events are drawn."""
     longest: int
-    """A conjunction has up to so many predicates; one in twenty has 30."""
+    """The most predicates of a conjunction. One in twenty has 30."""
     several: float
-    """How often an attribute has several values, and how often twice that a value is an interval."""
+    """The probability that an attribute has several values. A value is an interval with half of this probability."""
     step: float
-    """Keys are codes of doubles that are so far apart; 0: they are small integers."""
+    """The distance of the doubles whose codes are the keys. 0: keys are small integers."""
 
 
 def random_shape(chance: random.Random) -> Shape:
@@ -80,7 +80,7 @@ class RandomRows:
         return [self.clause() for _ in range(self.shape.rows)]
 
     def event(self) -> Event:
-        """An event, with attributes that no conjunction knows among the others."""
+        """An event. Some of its attributes are in no conjunction."""
         known = self.shape.dimensions + 2
         return {
             dimension: self._values() for dimension in self._random.sample(range(known), self._random.randint(0, known))

@@ -1,4 +1,4 @@
-"""The delta: chains and what lies apart find what columns say, while rows come, and whoever reads meanwhile."""
+"""The delta finds what `Columns` finds, in chains and in rows apart, also while another thread adds rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def slots_in(view: DeltaView, events: list[Event], dimensions: int) -> list[list
 
 
 @pytest.mark.kernels
-def test_what_is_found_is_what_columns_say(cases: Callable[[int], int]) -> None:
+def test_random_rows(cases: Callable[[int], int]) -> None:
     chance = random.Random(3)
     for seed in range(cases(60)):
         shape = random_shape(chance)
@@ -52,7 +52,7 @@ def test_what_is_found_is_what_columns_say(cases: Callable[[int], int]) -> None:
             delta.add(rows_of_table(conjunctions_taken(table, rows), rows.astype(np.int32)))
             views.append(delta.view())
         assert 0 <= delta.apart <= len(delta)
-        # Views stay as they were, whatever came later into the same columns.
+        # A view does not change when later rows are added to the same columns.
         for view in {*chance.sample(views, min(3, len(views))), views[-1]}:
             assert slots_in(view, events, dimensions) == [each[each < view.number].tolist() for each in expected]
 
@@ -61,9 +61,9 @@ def points(values: list[tuple[int, int]]) -> list[Leaf]:
     return [Leaf(dimension, Mode.SOME, ((key, key),)) for dimension, key in values]
 
 
-def test_an_event_looks_at_the_rows_of_its_values_and_at_those_apart() -> None:
+def test_an_event_visits_the_rows_of_its_values_and_the_rows_apart() -> None:
     delta = Delta()
-    # All have the same first value, but each another second one: chains stay short, since the shortest is chosen.
+    # All rows have the same first value, but different second values. The shortest chain is chosen, so chains stay short.
     clauses = [points([(0, 7), (1, row)]) for row in range(100)]
     clauses += [[Leaf(2, Mode.SOME, ((KEY_MIN, row),))] for row in range(10)]
     clauses += [[Leaf(2, Mode.NONE, ((row, row),))] for row in range(5)]
@@ -79,7 +79,7 @@ def test_an_event_looks_at_the_rows_of_its_values_and_at_those_apart() -> None:
 
 
 def test_a_row_linked_by_an_interrupted_call_is_forgotten() -> None:
-    """As after an interrupt between the two: the row would be in two chains, and cut one of them off."""
+    """As after an interrupt between linking and counting. Otherwise the row would be in two chains, and cut one of them off."""
     delta = Delta()
     delta.add(rows_with([points([(0, 1)]), points([(0, 2)])]))
     old = delta.view()
@@ -93,7 +93,7 @@ def test_a_row_linked_by_an_interrupted_call_is_forgotten() -> None:
 
 
 def test_rows_added_while_other_threads_read() -> None:
-    """What a view has is found, while another thread links new rows to the same chains."""
+    """The rows of a view are found while another thread links new rows to the same chains."""
     made = RandomRows(1, Shape(rows=4000, dimensions=4, values=20, longest=3, several=0.0, step=1.0))
     clauses = made.clauses()
     table = canonical(rows_of(clauses))

@@ -1,4 +1,4 @@
-"""The engine as rows come and go: random histories with deltas and segments of a few rows, and what versions promise."""
+"""The engine while rows are added and removed: random histories with small deltas and segments, and what versions promise."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def slots_found(engine: Engine, version: Version, events: list[Event]) -> list[l
 
 
 def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[int], list[int]]:
-    """The slots that one event satisfies, and how much work that was."""
-    single = engine.singles.take()  # which is not given back: the next one is new
+    """The slots that match one event, and how much work it took."""
+    single = engine.singles.take()  # It is not given back, so the next call gets a new one.
     single.event.put(batch_of([event]))
     before = engine.tally.counts.copy()
     rows = version.deltas[-1][1].number if version.deltas else 0
@@ -52,7 +52,7 @@ def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[in
 
 
 class History:
-    """An engine with a model beside it: which clause every living slot has."""
+    """An engine, and a model with the clause of every living slot."""
 
     def __init__(self, seed: int, background: bool) -> None:
         self.chance = random.Random(seed)
@@ -171,8 +171,8 @@ def test_a_version_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("rebuilt", [0, 3])
-def test_slots_are_given_again_only_when_no_version_has_them(rebuilt: int) -> None:
-    """Nor in a part that was built anew since."""
+def test_slots_are_reused_only_when_no_version_has_them(rebuilt: int) -> None:
+    """Also if parts were built again since."""
     engine = engine_of()
     dead = added(engine, 20)
     engine.publish()
@@ -190,7 +190,7 @@ def test_slots_are_given_again_only_when_no_version_has_them(rebuilt: int) -> No
     assert set(engine.new_slots(20).tolist()) == set(dead.tolist())
 
 
-def test_slots_are_given_again_after_labels_moved() -> None:
+def test_slots_are_reused_after_labels_moved() -> None:
     engine = engine_of()
     dead = added(engine, 20)
     engine.publish()
@@ -206,7 +206,7 @@ def test_slots_are_given_again_after_labels_moved() -> None:
     assert set(engine.new_slots(20).tolist()) == set(dead.tolist())
 
 
-def test_slots_without_rows_are_given_again() -> None:
+def test_slots_without_rows_are_reused() -> None:
     engine = engine_of()
     added(engine, 3)
     for _ in range(5):
@@ -287,7 +287,7 @@ def test_keys_follow_labels_in_all_parts() -> None:
 
 
 @pytest.mark.parametrize("room", [1, 4, 40])
-def test_one_event_finds_more_than_there_was_room_for(room: int) -> None:
+def test_room_for_the_matches_of_one_event_grows(room: int) -> None:
     engine = engine_of(limits=SMALL._replace(event_matches=room))
     slots = np.concatenate([added(engine, count) for count in (9, 3, 30, 5)])
     engine.publish()
@@ -362,7 +362,7 @@ def test_work_of_parts_that_find_nothing_is_counted() -> None:
     assert engine.match(engine.version, batch_of([]), DIMENSIONS).counts.tolist() == []
 
 
-def test_slots_that_were_freed_do_not_count_as_dead() -> None:
+def test_freed_slots_do_not_count_as_dead() -> None:
     engine = engine_of(False)
     made = RandomRows(3, SHAPE)
     slots = engine.new_slots(3000)

@@ -26,7 +26,7 @@ DIMENSIONS = 40
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lay out all long lists in blocks, whether that pays or not."""
+    """Lay out all long lists in blocks, even if that does not pay."""
     monkeypatch.setattr(guards, "MOST_WITH_GUARDS", 1e9)
 
 
@@ -35,7 +35,7 @@ def point(dimension: int, key: int) -> Leaf:
 
 
 def wishes(count: int, seed: int = 1) -> list[list[Leaf]]:
-    """Six conditions each, on some of forty attributes."""
+    """Conjunctions of six predicates, on some of forty attributes."""
     chance = random.Random(seed)
     kinds = [Mode.SOME, Mode.SOME, Mode.NONE]
     return [
@@ -67,7 +67,7 @@ def guarded(rows: Rows, sample: list[Event] | None) -> Segment:
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_events_skip_blocks_that_ask_about_attributes_they_lack(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_skip_blocks_on_attributes_that_they_lack(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, sample, events = rows_with(wishes(20_000)), offers(300, 12), offers(60, 12, seed=3, most=most)
     segment = guarded(rows, sample)
     extreme: list[Event] = [{}, {0: [(3, 3)]}, {d: [(2, 2)] for d in range(DIMENSIONS)}, {99: [(1, 1)]}]

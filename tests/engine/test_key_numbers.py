@@ -1,4 +1,4 @@
-"""The roll: every key that is named has a number of its own in its dimension, and no other key has one."""
+"""The roll: every key that a predicate names has its own number in its dimension. Other keys have no number."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_each_named_key_has_its_own_number() -> None:
     assert {number(roll, 0, key) for key in others if key not in known} == {UNKNOWN}
 
 
-def test_marks_turn_down_nearly_all_other_keys() -> None:
+def test_marks_reject_nearly_all_other_keys() -> None:
     chance = random.Random(2)
     roll = Segment.of(named([BESIDE * each for each in chance.sample(range(1 << 20), 3000)]), None).body.roll
     keys = [BESIDE * chance.randrange(1 << 21, 1 << 22) for _ in range(2000)]

@@ -1,4 +1,4 @@
-"""Pairs: finding conjunctions by two values at once, when that is done, and that matches stay the same."""
+"""Pairs find conjunctions by two values at once: when they are made, and that matches stay the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.papers.naive import Event, batch_of
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pairs for each conjunction that they make cheaper, whatever trying costs."""
+    """Make pairs for each conjunction that they make cheaper, and ignore the cost of looking for pairs."""
     monkeypatch.setattr(pairs, "are_worth_trying", lambda *_: True)
     monkeypatch.setattr(pairs, "pay", lambda made, *_: made.entries > 0)
 
@@ -40,7 +40,7 @@ def single(**values: int) -> Event:
 
 
 def shop(count: int, seed: int = 1) -> list[list[Leaf]]:
-    """Country and category; most have a price or a brand too."""
+    """Conjunctions on country and category. Most also have a price or a brand."""
     chance = random.Random(seed)
     clauses = []
     for _ in range(count):
@@ -59,7 +59,7 @@ def shop(count: int, seed: int = 1) -> list[list[Leaf]]:
 
 
 def customer(chance: random.Random, most: int = 1) -> Event:
-    """An event with up to `most` values of each attribute; if these are several, some are intervals."""
+    """An event with up to `most` values of each attribute. If `most` is above 1, some values are intervals."""
     event: Event = {}
     for dimension, values in enumerate((40, 100, 100, 90)):
         if chance.random() < 0.9:
@@ -134,7 +134,7 @@ def test_a_row_that_an_event_finds_by_several_pairs_is_reported_once() -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_more_matches_than_there_is_room_for_at_first() -> None:
+def test_room_for_matches_grows() -> None:
     clauses = [[point(0, 1), point(1, number % 2)] for number in range(150_000)]
     clauses += shop(3_000)
     rows = rows_with(clauses)

@@ -1,4 +1,4 @@
-"""The sample: bounded, decayed, encoded seldom, filled by many threads."""
+"""The sample: it is bounded, prefers recent events, is seldom encoded, and many threads fill it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def table(value: int, count: int) -> pa.Table:
 
 
 def rows(batch: EventBatch | None) -> list[tuple[tuple[int, int], ...]]:
-    """The values of each event, in no order."""
+    """The values of each event, in any order."""
     assert batch is not None
     start, dimension, lo, _ = batch
     bounds = zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
@@ -87,7 +87,7 @@ def test_some_events_of_a_batch_are_taken() -> None:
     assert len(sample) == before + 1  # the last of the five is due
 
 
-def test_all_forms_are_encoded_alike() -> None:
+def test_all_forms_of_events_give_the_same_keys() -> None:
     dimensions, _ = asked("a < 3", "s = 'v1'", "s LIKE '%2%'")
     sample = Sample()
     sample.take_all(events(1, 3))

@@ -1,4 +1,4 @@
-"""Scales: the cuts of dimensions, found in either way."""
+"""Scales: both ways to find the cuts of dimensions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_if_ends_are_few_they_are_the_cuts() -> None:
 
 def test_cuts_are_the_same_from_collected_ends_and_from_tables() -> None:
     few = drawn([5, 120, 200, 60_000, 126], 3_000)
-    others = np.arange(100, 1_600, dtype=np.int32)  # With so many dimensions there are no tables.
+    others = np.arange(100, 1_600, dtype=np.int32)  # With this many dimensions there are no tables.
     key = np.arange(1_500, dtype=np.int64)
     many = predicates_of(np.append(few.dimension, others), np.append(few.lo, key), np.append(few.hi, key))
     looked_up, collected = scales_of(few), scales_of(many)
@@ -73,7 +73,7 @@ def test_cuts_are_the_same_from_collected_ends_and_from_tables() -> None:
 def test_whether_hashes_differ(count: int) -> None:
     hashes = np.random.default_rng(count).integers(0, 2**64, count, np.uint64, endpoint=False)
     assert all_differ(hashes)
-    # All belong in the last place of the table, and go on at its begin.
+    # All belong in the last place of the table, and continue at its beginning.
     assert all_differ(np.arange(1, count + 1, dtype=np.uint64) << np.uint64(32) | np.uint64(0xFFFFFFFF))
     if count:
         assert not all_differ(np.append(hashes, hashes[count // 2]))

@@ -35,7 +35,7 @@ def check(
     sizes: ScratchSizes = USUAL_SIZES,
     segment: Segment | None = None,
 ) -> Work:
-    """Compare the rows that a segment finds with those that are true; returns how much work it was."""
+    """Check that a segment finds exactly the rows that match. Returns how much work it took."""
     segment = segment or Segment.of(rows, None if sample is None else batch_of(sample))
     dimensions = 1 + max((d for event in events for d in event), default=0)
     dimensions = max(dimensions, 1 + int(rows.table.predicates.dimension.max(initial=0)))
@@ -94,7 +94,7 @@ def test_a_few_random_rows_uncompiled() -> None:
 
 @pytest.mark.kernels
 def test_lists_whose_size_does_not_fit_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not COMPILED:  # Compiled kernels have the constant in them, and eight million entries are too many for a test.
+    if not COMPILED:  # Compiled kernels contain the constant, and eight million entries are too many for a test.
         monkeypatch.setattr(segment_build, "WHOLE_MOST", 1)
         monkeypatch.setattr(loading, "WHOLE_MOST", 1)
     made = RandomRows(5, random_shape(random.Random(5))._replace(rows=60))
@@ -374,7 +374,7 @@ def test_all_share_one_predicate(sampled: bool) -> None:
     check(rows_with(clauses), events, events if sampled else None)
 
 
-def test_conjunctions_that_are_true_of_all_events_of_some_and_of_none() -> None:
+def test_conjunctions_that_match_all_some_or_no_events() -> None:
     everything, nothing = Leaf(0, Mode.SOME, ((KEY_MIN, KEY_MAX),)), Leaf(0, Mode.ABSENT, ())
     rows = rows_with([[], [everything], [nothing], [everything, nothing], []])
     check(rows, [{}, {0: [(5, 5)]}, {1: [(5, 5)]}, {0: [(KEY_MIN, KEY_MAX - 1)]}])

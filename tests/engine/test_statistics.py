@@ -1,4 +1,4 @@
-"""What the planner expects of events, what events do, and what happens if the two differ."""
+"""What the planner expects of events, what events really cost, and what happens if the two differ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def store_of(matcher: tamis.Matcher) -> EngineStore:
 
 
 def stream(often: str, seldom: str, count: int, seed: int = 0) -> pa.Table:
-    """Events whose value in one attribute is often a value that subscriptions name, and in the other seldom."""
+    """Events whose value of one attribute is often named by subscriptions, and whose value of the other attribute seldom."""
     random = np.random.default_rng(seed)
     return pa.table({often: random.integers(0, VALUES, count), seldom: random.integers(0, 50 * VALUES, count)})
 
@@ -130,7 +130,7 @@ def test_the_watch_forgets_slowly() -> None:
     assert watch.drift == watch.entries / watch.events / 10
 
 
-def test_a_few_entries_more_are_no_drift() -> None:
+def test_a_few_more_entries_are_not_drift() -> None:
     watch = Watch(0.01)
     watch.add(100_000, 1_000_000)
     assert not watch.is_due()
@@ -138,7 +138,7 @@ def test_a_few_entries_more_are_no_drift() -> None:
 
 @pytest.mark.parametrize("values", [150, 1000])
 def test_frequent_values_of_a_wide_dimension_keep_their_likelihood(values: int) -> None:
-    """Codes tell more than 126 values apart. How many values differ is not how often they are named."""
+    """Codes tell more than 126 values apart. The number of different values is not the number of times that they are named."""
     random = np.random.default_rng(1)
     matcher = tamis.Matcher()
     drawn = {"category": values, "brand": 20, "price": 20_000}

@@ -1,4 +1,4 @@
-"""The heaviest matches of each event, against a plain sort."""
+"""The heaviest matches of each event, compared with a plain sort."""
 
 from __future__ import annotations
 

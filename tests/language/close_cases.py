@@ -1,4 +1,4 @@
-"""Expressions and events drawn from small pools, so that predicates on one attribute meet, touch and contradict."""
+"""Expressions and events from small pools of values, so that predicates on one attribute overlap, touch and contradict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMES: tuple[Scalar, ...] = (
 KINDS = (NUMBERS, STRINGS, BOOLEANS, TIMES)
 LITERALS = tuple(value for kind in KINDS for value in kind)
 
-# Between and beyond the literals, and what only events may hold.
+# Values between and beyond the literals, and values that only events may have.
 VALUES: tuple[Any, ...] = (*LITERALS, 0.5, 2.5, 9, -9, float("inf"), float("-inf"), "aa", "abcd", "z", date(1970, 1, 1))
 
 PATTERNS = ("", "a", "a%", "%", "%b", "%b%", "a_c", "_", "a!%", "B%", "\U0010ffff%", "\ud7ff%")
@@ -95,7 +95,7 @@ def history_leaves(names: Sequence[str] = NAMES) -> st.SearchStrategy[Expression
 def expressions(
     names: Sequence[str] = NAMES, *, history: bool = False, max_leaves: int = 12
 ) -> st.SearchStrategy[Expression]:
-    """Trees of AND, OR, NOT over predicates, constants and, if asked for, joins with earlier events."""
+    """Trees of AND, OR and NOT over predicates, constants and optionally joins with earlier events."""
     leaves: st.SearchStrategy[Expression] = st.one_of(
         predicates(names), predicates(names), st.sampled_from([TRUE, FALSE])
     )

@@ -1,4 +1,4 @@
-"""Addresses and networks: what is one, how they are ordered, which networks make up a range."""
+"""Addresses and networks: valid texts, the order of addresses, the networks that make up a range."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ADDRESSES = st.one_of(
 
 
 def plain(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for."""
+    """The IPv4 address of a mapped IPv6 address; other addresses as they are."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return address if mapped is None else mapped
 
 
 @given(ADDRESSES, ADDRESSES)
-def test_texts_are_ordered_as_addresses_are(left: Address, right: Address) -> None:
+def test_texts_are_ordered_like_addresses(left: Address, right: Address) -> None:
     one, other = address_text(str(left)), address_text(str(right))
     assert one is not None
     assert other is not None
@@ -52,18 +52,18 @@ def test_a_mapped_address_is_the_ipv4_address(text: str) -> None:
         "[::1]", "::1/128",
     ],
 )  # fmt: skip
-def test_no_address(text: str) -> None:
+def test_texts_that_are_not_addresses(text: str) -> None:
     assert address_text(text) is None
     assert evaluate(Predicate("a", "ip_in", ["0.0.0.0/0", "::/0"]), {"a": text}) is None
 
 
 @given(ADDRESSES, st.integers(0, 128), ADDRESSES)
-def test_a_network_holds_what_python_says(start: Address, length: int, address: Address) -> None:
+def test_a_network_contains_the_same_addresses_as_in_python(start: Address, length: int, address: Address) -> None:
     start = plain(start)
     network = ipaddress.ip_network(f"{start}/{min(length, start.max_prefixlen)}", strict=False)
     predicate = Predicate("a", "ip_in", [str(network)])
     for each in (plain(address), start, network[0], network[-1]):
-        # The network of mapped addresses is one of IPv4 addresses, whatever holds it.
+        # A network of mapped addresses is a network of IPv4 addresses.
         inside = plain(each) in network
         assert evaluate(predicate, {"a": str(each)}) is inside
     assert networks_between(*network_range(str(network))) == [str(network)]
@@ -93,7 +93,7 @@ def test_a_network_of_mapped_addresses_is_an_ipv4_network() -> None:
         (5, "takes networks as strings, not 5"),
     ],
 )
-def test_what_is_no_network_is_refused(network: object, message: str) -> None:
+def test_texts_that_are_not_networks_are_refused(network: object, message: str) -> None:
     with pytest.raises(LiteralError) as error:
         Predicate("a", "ip_in", [network])
     assert message in str(error.value)

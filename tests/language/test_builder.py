@@ -263,7 +263,7 @@ def test_missing_parentheses_get_a_hint(slip: Callable[[], object]) -> None:
 
 
 def test_what_a_type_checker_knows() -> None:
-    """mypy reads this; run, it only builds."""
+    """mypy checks these lines. When run, they only build expressions."""
     x, h = attr("x"), history("h")
     for comparison in (x == 1, x != 1, x < 1, x <= 1, x > 1, x >= 1, x.lower() == "a", x < h.any()):
         assert_type(comparison, Expression)

@@ -1,4 +1,4 @@
-"""How text falls into words: quotes, comments, names, and what has no end."""
+"""How text is split into words: quotes, comments, names, and words without an end."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_unknown_dialect(dialect: str) -> None:
 
 
 @given(st.text(), st.sampled_from(["tamis", "spark"]))
-def test_words_lie_in_the_text_one_after_the_other(text: str, dialect: str) -> None:
+def test_words_follow_each_other_in_the_text(text: str, dialect: str) -> None:
     try:
         found = split_words(text, dialect)
     except ParseError:

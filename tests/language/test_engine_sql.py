@@ -1,4 +1,4 @@
-"""The text for DuckDB and Spark; DuckDB answers it as we do."""
+"""SQL text for DuckDB and Spark. DuckDB gives the same answers as the evaluator."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_duckdb_answers_as_we_do(text: str, database: duckdb.DuckDBPyConnection) -> None:
+def test_duckdb_gives_the_same_answers(text: str, database: duckdb.DuckDBPyConnection) -> None:
     expression = parse(text)
     events = [{name: value for name, value in zip(COLUMNS, row, strict=True) if value is not None} for row in ROWS]
     ours = [row for row, event in enumerate(events) if matches(expression, event, events[:2])]

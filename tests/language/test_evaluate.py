@@ -1,4 +1,4 @@
-"""What "match" means: every rule of the language about one event."""
+"""What "match" means: all rules of the language for one event."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INFINITY = float("inf")
 
 
 def truth(operator: str, literals: Any, value: Any) -> bool | None:
-    """Of a predicate on attribute `a` of the event {"a": value}."""
+    """The truth of a predicate on attribute `a` for the event {"a": value}."""
     values = literals if isinstance(literals, list) else [literals]
     return evaluate(Predicate("a", operator, values), {"a": value})
 
@@ -159,7 +159,7 @@ def test_between_is_inclusive(value: float, inside: bool) -> None:
 
 
 @pytest.mark.parametrize("value", [0, 5, 7, 10, 20, [0, 20], Interval(0, 20), Interval(6, 7)])
-def test_between_in_the_wrong_order_holds_for_nothing(value: Any) -> None:
+def test_between_in_the_wrong_order_is_never_true(value: Any) -> None:
     assert truth("between", [10, 5], value) is False
     assert truth("not between", [10, 5], value) is True
 
@@ -384,7 +384,7 @@ def test_decimal_literals_are_the_nearest_double() -> None:
     assert truth("=", 0.1, 0.1) is True
 
 
-def test_booleans_are_no_numbers() -> None:
+def test_booleans_are_not_numbers() -> None:
     assert truth("=", 1, True) is UNKNOWN
     assert truth("=", True, 1) is UNKNOWN
     assert truth("in", [0, 1], False) is UNKNOWN
@@ -428,7 +428,7 @@ def test_long_chains() -> None:
     assert not matches(any_of(*[~leaf for leaf in chain]), {"a": 5_000})
 
 
-def test_a_value_outside_the_language_is_refused_where_it_is_asked_about() -> None:
+def test_a_value_outside_the_language_is_refused_if_a_predicate_uses_it() -> None:
     event: dict[str, Any] = {"a": b"x", "b": 1}
     assert evaluate(TRUE, event) is True
     assert evaluate(parse("b = 1"), event) is True
@@ -468,7 +468,7 @@ def test_lists_of_objects() -> None:
     )
 
 
-def test_what_is_no_expression_is_refused() -> None:
+def test_objects_that_are_not_expressions_are_refused() -> None:
     with pytest.raises(ExpressionError, match="5 \\(int\\) is not an expression"):
         evaluate(5, {})
 

@@ -1,4 +1,4 @@
-"""The reference evaluator against DuckDB: the same truth, UNKNOWN included, on the ground that they have in common."""
+"""The reference evaluator and DuckDB give the same truths, including UNKNOWN, for the features that both have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tamis.language.evaluate import evaluate
 from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, all_of, any_of
 from tamis.language.joins import Exists, Join, Quantified
 
-# Attribute: type in DuckDB, values. Two of each kind, to be joined with those of earlier events.
+# Attribute: type in DuckDB, values. Two attributes of each kind, for joins with earlier events.
 NUMBERS: list[Any] = [-1, 0, 1, 1.5, 2, 3]
 STRINGS: list[Any] = ["", "a", "ab", "abc", "B", "a%", "a_c", "é"]
 TIMES: list[Any] = [datetime(2026, 11, 14), datetime(2026, 11, 14, 10, 0, 0, 1), datetime(2027, 1, 1)]

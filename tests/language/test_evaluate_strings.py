@@ -1,4 +1,4 @@
-"""Strings and patterns of strings: what matches."""
+"""Which strings match predicates and patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.language.expression import Predicate
 
 
 def truth(operator: str, literals: Any, value: Any, *, escape: str | None = None) -> bool | None:
-    """Of a predicate on attribute `a` of the event {"a": value}."""
+    """The truth of a predicate on attribute `a` for the event {"a": value}."""
     values = literals if isinstance(literals, list) else [literals]
     return evaluate(Predicate("a", operator, values, escape=escape), {"a": value})
 
@@ -98,7 +98,7 @@ def test_rlike_finds_anywhere(pattern: str, value: str, expected: bool) -> None:
     assert truth("not rlike", pattern, value) is (not expected)
 
 
-def test_a_regex_that_outgrows_its_memory_is_quiet_and_right(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_regex_that_exceeds_its_memory_is_silent_and_correct(capfd: pytest.CaptureFixture[str]) -> None:
     """RE2 then searches without its automaton."""
     pattern = "a[ab]{20}c"
     text = "".join(random.Random(1).choices("ab", k=100_000))

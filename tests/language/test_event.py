@@ -38,7 +38,7 @@ class Point:
 
 
 class Frozen(Mapping[str, Any]):
-    """A mapping that is no dict."""
+    """A mapping that is not a dict."""
 
     def __init__(self, inner: dict[str, Any]) -> None:
         self.inner = inner
@@ -100,7 +100,7 @@ class Frozen(Mapping[str, Any]):
         ({"a": np.array(5)}, {"a": (5,)}),
         (OrderedDict(a=OrderedDict(b=1)), {"a.b": (1,)}),
         (Frozen({"a": Frozen({"b": 1})}), {"a.b": (1,)}),
-        # What is missing on one side is not given twice.
+        # An attribute that is missing in one place is not given twice.
         ({"a": {"b": None}, "a.b": 2}, {"a.b": (2,)}),
         ({"a.b": 2, "a": {"b": None}}, {"a.b": (2,)}),
         ({"a.b": 2, "a": {"b": []}}, {"a.b": (2,)}),
@@ -135,7 +135,7 @@ def test_names_are_plain() -> None:
         ({None: 2}, "name must be a string, not None"),
     ],
 )
-def test_what_is_no_event(event: Any, message: str) -> None:
+def test_objects_that_are_not_events(event: Any, message: str) -> None:
     with pytest.raises(EventError, match=message):
         flatten(event)
     with pytest.raises(EventError, match=f"^event 3: .*{message}"):
@@ -165,7 +165,7 @@ def test_what_is_no_event(event: Any, message: str) -> None:
         ([10**400], "beyond 64 bits"),
     ],
 )
-def test_a_value_outside_the_language_is_wrong_only_for_those_who_ask(value: Any, reason: str) -> None:
+def test_a_value_outside_the_language_is_an_error_only_if_it_is_used(value: Any, reason: str) -> None:
     flat = flatten({"a": value, "b": 1, "o": {"a": value, "b": 2}})
     assert {name: values for name, values in flat.items() if values} == {"b": (1,), "o.b": (2,)}
     assert re.search(reason, refused(flat, "a").reason)
@@ -232,13 +232,13 @@ def test_lists_of_objects_and_of_lists(value: Any, flat: FlatEvent) -> None:
     assert flatten(flatten({"a": value})) == flat
 
 
-def test_what_one_element_of_a_list_has_outside_the_language() -> None:
+def test_an_element_of_a_list_with_a_value_outside_the_language() -> None:
     flat = flatten({"a": [{"b": 1, "c": 2}, {"b": b"x", "c": 3}, 7]})
     assert flat == {"a": (7,), "a.b": (), "a.c": (2, 3)}
     assert "bytes" in refused(flat, "a.b").reason
 
 
-def test_events_that_are_no_mappings() -> None:
+def test_events_that_are_not_mappings() -> None:
     import pandas as pd
 
     assert flatten(Point(1, "x")) == {"x": (1,), "y": ("x",)}
@@ -329,7 +329,7 @@ ANYTHING = st.recursive(
 
 
 @given(st.dictionaries(st.one_of(st.text(), st.none()), ANYTHING))
-def test_nothing_but_our_own_errors_escapes(event: dict[Any, Any]) -> None:
+def test_only_errors_of_tamis_are_raised(event: dict[Any, Any]) -> None:
     try:
         flat = flatten(event)
     except TamisError:

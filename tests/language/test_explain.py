@@ -1,4 +1,4 @@
-"""Explanations: the truth of every node, and a tree that can be read."""
+"""Explanations: the truth of every node, and a readable tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of the language and lists with quantifiers: what they are read into, and what they mean."""
+"""The functions of the language and lists with quantifiers: their expressions and their meaning."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_predicates_on_other_cases_differ() -> None:
     assert lower.attributes() == {"a"}
 
 
-def test_builder_refuses_what_cannot_follow() -> None:
+def test_the_builder_refuses_wrong_calls_of_functions() -> None:
     with pytest.raises(ExpressionError, match="works with =, <>, IN and LIKE, not with <"):
         _ = attr("a").lower() < "x"
     with pytest.raises(ExpressionError, match=r"must be compared with a string, not with attr\('b'\)"):
@@ -147,6 +147,6 @@ def test_a_literal_that_is_never_equal_is_reported(text: str, remark: str) -> No
     assert not simplify(parse("lower(a) = 'x' AND upper(a) LIKE 'X_'")).remarks
 
 
-def test_what_is_never_equal_never_matches() -> None:
+def test_a_literal_that_is_never_equal_never_matches() -> None:
     assert str(simplify(parse("lower(a) = 'X'")).expression) == "FALSE"
     assert str(simplify(parse("upper(a) LIKE '%x%' OR b = 1")).expression) == "b = 1"

@@ -1,4 +1,4 @@
-"""Joins with earlier events: ANY, ALL and EXISTS, as SQL has them."""
+"""Joins with earlier events: ANY, ALL and EXISTS, as in SQL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPERATORS = ["=", "<>", "<", "<=", ">", ">="]
 
 
 def quantified(operator: str, quantifier: str, value: Any, earlier: list[Any]) -> bool | None:
-    """Of `x OPERATOR ANY|ALL (SELECT y FROM history)`."""
+    """The truth of `x OPERATOR ANY|ALL (SELECT y FROM history)`."""
     return evaluate(Quantified("x", operator, quantifier, "y"), {"x": value}, [{"y": one} for one in earlier])
 
 
@@ -55,7 +55,7 @@ def test_an_empty_history(operator: str, value: Any) -> None:
         ("<>", [None, 1], True, UNKNOWN),
         ("<>", [None, 5], UNKNOWN, False),
         ("=", [None, 5], True, UNKNOWN),
-        # Nor do values of another kind.
+        # Values of another kind decide nothing, either.
         ("=", ["5", 5], True, UNKNOWN),
         ("<>", ["5"], UNKNOWN, UNKNOWN),
         ("=", [True], UNKNOWN, UNKNOWN),
@@ -151,7 +151,7 @@ CRIME = Predicate("genre", "=", ["crime"])
         # One earlier event must satisfy all.
         ([{"author": "Smith", "price": 10}, {"author": "Jones", "price": 30}], False),
         ([{"author": "Jones"}, {"author": "Smith", "price": 21}], True),
-        # What is UNKNOWN is not TRUE, and EXISTS is never UNKNOWN.
+        # UNKNOWN is not TRUE, and EXISTS is never UNKNOWN.
         ([{"author": "Smith"}], False),
         ([{"price": 30}], False),
         ([{"author": 5, "price": 30}], False),

@@ -1,4 +1,4 @@
-"""Values that cannot be shown, compared or converted: they are refused by our own errors like any other."""
+"""Values that cannot be shown, compared or converted are refused with errors of Tamis."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deep(levels: int = 100_000) -> list[Any]:
 
 
 class Spiteful:
-    """Raises whatever is asked of it."""
+    """An object whose methods all raise an error."""
 
     def _raise(self, *arguments: object) -> NoReturn:
         raise LookupError("nothing of this works")
@@ -123,10 +123,10 @@ def test_a_history_is_a_list(ask: Callable[..., object], history: Any) -> None:
 
 
 @pytest.mark.parametrize("source", [None, [], 5, {}, "", Expression])
-def test_to_json_of_what_is_no_expression(source: Any) -> None:
+def test_to_json_of_objects_that_are_not_expressions(source: Any) -> None:
     with pytest.raises(ExpressionError):
         to_json(source)
 
 
-def test_to_json_of_what_stands_for_an_expression() -> None:
+def test_to_json_of_other_forms_of_expressions() -> None:
     assert to_json("a = 1") == to_json(attr("a") == 1) == to_json([["a", "=", 1]]) == [["a", "=", 1]]

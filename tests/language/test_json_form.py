@@ -160,7 +160,7 @@ def test_a_flat_chain_of_thousands() -> None:
 @pytest.mark.parametrize(
     ("count", "words"), [(14, "would have 16,384 clauses"), (4_400, r"would have more than 10\^1320 clauses")]
 )
-def test_what_would_explode_is_refused(count: int, words: str) -> None:
+def test_a_form_that_would_be_too_large_is_refused(count: int, words: str) -> None:
     pairs = all_of(*[any_of(Predicate(f"a{i}", "=", [1]), Predicate(f"b{i}", "=", [1])) for i in range(count)])
     assert dnf_size(pairs) == 2**count
     with pytest.raises(ExpressionError, match=words):
@@ -270,7 +270,7 @@ JUNK = st.recursive(
 
 
 @given(JUNK)
-def test_nothing_but_our_own_errors_escapes(form: Any) -> None:
+def test_only_errors_of_tamis_are_raised(form: Any) -> None:
     try:
         expression = from_json(form)
     except TamisError:

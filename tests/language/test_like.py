@@ -66,7 +66,7 @@ def test_matches(pattern: str, right: list[str], wrong: list[str]) -> None:
 
 @given(TEXTS, TEXTS)
 def test_both_ways_to_match_agree(pattern: str, text: str) -> None:
-    """Also with a regular expression of Python, written from the pattern character by character."""
+    """Also with a Python regular expression, made from the pattern character by character."""
     read = LikePattern.read(pattern)
     plain = "".join({"%": ".*", "_": "."}.get(symbol, re.escape(symbol)) for symbol in pattern)
     expected = re.fullmatch(plain, text, re.DOTALL) is not None

@@ -1,4 +1,4 @@
-"""NNF and DNF keep the truth of an expression for every event, and their size is known beforehand."""
+"""NNF and DNF keep the truth of an expression for every event, and their size is known before they are built."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_nnf(expression: Expression, normal: Expression) -> None:
     assert to_nnf(expression) == normal
 
 
-def test_an_expression_in_nnf_is_left_as_it_is() -> None:
+def test_an_expression_in_nnf_does_not_change() -> None:
     expression = And([A, Or([NOT_B, Not(BELOW)])])
     assert to_nnf(expression) is expression
 
@@ -172,11 +172,11 @@ def test_sizes(expression: Expression, dnf: int, negated: int) -> None:
 
 
 def pairs(count: int) -> Expression:
-    """A conjunction of `count` disjunctions of two: 2^count clauses in DNF."""
+    """A conjunction of `count` disjunctions of two operands: 2^count clauses in DNF."""
     return all_of(*[any_of(Predicate(f"a{i}", "=", [1]), Predicate(f"b{i}", "=", [1])) for i in range(count)])
 
 
-def test_what_would_explode_is_counted_and_not_built() -> None:
+def test_a_dnf_that_would_be_too_large_is_counted_but_not_built() -> None:
     assert dnf_size(pairs(4_400)) == 2**4_400
     assert to_dnf(pairs(4_400)) is None
     clauses = to_dnf(Not(pairs(4_400)))
@@ -195,7 +195,7 @@ def test_the_limit() -> None:
 
 
 @pytest.mark.parametrize("count", [4_400, CLAUSE_LIMIT])
-def test_flat_chains_are_no_explosion(count: int) -> None:
+def test_flat_chains_are_not_too_large(count: int) -> None:
     leaves = [Predicate(f"a{i}", "=", [i]) for i in range(count)]
     assert to_dnf(And(leaves)) == [tuple(leaves)]
     assert to_dnf(Or(leaves)) == [(leaf,) for leaf in leaves]

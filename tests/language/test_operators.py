@@ -30,7 +30,7 @@ from tamis.language.parser import parse
 from tamis.language.words import CONTEXTUAL, FUNCTION_NAMES, RESERVED
 
 
-def test_every_operator_stands_in_the_table_once() -> None:
+def test_every_operator_is_in_the_table_once() -> None:
     listed = [operator for row in TABLE for operator in (row.operator, row.negation) if operator is not None]
     assert sorted(listed) == sorted(Operator)
 

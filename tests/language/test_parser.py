@@ -1,4 +1,4 @@
-"""Every form of the language's page, read from SQL text."""
+"""Every form on the language's page, read from SQL text."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_keywords_in_any_case() -> None:
     )
 
 
-def test_spaces_and_comments_mean_nothing() -> None:
+def test_spaces_and_comments_have_no_meaning() -> None:
     expected = parse("a = 1 AND b IN (1, 2)")
     assert parse("\ufeff\n a=1\tAND--x\nb/**/IN\r\n(1,2)\u00a0") == expected
 
@@ -252,7 +252,7 @@ def called_at_depth(depth: int, call: Callable[[], Expression]) -> Expression:
 )
 @pytest.mark.parametrize("read", [parse, parse_afresh])
 def test_nesting_up_to_the_limit(text: str, depth: int, read: Callable[[str], Expression]) -> None:
-    """Also where the caller has nearly used up the stack."""
+    """Also if the caller has nearly used up the stack."""
     assert read(text).depth == depth
     used = sys.getrecursionlimit() // 2
     assert called_at_depth(used, lambda: read(text)).depth == depth

@@ -1,4 +1,4 @@
-"""The canonical SQL text, and that it reads back as the same expression."""
+"""The canonical SQL text. Reading it gives the same expression."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_literals(value: Any, text: str) -> None:
         ("history.x", "history.x"),
     ],
 )
-def test_names_are_quoted_when_they_must(name: str, text: str) -> None:
+def test_names_are_quoted_if_necessary(name: str, text: str) -> None:
     predicate = Predicate(name, "is null")
     assert to_sql(predicate) == f"{text} IS NULL"
     assert parse(to_sql(predicate)) == predicate

@@ -1,4 +1,4 @@
-"""Whatever stands for an expression is read into one."""
+"""All forms of expressions are read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ EXPRESSION = And([Predicate("price", "between", [20, 40]), Predicate("genre", "=
         (("price", "between", (20, 40)), ("genre", "=", "classics")),
     ],
 )
-def test_three_ways_to_write_one(source: Any) -> None:
+def test_three_ways_to_write_an_expression(source: Any) -> None:
     assert to_expression(source) == EXPRESSION
 
 
-def test_an_expression_is_itself() -> None:
+def test_an_expression_is_returned_as_it_is() -> None:
     assert to_expression(EXPRESSION) is EXPRESSION
 
 

@@ -1,4 +1,4 @@
-"""What is not of the language is refused at the right place, with the right reason."""
+"""Texts outside the language are refused at the right place, with the right reason."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tamis.errors import ParseError, TamisError
 from tamis.language.parser import parse, parse_afresh
 
-# Each text has its place marked by a ^ before the character that is refused.
+# In each text, a ^ stands before the character that is refused.
 REFUSED = [
-    # Constructs of SQL that the language has not.
+    # Constructs of SQL that the language does not have.
     ("^trim(a) = 'x'", "this function is not supported: trim(...)"),
     ("a = ^upper('x')", "upper(...) is not allowed here"),
     ("5 < ^ip_in(a, '::1')", "ip_in(...) is not allowed here"),
@@ -93,7 +93,7 @@ REFUSED = [
     ("^NULL <> a", "NULL is not a literal here"),
     ("a IN (1, ^NULL)", "NULL is not a literal here"),
     ("a BETWEEN ^NULL AND 2", "NULL is not a literal here"),
-    # Something is missing, or too much.
+    # Something is missing, or superfluous.
     ("a = ^", "an attribute or a literal is missing at the end"),
     ("a AND ^", "an attribute or a literal is missing at the end"),
     ("NOT ^", "an attribute or a literal is missing at the end"),
@@ -187,7 +187,7 @@ def test_refused(marked: str, reason: str, around: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "-- a = 1", "/* a = 1 */", "\ufeff"])
-def test_nothing_is_no_expression(text: str) -> None:
+def test_empty_text_is_refused(text: str) -> None:
     with pytest.raises(ParseError, match="the expression is empty") as error:
         parse(text)
     assert error.value.position == 0
@@ -285,7 +285,7 @@ WORDS = [
 
 
 def soups() -> st.SearchStrategy[str]:
-    """Words of the language, and of others, in any order."""
+    """Words of this language and of other languages, in any order."""
     return st.builds(str.join, st.sampled_from([" ", "", "\n"]), st.lists(st.sampled_from(WORDS), max_size=12))
 
 

@@ -93,7 +93,7 @@ def test_an_arrow_schema() -> None:
     assert list(Schema.of(arrow)) == ["price", "tags", "user.age", "user.geo.country", "a.b"]
 
 
-def test_the_constructor_reads_as_of_does() -> None:
+def test_the_constructor_reads_the_same_as_of() -> None:
     declared = {"price": "number", "tags": list[str], "user": {"age": int}}
     schema = Schema(declared)
     assert schema == Schema.of(declared) == Schema(schema)
@@ -103,7 +103,7 @@ def test_the_constructor_reads_as_of_does() -> None:
 
 
 @pytest.mark.parametrize("declared", [5, None, {"a": 5}, {"": int}, {5: int}, ["a"]])
-def test_the_constructor_refuses_as_of_does(declared: Any) -> None:
+def test_the_constructor_refuses_the_same_as_of(declared: Any) -> None:
     with pytest.raises(SchemaError) as one:
         Schema(declared)
     with pytest.raises(SchemaError) as other:
@@ -122,7 +122,7 @@ def test_few_declared_attributes_are_listed() -> None:
         Schema({})["xyz"]
 
 
-def test_a_schema_is_itself() -> None:
+def test_a_schema_is_returned_as_it_is() -> None:
     schema = Schema.of({"a": "number"})
     assert Schema.of(schema) is schema
 
@@ -319,6 +319,6 @@ def test_columns_that_violate_the_schema(attribute: str, kind: Kind, rows: list[
         SCHEMA.check_column(attribute, kind, np.array(rows, np.int64))
 
 
-def test_an_arrow_value_is_no_type() -> None:
+def test_an_arrow_value_is_not_a_type() -> None:
     with pytest.raises(SchemaError, match="attribute 'a'"):
         Schema({"a": pa.scalar(1)})

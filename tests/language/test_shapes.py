@@ -1,4 +1,4 @@
-"""Reading by shape gives what reading word by word gives, errors included."""
+"""Reading by shape gives the same expressions and errors as reading word by word."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def no_shapes() -> Iterator[None]:
 
 
 def outcome(text: str, *, afresh: bool = False) -> object:
-    """The expression, or all that can be told about the error."""
+    """The expression, or all attributes of the error."""
     try:
         return parse_afresh(text) if afresh else parse(text)
     except TamisError as error:
@@ -192,8 +192,8 @@ FAMILIES = [
 
 
 @pytest.mark.parametrize("texts", FAMILIES)
-def test_texts_that_look_alike(texts: list[str]) -> None:
-    """Each after each other, so that every one meets the template of every other."""
+def test_texts_of_similar_shapes(texts: list[str]) -> None:
+    """Read each text after each other text, so that each is compared with the template of every other."""
     for first in texts:
         shapes.forget_shapes()
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Simplification keeps what matches, as long as values are scalar, and finds contradictions."""
+"""Simplification keeps the matches of scalar values, and finds contradictions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ANY = Quantified("a", "<", "any", "a")
         (a(">", "a") & a(">", "b"), a(">", "b")),
         (a("<>", True) & a("<>", True), a("<>", True)),
         (a("in", True, False) & a("<>", True), a("=", False)),
-        # Prefixes are spans, other patterns only tell that the value is a string.
+        # Prefixes are spans. Other patterns tell only that the value is a string.
         (a("like", "ab%") & a("like", "abc%"), a("like", "abc%")),
         (a("like", "abc") & a("like", "a%"), a("=", "abc")),
         (a(">=", "ab") & a("<", "ac"), a("like", "ab%")),
@@ -89,7 +89,7 @@ ANY = Quantified("a", "<", "any", "a")
         (SUFFIX | IS_NOT_NULL, IS_NOT_NULL),
         (SUFFIX | SUFFIX, SUFFIX),
         (IS_NULL | a("=", 1) | a("=", 2), IS_NULL | a("in", 1, 2)),
-        # Both, on one attribute and on several
+        # Conjunctions and disjunctions, on one attribute and on several.
         ((a("=", 1) | a("=", 2)) & a(">", 1), a("=", 2)),
         ((a("<", 1) | a(">", 5)) & a("in", 0, 3, 9), a("in", 0, 9)),
         ((SUFFIX | a("=", 5)) & a("in", 5, 6, "x", "y"), a("in", 5, "x")),
@@ -188,7 +188,7 @@ NUMBER = Not(a("<", 5)) | Not(a(">=", 5))
 ANY_SCALAR = NUMBER | a("like", "%") | a("in", True, False) | a("<", DAY) | Not(a("<", DAY)) | IS_NULL
 
 
-def test_what_every_scalar_matches_a_list_may_not() -> None:
+def test_a_list_may_not_match_what_every_scalar_matches() -> None:
     assert simplify(ANY_SCALAR).expression == TRUE
     assert not matches(ANY_SCALAR, {"a": [1, 9]})
 
@@ -240,7 +240,7 @@ def test_long_chains() -> None:
 
 
 def test_the_deepest_expressions() -> None:
-    # Fewer leaves as an OR of an AND, which would be one level deeper.
+    # An OR of an AND would have fewer leaves, but would be one level deeper.
     expression = all_of(*[a("not between", low, low + 1) for low in (1, 5, 5)], a("<>", 1), a("<>", 2))
     for level in range(MAX_DEPTH - expression.depth):
         leaf = Predicate(f"b{level}", "=", [level])

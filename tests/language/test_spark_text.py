@@ -1,4 +1,4 @@
-"""Text with Spark's own literals."""
+"""Text with Spark's literals."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_the_same_text_in_two_dialects() -> None:
 
 
 @given(expressions())
-def test_what_is_written_for_spark_is_read_again(expression: Expression) -> None:
-    """All but LIKE, which is written in other words, and ip_in, which Spark has not."""
+def test_text_written_for_spark_can_be_read(expression: Expression) -> None:
+    """Except LIKE, which is written in another form, and ip_in, which Spark does not have."""
     others = LIKES | {Operator.IP_IN}
     if not any(isinstance(node, Predicate) and node.operator in others for node in expression.walk()):
         assert parse(to_sql(expression, "spark"), dialect="spark") == expression

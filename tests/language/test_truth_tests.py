@@ -1,4 +1,4 @@
-"""IS TRUE, IS FALSE and IS UNKNOWN: what they mean, where normal forms put them, how deep they may be nested."""
+"""IS TRUE, IS FALSE and IS UNKNOWN: their meaning, their place in normal forms, and how deep they may be nested."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_test_asks_for_the_truth_of_its_operand(expression: Expression, event:
                 assert evaluate(form, event) is wanted
 
 
-def test_tests_stand_at_the_leaves_of_normal_forms() -> None:
+def test_tests_are_leaves_of_normal_forms() -> None:
     expression = parse("NOT (a = 1 AND (b < 2 OR c IS NULL) IS TRUE) IS UNKNOWN")
     for node in to_nnf(expression).walk():
         assert not isinstance(node, TruthTest) or isinstance(node.operand, Predicate)
@@ -70,7 +70,7 @@ def test_the_negation_of_a_test_is_a_test() -> None:
     assert to_nnf(Not(quantified)) == TruthTest(quantified.operand, None, negated=True)
 
 
-def test_tests_are_not_nested_without_end() -> None:
+def test_nesting_of_tests_is_limited() -> None:
     text = "a = 1"
     for _ in range(8):
         text = f"({text} OR b = 2) IS UNKNOWN"

@@ -1,4 +1,4 @@
-"""Sets of scalars as unions of spans: operations against membership of single values."""
+"""Sets of scalars as unions of spans. Operations are compared with the membership of single values."""
 
 from __future__ import annotations
 

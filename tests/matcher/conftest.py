@@ -1,4 +1,4 @@
-"""What tests of the matcher share."""
+"""Fixtures for all tests of the matcher."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.papers.registry import AUTO, find_index
 
 @pytest.fixture(params=["auto", "scan"])
 def each_index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `Matcher()` mean the engine, and then an index: the answers are the same."""
+    """Run a test with the engine, and again with an index as the default of `Matcher()`."""
 
     def find(name: str) -> type[Index] | None:
         return find_index(request.param if name == AUTO else name)

@@ -18,6 +18,6 @@ def matcher_with(limits: StoreLimits, index: str = "auto", schema: Any = None) -
 def small_matcher(
     index: str = "auto", schema: Any = None, *, delta_rows: int = 8, swept: int = 4
 ) -> tamis.Matcher[Any]:
-    """A matcher with deltas of a few rows, which looks for something to sweep after a few removals."""
+    """A matcher with deltas of a few rows. It may sweep after a few removals."""
     engine = Limits(delta_rows=delta_rows)
     return matcher_with(StoreLimits(engine, gone_per_look=swept, fewest_to_sweep=swept), index, schema)

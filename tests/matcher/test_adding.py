@@ -1,4 +1,4 @@
-"""`on_error="collect"`: what is right is added, and what is wrong is told, row by row, as it would be alone."""
+"""`on_error="collect"` adds the valid rows. Each wrong row has the same error as when it is added alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def errors_of(rejected: list[tamis.Rejected]) -> list[tuple[Any, int, str]]:
     return [(each.id, each.row, type(each.error).__name__) for each in rejected]
 
 
-def test_rows_that_are_right_are_added() -> None:
+def test_valid_rows_are_added() -> None:
     matcher: tamis.Matcher[Any] = tamis.Matcher(schema={"a": "number"})
     matcher.add("there", "a = 1")
     given: list[tuple[Any, Any, Any]] = [
@@ -56,7 +56,7 @@ def test_rows_that_are_right_are_added() -> None:
     assert matcher.match({"a": 1}, k=2) == ["z", "y"]
 
 
-def test_nothing_wrong_and_nothing_right() -> None:
+def test_calls_with_and_without_wrong_rows() -> None:
     matcher = tamis.Matcher()
     assert matcher.add_many([1, 2], ["a = 1", "a = 2"], on_error="collect") == []
     assert matcher.add_many([3], ["a = 1"], on_error="collect") == []
@@ -65,7 +65,7 @@ def test_nothing_wrong_and_nothing_right() -> None:
     assert matcher.ids() == [1, 2, 3, 4]
 
 
-def test_an_error_of_no_row_is_raised() -> None:
+def test_an_error_that_concerns_no_row_is_raised() -> None:
     matcher: tamis.Matcher[Any] = tamis.Matcher()
     collect: Any = {"on_error": "collect"}
     with pytest.raises(tamis.OptionError, match="on_error must be 'raise' or 'collect', not 'skip'"):
@@ -89,7 +89,7 @@ def test_an_error_of_no_row_is_raised() -> None:
 
 
 def rows_alone(table: pa.Table, schema: Any = None) -> dict[int, str]:
-    """What is wrong with each row of a table when it is added alone."""
+    """The errors of the rows of a table if each is added alone."""
     wrong = {}
     for row in range(len(table)):
         try:
@@ -100,7 +100,7 @@ def rows_alone(table: pa.Table, schema: Any = None) -> dict[int, str]:
 
 
 def check_as_alone(table: pa.Table, schema: Any = None) -> int:
-    """Collect from a table of different ids; returns how many rows are wrong."""
+    """Check the collected errors of a table with distinct ids. Returns the number of wrong rows."""
     matcher = tamis.Matcher(schema=schema)
     rejected = matcher.add_table(table, on_error="collect")
     expected = rows_alone(table, schema)
@@ -113,7 +113,7 @@ def check_as_alone(table: pa.Table, schema: Any = None) -> int:
 
 
 @pytest.mark.parametrize("form", ["expression", "predicates"])
-def test_each_row_of_a_table_is_judged_as_if_it_were_alone(form: str) -> None:
+def test_each_row_of_a_table_is_checked_as_if_it_were_alone(form: str) -> None:
     kind = predicates_type(VARIANT) if form == "predicates" else pa.string()
     values: list[Any] = ["a = 1", "a =", None, "b = 2", "c LIKE 5"]
     if form == "predicates":

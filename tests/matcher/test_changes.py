@@ -1,4 +1,4 @@
-"""Subscriptions that come and go, interleaved with matching, against a dictionary and the evaluator."""
+"""Subscriptions are added and removed between matches. The results are compared with a dictionary and the evaluator."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ class Changes(RuleBasedStateMachine):
 
 
 class ChangesOfScan(Changes):
-    """The same over an index."""
+    """The same checks with an index of the papers."""
 
     index = "scan"
 
 
 @pytest.mark.parametrize("schema", [None, {"n0": "number", "n1": "number", "s": "string", "n2": "list<number>"}])
-def test_plain_conjunctions_that_come_and_go(schema: Any, cases: Callable[[int], int]) -> None:
-    """Those that are encoded alone, and some among them that are not, between matches, while parts are merged."""
+def test_plain_conjunctions_are_added_and_removed(schema: Any, cases: Callable[[int], int]) -> None:
+    """Most conjunctions are encoded without the compiler, some with it. Matches happen in between, while parts are merged."""
     chance = random.Random(3)
     matcher = small_matcher(schema=schema)
     model: dict[int, Expression] = {}

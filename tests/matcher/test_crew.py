@@ -1,4 +1,4 @@
-"""Work in parts: done once each, in order, by as many threads as were asked for, and errors come through."""
+"""Work in parts: each part is done once, results are in order, the number of threads is as requested, errors are raised."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def test_results_are_in_order(threads: int) -> None:
     assert each(str, [], threads) == []
 
 
-def test_the_largest_come_first() -> None:
+def test_the_largest_parts_come_first() -> None:
     assert largest_first([3, 9, 1, 9, 20]) == [4, 1, 3, 0, 2]
 
 
-def test_the_caller_and_others_work() -> None:
+def test_the_caller_and_other_threads_work() -> None:
     meeting = threading.Barrier(3, timeout=60)
 
     def work(item: int) -> int:
@@ -35,7 +35,7 @@ def test_the_caller_and_others_work() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_comes_through_and_ends_the_work(threads: int) -> None:
+def test_an_error_is_raised_and_ends_the_work(threads: int) -> None:
     done: list[int] = []
 
     def work(item: int) -> None:
@@ -107,20 +107,20 @@ def test_an_error_that_comes_while_items_are_made_is_raised() -> None:
             workers.results()
 
 
-def test_a_crew_that_is_left_at_once_keeps_no_threads() -> None:
+def test_a_crew_that_ends_at_once_keeps_no_threads() -> None:
     with Crew(str, 3) as workers:
         workers.begin()
         workers.give(0, 0)
     assert not any(shift.has_begun() and shift._work.locked() for shift in workers._shifts)
 
 
-def test_threads_do_not_wait_for_a_caller_who_is_gone() -> None:
-    """As when the interrupt of an interrupt keeps a crew from being left."""
+def test_threads_do_not_wait_for_a_lost_caller() -> None:
+    """As when a second interrupt prevents the end of a crew."""
     forsaken = Crew(str, 4, patience=0.05)
     forsaken.begin()
     for shift in forsaken._shifts:
         shift.wait()
-    # A caller who is merely slow does the work alone.
+    # A slow caller does the work alone.
     for place in range(9):
         forsaken.give(place, place)
     assert forsaken.results() == list(map(str, range(9)))
@@ -160,7 +160,7 @@ def test_parts_become_smaller_and_cover_all_rows(threads: int) -> None:
         assert sizes[:1] == [-(-count // threads)][: len(sizes)]
 
 
-def test_work_may_ask_for_work() -> None:
+def test_work_may_start_more_work() -> None:
     assert each(lambda item: sum(each(int, range(item), 3)), range(20), 3) == [
         item * (item - 1) // 2 for item in range(20)
     ]
@@ -176,7 +176,7 @@ def test_many_callers_at_once() -> None:
     assert results == [list(range(100))] * 8
 
 
-def test_a_fork_begins_without_threads() -> None:
+def test_a_forked_process_begins_without_threads() -> None:
     assert each(str, range(4), 2) == ["0", "1", "2", "3"]
     before = _pool._waiting
     _pool.forget()

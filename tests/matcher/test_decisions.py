@@ -1,6 +1,6 @@
-"""Millions of decisions, each the same as what NumPy says of the same subscription and event.
+"""Millions of decisions, each compared with NumPy's decision for the same subscription and event.
 
-The evaluator in NumPy is itself held against the reference evaluator, on a sample.
+A sample of NumPy's decisions is compared with the reference evaluator.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tests.workload.satisfaction import event_dicts
 SUBSCRIPTIONS = 12_000
 EVENTS = 100
 FEWEST = 1_800_000
-"""Decisions of a preset, in the shortest run."""
+"""The number of decisions for each preset, in the shortest run."""
 
-# Patterns are for the reference evaluator, see `test_workloads`.
+# `test_workloads` compares patterns with the reference evaluator.
 NAMES = ["dense", "sparse", "zipf", "range", "ads", "op-index", "wide-dense", "wide-range", "wide-12-range", "alerts"]
 
 
@@ -39,7 +39,7 @@ def workload(name: str, seed: int) -> PredicateWorkload:
 
 
 def changed(matcher: tamis.Matcher, made: PredicateWorkload, chance: random.Random) -> npt.NDArray[np.bool_]:
-    """Add most subscriptions to segments and some to the delta, and remove some of both; returns which are there."""
+    """Add most subscriptions to segments and some to the delta, and remove some of both. Returns which ones remain."""
     table = made.subscriptions()
     matcher.add_table(table.slice(0, 9000))
     matcher.add_table(table.slice(9000, 2200))
@@ -80,7 +80,7 @@ def test_every_decision(name: str, cases: Callable[[int], int], record_property:
 def check_sample(
     matcher: tamis.Matcher, event: dict[str, Any], expected: npt.NDArray[np.bool_], chance: random.Random
 ) -> None:
-    """Ask the reference evaluator too, about some subscriptions that hold and some others."""
+    """Compare with the reference evaluator, for some subscriptions that match and some that do not."""
     there = [number for number in chance.sample(range(len(expected)), 40) if number in matcher]
     for number in {*there, *np.flatnonzero(expected)[:10].tolist()}:
         expression = matcher.explain(number, {}).expression

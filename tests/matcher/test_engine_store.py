@@ -1,4 +1,4 @@
-"""What the store over the engine promises beyond what every store does."""
+"""What the engine's store promises in addition to other stores."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.matcher.small import small_matcher
 
 
 def narrowing(count: int) -> list[Expression]:
-    """Each constant falls in the narrowest gap of those before, so that labels move after some fifty."""
+    """Expressions whose constants each fall in the narrowest gap of the earlier constants. Labels move after some fifty."""
     return [attr("s") > "a" + "a" * k + "b" for k in range(count)]
 
 
 @pytest.mark.parametrize("last", ["add_many", "add_table", "replace"])
 @pytest.mark.parametrize("compiled", range(44, 64, 4))
-def test_labels_that_move_while_others_wait_to_be_compiled(compiled: int, last: str) -> None:
-    """When the last are compiled, some thirty wait; at one of these numbers, their constants find no more room."""
+def test_labels_move_while_expressions_wait_to_be_compiled(compiled: int, last: str) -> None:
+    """When the last two are compiled, some thirty expressions wait. For one of these numbers, their constants find no room."""
     expressions = [
         attr("s") > "b",
         attr("s") > "a",
@@ -56,7 +56,7 @@ def test_labels_that_move_while_others_wait_to_be_compiled(compiled: int, last: 
         assert sorted(matcher.match({"s": text})) == expected
 
 
-def test_slots_of_expressions_that_are_never_true_are_given_again() -> None:
+def test_slots_of_expressions_that_are_never_true_are_reused() -> None:
     matcher = tamis.Matcher()
     matcher.add("stays", "a = 1")
     for number in range(50):
@@ -66,7 +66,7 @@ def test_slots_of_expressions_that_are_never_true_are_given_again() -> None:
     assert matcher.match({"a": 1}) == ["stays"]
 
 
-def test_names_of_results_are_each_once_in_their_dictionary() -> None:
+def test_a_dictionary_of_results_has_each_name_once() -> None:
     matcher = tamis.Matcher()
     matcher.add_many(["x", "y", "z"], ["a > 0"] * 3)
     for _ in range(5):
@@ -140,7 +140,7 @@ def test_a_sweep_forgets_only_unused_constants() -> None:
 
 
 def test_a_few_plain_expressions_get_the_rows_that_the_compiler_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that are plain, and all of them are, take no compiler; others are left to it."""
+    """Adding them needs no compiler if all of them are plain. Otherwise the compiler takes all of them."""
     known = [attr("a") < 3, (attr("a") == 5) & (attr("b") > 1.5), attr("s") == "x"]
     few: list[Expression] = [
         (attr("b") >= 2) & (attr("a") == 5) & (attr("a") == 5),

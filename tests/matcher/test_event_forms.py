@@ -1,4 +1,4 @@
-"""Events come as dictionaries or as Arrow in many forms: the matches are the same."""
+"""Events as dictionaries or as Arrow in many forms have the same matches."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_wrong_events_are_refused(events: Any, message: str) -> None:
 
 
 def test_random_events_as_dictionaries_and_as_arrow() -> None:
-    """The same random values through both encoders, as far as Arrow can hold them."""
+    """Both encoders get the same random values, if Arrow can hold them."""
     cases = RandomCases(11)
     matcher = tamis.Matcher()
     matcher.add_many(range(300), [cases.expression() for _ in range(300)])
@@ -263,7 +263,7 @@ def arrow_variant(value: Any) -> dict[str, Any]:
     return variant(value)
 
 
-def test_values_of_another_kind_than_asked_for_are_counted() -> None:
+def test_values_of_another_kind_than_predicates_need_are_counted() -> None:
     events: list[dict[str, Any]] = [
         {"a": "one", "b": 5, "c": 3, "d": 7},  # a and c
         {"a": 1, "c": "x", "e": 5},  # e lacks a string
@@ -360,7 +360,7 @@ def test_strings_that_are_not_utf8() -> None:
     matcher = matcher_of("a = 'x' OR a RLIKE 'x'", "a.e = 1")
     with pytest.raises(tamis.EventError, match="event 0, attribute 'a': a string is not UTF-8"):
         matcher.match_batch(pa.table({"a": BROKEN}))
-    # As the name of an attribute, nobody can ask about it.
+    # No predicate can have it as the name of an attribute.
     assert found(matcher, pa.table({"m": pa.MapArray.from_arrays([0, 1], BROKEN, pa.array([1]))})) == []
 
 

@@ -1,4 +1,4 @@
-"""Events from dataclasses, pandas and polars, and batches of which only some attributes are read."""
+"""Events from dataclasses, pandas and polars, and batches with only some attributes read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_pandas(matcher: tamis.Matcher) -> None:
     expected = [(0, "cheap"), (0, "map"), (1, "none"), (2, "map")]
     assert [sorted(matcher.match(row)) for _, row in frame.iterrows()] == [["cheap", "map"], ["none"], ["map"]]
     assert found(matcher, [row for _, row in frame.iterrows()]) == expected
-    # Arrow cannot hold the column `key`, and nobody asks about it.
+    # Arrow cannot hold the column `key`, but no predicate uses it.
     assert found(matcher, frame) == expected
     assert found(matcher, frame, attributes=["tags"]) == [(0, "map"), (0, "none"), (1, "none"), (2, "map"), (2, "none")]
     assert found(matcher, frame.set_index("price"), attributes=["price"]) == [(0, "cheap"), (1, "none")]
@@ -92,7 +92,7 @@ def test_polars(matcher: tamis.Matcher) -> None:
 EVENTS = [{"price": 5, "user": {"age": 70}}, {"price": 7, "tags": ["map"]}, {"user.age": 61}]
 
 
-def test_some_attributes_only(matcher: tamis.Matcher) -> None:
+def test_only_some_attributes(matcher: tamis.Matcher) -> None:
     table = pa.table({"price": [5, 7, None], "user": [{"age": 70}, None, {"age": 61}], "tags": [None, ["map"], None]})
     for events in (EVENTS, table):
         assert found(matcher, events, attributes=["price", "tags"]) == [
@@ -107,11 +107,11 @@ def test_some_attributes_only(matcher: tamis.Matcher) -> None:
     assert found(matcher, EVENTS, attributes=["user.age", "price"]) == found(
         matcher, EVENTS, attributes=["user", "price"]
     )
-    # What is wrong in other columns is not looked at, nor is it a column of a table to those that come with names.
+    # Wrong values in other columns are not read.
     wrong = [{"price": b"x", "tags": "map"}]
     assert found(matcher, wrong, attributes=["tags"]) == [(0, "map"), (0, "none")]
     assert found(matcher, pa.Table.from_pylist(wrong), attributes=["tags"]) == [(0, "map"), (0, "none")]
-    # A map that is read alone has all attributes.
+    # If a map is the only column read, its entries are the attributes.
     maps = pa.table({"m": pa.array([[("price", 5)]], pa.map_(pa.string(), pa.int64())), "x": [1]})
     assert found(matcher, maps) == [(0, "none")]
     assert found(matcher, maps, attributes=["m"]) == [(0, "cheap")]

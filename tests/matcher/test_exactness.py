@@ -29,8 +29,8 @@ def test_matches_what_the_evaluator_says(seed: int) -> None:
         assert sorted(matcher.match(event)) == expected, event
 
 
-def test_the_same_in_segments(cases: Callable[[int], int]) -> None:
-    """Deltas of a few rows are built into segments, and these merged, so all of them take part."""
+def test_segments_match_what_the_evaluator_says(cases: Callable[[int], int]) -> None:
+    """Small deltas are built into segments, and segments are merged, so the test covers all of these."""
     for seed in range(cases(5)):
         random = RandomCases(100 + seed)
         expressions = [random.expression() for _ in range(SUBSCRIPTIONS)]

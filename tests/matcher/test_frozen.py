@@ -1,4 +1,4 @@
-"""A saved matcher that only matches finds what the one that `load` gives finds."""
+"""A saved matcher opened only for matching finds the same as a matcher from `load`."""
 
 from __future__ import annotations
 

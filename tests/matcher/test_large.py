@@ -20,7 +20,7 @@ def needle(chance: random.Random) -> str:
 
 
 def rule(seed: int, connective: str, count: int = 4400) -> str:
-    """A chain of substring predicates, as detection rules have them."""
+    """A chain of substring predicates, as in detection rules."""
     chance = random.Random(seed)
     forms = ["{} ILIKE '%{}%' ESCAPE '!'", "{} LIKE '{}%' ESCAPE '!'", "{} ILIKE '%{}' ESCAPE '!'", "{} = '{}'"]
     parts = [chance.choice(forms).format(chance.choice(FIELDS), needle(chance)) for _ in range(count)]
@@ -71,7 +71,7 @@ def test_an_and_of_thousands(count: int) -> None:
         assert not matches(expression, almost)
 
 
-def test_both_negated() -> None:
+def test_a_negated_or_and_a_negated_and() -> None:
     matcher = tamis.Matcher()
     matcher.add("none", f"NOT ({rule(3, 'OR', 2000)})")
     matcher.add("some", f"NOT ({rule(3, 'AND', 2000)})")

@@ -124,7 +124,7 @@ def test_a_call_that_adds_many_adds_all_or_none() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", 1.5, np.array(3)])
-def test_arguments_that_are_no_lists(wrong: Any) -> None:
+def test_arguments_that_are_not_lists(wrong: Any) -> None:
     matcher = tamis.Matcher()
     with pytest.raises(tamis.IdTypeError, match="ids must be a list"):
         matcher.add_many(wrong, ["a = 1", "a = 2"])
@@ -199,7 +199,7 @@ def test_true_and_false() -> None:
     matcher = tamis.Matcher()
     matcher.add_many(["always", "never", "contradiction"], ["TRUE", "FALSE", "a < 3 AND a > 5"])
     assert matcher.match({}) == ["always"]
-    assert sorted(matcher.match({"a": [1, 9]})) == ["always", "contradiction"]  # two values meet both
+    assert sorted(matcher.match({"a": [1, 9]})) == ["always", "contradiction"]  # two values satisfy both
     assert len(matcher) == 3
     matcher.remove("never")
     assert matcher.match({}) == ["always"]
@@ -234,8 +234,8 @@ def test_indexes_by_name() -> None:
         tamis.Matcher(index=5)  # type: ignore[arg-type]
 
 
-def test_labels_without_room_are_spaced_again() -> None:
-    """Each new constant falls in the narrowest gap, so that room is used up as fast as can be."""
+def test_labels_are_spaced_again_when_room_is_used_up() -> None:
+    """Each new constant falls in the narrowest gap, so room is used up as fast as possible."""
     matcher = tamis.Matcher()
     texts = ["b", "a"] + ["a" + "a" * k + "b" for k in range(100)]
     expressions = [attr("s") > text for text in texts]
@@ -330,7 +330,7 @@ def test_removing_everything_forgets_everything(index: str) -> None:
 
 
 class TestDefectsOfOthers:
-    """What other systems got wrong."""
+    """Cases that other systems got wrong."""
 
     def test_a_shared_predicate(self) -> None:
         matcher = tamis.Matcher()
@@ -363,7 +363,7 @@ class TestDefectsOfOthers:
 
 
 @pytest.mark.kernels
-def test_subscriptions_that_ask_about_nothing() -> None:
+def test_subscriptions_without_attributes() -> None:
     matcher = tamis.Matcher()
     matcher.add_many(range(3), ["TRUE", "FALSE", "TRUE"])
     assert matcher.match_batch([{"a": 1}, {}]).to_pydict() == {"event": [0, 0, 1, 1], "subscription": [0, 2, 0, 2]}

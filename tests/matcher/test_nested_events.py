@@ -1,4 +1,4 @@
-"""Objects, lists of objects and values outside the language: every form of events says what the evaluator says."""
+"""Objects, lists of objects and values outside the language: every form of events gives the evaluator's answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def event(rng: random.Random, odd: float) -> dict[str, Any]:
 
 
 def truths(expressions: list[tamis.Expression], given: dict[str, Any]) -> list[int] | None:
-    """Which expressions are TRUE; None if the event has something that one of them must not ask about."""
+    """Which expressions are TRUE. None if an expression uses an attribute whose value is outside the language."""
     try:
         return [at for at, each in enumerate(expressions) if tamis.evaluate(each, given) is True]
     except tamis.EventError:
@@ -104,7 +104,7 @@ def test_random_mappings(index: str) -> None:
     assert refused > 20
 
 
-def test_a_row_is_named() -> None:
+def test_an_error_names_the_row() -> None:
     matcher = tamis.Matcher()
     matcher.add("x", "a.b = 1")
     events = [{"a": [{"b": 1}]}, {"a": {"b": uuid.UUID(int=7)}}]
@@ -169,7 +169,7 @@ def arrow_value(rng: random.Random, kind: pa.DataType) -> Any:
 
 
 def as_arrow(given: Any, kind: pa.DataType) -> Any:
-    """The same with maps as pairs, as pyarrow wants them."""
+    """The same value with maps as lists of pairs, as pyarrow requires."""
     if given is None:
         return None
     if pa.types.is_map(kind):
@@ -251,12 +251,12 @@ def test_columns_of_any_type(column: pa.Array, told: str, index: str) -> None:
     matcher.observe(table)
     assert matcher.count_batch(table).tolist() == [0, 1]
     matcher.add("a", "a IS NOT NULL")
-    matcher.optimize()  # The sample has the value that is asked about now.
+    matcher.optimize()  # The sample has the value that a predicate uses now.
     with pytest.raises(tamis.EventError, match=f"event 0, attribute 'a': {told}"):
         matcher.match_batch(table)
     with pytest.raises(tamis.EventError, match=f"event 0, attribute 'a': {told}"):
         matcher.observe(table)
-    if told != "sparse_union":  # Its nulls are inside.
+    if told != "sparse_union":  # The nulls are inside the values.
         assert matcher.count_batch(table.slice(1)).tolist() == [1]
     nested = pa.table({"o": pa.StructArray.from_arrays([column, pa.array([1, 2])], names=["a", "n"]), "price": [1, 2]})
     matcher.add("n", "o.n = 2")
@@ -273,7 +273,7 @@ def test_decimals_beyond_64_bits_are_doubles() -> None:
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_events_sampled_before_an_attribute_was_asked_about(index: str) -> None:
+def test_events_sampled_before_a_predicate_used_an_attribute(index: str) -> None:
     matcher = tamis.Matcher(index)
     matcher.add(0, "price > 1")
     events = [{"price": row, "key": b"x" if row % 2 else row, "at": [{"t": time(1)}, {"t": row}]} for row in range(300)]

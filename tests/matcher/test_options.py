@@ -1,4 +1,4 @@
-"""Weights, limits and threads; results as they come: all at once, part by part, counted."""
+"""Weights, limits and threads; results all at once, part by part, and counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBSCRIPTIONS = 120
 
 
 class Case:
-    """A matcher with weights, and what it must find."""
+    """A matcher with weights, and its expected matches."""
 
     def __init__(self, seed: int) -> None:
         cases = RandomCases(seed)
@@ -38,7 +38,7 @@ class Case:
             self.matcher.add(self.ids[number], expressions[number], weight=self.weights[number])
 
     def expected(self, row: int, k: int | None = None) -> list[str]:
-        """The matches of an event, the heaviest first, of equal ones those that were added earlier."""
+        """The matches of an event, the heaviest first. Matches of equal weight are in the order of addition."""
         ranked = sorted(self.truth[row], key=lambda number: (-self.weights[number], number))
         return [self.ids[number] for number in ranked[:k]]
 
@@ -76,7 +76,7 @@ def test_threads_change_nothing(case: Case, threads: int | None) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 3, 1000, 2**70])
-def test_the_heaviest_come_first(case: Case, k: int) -> None:
+def test_the_heaviest_matches_come_first(case: Case, k: int) -> None:
     rows = range(0, len(case.events), 7)
     events = [case.events[row] for row in rows]
     expected = [case.expected(row, k) for row in rows]
@@ -131,7 +131,7 @@ def test_match_iter_counts_the_rows_of_errors_over_all_batches() -> None:
         assert raised.value.row == 3 or "event" not in str(raised.value)
 
 
-def test_batches_are_taken_as_results_are_asked_for(case: Case) -> None:
+def test_batches_are_read_when_results_are_needed(case: Case) -> None:
     taken = []
 
     def batches() -> Any:

@@ -1,4 +1,4 @@
-"""Batches in parts: several threads give what one gives, whatever the layout of the table, errors included."""
+"""Batches in parts: several threads give the same matches and errors as one thread, for any layout of the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def limits(request: pytest.FixtureRequest) -> StoreLimits:
 
 
 def matcher_of(limits: StoreLimits, texts: bool = False, schema: Any = None) -> tamis.Matcher:
-    """A matcher of segments and a delta, some of whose subscriptions have gone."""
+    """A matcher with segments and a delta. Some of its subscriptions were removed."""
     rng = random.Random(4)
     matcher = matcher_with(limits, schema=schema)
     expressions = [
@@ -159,7 +159,7 @@ def results(matcher: tamis.Matcher, events: Any, threads: int) -> Any:
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
-def test_threads_give_what_one_gives(
+def test_several_threads_give_the_same_as_one(
     layout: Callable[[list[dict[str, Any]]], Any], texts: bool, limits: StoreLimits
 ) -> None:
     matcher = matcher_of(limits, texts)
@@ -185,8 +185,8 @@ def test_one_by_one_gives_the_same(limits: StoreLimits) -> None:
 
 
 @pytest.mark.parametrize("few", [0, 10**9])
-def test_names_that_are_not_at_hand(few: int, limits: StoreLimits) -> None:
-    """After a change texts are laid out anew, all of them or, where matches are few, those of the matches."""
+def test_names_that_are_not_laid_out(few: int, limits: StoreLimits) -> None:
+    """After a change, names are laid out again: all names, or only those of the matches if there are few matches."""
     matcher = matcher_of(limits._replace(ids_per_lookup=few), texts=True)
     for number, threads in enumerate((2, 3, 5)):
         matcher.add(f"new{number}", "m >= 0")
@@ -217,7 +217,7 @@ def error_of(matcher: tamis.Matcher, events: pa.Table, threads: int) -> Any:
     return type(caught.value), str(caught.value), getattr(caught.value, "row", None)
 
 
-def test_an_error_is_the_one_that_one_thread_reports(limits: StoreLimits) -> None:
+def test_the_error_is_the_same_as_with_one_thread(limits: StoreLimits) -> None:
     matcher = matcher_of(
         limits,
         schema={
@@ -230,7 +230,7 @@ def test_an_error_is_the_one_that_one_thread_reports(limits: StoreLimits) -> Non
     beyond = pa.uint64()
     cases = [
         wrong_value(table, "y", 55, beyond, 2**64 - 1),
-        # The first column that is wrong tells, though another is wrong in an earlier row.
+        # The error is about the first wrong column, even if another column is wrong in an earlier row.
         wrong_value(wrong_value(table, "y", 55, beyond, 2**64 - 1), "z", 3, beyond, 2**64 - 1),
         wrong_value(table, "x", 41, pa.string(), "text"),
         wrong_value(table, "x", 41, pa.list_(pa.int64()), [1, 2]),

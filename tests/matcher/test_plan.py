@@ -1,4 +1,4 @@
-"""How events find subscriptions, and what is learned from events for it."""
+"""How events find subscriptions, and how plans depend on past events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_tables_are_observed_too() -> None:
     assert matcher.plan("a").clauses[0].access == "x = 1"
 
 
-def test_strings_observed_before_an_attribute_was_asked_about() -> None:
+def test_strings_observed_before_a_predicate_used_an_attribute() -> None:
     events: list[dict[str, object]] = [{"genre": "crime" if i % 50 else "poetry"} for i in range(1000)]
     matcher = optimized("genre = 'poetry'", "genre = 'crime'", events=events)
     assert matcher.plan(0).clauses[0].probability == pytest.approx(0.02, abs=0.01)
@@ -86,7 +86,7 @@ def test_trees_have_a_necessary_condition() -> None:
         ("a > -1", "none of its predicates is rare enough to be worth a list"),
     ],
 )
-def test_the_reason_why_every_event_looks_at_a_clause(text: str, why: str) -> None:
+def test_the_reason_why_every_event_visits_a_clause(text: str, why: str) -> None:
     plan = optimized(text, *(f"a = {i}" for i in range(40))).plan(0)
     assert plan.clauses[0].way == "always"
     assert f"in the list that every event goes through (1 entry), since {why}" in str(plan)
@@ -142,8 +142,8 @@ def test_random_subscriptions_all_have_plans(seed: int) -> None:
             assert clause.cost >= 0
 
 
-def test_plans_are_those_that_the_segment_was_built_with() -> None:
-    """The lists that a plan names hold the conjunction: their sizes sum up to what the segment has."""
+def test_plans_are_the_plans_of_the_segment() -> None:
+    """The lists in a plan contain the conjunction. The sum of their sizes is the number of entries of the segment."""
     matcher = tamis.Matcher()
     texts = [f"a{i} = {i} AND b > {i}" for i in range(50)]
     matcher.add_many(range(50), texts)

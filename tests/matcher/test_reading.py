@@ -1,4 +1,4 @@
-"""Which rows of a table are no events."""
+"""Which rows of a table are wrong events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAR = 10**18
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
-def test_wrong_rows_are_those_that_a_matcher_refuses_one_by_one(share: float) -> None:
+def test_wrong_rows_are_the_rows_that_a_matcher_refuses(share: float) -> None:
     random = np.random.default_rng(round(100 * share))
     size = 150
     bad = random.random((size, 3)) < share
@@ -81,12 +81,12 @@ def test_rows_with_several_errors_have_the_first() -> None:
     assert wrong[6] == "attribute 'n': found several values, but the schema declares one"
 
 
-def test_attributes_that_nobody_asks_about_make_no_row_wrong() -> None:
+def test_attributes_without_predicates_make_no_row_wrong() -> None:
     table = pa.table({"at": pa.array([FAR], pa.timestamp("us")), "raw": [b"x"], "o": [{"t": [b"x"], "n": 1}]})
     assert wrong_rows(table, Asked.names(["n", "o.n", "o", "raw.x"])) == {}
     for name in ("at", "raw", "o.t"):
         assert wrong_rows(table, Asked.names([name]))[0].startswith(f"attribute '{name}': ")
 
 
-def test_no_rows_are_right() -> None:
+def test_a_table_without_rows_has_no_wrong_rows() -> None:
     assert wrong_rows(pa.table({"a": pa.array([], pa.int64())})) == {}

@@ -1,4 +1,4 @@
-"""Calls that come in the midst of others: from finalizers, signal handlers and interrupts."""
+"""Calls during other calls: from finalizers, signal handlers and interrupts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EVENT = {"a": 1, "b": 5}
 
 
 class Owner:
-    """Goes when the garbage is collected, since it is part of a cycle."""
+    """An object that only the garbage collector frees, since it is part of a cycle."""
 
     def __init__(self) -> None:
         self.me = self
@@ -69,7 +69,7 @@ def is_true(expression: str, event: tuple[tuple[str, Any], ...]) -> bool:
 
 
 def check_owners(index: str, shape: str, count: int) -> None:
-    """Let so many subscriptions come, and go with their owners."""
+    """Add `count` subscriptions. Each is removed when its owner is freed."""
     matcher = Matcher(index)
     expressions = {0: "a = 1"}
     there = {0}
@@ -97,10 +97,8 @@ def check_owners(index: str, shape: str, count: int) -> None:
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
 @pytest.mark.parametrize("shape", [SIMPLE, TREE])
-def test_subscriptions_go_with_their_owners(index: str, shape: str) -> None:
-    check_owners(
-        index, shape, 300
-    )  # Kernels are compiled here, which would take long where garbage is collected often.
+def test_subscriptions_are_removed_with_their_owners(index: str, shape: str) -> None:
+    check_owners(index, shape, 300)  # Compile the kernels here. It would take long while garbage is collected often.
     with collecting_often():
         check_owners(index, shape, 1500)
 
@@ -145,7 +143,7 @@ def test_a_call_that_interrupts_a_change_may_only_remove() -> None:
                 with pytest.raises(ReentryError):
                     call()
             matcher.remove(3)
-            matcher.remove(3)  # twice before the first takes effect: nothing is wrong with that
+            matcher.remove(3)  # A second removal before the first takes effect is allowed.
             assert matcher.discard(4)
             assert not matcher.discard(99)
         assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 5, 6, 7, 8, 9]
@@ -177,10 +175,10 @@ def test_a_reader_may_read_again_while_a_writer_waits() -> None:
 
 @cache
 def untouched_lines(file: str) -> set[int]:
-    """The lines of a file that are not interrupted here.
+    """The lines of a file that these tests do not interrupt.
 
-    Python itself takes no interrupt at the beginning of a `try`, and none when a `with` is left before what it held is let go.
-    In a `finally` it might, in some microseconds, and nothing written in Python can help that.
+    Python takes no interrupt at the beginning of a `try`, and none at the end of a `with` before its `__exit__` has run.
+    In a `finally` it may take one, within some microseconds, and Python code cannot prevent that.
     """
     lines: set[int] = set()
     for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8"))):
@@ -192,7 +190,7 @@ def untouched_lines(file: str) -> set[int]:
 
 
 class Interrupts:
-    """Interrupts calls before one line of Tamis after another: in each round before one that was not yet tried.
+    """Interrupts calls before each line of Tamis. Each round interrupts before a line that was not yet tried.
 
     A line that runs often in a call is interrupted at its first `most` runs.
     """
@@ -200,10 +198,10 @@ class Interrupts:
     def __init__(self, most: int) -> None:
         self._most = most
         self._tried: Counter[tuple[str, int]] = Counter()
-        """File and line -> how many of its runs were interrupted."""
+        """File and line -> how many runs of the line were interrupted."""
 
     def interrupt(self, call: Callable[[], Any]) -> str:
-        """Interrupt a call; returns the place, or "" if the call ended and all places were tried."""
+        """Interrupt a call. Returns the place, or "" if the call ended and all places were tried."""
         runs: Counter[tuple[str, int]] = Counter()
         place = ""
 
@@ -250,7 +248,7 @@ EXPRESSIONS = {
 }
 NEW = {5: "a = 1 AND b < 8", 6: "a = 1 OR name = 'new'", 7: "name LIKE '%new%'"}
 OTHER = {4: "a = 2", 1: "a BETWEEN 5 AND 3", 0: "a = 1 AND b < 9"}
-"""Other expressions for what is there, one of which nothing satisfies."""
+"""Other expressions for existing subscriptions. No event satisfies one of them."""
 LATER = {
     200: "name < 'newb'",
     201: "name = 'newer'",
@@ -260,7 +258,7 @@ LATER = {
     205: "name BETWEEN 'neu' AND 'wx'",
 }
 EVENTS: list[dict[str, Any]] = [EVENT, {"a": 1, "b": 9, "name": "xyz"}, {"a": 2, "b": 5, "name": "new"}]
-TABLE = pa.Table.from_pylist(6 * EVENTS)  # of which a thread can begin with some rows while others are encoded
+TABLE = pa.Table.from_pylist(6 * EVENTS)  # A thread can begin with some rows while others are encoded.
 
 
 def add_and_match(matcher: Matcher) -> None:
@@ -304,11 +302,11 @@ AT_ONCE: dict[str, list[int]] = {
     "discard": [0, 2, 3, 4],
     "clear": [],
 }
-"""Call -> the ids that are there when it is done."""
+"""Call -> the ids in the matcher after the call."""
 
 
 def check_constants(matcher: Matcher, place: str) -> None:
-    """Whether constants and patterns go on as if nothing had been interrupted."""
+    """Check that constants and patterns work as if there had been no interrupt."""
     matcher.add_many(LATER.keys(), LATER.values())
     for text in ("mew", "newer", "xx"):
         found = sorted(number for number in matcher.match({"name": text}) if number in LATER)
@@ -358,7 +356,7 @@ def test_an_interrupt_leaves_all_or_nothing(name: str, interrupts: Interrupts) -
 def test_an_interrupt_while_slots_are_added(many: bool, interrupts: Interrupts) -> None:
     while True:
         matcher = matcher_with(StoreLimits(Limits(slots_at_once=4)))
-        for number in range(4):  # as many as there are slots at first
+        for number in range(4):  # as many as the first slots
             matcher.add(number, "a = 1")
         added: dict[int, str] = dict.fromkeys(range(4, 7), "a = 1")
         call = partial(matcher.add_many, added.keys(), added.values()) if many else partial(matcher.add, 4, "a = 1")
@@ -380,7 +378,7 @@ def test_an_interrupt_while_a_subscription_that_is_never_true_is_replaced(interr
         place = interrupts.interrupt(partial(matcher.replace, 0, "a = 1"))
         if not place:
             break
-        for number in range(10, 14):  # in slots that are free
+        for number in range(10, 14):  # in free slots
             matcher.add(number, "a = 2")
         assert matcher.ids() == [0, 1, 10, 11, 12, 13], place
         assert matcher[0].text in ("a BETWEEN 5 AND 3", "a = 1"), place
@@ -390,14 +388,14 @@ def test_an_interrupt_while_a_subscription_that_is_never_true_is_replaced(interr
 
 
 def returns_at_once(call: Callable[[], Any]) -> bool:
-    """Whether a call in another thread does not wait for this one."""
+    """Whether a call in another thread returns without waiting for this thread."""
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
     thread.join(20)
     return not thread.is_alive()
 
 
-def test_a_finalizer_in_a_thread_of_ours_waits_for_nobody() -> None:
+def test_a_finalizer_in_a_thread_of_tamis_does_not_wait() -> None:
     matcher = Matcher()
     matcher.add_many(range(5), ["a = 1"] * 5)
 
@@ -405,9 +403,9 @@ def test_a_finalizer_in_a_thread_of_ours_waits_for_nobody() -> None:
         background._own.is_ours = True
         matcher.remove(3)
 
-    with matcher._store.lock:  # as optimize() holds it, which waits for the thread
+    with matcher._store.lock:  # optimize() holds this lock while it waits for the thread
         assert returns_at_once(finalize)
-    with store_of(matcher).gate.reading():  # as match_batch() does
+    with store_of(matcher).gate.reading():  # as in match_batch()
         assert returns_at_once(finalize)
     assert sorted(matcher.match({"a": 1})) == [0, 1, 2, 4]
 
@@ -442,7 +440,7 @@ def test_a_removal_that_is_interrupted_is_not_forgotten(interrupts: Interrupts) 
 
 
 @pytest.mark.parametrize("index", ["auto", "scan"])
-def test_the_items_of_an_event_may_be_made_by_matching(index: str) -> None:
+def test_an_event_may_match_other_events_while_it_is_read(index: str) -> None:
     matcher = Matcher(index)
     matcher.add_many(["x", "y"], ["a = 1", "b = 2"])
 

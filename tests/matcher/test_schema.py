@@ -1,4 +1,4 @@
-"""A declared schema: what it refuses, and what it allows to be merged."""
+"""A declared schema: what it refuses, and which predicates it allows to merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One event at a time: buffers are used again by every call of a thread, and by no other at the same time."""
+"""One event at a time: the calls of a thread reuse its buffers, and no other call uses them at the same time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNT = 300
 
 
 def matcher_of(texts: bool = False, count: int = COUNT, limits: Limits = USUAL_LIMITS) -> tamis.Matcher:
-    """Subscription i wants x = i, or any x from i on where i is a multiple of ten."""
+    """Subscription i is x = i. If i is a multiple of ten, it is x >= i AND y > 0."""
     matcher = matcher_with(StoreLimits(limits))
     ids: list[Any] = [f"s{number}" if texts else number for number in range(count)]
     matcher.add_many(ids, [f"x = {number}" if number % 10 else f"x >= {number} AND y > 0" for number in range(count)])
@@ -39,7 +39,7 @@ def wanted(x: int, texts: bool = False) -> list[Any]:
 
 
 class Nosy(Mapping[str, Any]):
-    """An event that has another matched while it is read."""
+    """An event that matches another event while it is read."""
 
     def __init__(self, matcher: tamis.Matcher, event: dict[str, Any], seen: list[Any]) -> None:
         self.matcher, self.event, self.seen = matcher, event, seen
@@ -141,7 +141,7 @@ def test_room_grows() -> None:
         )
 
 
-def test_versions_come_and_go() -> None:
+def test_changes_between_matches() -> None:
     matcher = small_matcher()
     assert matcher.match({"x": 1}) == []
     living: set[int] = set()
@@ -183,7 +183,7 @@ def test_numbers_that_only_labels_tell_apart() -> None:
             matcher.match({"x": 2**63})
 
 
-def test_ids_that_are_added_meanwhile_are_named() -> None:
+def test_ids_that_are_added_later_are_named() -> None:
     ids = Ids()
     assert ids.numbers is None
     ids.add([5, 6], np.array([0, 1]))
@@ -205,10 +205,10 @@ def test_predicates_on_attributes_that_the_event_lacks_are_false_however_many_th
     assert matcher.match({"x": 1, "a1999": 2}) == ["first", "other 1999"]
 
 
-def test_attributes_that_nobody_asks_about() -> None:
+def test_attributes_without_predicates() -> None:
     matcher = matcher_of()
     event = {"a": 1, "x": 123, "unheard": 7, "of": 2.5, "y": 1}
-    for _ in range(4):  # the first time, the second, and then by its form
+    for _ in range(4):  # the first time, the second time, and then by its form
         assert sorted(matcher.match(event)) == wanted(123)
         assert matcher.match({"unheard": 7, "of": 2.5}) == []
     assert sorted(matcher.match(event | {"of": True})) == wanted(123)
@@ -261,12 +261,12 @@ def test_an_event_is_packed_again_if_dimensions_got_new_numbers(
 
     monkeypatch.setattr(OneEvent, "_pack_form", interrupted)
     assert matcher.match(event) == [3]
-    assert calls == [True, False]  # the second time with the new dimensions, of which no form is known yet
+    assert calls == [True, False]  # the second time, the new dimensions have no form yet
     monkeypatch.undo()
     assert matcher.match(event) == [3]
 
 
-def test_a_gate_tells_who_changes_what_it_guards() -> None:
+def test_a_gate_tells_whether_its_data_is_changing() -> None:
     gate = Gate()
     before = gate.changes
     with gate.writing():

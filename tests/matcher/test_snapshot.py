@@ -1,4 +1,4 @@
-"""A matcher that was saved and loaded is the same matcher, and a damaged file is refused."""
+"""A matcher is the same after it was saved and loaded, and a damaged file is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def store_of(matcher: tamis.Matcher) -> EngineStore:
 
 
 def check(matcher: tamis.Matcher, model: Model, events: list[dict[str, Any]]) -> None:
-    """The matcher says what the evaluator says, of single events and of a batch, and knows every expression."""
+    """Check that the matcher gives the evaluator's answers, for single events and a batch, and has every expression."""
     assert len(matcher) == len(model)
     expected = [{identifier for identifier, each in model.items() if matches(each, event)} for event in events]
     assert [set(matcher.match(event)) for event in events] == expected
@@ -123,7 +123,7 @@ def test_a_loaded_matcher_is_changed_and_saved_again(path: Path, name: Any) -> N
     check(reloaded(matcher, path), model, events)
 
 
-def test_changes_after_loading_give_slots_again(path: Path) -> None:
+def test_changes_after_loading_reuse_slots(path: Path) -> None:
     matcher, model, cases = filled(5, 1200)
     for number in range(700):
         matcher.remove(number)
@@ -270,7 +270,7 @@ def test_large_integers_and_many_strings_keep_their_labels(path: Path) -> None:
 
 
 @pytest.mark.kernels
-def test_text_that_is_no_unicode_in_a_comment(path: Path) -> None:
+def test_text_in_a_comment_that_is_not_unicode(path: Path) -> None:
     matcher = tamis.Matcher()
     matcher.add("ann", "a = 1 -- \ud800")
     loaded = reloaded(matcher, path)
@@ -278,7 +278,7 @@ def test_text_that_is_no_unicode_in_a_comment(path: Path) -> None:
     assert loaded.explain("ann", {"a": 1}).matched
 
 
-# -- what is made when
+# -- when parts of a matcher are made
 
 
 def test_ids_of_a_snapshot_become_python_objects_when_they_are_needed(path: Path) -> None:
@@ -332,7 +332,7 @@ def test_saving_while_others_match_and_change(path: Path) -> None:
         loaded = reloaded(matcher, path)
         there = {identifier for identifier in new if identifier in loaded}
         sizes.append(len(there))
-        # Every state in between: the new ones in their order, and as many old ones gone, or one less.
+        # Each state has the new ids in order, and the same number of old ids removed, or one less.
         assert there == set(range(2000, 2000 + len(there)))
         assert len(loaded) in (1500, 1501)
         gone = 1500 + len(there) - len(loaded)
@@ -415,7 +415,7 @@ def test_a_damaged_file_is_refused_or_right(path: Path, mmap: bool) -> None:
             check(loaded, model, events)
         except SnapshotError:
             refused += 1
-    # Every byte is part of something that has a checksum.
+    # A checksum covers every byte.
     assert refused == 150
 
 

@@ -1,4 +1,4 @@
-"""A version of snapshots has certain arrays. A change of these arrays needs a new version."""
+"""Each version of snapshots has a fixed set of arrays. A change of these arrays needs a new version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truth tests, functions and networks in matchers: every form in which events come, changes, snapshots."""
+"""Truth tests, functions and networks in matchers: all forms of events, changes, snapshots."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_columns_of_strings() -> None:
     assert by_table.stats()["mismatched"] == by_row.stats()["mismatched"]
 
 
-def test_strings_that_are_no_addresses_are_counted() -> None:
+def test_strings_that_are_not_addresses_are_counted() -> None:
     for value, count in [("no", 1), (["no", "::1"], 0), (["no", "nor"], 1), (5, 1), (None, 0)]:
         for events in ([{"ip": value}], pa.table({"ip": [value]})):
             matcher = tamis.Matcher()

@@ -1,4 +1,4 @@
-"""A matcher is read and changed as a dictionary is: held against one after every step."""
+"""A matcher is read and changed like a dictionary, and compared with one after every step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WEIGHTS = st.none() | st.integers(0, 3).map(float)
 
 
 class Changes(RuleBasedStateMachine):
-    """After every step the matcher has what a dictionary of expressions and weights has, in the same order."""
+    """After every step, the matcher has the same items as a dictionary of expressions and weights, in the same order."""
 
     index = "auto"
 
@@ -143,7 +143,7 @@ class Changes(RuleBasedStateMachine):
 
 
 class ChangesOfScan(Changes):
-    """The same over an index."""
+    """The same checks with an index of the papers."""
 
     index = "scan"
 
@@ -250,7 +250,7 @@ class TestReading:
         text = repr(matcher)
         assert text.startswith("<tamis.Matcher: 2,001 subscriptions, ")
         assert text.endswith(" kB>")
-        with matcher._store.lock:  # as a debugger would ask in the midst of a change
+        with matcher._store.lock:  # as a debugger may call it during a change
             assert repr(matcher) == text
 
 
@@ -259,7 +259,7 @@ def range_of(count: int) -> list[str]:
 
 
 class Named(tamis.Matcher[str]):
-    """A matcher with something of its own."""
+    """A matcher with an attribute of its own."""
 
     def __init__(self, name: str) -> None:
         super().__init__(schema={"a": "number", "tags": "list<string>"})

@@ -1,4 +1,4 @@
-"""Subscriptions from Arrow tables: both forms, the same as one by one; wrong tables are refused whole."""
+"""Subscriptions from Arrow tables in both forms match as if added one by one. Wrong tables are refused as a whole."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table_of(rows: Any, value: pa.DataType = VARIANT, ids: Any = None) -> pa.Tab
 
 def conjunction(cases: RandomCases, chance: random.Random) -> list[Predicate]:
     predicates = [cases.predicate() for _ in range(chance.randint(1, 4))]
-    # A table has no place for an escape, nor for lower(a).
+    # A table has no column for an escape or for lower(a).
     return [each for each in predicates if each.escape is None and type(each) is Predicate]
 
 
@@ -179,7 +179,7 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("table", "message"), WRONG)
-def test_a_wrong_table_is_refused_whole(table: Any, message: str) -> None:
+def test_a_wrong_table_is_refused_as_a_whole(table: Any, message: str) -> None:
     matcher = tamis.Matcher()
     matcher.add(99, "z = 1")
     with pytest.raises(tamis.TamisError, match=message) as refusal:
@@ -208,7 +208,7 @@ def test_a_null_among_the_predicates() -> None:
         tamis.Matcher().add_table(pa.table({"id": [1, 2], "predicates": column}))
 
 
-def test_text_that_is_no_text() -> None:
+def test_text_that_is_not_utf8() -> None:
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
     like = pa.StructArray.from_arrays(
         [pa.array(["a"]), pa.array(["like"]), pa.ListArray.from_arrays([0, 1], broken)],

@@ -1,7 +1,7 @@
-"""Threads that match while another changes subscriptions: every result is true of a moment between its start and its end.
+"""Threads match while another thread changes subscriptions. Each result is true for a moment between its start and its end.
 
-The writer replaces subscriptions by others that are as true of their event, one call each. So whatever the moment, the event
-finds its subscription, once.
+With one call each, the writer replaces subscriptions by others that also match their event. So at every moment, the event
+finds its subscription once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def matcher_that_merges_often() -> tamis.Matcher[Any]:
 
 
 def in_threads(work: Callable[[], None], readers: list[Callable[[], None]]) -> None:
-    """Let readers read again and again for as long as the work takes; raise the first error of any of them."""
+    """Run readers in a loop until the work ends. Raise the first error of any of them."""
     done = threading.Event()
     errors: list[BaseException] = []
 
@@ -58,9 +58,9 @@ def in_threads(work: Callable[[], None], readers: list[Callable[[], None]]) -> N
 
 
 def side(pair: int, number: int) -> str:
-    """What a pair says at some time: always true of the events below, each time with other constants and clauses.
+    """The expression of a pair at some time. It always matches the events below, each time with other constants and clauses.
 
-    Some constants fall in narrower and narrower gaps, so that labels move.
+    Some constants fall in ever narrower gaps, so that labels move.
     """
     texts = [
         f"x = {pair} AND y > {-number}",
@@ -76,10 +76,10 @@ EVENT = {"y": 1, "n": 5, "s": "in common with all"}
 
 
 @pytest.mark.parametrize("changes", [400])
-def test_each_result_is_true_of_one_moment(
+def test_each_result_is_true_for_one_moment(
     changes: int, cases: Callable[[int], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # So little room that labels move.
+    # Little room, so that labels move.
     monkeypatch.setattr(dimension, "Labels", lambda first, _: labels.Labels(first, first + 256))
     matcher = matcher_that_merges_often()
     matcher.add_many([f"p{pair}" for pair in range(PAIRS)], [side(pair, 0) for pair in range(PAIRS)])
@@ -118,7 +118,7 @@ def test_each_result_is_true_of_one_moment(
 
 
 def test_many_change_at_one_moment() -> None:
-    """Subscriptions swap their expressions, and some come and go together: every event finds one half of them."""
+    """Subscriptions swap expressions, and some are added and removed together. Every event finds half of the subscriptions."""
     matcher: tamis.Matcher[int] = matcher_that_merges_often()
     ids = list(range(20))
     matcher.add_many(ids, [f"x = {number % 2}" for number in ids])
@@ -138,7 +138,7 @@ def test_many_change_at_one_moment() -> None:
     in_threads(write, [read, read])
 
 
-def test_matching_while_everything_is_removed_and_comes_back() -> None:
+def test_matching_while_everything_is_removed_and_added_again() -> None:
     matcher = matcher_that_merges_often()
 
     def write() -> None:
@@ -178,7 +178,7 @@ def none(found: Any) -> None:
 
 
 def test_removed_at_once_and_added_at_once() -> None:
-    """Toggling among random expressions: who is always there is always found, who is never true never."""
+    """Some random expressions are toggled. Those that stay are always found if true, and false ones are never found."""
     cases = RandomCases(7)
     expressions = [cases.expression() for _ in range(80)]
     events = [cases.event() for _ in range(12)]
@@ -231,7 +231,7 @@ def test_matching_does_not_wait_for_compiling_and_building(occasion: str, monkey
         predicates = [[{"attribute": "name", "operator": "=", "values": [str(number)]}] for number in range(50)]
         matcher.add_table(pa.table({"id": range(6000, 6050), "predicates": predicates}))
     elif occasion == "labels that move":
-        for length in range(1, 80):  # each constant between the last two, and in no order
+        for length in range(1, 80):  # each constant is between the last two, alternately above and below
             matcher.add_many([6000 + length], [f"name = 'm{('bd' * length)[:length]}c'"])
         assert isinstance(matcher._store, engine_store.EngineStore)
         assert matcher._store.keyed.moves > 0

@@ -1,4 +1,4 @@
-"""What a type checker says of a project that uses matchers: nothing where they are used right, an error where not."""
+"""What a type checker reports for a project that uses matchers: an error for each wrong use, and nothing else."""
 
 from __future__ import annotations
 

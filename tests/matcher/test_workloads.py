@@ -1,4 +1,4 @@
-"""The papers' workloads through the matcher: planted subscriptions are found, and nothing the evaluator denies."""
+"""The papers' workloads in a matcher: it finds planted subscriptions, and agrees with the evaluator."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(made: Workload) -> None:
         planted = len(table) // made.config.base_events
         assert counts.min() >= planted
     others = made.other_events()
-    # A sample of all pairs, and some pairs that match, are put to the evaluator.
+    # Compare a sample of all pairs, and some pairs that match, with the evaluator.
     chance = random.Random(5)
     for events in (listed, others):
         found: dict[int, set[int]] = {row: set() for row in range(events.num_rows)}

@@ -1,4 +1,4 @@
-"""The engine as an index over a table of conjunctions, so that it passes what every index must."""
+"""The engine as an index over a table of conjunctions, for the checks that every index must pass."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EngineDeltas(Index):
         found = self._engine.match(self._engine.version, batch, dimensions)
         events = np.repeat(np.arange(len(found.counts)), found.counts)
         conjunctions = [self._conjunction[slot] for slot in found.slots.tolist()]
-        # An event's matches of one list may be copied without a look at each.
+        # Matches of one list may be copied without visiting each entry.
         counters = Counters(max(found.work.entries, len(found.slots)), found.work.survivors)
         return Matches(events, np.array(conjunctions, np.int32), counters)
 

@@ -1,4 +1,4 @@
-"""What every index must find, said in the simplest way, on random conjunctions and events in keys."""
+"""What every index must find, computed in the simplest way, for random conjunctions and events in keys."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RandomKeys:
             mode = self._random.choices([Mode.SOME, Mode.NONE, Mode.ABSENT], [7, 2, 1])[0]
             dimension = self._random.randrange(self.dimensions)
             intervals = () if mode is Mode.ABSENT else self.intervals()
-            # None of everything is FALSE, which no conjunction holds.
+            # NONE of everything is FALSE, and conjunctions never contain FALSE.
             leaves.append(Leaf(dimension, Mode.SOME if intervals == EVERYTHING else mode, intervals))
         return leaves
 

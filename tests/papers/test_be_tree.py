@@ -1,4 +1,4 @@
-"""The BE-Tree's structure: the paper's example, its rules, its options, and what keys that are no small integers ask of it."""
+"""The BE-Tree's structure: the paper's example, its rules, its options, and keys that are not small integers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def agrees(tree: BETree, clauses: list[list[Leaf]], events: list[Event], live: I
     assert pairs(tree, events) == matching({number: clauses[number] for number in there}, events)
 
 
-# Section 6: S1 to S9. The figure with them is lost; these give what its text tells.
+# Section 6: S1 to S9. Their figure is lost. These subscriptions agree with the text.
 PAPER = [
     [some(A, 1, 8), some(B, 1)],
     [some(C, 1)],
@@ -108,7 +108,7 @@ def test_the_example_matches_and_prunes() -> None:
         {},
     ]
     agrees(tree, PAPER, events)
-    # The root's S2, both of p-node d's boundary: 9 is outside of what is there.
+    # Only the root's S2 is a candidate: 9 is outside the bounds of p-node d.
     counters = tree.match(batch_of([{D: [(9, 9)]}]), 4).counters
     assert (counters.candidates, counters.nodes) == (1, 2)
 
@@ -142,10 +142,10 @@ SHOPPER = [
     some(RANKING, MIN, 3),
     Leaf(FORMAT, Mode.NONE, ((1, 1),)),
 ]
-"""The same with keys, over values from 0 to 7."""
+"""The same subscription with keys, for values from 0 to 7."""
 
 
-def test_where_the_example_of_the_introduction_is() -> None:
+def test_the_place_of_the_example_of_the_introduction() -> None:
     assert drawn(tree_of([SHOPPER])) == ["root [0]"], "a root that does not overflow is one l-node"
     clauses = [SHOPPER, [some(PRICE, 0, 7)], [some(PRICE, 4)], [some(PRICE, 1)]]
     tree = tree_of(clauses, max_cap=3, min_size=2, domain_lo=0, domain_hi=7)
@@ -158,7 +158,7 @@ def test_where_the_example_of_the_introduction_is() -> None:
     [(GENRE, "[7, 7]"), (ERA, "[0, 3]"), (PRICE, "[0, 7]"), (RANKING, "[0, 3]"), (FORMAT, "[0, 7]")],
 )
 def test_the_intervals_of_the_example_of_the_introduction(attribute: int, bucket: str) -> None:
-    """Table 1: `=` v to v, IN from the least to the greatest, BETWEEN, `<` from the lowest on, NOT IN everything."""
+    """Table 1: `=` is [v, v], IN from its least to its greatest value, BETWEEN, `<` from the lowest value, NOT IN everything."""
     clauses = [SHOPPER, *([some(attribute, value)] for value in range(8))]
     tree = tree_of(clauses, one_by_one=False, max_cap=1, min_size=2, domain_lo=0, domain_hi=7)
     lines = [line.strip() for line in drawn(tree)]
@@ -167,9 +167,9 @@ def test_the_intervals_of_the_example_of_the_introduction(attribute: int, bucket
     assert place.startswith(bucket)
 
 
-def test_all_known_beforehand_is_partitioned_together() -> None:
+def test_subscriptions_inserted_at_once_are_partitioned_together() -> None:
     tree = tree_of(PAPER, one_by_one=False, **SMALL)
-    # The a of S1, S4, S7, S8, S9 is the most frequent, then d, then b below a; c alone is not frequent enough.
+    # Attribute a (S1, S4, S7, S8, S9) is the most frequent, then d, then b below a. c is not frequent enough.
     assert drawn(tree) == drawn(tree_of(PAPER, **SMALL))
     assert tree.stats()["partitions"] == 3
     assert drawn(tree_of(PAPER, one_by_one=False, batch=False, **SMALL)) == drawn(tree_of(PAPER, **SMALL))
@@ -182,14 +182,14 @@ def test_the_capacity_is_extended_where_no_attribute_is_frequent() -> None:
     arrays = tree._nodes.view()
     assert arrays.cold[0, CAP] == 9
     tree = tree_of([*clauses, [some(0, 2)], [some(0, 3)]], max_cap=3, min_size=2)
-    # The tenth overflows nine; a p-node takes three, and the capacity is as high as the rest asks for.
+    # The tenth overflows the capacity of nine. A p-node takes three, and the capacity is what the remaining ones need.
     assert drawn(tree) == ["root [1, 2, 3, 4, 5, 6, 7]", "  p-node 0", "    [1, 3] [0, 8, 9]"]
     assert tree._nodes.view().cold[0, CAP] == 9
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_where_expressions_are_does_not_depend_on_their_order(seed: int) -> None:
-    # One attribute: then the buckets are the paper's grid, whatever came first.
+def test_buckets_do_not_depend_on_the_order_of_expressions(seed: int) -> None:
+    # With one attribute, the buckets are the paper's grid, whatever the order.
     chance = random.Random(seed)
     clauses = [[some(A, lo, chance.randint(lo, 64))] for lo in range(1, 60)]
     shuffled = clauses.copy()
@@ -211,7 +211,7 @@ def test_equal_intervals_are_not_cut_apart_but_partitioned() -> None:
         "      p-node 1",
         "        [1, 64] []",
     ]
-    # A stranger: now they can be told apart, and are.
+    # With another interval, the bucket can be cut.
     tree = tree_of(clauses, max_cap=3, domain_lo=1, domain_hi=64)
     text = tree.draw()
     assert "    [1, 64] []\n        [1, 32] []\n          p-node 1" in text
@@ -241,7 +241,7 @@ def test_numbers_are_cut_at_the_middle_of_their_values() -> None:
     assert f"[{code(51)}, {code(100)}]" in text
     assert f"[{code(26)}, {code(50)}]" in text
     agrees(tree, clauses, [{A: [(code(value), code(value))]} for value in (1, 49, 50.5, 100, -3, 1e300)])
-    # Others are not whole: prices, say, of which some are frequent. Their number decides, not their distance.
+    # Fractions, such as prices, with a few frequent values. The number of values decides, not their distance.
     prices = [[some(A, code(0.99 + number % 7)), some(B, code(number))] for number in range(70)]
     tree = tree_of(prices, kind=KeyKind.NUMBER)
     agrees(tree, prices, [{A: [(code(2.99),) * 2], B: [(code(number),) * 2]} for number in range(70)])
@@ -250,11 +250,11 @@ def test_numbers_are_cut_at_the_middle_of_their_values() -> None:
 
 @pytest.mark.parametrize("step", [1, 0.5])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_what_begins_next_to_zero_is_cut_at_the_middle_of_its_values(step: float, sign: int) -> None:
+def test_a_domain_that_begins_next_to_zero_is_cut_at_the_middle_of_its_values(step: float, sign: int) -> None:
     def code(value: float) -> int:
         return double_code(sign * value)
 
-    # `> 0` begins at the next key above that of 0, and ends are the lowest and highest keys that predicates name.
+    # `> 0` begins at the first key above that of 0. The domain ends at the lowest and highest keys that predicates name.
     lowest, highest = sorted((double_code(0.0) + sign, code(80 * step)))
     clauses = [[some(A, lowest, highest)]]
     clauses += [[some(A, code(step * number))] for number in range(1, 81)]
@@ -277,7 +277,7 @@ def test_a_split_gives_up_the_room_that_was_added() -> None:
     assert sorted(capacities(tree)) == [3, 3, 3, 6]
 
 
-def test_domains_that_grow_are_cut_anew() -> None:
+def test_domains_that_grow_are_cut_again() -> None:
     clauses = [[some(A, number)] for number in range(1, 400)]
     table = ConjunctionTable()
     numbers = table.intern(rows_of(clauses))
@@ -297,7 +297,7 @@ def test_domains_that_grow_are_cut_anew() -> None:
     assert len(matches.event) == len(events)
 
 
-def test_what_has_no_usable_predicate_stays_in_the_root() -> None:
+def test_conjunctions_without_a_usable_predicate_stay_in_the_root() -> None:
     clauses = [[], [Leaf(A, Mode.ABSENT, ())], [Leaf(A, Mode.ABSENT, ()), some(B, 1)]]
     clauses += [[some(B, number)] for number in range(2, 9)]
     tree = tree_of(clauses)
@@ -330,22 +330,22 @@ def test_halves_of_a_partitioned_bucket_are_not_merged() -> None:
     assert "        [1, 4] [7]" in drawn(tree)
 
 
-def test_nodes_with_nothing_in_them_vanish_upward() -> None:
+def test_empty_nodes_are_removed_up_to_the_root() -> None:
     tree = tree_of(PAPER, **SMALL)
     tree.delete(np.array([0, 6, 8], np.int32))
     tree.check()
-    # b's p-node went, and what a's bucket has left is merged.
+    # The p-node of b is removed, and the rest of a's bucket is merged.
     assert drawn(tree) == ["root [1]", "  p-node 0", "    [1, 8] [3, 7]", "  p-node 3", "    [1, 8] [2, 4, 5]"]
     tree.delete(np.array([3], np.int32))
     tree.check()
-    # One is too few for a p-node: it was inserted again, into the root.
+    # One subscription is too few for a p-node, so it was inserted again into the root.
     assert drawn(tree) == ["root [1, 7]", "  p-node 3", "    [1, 8] [2, 4, 5]"]
     tree.delete(np.array([2, 4, 5, 7], np.int32))
     assert drawn(tree) == ["root [1]"]
 
 
 @pytest.mark.parametrize("options", [{}, {"max_cap": 1, "min_size": 1}, {"loss": "histogram"}, {"max_cap": 40}])
-def test_it_stays_right_while_much_changes(options: dict[str, Any]) -> None:
+def test_it_stays_correct_during_many_changes(options: dict[str, Any]) -> None:
     keys, chance = RandomKeys(21, keys=40), random.Random(21)
     clauses = keys.clauses(250)
     table = ConjunctionTable()
@@ -378,12 +378,12 @@ def test_gain_counts_subsumed_and_covered_predicates() -> None:
     assert arrays.cold[0, [SUBSUMED, COVERED]].tolist() == [1, 10]
 
 
-def test_loss_is_what_events_evaluate_in_vain() -> None:
+def test_loss_counts_false_candidates() -> None:
     tree = tree_of([[some(A, number, 50)] for number in range(1, 5)], max_cap=3, least_window=4, theta=-100.0)
     arrays = tree._nodes.view()
     top = next(x for x in range(1, 3) if arrays.cold[x, BELOW] == 4)
     pairs(tree, [{A: [(2, 2)]}] * 9)
-    # Of the four, those from 3 and 4 on are false candidates, each after one test.
+    # The two intervals that begin at 3 and 4 are false candidates, each after one test.
     buckets = [x for x in range(1, int(arrays.state[0])) if len(entries_of(tree._nodes.view(), x))]
     assert sum(int(arrays.cold[x, LOSS]) for x in buckets) == 2 * LOSS_UNIT
     assert rank_of(arrays.cold, arrays.settings, top) == 4 - 2
@@ -405,7 +405,7 @@ def test_a_node_whose_rank_falls_is_recycled() -> None:
 
 
 def test_a_histogram_prefers_attributes_that_tell_apart() -> None:
-    # All have a, but only in wide intervals; fewer have b, each another value.
+    # All have a, but in wide intervals. Fewer have b, each with another value.
     clauses = [[some(A, 1, 90 + number), some(B, number)] for number in range(1, 10)] + [[some(A, 1, 90)]]
     popular = tree_of(clauses, one_by_one=False)
     selective = tree_of(clauses, one_by_one=False, loss="histogram")
@@ -423,7 +423,7 @@ def test_wrong_options(options: dict[str, Any]) -> None:
         tamis.Matcher(index="be-tree", options=options)
 
 
-def test_it_looks_at_few() -> None:
+def test_it_visits_few_candidates() -> None:
     chance = random.Random(5)
     clauses = [
         [some(d, chance.randint(1, 100)) for d in chance.sample(range(20), 3)] + [some(20, chance.randint(1, 50), 80)]
@@ -439,13 +439,13 @@ def test_it_looks_at_few() -> None:
 def test_events_with_fewer_attributes_than_there_are_p_nodes() -> None:
     clauses = [[some(d, value)] for d in range(40) for value in range(1, 5)]
     tree = tree_of(clauses, one_by_one=False)
-    assert tree.stats()["p_nodes"] == 39  # one attribute fits into the root
+    assert tree.stats()["p_nodes"] == 39  # the root holds one attribute
     events: list[Event] = [{3: [(2, 2)]}, {39: [(4, 4)], 7: [(1, 1), (3, 3)]}, {50: [(1, 1)]}]
     assert pairs(tree, events, 51) == matching(dict(enumerate(clauses)), events)
     assert tree.match(batch_of([{3: [(2, 2)]}]), 51).counters.candidates <= 8
 
 
-def test_strangers_are_known_by_what_is_there_not_by_what_was() -> None:
+def test_different_intervals_are_known_from_present_subscriptions_only() -> None:
     clauses = [[some(A, 5), some(B, number)] for number in range(1, 5)]
     clauses += [[some(A, 5, 7)], [some(A, 5, 7), some(B, 9)]]
     table = ConjunctionTable()
@@ -487,7 +487,7 @@ def test_numbers_that_are_very_far_apart(far: str) -> None:
 
 @pytest.mark.parametrize("far", [1e300, 1.7e308, -1e300, 2.0**60])
 @pytest.mark.parametrize("step", [1, 0.25])
-def test_one_that_is_far_away_does_not_make_a_chain(far: float, step: float) -> None:
+def test_one_distant_value_does_not_make_a_chain(far: float, step: float) -> None:
     matcher = tamis.Matcher(index="be-tree")
     values = [*(step * number for number in range(40)), far]
     matcher.add_many(range(len(values)), [f"x = {value!r}" for value in values])

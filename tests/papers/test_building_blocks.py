@@ -1,4 +1,4 @@
-"""What the indexes are built of: hash tables, lists, records, collecting."""
+"""The building blocks of the indexes: hash tables, lists, records, collecting matches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def drop(pairs: PairArrays, first: int, second: int) -> None:
     pair_map.vacate(pairs, pair_map.slot_of(pairs, first, second))
 
 
-def test_pairs_come_and_go_as_in_a_dict() -> None:
+def test_pairs_are_added_and_removed_like_in_a_dict() -> None:
     chance, table = random.Random(1), PairMap()
     model: dict[tuple[int, int], int] = {}
     empty = table.nbytes
@@ -72,7 +72,7 @@ def take(lists: SlabArrays, number: int, value: int) -> int:
     return slabs.take_out(lists, number, value)
 
 
-def test_lists_hold_what_was_put_there() -> None:
+def test_lists_hold_the_values_that_were_added() -> None:
     chance, lists = random.Random(2), Slabs()
     model: list[list[int]] = []
     for step in range(400):
@@ -119,7 +119,7 @@ def check_records(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_records_say_what_the_conjunctions_say(seed: int) -> None:
+def test_records_agree_with_their_conjunctions(seed: int) -> None:
     keys, chance = RandomKeys(seed), random.Random(seed)
     clauses = keys.clauses(80)
     table = ConjunctionTable()
@@ -148,7 +148,7 @@ def test_records_say_what_the_conjunctions_say(seed: int) -> None:
     assert records.nbytes == empty
 
 
-def test_more_matches_than_fit_are_collected_too() -> None:
+def test_room_for_collected_matches_grows() -> None:
     table = ConjunctionTable()
     numbers = table.intern(rows_of([[Leaf(0, Mode.SOME, ((-number, 5),))] for number in range(3000)]))
     records = Records()

@@ -1,4 +1,4 @@
-"""The counting algorithm: predicates with one bound, hit counters; SIFT's key method and tree method."""
+"""The counting algorithm: predicates with one bound and hit counters; SIFT's key method and tree method."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def built(clauses: list[list[Leaf]], **options: Any) -> Counting:
 
 
 def listed(index: Counting, dimension: int, kind: int, bound: int = 0) -> list[int] | None:
-    """Who has a predicate; kinds are =, >=, <=, present, absent."""
+    """The conjunctions that have a predicate. Kinds are =, >=, <=, present, absent."""
     number = index._hash.get(5 * dimension + kind, bound)
     return None if number == FREE else sorted(index._lists.values(number).tolist())
 
@@ -60,7 +60,7 @@ def pairs(index: Counting, events: list[Any], dimensions: int) -> set[tuple[int,
     return set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True))
 
 
-def test_predicates_that_are_equal_are_one() -> None:
+def test_equal_predicates_are_stored_once() -> None:
     index = built([[some(0, (10, 10))], [some(0, (10, 10)), some(1, (KEY_MIN, 5))], [some(1, (3, 5))]])
     assert listed(index, 0, 0, 10) == [0, 1]
     assert listed(index, 1, 2, 5) == [1, 2]
@@ -74,7 +74,7 @@ def test_hits_are_counted() -> None:
     index = built([[some(0, (10, 10))], [some(0, (10, 10)), some(1, (KEY_MIN, 5))], [some(1, (3, 5))]])
     found = index.match(batch_of([{0: [(10, 10)], 1: [(2, 2)]}]), 2)
     assert sorted(found.conjunction.tolist()) == [0, 1]
-    # 0 and 1 by `= 10`, 1 and 2 by `<= 5`; evaluated are `=` twice, `<= 5` and, in vain, `>= 3`.
+    # `= 10` hits 0 and 1, `<= 5` hits 1 and 2. Four predicates are evaluated: `=` twice, `<= 5`, and `>= 3`, which fails.
     assert found.counters == (3, 4, 2)
 
 
@@ -91,14 +91,14 @@ def test_hits_are_counted() -> None:
         (Leaf(0, Mode.SOME, EVERYTHING), 1),
     ],
 )
-def test_so_many_ends_are_on_the_right_side(leaf: Leaf, need: int) -> None:
+def test_the_number_of_hits_that_a_predicate_needs(leaf: Leaf, need: int) -> None:
     index = built([[leaf]])
     assert index._need.view().tolist() == [need]
     events: list[Any] = [{0: [(key, key)]} for key in (KEY_MIN + 1, *range(12), KEY_MAX)] + [{}]
     assert pairs(index, events, 1) == matching({0: [leaf]}, events)
 
 
-def test_what_must_not_be_there_kills() -> None:
+def test_a_present_attribute_excludes_conjunctions_that_need_it_absent() -> None:
     clauses = [[absent(0)], [absent(0), some(1, (3, 3))], [absent(0), absent(1)], []]
     index = built(clauses)
     assert listed(index, 0, 4) == [0, 1, 2]
@@ -107,7 +107,7 @@ def test_what_must_not_be_there_kills() -> None:
     assert pairs(index, events, 2) == matching(dict(enumerate(clauses)), events)
 
 
-def test_numbers_of_predicates_that_nobody_has_are_given_again() -> None:
+def test_numbers_of_unused_predicates_are_reused() -> None:
     index = built([[some(0, (key, key))] for key in range(10)] + [[some(0, (3, 8))]])
     index.delete(np.arange(4, dtype=np.int32))
     assert len(index._free) == 4
@@ -132,7 +132,7 @@ def test_many_new_bounds_are_sorted_at_once() -> None:
 
 @pytest.mark.parametrize("method", SIFT)
 @pytest.mark.parametrize("seed", range(3))
-def test_sift_finds_what_is_true(method: str, seed: int) -> None:
+def test_sift_finds_all_matches(method: str, seed: int) -> None:
     keys, chance = RandomKeys(seed), random.Random(seed)
     clauses = keys.clauses(60)
     index = built(clauses[:50], method=method, lowest=0, highest=12)
@@ -155,7 +155,7 @@ def test_a_profile_is_in_the_lists_of_its_rarest_terms() -> None:
     for term in [(0, 1), (1, 5), (2, 3), (2, 4)]:
         number = sift._pairs.get(*term)
         lists[term] = sift._profiles[sift._start[number] : sift._start[number + 1]].tolist()
-    # The two terms of the range occur once each, no more often than the word that three have.
+    # The two terms of the range occur once each. The word occurs in three profiles.
     assert lists == {(0, 1): [0], (1, 5): [2], (2, 3): [1], (2, 4): [1]}
     found = index.match(batch_of([{0: [(1, 1)], 1: [(5, 5)], 2: [(9, 9)]}]), 3)
     assert sorted(found.conjunction.tolist()) == [0, 2]
@@ -194,7 +194,7 @@ def test_ranges_are_enumerated_value_by_value() -> None:
 
 
 @pytest.mark.parametrize("method", SIFT)
-def test_what_is_not_in_the_domain_is_refused(method: str) -> None:
+def test_values_outside_the_domain_are_refused(method: str) -> None:
     matcher = tamis.Matcher(index="counting", options={"method": method, "lowest": 0, "highest": 99})
     with pytest.raises(tamis.CapabilityError, match="whole numbers from 0 to 99, but 100 is not one of them"):
         matcher.add(1, "a BETWEEN 5 AND 100")

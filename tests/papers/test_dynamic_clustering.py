@@ -1,4 +1,4 @@
-"""`dynamic-clustering`: when tables are created and dropped, and who moves."""
+"""`dynamic-clustering`: when tables are created and dropped, and which subscriptions move."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Subscriptions:
 
 def pairs(count: int, values: int = 4) -> list[list[Leaf]]:
     """Subscriptions on A and B with independent values."""
-    # Neighbours have the same values: where two attributes are as good, subscriptions take turns.
+    # Neighbours have the same values. If two attributes are equally good, subscriptions take turns.
     return [[equal(A, n // 2 % values), equal(B, n // 2 // values % values), other(n)] for n in range(count)]
 
 
-def test_a_table_is_created_once_its_power_suffices() -> None:
-    """Clusters of 4 values: nu is 1/4, so BM = |c| / 4, and the power of {A, B} is a quarter of those who wait."""
-    # Each of the 8 clusters of A and of B has an eighth of them.
+def test_a_table_is_created_when_its_power_is_high_enough() -> None:
+    """Clusters of 4 values: nu is 1/4, so BM = |c| / 4. The power of {A, B} is a quarter of the waiting subscriptions."""
+    # Each of the 8 clusters of A and of B has an eighth of the subscriptions.
     subscriptions = Subscriptions(pairs(160), max_margin=2.5, min_power=30.0)
     few = subscriptions.insert(0, 64)
     assert few["waiting"] == 0  # BM = 8 / 4 = 2
@@ -80,9 +80,9 @@ def test_power_adds_up_over_insertions() -> None:
         assert stats["waiting"] == number + 1
         assert stats["tables_created"] == 0
     potential = subscriptions.index._potential
-    # With one value nu is 1, of all subscriptions: P = sum of nu(p) * |{s: has A and B}| = 30.
+    # With one value, nu is 1 for all subscriptions: P = sum of nu(p) * |{s: has A and B}| = 30.
     assert potential.power[potential.add((A, B))] == pytest.approx(30.0)
-    # nu of {A, B} is 1 as well, so nobody gains, and no table is made.
+    # nu of {A, B} is also 1, so no subscription gains, and no table is created.
     assert subscriptions.insert(30, 31)["tables_created"] == 0
     assert potential.refused[potential.add((A, B))] == pytest.approx(31.0)
 
@@ -110,7 +110,7 @@ def test_new_subscriptions_go_where_their_benefit_is_best() -> None:
     assert after["moves"] == moves
 
 
-def test_events_that_make_an_access_predicate_frequent_have_its_cluster_redistributed() -> None:
+def test_the_cluster_of_an_access_predicate_that_becomes_frequent_is_redistributed() -> None:
     clauses = [[equal(A, 1), equal(B, n), other(n)] for n in range(40)]
     subscriptions = Subscriptions([*clauses, [equal(C, 1)]], max_margin=2.0)
     index = subscriptions.index
@@ -123,8 +123,8 @@ def test_events_that_make_an_access_predicate_frequent_have_its_cluster_redistri
     assert stats["tables"] == {(B,): 40, (C,): 1}
 
 
-def test_events_change_the_powers_of_those_who_wait() -> None:
-    """They wait in one cluster, since they have no other equality than a = 1, and no table would take them."""
+def test_events_change_the_powers_of_waiting_subscriptions() -> None:
+    """They wait in one cluster: their only equality is a = 1, so no table can take them."""
     clauses = [[equal(A, 1), other(n)] for n in range(40)]
     subscriptions = Subscriptions([*clauses, [equal(C, 1)]], max_margin=0.5)
     index, waiting = subscriptions.index, subscriptions.numbers[:40]
@@ -141,18 +141,18 @@ def test_events_change_the_powers_of_those_who_wait() -> None:
 
 
 def test_receivers_of_a_redistribution_are_redistributed_too() -> None:
-    """A table {A, B} takes all from A; what is left behind waits in clusters that are still excessive."""
+    """A table {A, B} takes all subscriptions from A. The others wait in clusters that are still excessive."""
     clauses = [[equal(A, n % 2), equal(B, n // 2 % 2), equal(C, n // 4 % 2), other(n)] for n in range(240)]
     subscriptions = Subscriptions(clauses, max_margin=1.0, min_power=4.0, max_schema=3)
     stats = subscriptions.insert(0, 240)
-    # The power of all pairs and of the triple is the same; once one has its table the others follow as long as it pays.
+    # All pairs and the triple have the same power. After the first table, others follow as long as they pay.
     assert sum(count for schema, count in stats["tables"].items() if len(schema) > 1) == 240
     assert max(len(schema) for schema in stats["tables"]) == 3
 
 
 @pytest.mark.skipif(not COMPILED, reason="it takes thousands of subscriptions, too many for plain Python")
 def test_a_workload_like_the_papers_first_one() -> None:
-    """W0: 32 attributes, each with 35 values; subscriptions have equalities on two that are fixed, and other predicates."""
+    """W0: 32 attributes with 35 values each. Subscriptions have equalities on two fixed attributes, and other predicates."""
     chance = random.Random(0)
     clauses = [
         [
@@ -162,7 +162,7 @@ def test_a_workload_like_the_papers_first_one() -> None:
         for n in range(3500)
     ]
     subscriptions = Subscriptions(clauses)
-    # Each of the 70 clusters has n / 70 subscriptions: BM = n / 70 / 35 is above 1 for 2,450 and more.
+    # Each of the 70 clusters has n / 70 subscriptions. BM = n / 70 / 35 exceeds 1 when n exceeds 2,450.
     assert subscriptions.insert(0, 1500)["tables_created"] == 0
     stats = subscriptions.insert(1500, 3500)
     assert stats["tables_created"] == 1
@@ -180,8 +180,8 @@ def test_a_workload_like_the_papers_first_one() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_while_tables_come_and_go(seed: int) -> None:
-    """Low thresholds, so that clusters are reorganised all the time; every kind of event."""
+def test_matching_while_tables_are_created_and_dropped(seed: int) -> None:
+    """Low thresholds, so that clusters are reorganised all the time, and every kind of event."""
     keys, chance = RandomKeys(seed, dimensions=5, keys=4), random.Random(seed)
     clauses = keys.clauses(150)
     subscriptions = Subscriptions(clauses, max_margin=0.0, min_power=0.5, min_benefit=2, max_schema=seed % 3 + 1)

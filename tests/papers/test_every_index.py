@@ -1,4 +1,4 @@
-"""One list of checks that every index of the registry must pass, and the engine too."""
+"""The checks that every index of the registry and the engine must pass."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "pst-hash, 1": {"access_predicates": 1},
     "pst-hash, 3": {"access_predicates": 3},
 }
-"""The variants of papers that options choose."""
+"""Variants of the papers, chosen by options."""
 pytestmark = pytest.mark.parametrize("name", sorted([*INDEXES, *OPTIONS]))
 
 
 def made(name: str, table: Any = None) -> Index:
-    """An empty index, over a table of its own if none is given."""
+    """An empty index, with a new table if none is given."""
     if name in OPTIONS and not COMPILED:
         pytest.skip("its kernels are tested elsewhere")
     kind = INDEXES.get(name) or INDEXES[name.split(",", maxsplit=1)[0]]
@@ -54,7 +54,7 @@ def built(name: str, clauses: list[list[Leaf]]) -> Index:
 
 
 def pairs(matches: Matches) -> set[tuple[int, int]]:
-    """The pairs, after checking what every index promises of them."""
+    """The pairs, after checking what every index promises about them."""
     assert (np.diff(matches.event) >= 0).all(), "grouped by event, ascending"
     found = list(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True))
     assert len(set(found)) == len(found), "each pair once"
@@ -65,7 +65,7 @@ def pairs(matches: Matches) -> set[tuple[int, int]]:
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("seed", range(6))
-def test_finds_what_is_true_and_nothing_else(name: str, seed: int) -> None:
+def test_it_finds_exactly_the_conjunctions_that_match(name: str, seed: int) -> None:
     keys = RandomKeys(seed)
     clauses = keys.clauses(60)
     index = built(name, clauses)
@@ -150,8 +150,8 @@ def test_deleting_everything_returns_the_memory(name: str) -> None:
         assert pairs(index.match(events, keys.dimensions)) == set()
 
 
-def test_coming_and_going_takes_no_more_and_more_memory(name: str) -> None:
-    """Some stay, so that an index is never empty, where it might simply begin anew."""
+def test_memory_does_not_grow_with_additions_and_removals(name: str) -> None:
+    """Some conjunctions stay: an empty index might simply start again."""
     if name.startswith("engine"):
         pytest.skip("the engine keeps the dead until a delta of thousands is full")
     keys = RandomKeys(8)
@@ -199,7 +199,7 @@ def test_it_can_be_pickled(name: str) -> None:
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("intervals", [False, True])
-def test_it_looks_at_no_more_than_scan(name: str, several: bool, intervals: bool) -> None:
+def test_it_visits_no_more_candidates_than_a_scan(name: str, several: bool, intervals: bool) -> None:
     capabilities = made(name).capabilities
     if several > capabilities.several_values or intervals > capabilities.interval_values:
         pytest.skip("it cannot match such events")
@@ -220,14 +220,14 @@ def test_a_table_that_grows_after_the_index_was_made(name: str) -> None:
     assert pairs(index.match(batch_of(events), keys.dimensions)) == matching(dict(enumerate(clauses)), events)
 
 
-def test_more_matches_than_fit_in_a_first_guess(name: str) -> None:
+def test_room_for_matches_grows(name: str) -> None:
     clauses = [[Leaf(0, Mode.SOME, ((-number, 5),))] for number in range(1, 1500)] + [[]]
     index = built(name, clauses)
     events = [{0: [(3, 3)]}] * 3
     assert len(pairs(index.match(batch_of(events), 1))) == 3 * 1500
 
 
-def test_nothing_to_do(name: str) -> None:
+def test_calls_without_conjunctions_or_events(name: str) -> None:
     empty = made(name)
     none = EventBatch(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert pairs(empty.match(none, 0)) == set()
@@ -250,5 +250,5 @@ def test_stats_tell_the_size_of_all_arrays(name: str) -> None:
     assert index.stats()["conjunctions"] == 1000
     held, told = held_bytes(index, index.table), index.stats()["bytes"]
     assert told >= 0.99 * held
-    if not isinstance(index, ProfileIndex):  # whose bit vectors are no arrays
+    if not isinstance(index, ProfileIndex):  # their bit vectors are not arrays
         assert told <= 1.01 * held

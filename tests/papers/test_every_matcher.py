@@ -1,4 +1,4 @@
-"""Matchers over every index against the reference evaluator: all kinds of values, all operators, all workloads."""
+"""Matchers with every index agree with the reference evaluator: all kinds of values, all operators, all workloads."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     **{name: {"index": name} for name in all_indexes()},
     "op-index, cnf": {"index": "op-index", "options": {"cnf": True}},
 }
-"""What every matcher is made with."""
+"""The arguments for each matcher."""
 pytestmark = pytest.mark.parametrize("name", sorted(VARIANTS))
 
 SUBSCRIPTIONS = 100
 
 
 def added(matcher: tamis.Matcher, number: int, expression: Expression) -> bool:
-    """Add a subscription; False if the index refuses it, of which nothing stays behind then."""
+    """Add a subscription. Returns False if the index refuses it; the matcher must then not have it."""
     try:
         matcher.add(number, expression)
     except tamis.CapabilityError:
@@ -42,7 +42,7 @@ def added(matcher: tamis.Matcher, number: int, expression: Expression) -> bool:
 
 
 def matched(matcher: tamis.Matcher, event: dict[str, Any]) -> list[Any] | None:
-    """The ids, in order; None where the index cannot match such an event."""
+    """The ids in order. None if the index cannot match such an event."""
     try:
         return sorted(matcher.match(event))
     except tamis.CapabilityError:
@@ -75,8 +75,8 @@ def capabilities(name: str) -> Capabilities:
     return tamis.indexes()[VARIANTS[name]["index"]]
 
 
-def test_memory_shrinks_with_what_is_left(name: str) -> None:
-    """Not only when nothing is left: a store sweeps when more is dead than alive, and not for a few."""
+def test_memory_shrinks_with_the_number_of_subscriptions(name: str) -> None:
+    """Also if some are left: a store sweeps when more subscriptions are dead than alive, unless there are only a few."""
     subscriptions = generate(preset("dense", subscriptions=3_000)).subscriptions()
     events = generate(preset("dense", subscriptions=3_000)).other_events(2)
 
@@ -92,7 +92,7 @@ def test_memory_shrinks_with_what_is_left(name: str) -> None:
     assert held(3_000, 2_970) <= 1.5 * held(2 * USUAL_STORE_LIMITS.fewest_to_sweep, 0)
 
 
-def test_while_subscriptions_come_and_go(name: str) -> None:
+def test_matching_while_subscriptions_are_added_and_removed(name: str) -> None:
     cases, chance = RandomCases(50), random.Random(50)
     matcher = tamis.Matcher(**VARIANTS[name])
     live: dict[int, Expression] = {}
@@ -115,7 +115,7 @@ def test_while_subscriptions_come_and_go(name: str) -> None:
             assert found == sorted(number for number, each in live.items() if matches(each, event)), event
 
 
-def test_read_and_changed_as_a_dictionary_is(name: str) -> None:
+def test_it_is_read_and_changed_like_a_dictionary(name: str) -> None:
     cases = RandomCases(7)
     matcher = tamis.Matcher(**VARIANTS[name])
     model: dict[int, tuple[Expression, float]] = {}
@@ -150,17 +150,17 @@ def test_read_and_changed_as_a_dictionary_is(name: str) -> None:
 
 
 REFUSED = {"k-index": {"alerts", "detection", "wide-dense", "wide-range", "wide-12", "wide-12-range"}}
-"""Index -> workloads with subscriptions that it cannot hold: ranges of strings, of fractions, or of too many numbers."""
+"""Index -> workloads with subscriptions that the index cannot hold: ranges of strings, fractions, or too many numbers."""
 SEVERAL = {"detection"}
-"""Workloads in whose events one value may have several patterns, which not every index can match."""
+"""Workloads with events in which one value may have several patterns. Not every index can match such events."""
 
 SIZES = {"alerts": (300, 150), "detection": (40, 6)}
-"""Workload -> how many subscriptions and events, where others are needed to find matches, or to evaluate in a moment."""
+"""Workload -> its numbers of subscriptions and events, if the default gives no matches or takes too long."""
 
 
 @cache
 def work(workload: str) -> tuple[pa.Table, list[tuple[pa.Table, set[tuple[int, int]]]]]:
-    """The subscriptions of a workload, and two batches of events with what the evaluator says of them."""
+    """The subscriptions of a workload, and two batches of events with the evaluator's answers."""
     subscriptions, events = SIZES.get(workload, (300, 12))
     changes: dict[str, Any] = {"subscriptions": subscriptions, "events": events, "other_events": events // 2}
     if PRESETS[workload].style == "be-gen":
@@ -182,7 +182,7 @@ def truth(expressions: dict[int, Expression], events: pa.Table) -> set[tuple[int
 
 
 def expression_of(row: dict[str, Any]) -> Expression:
-    """The expression of a row of subscriptions, whichever form the table has."""
+    """The expression of a row of subscriptions, in a table of any form."""
     return parse(row["expression"] if "expression" in row else " AND ".join(map(text_of, row["predicates"])))
 
 
@@ -192,7 +192,7 @@ def text_of(predicate: dict[str, Any]) -> str:
     return f"{predicate['attribute']} {operator.upper()} {operands.get(operator, values[0])}"
 
 
-# The presets of the PS-Tree paper are dense and sparse once more.
+# The presets of the PS-Tree paper are equal to dense and sparse.
 @pytest.mark.parametrize("workload", sorted(set(PRESETS) - {"ps-tree-dense", "ps-tree-sparse"}))
 def test_the_workloads_of_the_papers(name: str, workload: str) -> None:
     subscriptions, batches = work(workload)

@@ -1,4 +1,4 @@
-"""The matching tree: its levels, edges, leaves, and what an event visits."""
+"""The matching tree: its levels, edges and leaves, and which nodes an event visits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def found(index: Gryphon, *events: Event) -> set[tuple[int, int]]:
 DRAWN = [[equal(A, 1), below(B, 5)], [equal(A, 1)], [below(B, 5), equal(C, 2)]]
 
 
-def test_the_tree_that_is_drawn() -> None:
+def test_the_tree_of_the_drawing() -> None:
     index = built(DRAWN, order="number")
     tree = index._tree
     assert tree.attribute.tolist() == [A, B, B, LEAF, LEAF, C, LEAF]
@@ -55,19 +55,19 @@ def test_the_tree_that_is_drawn() -> None:
     assert index.paths() == {0: [0, 1], 1: [0], 2: [1, 2]}
 
 
-def test_an_event_follows_what_is_true_and_the_star() -> None:
+def test_an_event_follows_true_tests_and_the_star() -> None:
     index = built(DRAWN, order="number")
     event: Event = {A: [(1, 1)], B: [(3, 3)]}
     matches = index.match(batch_of([event]), 8)
     assert sorted(matches.conjunction.tolist()) == [0, 1]
     assert matches.counters.candidates == 2
-    # a, behind a = 1: b and two leaves; behind the star: b and c.
+    # Nodes: a; behind a = 1, b and two leaves; behind the star, b and c.
     assert matches.counters.nodes == 6
     assert matches.counters.predicates == 4
     assert found(index, {A: [(2, 2)], B: [(3, 3)], C: [(2, 2)]}, {}) == {(0, 2)}
 
 
-def test_every_conjunction_is_in_one_leaf_with_those_that_have_the_same_tests() -> None:
+def test_conjunctions_with_the_same_tests_share_a_leaf() -> None:
     clauses = [[equal(A, 1), below(B, value)] for value in range(5)] + [[equal(A, 1), equal(B, 9)], [equal(A, 1)], []]
     index = built(clauses)
     figures = index.stats()
@@ -94,7 +94,7 @@ def test_equality_only_finds_one_edge_and_verifies_the_rest_at_leaves() -> None:
     assert found(general, *events) == found(special, *events) == {(0, 7), (0, 20)}
     assert special.stats()["tests"] == 20
     assert general.stats()["tests"] == 22
-    # 7 and 20 behind a = 7, 21 behind the star.
+    # Conjunctions 7 and 20 are behind a = 7, and 21 is behind the star.
     assert special.match(batch_of(events), 8).counters.candidates == 3
     assert general.match(batch_of(events), 8).counters.candidates == 2
     assert (

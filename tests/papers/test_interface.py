@@ -1,4 +1,4 @@
-"""What an index declares is held against what it is asked."""
+"""Calls are checked against what an index declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.papers.naive import Event, batch_of
 
 
 class Modest(Scan):
-    """An index that matches plain scalars only."""
+    """An index that can match only plain scalars."""
 
     name = "modest"
     capabilities = Capabilities(several_values=False, interval_values=False)
@@ -32,7 +32,7 @@ def modest(monkeypatch: pytest.MonkeyPatch) -> tamis.Matcher:
     return matcher
 
 
-def test_what_an_index_cannot_do_is_refused(modest: tamis.Matcher) -> None:
+def test_calls_that_an_index_does_not_support_are_refused(modest: tamis.Matcher) -> None:
     assert modest.match({"a": 1, "b": 3}) == [0, 1]
     with pytest.raises(tamis.CapabilityError, match="'modest' cannot match events with an Interval"):
         modest.match({"a": tamis.Interval(1, 2)})
@@ -81,7 +81,7 @@ class Some(Options):
     limit: int | None = option(None, least=0, nothing=True)
 
 
-def test_the_engine_is_what_auto_means() -> None:
+def test_auto_means_the_engine() -> None:
     assert registry.find_index("auto") is None
     assert registry.find_index("engine") is None
     assert tamis.Matcher().stats()["index"] == tamis.Matcher(index="engine").stats()["index"] == "engine"

@@ -1,4 +1,4 @@
-"""The k-index: which lists there are, what is in them, and what an event makes of them."""
+"""The k-index: its lists, their contents, and how events use them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def built(clauses: list[list[Leaf]], kind_of: KindOf = all_integers, **options: 
 
 
 def matched(index: KIndex, clauses: list[list[Leaf]], *events: Event) -> list[list[int]]:
-    """What each event matches, after checking it."""
+    """The matches of each event, after checking them."""
     found = index.match(batch_of(list(events)), 8)
     pairs = list(zip(found.event.tolist(), found.conjunction.tolist(), strict=True))
     assert sorted(pairs) == sorted(matching(dict(enumerate(clauses)), list(events)))
@@ -83,7 +83,7 @@ def plain(*values: tuple[int, int]) -> Event:
 
 
 def lists_of(index: KIndex) -> dict[int, dict[tuple[int, float], list[int]]]:
-    """K -> (dimension, value) -> conjunctions; a gap is half a value further on."""
+    """K -> (dimension, value) -> conjunctions. The gap above a value is written as value + 0.5."""
     found: dict[int, dict[tuple[int, float], list[int]]] = defaultdict(dict)
     for size, dimension, value, gap, conjunctions in index.posting_lists():
         found[size][dimension, value + gap / 2] = conjunctions
@@ -95,7 +95,7 @@ def spread(dimension: int, first: int, last: int, *conjunctions: int) -> dict[tu
 
 
 def test_figure_2_of_the_opindex_paper() -> None:
-    """With values from 1 to 20; 0 and 21 stand for what is beyond."""
+    """With values from 1 to 20. 0 and 21 stand for values outside this domain."""
     index = built(TABLE_1, domain=(1, 20))
     lists = lists_of(index)
     assert list(lists) == [1, 2, 3, 4]
@@ -126,7 +126,7 @@ def test_figure_2_of_the_opindex_paper() -> None:
 def test_events_of_the_opindex_paper() -> None:
     index = built(TABLE_1)
     assert matched(index, TABLE_1, plain((A, 2), (B, 6))) == [[0, 3]]
-    # Of B = 6, C = 3, E = 9 the lists touch S1, S2, S3 and S5; S6 is too large for three values.
+    # The lists of B = 6, C = 3, E = 9 contain S1, S2, S3 and S5. S6 is too large for three values.
     event = plain((B, 6), (C, 3), (E, 9))
     touched = {
         c
@@ -137,26 +137,26 @@ def test_events_of_the_opindex_paper() -> None:
     assert touched == {0, 1, 2, 4}
     found = index.match(batch_of([event]), 5)
     assert len(found.event) == 0
-    # Three lists in K = 2, one in K = 3, which is too few.
+    # Three lists in K = 2, and one in K = 3, which is too few to match.
     assert found.counters.nodes == 4
 
 
 def test_bounds_come_from_the_constants() -> None:
     index = built(TABLE_1)
     lists = lists_of(index)
-    # C is named with 2, 4 and 6: 1 stands for less, 7 for more.
+    # Predicates name C with 2, 4 and 6. 1 stands for lower values, 7 for higher ones.
     assert [value for dimension, value in lists[2] if dimension == C] == [2, 3, 4, 5, 6, 7]
     assert [value for dimension, value in lists[4] if dimension == C] == [1, 2, 3, 4]
     assert matched(index, TABLE_1, plain((A, 1000), (C, 1000)), plain((A, -1000), (C, 1000))) == [[], [1]]
 
 
 def test_lists_skip_forward_to_the_kth() -> None:
-    """Of a long and a short list only what the short one names is looked at."""
+    """In a long list, only conjunctions that are also in the short list are visited."""
     clauses = [[some_of(0, 1), some_of(1, number)] for number in range(1000)] + [[some_of(0, 1), some_of(2, 7)]]
     index = built(clauses)
     found = index.match(batch_of([plain((0, 1), (1, 500), (2, 7))]), 3)
     assert found.conjunction.tolist() == [500, 1000]
-    # Before each of the two one look at where the long list stands.
+    # Before each of the two matches, the current entry of the long list is visited, too.
     assert found.counters.candidates == 4
     assert found.counters.nodes == 3
 
@@ -170,7 +170,7 @@ def test_only_sizes_up_to_that_of_the_event() -> None:
         assert index.match(batch_of([event]), 8).counters.candidates == min(size, 6)
 
 
-def test_what_cannot_be_enumerated_is_verified() -> None:
+def test_predicates_that_cannot_be_enumerated_are_verified() -> None:
     clauses = [
         [Leaf(0, Mode.NONE, points([3]))],
         [Leaf(0, Mode.ABSENT, ())],
@@ -293,7 +293,7 @@ def test_numbers_between_whole_ones() -> None:
         (names, ((10, 10**6),), "a range of strings"),
     ],
 )
-def test_what_has_no_list_of_values_is_refused(kind_of: KindOf, intervals: Intervals, reason: str) -> None:
+def test_predicates_that_have_too_many_values_are_refused(kind_of: KindOf, intervals: Intervals, reason: str) -> None:
     with pytest.raises(tamis.CapabilityError, match="the index 'k-index' enumerates") as raised:
         built([[Leaf(3, Mode.SOME, intervals)]], kind_of)
     assert f"dimension 3: {reason}" in str(raised.value)
@@ -315,8 +315,8 @@ def test_a_constant_may_make_another_range_too_wide() -> None:
     assert not tamis.indexes()["k-index"].every_predicate
 
 
-def test_what_was_not_refused_in_time_is_verified() -> None:
-    """Rows may come to be too wide together: those ranges have no lists then."""
+def test_ranges_that_become_too_wide_are_verified() -> None:
+    """A range may become too wide because of another row. It then has no lists."""
     table = ConjunctionTable()
     clauses = [[at_least(0, 5), some_of(1, 1)], [some_of(0, 10**9)]]
     index = KIndex(table)
@@ -340,7 +340,7 @@ def test_options() -> None:
             tamis.Matcher(index="k-index", options={"domain": wrong})
     with pytest.raises(tamis.OptionError, match="a whole number of at least 1"):
         tamis.Matcher(index="k-index", options={"max_values": 0})
-    # What is beyond the domain has one list on either side, and is verified.
+    # Values outside the domain have one list on each side, and are verified.
     clauses = [[at_least(0, 3)], [at_least(0, 30)], [at_most(0, -30)], [some_of(0, 40)]]
     index = built(clauses, domain=(1, 5))
     assert lists_of(index)[1] == {(0, 0): [2], **spread(0, 3, 5, 0), (0, 6): [0, 1, 3]}
@@ -353,7 +353,7 @@ def test_options() -> None:
     ]
 
 
-def test_it_is_right_after_a_subscription_was_refused() -> None:
+def test_it_is_correct_after_a_subscription_was_refused() -> None:
     matcher = tamis.Matcher(index="k-index")
     matcher.add(1, "x = 1")
     assert matcher.match({"x": 1}) == [1]

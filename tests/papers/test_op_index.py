@@ -1,4 +1,4 @@
-"""OpIndex against the paper: pivots, operator lists, segments, signatures, counters; and what is not in the paper."""
+"""OpIndex compared with the paper: pivots, operator lists, segments, signatures, counters; and what the paper leaves out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.papers.naive import Event, RandomKeys, batch_of, matching, rows_of
 
 pytestmark = pytest.mark.kernels
 
-# In the order in which S3 is written, C before B before E, and with {A, C, E} and {B, D} in two segments.
+# The numbers follow the order of S3, C before B before E, and put {A, C, E} and {B, D} in two segments.
 A, C, B, E, D = 0, 2, 3, 4, 5
 S1, S2, S3, S4, S5, S6 = range(6)
 
@@ -140,11 +140,11 @@ def test_the_hash_has_the_operand_for_equality_only() -> None:
     assert len({int(signature_bit(LE, attribute, 0, 64)) for attribute in range(40)}) > 20
 
 
-def test_an_event_only_looks_at_lists_of_its_attributes() -> None:
+def test_an_event_visits_only_lists_of_its_attributes() -> None:
     index = built(TABLE_1, segments=2)
     matches = index.match(batch_of([event(A=2, B=6)]), 8)
     assert set(matches.conjunction.tolist()) == {S1, S4}
-    # L(A, =) with A and with B, L(A, <=) with A; L(A, >=) has nothing of them.
+    # L(A, =) with A and with B, and L(A, <=) with A. L(A, >=) has no entries on A or B.
     assert matches.counters.nodes == 3
     assert matches.counters.candidates == 3  # S1, S2, S4
 
@@ -153,7 +153,7 @@ def test_example_5_counts_down_one_subscription() -> None:
     index = built(TABLE_1, segments=2)
     matches = index.match(batch_of([event(B=6, C=3, E=9)]), 8)
     assert len(matches.conjunction) == 0
-    assert matches.counters.candidates == 1  # S3 alone, whose counter goes from 4 to 2
+    assert matches.counters.candidates == 1  # only S3: its counter goes from 4 to 2
     assert matches.counters.predicates == 2  # E >= 3 and E <= 12
 
 
@@ -171,7 +171,7 @@ def test_pivots_by_events() -> None:
     assert list(built(TABLE_1, events, pivot="subscriptions").counters(D)) == [S5, S6]
 
 
-def test_events_count_once_whatever_their_values() -> None:
+def test_an_attribute_counts_once_per_event() -> None:
     several: list[Event] = [{A: [(1, 1), (2, 2), (3, 3)], B: [(1, 1)]}, {B: [(1, 1)]}]
     index = built([[equal(A, 1), equal(B, 1)]], several)
     assert index.counters(A) == {0: 2}
@@ -210,7 +210,7 @@ def test_predicates_become_clauses_of_entries(leaf: Leaf, clauses: list[list[tup
     assert bool(entries.verified[0]) is (leaf.mode is Mode.ABSENT)
 
 
-def test_not_equal_looks_at_the_attribute_without_the_equal_run() -> None:
+def test_not_equal_visits_the_attribute_without_the_equal_run() -> None:
     index = built([[Leaf(A, Mode.NONE, points([value]))] for value in (3, 5, 7)] + [[Leaf(B, Mode.NONE, points([5]))]])
     matches = index.match(batch_of([event(A=5)]), 8)
     assert matches.conjunction.tolist() == [0, 2]
@@ -218,7 +218,7 @@ def test_not_equal_looks_at_the_attribute_without_the_equal_run() -> None:
     assert matches.counters.predicates == 3
 
 
-def test_what_has_no_pivot_is_looked_at_by_every_event() -> None:
+def test_every_event_visits_conjunctions_without_a_pivot() -> None:
     clauses = [[], [Leaf(A, Mode.ABSENT, ())], [Leaf(A, Mode.ABSENT, ()), equal(B, 1)]]
     index = built(clauses)
     assert index.stats()["rest"] == 2
@@ -230,7 +230,7 @@ def test_what_has_no_pivot_is_looked_at_by_every_event() -> None:
 
 
 def test_several_values_and_intervals_are_verified() -> None:
-    # Of the values 1 and 9, one is at least 3 and another at most 5, but none is between; both are in the list of 2.
+    # 9 is at least 3 and 1 is at most 5, but neither is between. Both are in the list (1, 9).
     index = built(
         [[within(A, 3, 5)], [equal(A, 1, 9)], [Leaf(A, Mode.NONE, points([9]))], [equal(A, 1, 9), equal(B, 1)]]
     )
@@ -276,7 +276,7 @@ def test_without_signatures_lists_are_searched_as_a_whole() -> None:
     assert index.stats()["bytes"] < built(TABLE_1).stats()["bytes"]
 
 
-def test_signatures_only_save_searches() -> None:
+def test_signatures_save_searches_and_change_nothing_else() -> None:
     keys = RandomKeys(3, dimensions=8, keys=40)
     clauses = keys.clauses(200)
     events = batch_of([keys.event(several=False, intervals=False) for _ in range(20)])
@@ -290,7 +290,7 @@ def test_signatures_only_save_searches() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_sorting_once_and_always_make_the_same_lists(seed: int) -> None:
+def test_sorting_once_or_always_gives_the_same_lists(seed: int) -> None:
     clauses = RandomKeys(seed).clauses(80)
     table = ConjunctionTable()
     numbers = table.intern(rows_of(clauses))
@@ -333,7 +333,7 @@ def test_deleting_kills_counters_and_rebuilding_drops_entries() -> None:
     assert found(index, event(A=150, B=400), event(A=200, B=400)) == [set(), {200}]
 
 
-def test_pivots_are_chosen_anew_when_the_index_is_built_anew() -> None:
+def test_pivots_are_chosen_again_when_the_index_is_built_again() -> None:
     clauses = [[equal(A, value), equal(B, value)] for value in range(200)]
     index = built(clauses)
     assert len(index.counters(A)) == 200

@@ -62,7 +62,7 @@ def test_pivots_are_the_attributes_of_the_shortest_clause() -> None:
         D: {0: 0b11},
         E: {0: 0b11},
     }
-    # All five predicates are in the lists of both.
+    # All five predicates are in the lists of both pivots.
     assert index.stats() == {**index.stats(), "pivots": 2, "entries": 10, "lists": 4}
     assert index.lists.content(D, EQ) != [[]]
     assert index.lists.content(E, LE) != [[]]
@@ -88,7 +88,7 @@ def test_clauses_are_cleared_by_any_of_their_predicates() -> None:
     events = [event(A=1), event(A=1, C=3), event(B=2, D=4), event(A=7, B=2), event(C=3, D=4), event(A=1, B=2, C=1)]
     assert found(index, events) == {(1, 0), (2, 0), (3, 0), (5, 0)}
     counters = index.match(batch_of([event(A=1, B=2, C=1)]), 8).counters
-    assert counters.candidates == 1  # though it is in the lists of both pivots
+    assert counters.candidates == 1  # it is in the lists of both pivots, but is counted once
 
 
 def test_an_interval_in_a_disjunction_is_distributed() -> None:
@@ -124,7 +124,7 @@ def test_a_long_list_is_a_short_clause() -> None:
     assert index.pivots_of(0) == [A]
 
 
-def test_clauses_that_would_become_too_many_are_verified() -> None:
+def test_expressions_with_too_many_clauses_are_verified() -> None:
     wide = [within(number, 3, 9) for number in range(13)]
     index = built([[wide], [wide, [equal(13, 1)]], [wide[:7]]])
     assert index.stats()["rest"] == 1
@@ -159,7 +159,7 @@ def random_cnf(keys: RandomKeys, chance: random.Random) -> Cnf:
 
 
 def random_rows(keys: RandomKeys, chance: random.Random, count: int) -> list[Cnf]:
-    """Distinct ones."""
+    """Distinct rows."""
     made: dict[frozenset[frozenset[Leaf]], Cnf] = {}
     while len(made) < count:
         row = random_cnf(keys, chance)
@@ -170,7 +170,7 @@ def random_rows(keys: RandomKeys, chance: random.Random, count: int) -> list[Cnf
 @pytest.mark.parametrize(
     "options", [{}, {"signatures": False}, {"sort": "always", "segments": 2, "signature_bits": 100}]
 )
-def test_finds_what_is_true_and_nothing_else(options: dict[str, Any]) -> None:
+def test_it_finds_exactly_the_rows_that_match(options: dict[str, Any]) -> None:
     keys, chance = RandomKeys(5), random.Random(5)
     subscriptions = random_rows(keys, chance, 80)
     index = built(subscriptions[:60], **options)
@@ -205,7 +205,7 @@ def test_deleting_all_returns_the_memory_and_it_can_be_pickled() -> None:
     assert index.stats() == {**index.stats(), "conjunctions": 0, "bytes": empty}
 
 
-def test_more_matches_than_fit_in_a_first_guess() -> None:
+def test_room_for_matches_grows() -> None:
     index = built([[[at_least(A, -number), at_least(B, -number)]] for number in range(1200)])
     assert len(found(index, [event(A=1, B=1)] * 3)) == 3600
 
@@ -213,7 +213,7 @@ def test_more_matches_than_fit_in_a_first_guess() -> None:
 # -- the table
 
 
-def test_equal_rows_are_one_whatever_the_order_of_their_clauses() -> None:
+def test_rows_with_the_same_clauses_in_any_order_are_stored_once() -> None:
     table = ClauseTable()
     rows = [
         [[equal(A, 1), equal(B, 2)], [equal(C, 3)]],
@@ -234,7 +234,7 @@ def test_equal_rows_are_one_whatever_the_order_of_their_clauses() -> None:
 
 
 def random_expression(cases: RandomCases, chance: random.Random) -> Expression:
-    """A conjunction of disjunctions, or now and then anything."""
+    """A conjunction of disjunctions, or sometimes any expression."""
     if chance.random() < 0.15:
         return cases.expression()
     return all_of(
@@ -243,7 +243,7 @@ def random_expression(cases: RandomCases, chance: random.Random) -> Expression:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_matchers_while_subscriptions_come_and_go(seed: int) -> None:
+def test_matchers_while_subscriptions_are_added_and_removed(seed: int) -> None:
     cases, chance = RandomCases(seed), random.Random(seed)
     matcher = tamis.Matcher(index="op-index", options={"cnf": True})
     live: dict[int, Expression] = {}
@@ -273,7 +273,7 @@ def test_a_conjunction_of_disjunctions_is_one_row() -> None:
     matcher = tamis.Matcher(index="op-index", options={"cnf": True})
     matcher.add_many(["S", "T"], [text, "a0 = 1 OR a1 = 2"])
     stats = matcher.stats()
-    assert stats["conjunctions"] == 3  # A disjunction alone is better off as its parts.
+    assert stats["conjunctions"] == 3  # A single disjunction is stored as its parts.
     assert stats["index_stats"]["pivots"] == 5
     event = {f"b{n}": 5 for n in range(9)} | {"c9": "xyz"}
     assert matcher.match(event) == ["S"]
@@ -286,7 +286,7 @@ def test_a_conjunction_of_disjunctions_is_one_row() -> None:
     assert plain.stats()["verified"] == 1
 
 
-def test_long_disjunctions_are_multiplied_out_as_ever() -> None:
+def test_long_disjunctions_are_multiplied_out_as_usual() -> None:
     parts = (" OR ".join(f"{name}{n} = 1" for n in range(70)) for name in "ab")
     matcher = tamis.Matcher(index="op-index", options={"cnf": True})
     matcher.add("S", " AND ".join(f"({part})" for part in parts))
@@ -295,7 +295,7 @@ def test_long_disjunctions_are_multiplied_out_as_ever() -> None:
     assert matcher.match({"a3": 1}) == []
 
 
-def test_sweeping_keeps_what_is_owned() -> None:
+def test_sweeping_keeps_rows_with_owners() -> None:
     matcher = tamis.Matcher(index="op-index", options={"cnf": True})
     texts = [f"(a = {n} OR name = 'n{n}') AND (b <= {n} OR c IS NULL)" for n in range(2500)]
     matcher.add_many(list(range(2500)), texts)

@@ -1,4 +1,4 @@
-"""Lists for operators on strings, and an OpIndex that takes any."""
+"""Lists for operators on strings, and an OpIndex that accepts any operator."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ TRUTHS: dict[str, Any] = {
 }
 
 
-def test_every_operator_that_is_registered_is_tested() -> None:
+def test_every_registered_operator_is_tested() -> None:
     assert set(TRUTHS) == set(OPERATOR_LISTS)
 
 
@@ -153,7 +153,7 @@ def test_pivots_are_the_rarest_attributes_and_the_first_written() -> None:
 
 
 class NearList:
-    """A plug-in: operands that differ from the value by at most one, found by looking in three places."""
+    """A plug-in for operands that differ from the value by at most one. It looks in three places."""
 
     def __init__(self) -> None:
         self.items: dict[tuple[str, int], list[NewItem]] = {}
@@ -174,7 +174,7 @@ class NearList:
 
 
 class LengthList(CountingList):
-    """Another, by way of `match` alone: strings of a length."""
+    """A plug-in for strings of a given length. It has only the method `match`."""
 
     def __init__(self) -> None:
         self.items: list[NewItem] = []
@@ -263,11 +263,11 @@ def test_replacing() -> None:
     assert index.match({"a": "xy"}) == ["S"]
 
 
-# -- what is refused
+# -- refused predicates
 
 
 def refused(predicate: Predicate) -> str:
-    """What is said of a predicate that is wrong; nothing stays behind of those that come with it."""
+    """The error message for a wrong predicate. The index must not keep subscriptions of the same call."""
     index = NamedOpIndex()
     with pytest.raises(tamis.ExpressionError) as told:
         index.insert_many({"good": [Predicate("a", "=", 1)], "bad": [predicate]})
@@ -295,7 +295,7 @@ def test_operands_of_the_wrong_kind_are_refused() -> None:
     assert "an attribute's name must be a string, not 3" in refused(Predicate(3, "=", 1))  # type: ignore[arg-type]
 
 
-def test_ids_that_are_there_or_are_not() -> None:
+def test_duplicate_and_unknown_ids() -> None:
     index = NamedOpIndex()
     index.insert_many({"S": [Predicate("a", "=", 1)]})
     with pytest.raises(tamis.DuplicateIdError, match="'S' already exists"):
@@ -307,7 +307,7 @@ def test_ids_that_are_there_or_are_not() -> None:
     assert index.match({"a": 1}) == ["S"]
 
 
-# -- what events may have
+# -- values of events
 
 
 def test_missing_values_satisfy_nothing() -> None:
@@ -322,7 +322,7 @@ def test_missing_values_satisfy_nothing() -> None:
 LANGUAGE = {"=": Operator.EQ, "<=": Operator.LE, ">=": Operator.GE, "!=": Operator.NE}
 
 
-def test_values_meet_operands_of_their_own_kind() -> None:
+def test_values_satisfy_only_operands_of_their_own_kind() -> None:
     operands: list[Any] = [1, 1.5, True, "1", date(2026, 1, 1), datetime(2026, 1, 1, 12)]
     asked = {
         (operator, repr(operand)): Predicate("a", operator, operand)

@@ -58,7 +58,7 @@ def found(index: Propagation, events: list[Event], dimensions: int = 4) -> set[t
 
 
 def clusters(index: Propagation) -> dict[tuple[str, int], list[tuple[list[str], int]]]:
-    """Access predicate and number of columns -> the columns of each subscription, and which it is."""
+    """Access predicate and number of columns -> the columns and the number of each subscription."""
     view, core = index.table.view(), index._core
     bits, arrays = core.predicates.bits.view(), core.clusters.view()
 
@@ -79,13 +79,13 @@ def clusters(index: Propagation) -> dict[tuple[str, int], list[tuple[list[str], 
 
 
 def test_clusters_of_the_example() -> None:
-    """The drawing of the module: subscriptions behind a = 3, by how many predicates are left, equalities first."""
+    """The module's drawing: subscriptions behind a = 3, grouped by the number of other predicates, equalities first."""
     index = built(
         [
             [equal(A, 3), below(B, 9)],
             [equal(A, 3), equal(C, 2), below(B, 9)],
             [equal(A, 3), equal(C, 2), above(D, 1)],
-            # So that c = 2 is shared by more than a = 3 is.
+            # More subscriptions share c = 2 than a = 3.
             [equal(C, 2)],
             [equal(C, 2), above(D, 5)],
             [below(B, 9)],
@@ -103,7 +103,7 @@ def test_clusters_of_the_example() -> None:
     event: list[Event] = [{A: [(3, 3)], B: [(7, 7)]}]
     matches = index.match(batch_of(event), 4)
     assert matches.conjunction.tolist() == [5, 0]
-    # Of the two subscriptions of two columns, only the first column is read: c = 2 is not satisfied.
+    # In the cluster of two columns, only the first column is read: c = 2 is not satisfied.
     assert matches.counters == (4, 4, 3)
     assert index.stats()["last_match"] == {
         "events": 1,
@@ -126,7 +126,7 @@ def test_every_distinct_predicate_owns_one_bit() -> None:
     assert bits.capacity == 2 * WORD, "ids are used again"
 
 
-def test_the_access_predicate_is_what_events_satisfy_least() -> None:
+def test_the_access_predicate_is_the_one_that_events_seldom_satisfy() -> None:
     clause = [[equal(A, 1), equal(B, 1), above(C, 0)]]
     frequent = {A: [{A: [(1, 1)], B: [(9, 9)]}] * 9, B: [{A: [(9, 9)], B: [(1, 1)]}] * 9}
     for often, seldom in ((A, "b=1"), (B, "a=1")):
@@ -135,7 +135,7 @@ def test_the_access_predicate_is_what_events_satisfy_least() -> None:
         index.observe(batch_of(frequent[often]), 4)
         index.insert(table.intern(rows_of(clause)))
         assert list(clusters(index)) == [(seldom, 2)]
-    # Without events: what the fewest subscriptions share.
+    # Without events, it is the predicate that the fewest subscriptions share.
     assert list(clusters(built([*clause, [equal(A, 1), above(C, 2)]]))) == [("b=1", 2), ("a=1", 1)]
 
 
@@ -165,7 +165,7 @@ def test_event_statistics() -> None:
 @pytest.mark.parametrize("prefetch", [False, True])
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 33])
 def test_clusters_of_every_width_and_size(size: int, prefetch: bool) -> None:
-    """The methods for few columns and the generic one find the same, also in what is left over from whole cache lines."""
+    """The methods for few columns and the generic one find the same, also in an incomplete last cache line."""
     clauses = []
     for columns in range(7):
         for number in range(size):
@@ -186,7 +186,7 @@ def clusters_by_width(index: Propagation) -> list[tuple[int, int]]:
     return [(int(view.access[c]), int(view.columns[c])) for c in np.flatnonzero(view.size)]
 
 
-def test_a_hint_changes_nothing_but_time() -> None:
+def test_a_prefetch_changes_only_the_time() -> None:
     clauses = [[equal(A, n % 3), above(B, n)] for n in range(100)]
     events: list[Event] = [{A: [(n, n)], B: [(50, 50)]} for n in range(3)]
     plain, ahead = (built(clauses, prefetch=prefetch).match(batch_of(events), 4) for prefetch in (False, True))
@@ -197,7 +197,7 @@ def test_a_hint_changes_nothing_but_time() -> None:
 
 
 def test_many_predicates_that_most_values_satisfy() -> None:
-    """<> and NOT IN and IS NOT NULL have blocks of 64 bits; blocks come and go."""
+    """<>, NOT IN and IS NOT NULL have blocks of 64 bits. Blocks are added and removed."""
     clauses = [[unlike(A, n)] for n in range(150)] + [[unlike(A, n, n + 1)] for n in range(150)]
     clauses += [[Leaf(A, Mode.SOME, ((KEY_MIN, KEY_MAX),))], [Leaf(A, Mode.ABSENT, ())], [unlike(B, 7)]]
     index = built(clauses)
@@ -223,8 +223,8 @@ def test_many_predicates_that_most_values_satisfy() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_ranges_come_and_go(seed: int) -> None:
-    """Trees are built anew when much is new or much has gone; what has gone sets no bit of others."""
+def test_ranges_are_added_and_removed(seed: int) -> None:
+    """Trees are built again after many additions or removals. A removed range sets no bit of another predicate."""
     chance = random.Random(seed)
     clauses: list[list[Leaf]] = []
     while len(clauses) < 400:

@@ -1,4 +1,4 @@
-"""The indexes over PS-Trees: the paper's examples, which lists, signatures and cells there are, options, special cases."""
+"""The indexes with PS-Trees: the paper's examples, their lists, signatures and cells, options, special cases."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_figure_3(one_by_one: bool) -> None:
     def signed(leaf: int) -> list[int]:
         return [number for number in range(3) if index.signatures.contains(leaf, number)]
 
-    if not one_by_one:  # a copied signature may have what its other part is for
+    if not one_by_one:  # a copied signature may have bits of the other half
         assert [signed(leaf) for leaf in first] == [[0], [], []]
         assert [signed(leaf) for leaf in second] == [[1], [], [2]]
     assert 0 in signed(first[0])
@@ -89,7 +89,7 @@ FIGURE_4 = [
 
 
 def space_ids(index: PSTHash) -> dict[tuple[str, ...], list[int]]:
-    """Cells as the paper writes them: `1-2` is the space 2 of the dimension 1."""
+    """Cells as in the paper: `1-2` is space 2 of dimension 1."""
     trees = index.forest.view().trees
     return {
         tuple(f"{trees.nodes.element[trees.leaves.root[leaf]]}-{trees.leaves.space[leaf]}" for leaf in key): rows
@@ -124,7 +124,7 @@ def test_a_split_copies_records_before_the_new_one_enters() -> None:
     assert index.stats()["leaves"] == 6
 
 
-def test_lists_of_leaves_come_and_go() -> None:
+def test_lists_of_leaves_are_added_and_removed() -> None:
     index = built(PSTreeLists, [[some(0, 0, 4)], [some(0, 2, 4)]])
     assert [index.list_of(leaf) for leaf in index.forest.chain(0)] == [[], [0], [0, 1], []]
     predicates = index.forest.view().trees.leaves.predicates
@@ -161,7 +161,7 @@ def test_without_a_history_operators_are_ranked() -> None:
     assert ranked(clause, History()) == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
 
 
-def test_with_a_history_the_rarest_is_first() -> None:
+def test_with_a_history_the_rarest_predicate_is_first() -> None:
     history = History()
     history.observe(batch_of([{0: [(4, 4)], 1: [(number, number)]} for number in range(10)]))
     assert ranked([some(0, 4, 4), some(1, 3, 4), some(2, 0, HIGHEST)], history) == [2, 1, 0]
@@ -169,7 +169,7 @@ def test_with_a_history_the_rarest_is_first() -> None:
     assert ranked([Leaf(0, Mode.NONE, ((4, 4),)), some(1, 3, 4)], history) == [0, 1]
 
 
-def test_event_counters_are_counted_anew_where_leaves_are_cut() -> None:
+def test_events_are_counted_again_when_leaves_are_cut() -> None:
     for kind in INDEXES:
         index = built(kind, [[some(0, 0, 9), some(1, 1, 1)]], None)
         index.observe(batch_of([{0: [(number, number)], 1: [(1, 1)]} for number in range(20)]), 2)
@@ -183,7 +183,7 @@ def test_event_counters_are_counted_anew_where_leaves_are_cut() -> None:
 # -- options
 
 
-def test_what_covers_too_many_leaves_is_in_a_list_of_its_dimension() -> None:
+def test_a_predicate_that_covers_too_many_leaves_is_in_a_list_of_its_dimension() -> None:
     points = [[some(0, number, number)] for number in range(20)]
     wide = [some(0, 0, 100), Leaf(3, Mode.ABSENT, ())]
     for kind in (PSTreeLists, PSTBloom):
@@ -199,7 +199,7 @@ def test_what_covers_too_many_leaves_is_in_a_list_of_its_dimension() -> None:
         assert index.stats()["wide"] == 0
 
 
-def test_what_grows_too_much_is_built_anew() -> None:
+def test_an_index_that_grows_too_much_is_built_again() -> None:
     index = built(PSTreeLists, [[some(0, 0, 1000)]], ListOptions(most_leaves=4))
     index._entries = 1 << 20
     index.insert(index.table.intern(rows_of([[some(0, 5, 5)]])))
@@ -226,7 +226,7 @@ def test_signatures_let_few_pass(hashes: int) -> None:
     assert found(index, {0: [(1, 1)], 1: [(7, 7)], 2: [(3, 3)]}) == [7]
 
 
-def test_stale_bits_go_when_half_are_stale() -> None:
+def test_stale_bits_are_cleared_when_half_are_stale() -> None:
     clauses = [[some(0, number, number), some(1, 0, 5)] for number in range(200)]
     index = built(PSTBloom, clauses)
     leaf = index.forest.chain(1)[1]
@@ -241,7 +241,7 @@ def test_stale_bits_go_when_half_are_stale() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_so_many_access_predicates(count: int) -> None:
+def test_the_number_of_access_predicates(count: int) -> None:
     keys, chance = RandomKeys(count), random.Random(count)
     clauses = keys.clauses(80)
     index = built(PSTHash, clauses[:60], HashOptions(access_predicates=count, most_cells=1000))
@@ -261,7 +261,7 @@ def test_so_many_access_predicates(count: int) -> None:
         live = {number: clause for number, clause in live.items() if number not in removed}
 
 
-def test_small_subscriptions_and_small_events_are_for_pstbloom() -> None:
+def test_pstbloom_takes_small_subscriptions_and_small_events() -> None:
     clauses = [
         [some(0, 3, 3)],
         [some(0, 1, 5), some(0, 3, 9)],
@@ -277,7 +277,7 @@ def test_small_subscriptions_and_small_events_are_for_pstbloom() -> None:
     assert found(index, {}) == [4]
 
 
-def test_too_many_cells_are_for_pstbloom_too() -> None:
+def test_pstbloom_takes_subscriptions_with_too_many_cells() -> None:
     points = [[some(0, number, number), some(1, number, number)] for number in range(9)]
     index = built(PSTHash, [*points, [some(0, 0, 8), some(1, 0, 8)]], HashOptions(most_cells=80))
     assert index.stats()["small"] == 1
@@ -295,7 +295,7 @@ def test_an_event_with_more_keys_than_there_are_conjunctions() -> None:
     assert found(index, everything) == list(range(2, 450))
 
 
-def test_records_move_when_many_are_gone() -> None:
+def test_records_move_after_many_removals() -> None:
     clauses = [[some(d, number, number) for d in range(8)] for number in range(600)]
     index = built(PSTHash, clauses)
     index.delete(np.arange(500, dtype=np.int32))
@@ -320,7 +320,7 @@ def test_the_tree_and_its_flat_copy_find_the_same(kind: type[Any], monkeypatch: 
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_a_new_tree_that_nothing_cuts(kind: type[Any]) -> None:
+def test_a_new_tree_without_cuts(kind: type[Any]) -> None:
     index = built(kind, [[some(0, 1, 1), some(1, 2, 2)]])
     assert found(index, {0: [(1, 1)], 1: [(2, 2)]}) == [0]
     index.insert(index.table.intern(rows_of([[some(5, LOWEST, HIGHEST), some(6, LOWEST, HIGHEST)]])))

@@ -1,4 +1,4 @@
-"""One PS-Tree for itself: the paper's examples, all kinds and operators, deletion, against the simplest model."""
+"""A single PS-Tree compared with a simple model: the paper's examples, all kinds and operators, deletion."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_example_of_section_4_4() -> None:
     assert tree.arrays.state[LIVE_NODES] == 1, "only the root is left"
 
 
-def test_space_ids_are_those_of_figure_4() -> None:
+def test_space_ids_are_the_same_as_in_figure_4() -> None:
     tree = PSTree(Kind.BYTE)
     tree.insert("=", 1)
     assert [(space.text, space.id) for space in tree.spaces()] == [("[-128,1)", 3), ("[1,1]", 2), ("(1,127]", 1)]
@@ -151,7 +151,7 @@ def test_a_split_copies_counters_and_a_merge_adds_events() -> None:
     assert [(space.text, space.events) for space in tree.spaces()] == [("[-128,4)", 2), ("[4,127]", 3)]
 
 
-def test_a_string_that_others_begin_with() -> None:
+def test_a_string_that_is_a_prefix_of_others() -> None:
     tree = PSTree(Kind.STRING)
     tree.insert("=", "abc")
     tree.insert(">=", "abd")
@@ -174,7 +174,7 @@ def test_a_string_that_others_begin_with() -> None:
     tree.check()
 
 
-def test_deleting_what_is_not_there_changes_nothing() -> None:
+def test_deleting_an_unknown_predicate_changes_nothing() -> None:
     tree = PSTree(Kind.BYTE)
     tree.insert("between", 0, 9)
     tree.insert(">=", 5)
@@ -206,7 +206,7 @@ def test_deleting_what_is_not_there_changes_nothing() -> None:
         (("in", 3, "a"), "'a' is not a value"),
     ],
 )
-def test_predicates_that_are_none(predicate: tuple[Any, ...], message: str) -> None:
+def test_wrong_predicates_are_refused(predicate: tuple[Any, ...], message: str) -> None:
     tree = PSTree(Kind.BYTE)
     tree.insert("=", 3)
     for call in (tree.insert, tree.delete, tree.covered, tree.matching_events):
@@ -247,7 +247,7 @@ def test_the_domain_of_a_tree() -> None:
     assert texts(PSTree(Kind.STRING, domain=("a", "m"))) == ["['a',m]"]
 
 
-def test_leaves_and_cuts_that_are_not_there() -> None:
+def test_unknown_leaves_and_cuts() -> None:
     tree = PSTree(Kind.BYTE)
     tree.insert("=", 3)
     with pytest.raises(UnknownPredicateError, match="no predicate of the tree cuts where >= 50 begins or ends"):
@@ -280,7 +280,7 @@ VALUES: dict[Kind, Callable[[random.Random], Any]] = {
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_predicates_come_and_go(kind: Kind) -> None:
+def test_predicates_are_added_and_removed(kind: Kind) -> None:
     chance = random.Random(kind.value)
     tree = PSTree(kind)
     inserted: list[tuple[Any, ...]] = []

@@ -1,4 +1,4 @@
-"""The scan: what it tests first, and when it stops."""
+"""The scan: which predicate it tests first, and when it stops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scan_of(clauses: list[list[Leaf]], seen: list[Event] | None = None) -> Scan:
 
 
 def evaluated(scan: Scan, event: Event) -> int:
-    """How many predicates an event has tested: of a survivor of the columns, the first is tested with the others again."""
+    """The number of predicates tested for an event. A first predicate that holds is tested again with the others."""
     return scan.match(batch_of([event]), 3).counters.predicates
 
 
@@ -42,14 +42,14 @@ def test_it_stops_at_the_first_predicate_that_fails() -> None:
     assert evaluated(scan, {}) == 1
 
 
-def test_the_narrowest_comes_first_where_no_events_are_known() -> None:
+def test_without_events_the_narrowest_predicate_comes_first() -> None:
     scan = scan_of([[some(A, 0, 99), some(B, 0, 9), some(C, 7, 7)]])
     assert evaluated(scan, {A: [(5, 5)], B: [(5, 5)], C: [(8, 8)]}) == 1
     assert evaluated(scan, {A: [(5, 5)], B: [(10, 10)], C: [(7, 7)]}) == 3
 
 
-def test_events_of_the_past_say_what_comes_first() -> None:
-    # Everybody has c = 7, and hardly anybody a.
+def test_past_events_decide_which_predicate_comes_first() -> None:
+    # All past events have c = 7, and none has a.
     seen: list[Event] = [{B: [(number % 20, number % 20)], C: [(7, 7)]} for number in range(200)]
     scan = scan_of([[some(A, 0, 99), some(B, 0, 9), some(C, 7, 7)]], seen)
     assert evaluated(scan, {B: [(5, 5)], C: [(7, 7)]}) == 1

@@ -1,4 +1,4 @@
-"""`static-clustering`: which tables are chosen, who is in them, what it costs."""
+"""`static-clustering`: which tables are chosen, which subscriptions they have, and what they cost."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def index_of(clauses: list[list[Leaf]], **options: Any) -> StaticClustering:
 
 
 def three_attributes() -> list[list[Leaf]]:
-    """The example of section 3: as many subscriptions for each subset of {A, B, C}, values uniform and independent.
+    """The example of section 3: equally many subscriptions for each subset of {A, B, C}, values uniform and independent.
 
-    A fourth dimension, of ranges, tells subscriptions with the same equalities apart.
+    A range in a fourth dimension makes subscriptions with the same equalities different.
     """
     clauses = []
     for subset in ([A], [B], [C], [A, B], [B, C], [A, C], [A, B, C]):
@@ -53,7 +53,7 @@ def populations(index: StaticClustering) -> dict[tuple[int, ...], int]:
 
 
 def test_the_example_with_single_attributes() -> None:
-    """7M/3 subscriptions in each table; an event with all three is looked up in 3 and 7M/V subscriptions are checked."""
+    """Each table has 7M/3 subscriptions. An event with all three attributes takes 3 look-ups and 7M/V checks."""
     index = index_of(three_attributes(), max_schema=1)
     assert populations(index) == {(A,): 7 * MANY // 3, (B,): 7 * MANY // 3, (C,): 7 * MANY // 3}
     found = index.match(all_events(), 4)
@@ -62,7 +62,7 @@ def test_the_example_with_single_attributes() -> None:
 
 
 def test_the_example_with_two_pairs() -> None:
-    """1.5 M, M, 1.5 M, 1.5 M, 1.5 M subscriptions; 4M/V + 3M/V^2 are checked for an event with all three, on average."""
+    """Tables of 1.5 M, M, 1.5 M, 1.5 M, 1.5 M subscriptions. An event with all three takes 4M/V + 3M/V^2 checks on average."""
     index = index_of(three_attributes())
     two_pairs(index)
     half = 3 * MANY // 2
@@ -74,7 +74,7 @@ def test_the_example_with_two_pairs() -> None:
 
 
 def two_pairs(index: StaticClustering) -> None:
-    """Let the tables {A, B} and {B, C} be chosen."""
+    """Make the index choose the tables {A, B} and {B, C}."""
 
     def greedy(candidates: Any) -> list[int]:
         return [candidates.groups.add(schema) for schema in ((A, B), (B, C))]
@@ -90,14 +90,14 @@ def all_events() -> Any:
 
 
 def test_tables_are_chosen_by_benefit_and_space() -> None:
-    """A pair that half of the subscriptions have gets a table, one that two have does not."""
+    """A pair of attributes that many subscriptions have gets a table. A pair that two subscriptions have gets none."""
     often = [[equal(A, n % 5), equal(B, n // 5 % 5), Leaf(3, Mode.SOME, ((-n, 9),))] for n in range(400)]
     seldom = [[equal(B, n), equal(C, n)] for n in range(2)]
     index = index_of(often + seldom)
     assert populations(index)[A, B] == 400
     assert (B, C) not in populations(index)
-    # 400 subscriptions with nu 1/5 and two predicates to check cost 160 at first, then nu is 1/25 and there is one:
-    # 16, and a look-up of 20 + 2 * 50.
+    # At first, 400 subscriptions with nu 1/5 and two predicates to check cost 160. With the table, nu is 1/25 and one
+    # predicate is left: they cost 16, and a look-up costs 20 + 2 * 50.
     alone = index_of(often + seldom, max_schema=1).stats()
     costs = index.stats()
     assert alone["matching_cost"] - costs["matching_cost"] == pytest.approx(160 - 16 - 120, rel=0.02)
@@ -105,7 +105,7 @@ def test_tables_are_chosen_by_benefit_and_space() -> None:
     assert costs["static"]
 
 
-def test_no_table_passes_the_bound_of_space() -> None:
+def test_no_table_exceeds_the_bound_of_space() -> None:
     clauses = [[equal(A, n % 5), equal(B, n // 5 % 5), Leaf(3, Mode.SOME, ((-n, 9),))] for n in range(400)]
     free = index_of(clauses)
     assert (A, B) in populations(free)
@@ -114,8 +114,8 @@ def test_no_table_passes_the_bound_of_space() -> None:
     assert (A, B) not in populations(index_of(clauses, max_bytes=space - 1))
 
 
-def test_events_say_what_is_selective() -> None:
-    """Events that seldom have B make B the better access; those that always have it with one value do not."""
+def test_events_decide_which_predicate_is_selective() -> None:
+    """The attribute that events seldom have becomes the access attribute."""
     clauses = [[equal(A, n % 4), equal(B, n // 4), Leaf(3, Mode.SOME, ((-n, 9),))] for n in range(16)]
     for frequent, seldom in ((A, B), (B, A)):
         table = ConjunctionTable()
@@ -125,8 +125,8 @@ def test_events_say_what_is_selective() -> None:
         assert populations(index) == {(seldom,): 16}
 
 
-def test_of_many_equalities_not_all_groups_are_considered() -> None:
-    """There are more than four million groups of at most six of 40 attributes."""
+def test_not_all_groups_of_many_equalities_are_considered() -> None:
+    """40 attributes have more than four million groups of at most six attributes."""
     equalities = Equalities(
         np.array([0, 40, 80], np.int64),
         np.arange(80, dtype=np.int32),
@@ -142,8 +142,8 @@ def test_of_many_equalities_not_all_groups_are_considered() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("most", [2, 3])
-def test_with_tables_of_several_attributes(seed: int, most: int) -> None:
-    """Where tables cost nothing there are many of them, and events of all kinds are looked up in them."""
+def test_matching_with_tables_of_several_attributes(seed: int, most: int) -> None:
+    """If tables cost nothing, there are many of them. All kinds of events are looked up in them."""
     keys = RandomKeys(seed, dimensions=5, keys=4)
     clauses = keys.clauses(150)
     index = index_of(clauses, max_schema=most, retrieve_cost=0, hash_cost=0)

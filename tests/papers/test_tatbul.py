@@ -1,4 +1,4 @@
-"""Tatbul's five indexes on constant predicates: the examples of the paper, and what is special about each."""
+"""Tatbul's five indexes on constant predicates: the examples of the paper, and the special features of each index."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FIVE = ("cluster-index", "hybrid-index", "interval-index", "interval-tree", "seg
 five = pytest.mark.parametrize("name", FIVE)
 
 EXAMPLE_4 = [(12, 25), (8, 45), (15, 40), (26, 28), (2, 50), (60, 70), (5, 35), (30, 65), (72, 80), (85, 90)]
-"""A stand-in for the paper's profiles on x, whose figures are lost, with all that its text says about them."""
+"""A substitute for the paper's profiles on x, whose figures are lost. It agrees with everything that the text says."""
 ANSWER = {0, 1, 2, 4, 6}
-"""Of x = 20."""
+"""The profiles that match x = 20."""
 
 
 def some(dimension: int, *intervals: tuple[int, int]) -> Leaf:
@@ -94,7 +94,7 @@ def test_elementary_intervals() -> None:
     assert cells.last.tolist() == [5, 7]
 
 
-def test_gaps_without_a_key_are_no_elementary_intervals() -> None:
+def test_gaps_without_a_key_are_not_elementary_intervals() -> None:
     cells = cells_of(laid_out([(KEY_MIN, 4), (5, KEY_MAX), (KEY_MIN + 1, KEY_MAX), (KEY_MAX, KEY_MAX)]))
     assert list(zip(cells.lo.tolist(), cells.hi.tolist(), strict=True)) == [
         (KEY_MIN + 1, KEY_MIN + 1), (KEY_MIN + 2, 3), (4, 4), (5, 5), (6, KEY_MAX - 1), (KEY_MAX, KEY_MAX),
@@ -135,7 +135,7 @@ def test_example_4_in_the_interval_tree() -> None:
     assert node(85) == ([9], [9], None, None)
     found = index._find(np.array([0]), np.array([20]))
     assert found.what.tolist() == [4, 6, 1, 2, 0]
-    # Two nodes, and the lists up to 7, which fails, and all of 0.
+    # Two nodes, the list of one up to profile 7, which fails, and the whole list of the other: profile 0.
     assert (found.nodes, found.comparisons) == (2, 2 + 5 + 1)
     at_a_key = index._find(np.array([0]), np.array([35]))
     assert (at_a_key.what.tolist(), at_a_key.comparisons) == ([4, 6, 1, 2, 7], 1)
@@ -153,7 +153,7 @@ def test_example_4_in_the_cluster_index() -> None:
     assert tree.left[leaf] == LEAF
     assert set(index._vectors[tree.right[leaf]]) == ANSWER
     matches = match_key(index, 20)
-    # Two keys, and the predicate of each of five profiles that may match.
+    # Two keys, and one predicate for each of the five profiles that may match.
     assert matches.counters == (5, 2 + 5, 3)
     assert match_key(index, 3).counters.candidates == 5
     assert match_key(index, 3).conjunction.tolist() == [4]
@@ -162,7 +162,7 @@ def test_example_4_in_the_cluster_index() -> None:
 def test_example_4_in_the_interval_index() -> None:
     index = of_one_attribute("interval-index", EXAMPLE_4)
     assert isinstance(index, IntervalIndex)
-    # 41 elementary intervals; nobody is at the ends, between 70 and 72 and between 80 and 85, and no key between 25 and 26.
+    # Of 41 elementary intervals, five are left out: both ends, (70, 72) and (80, 85) without profiles, (25, 26) without keys.
     assert len(index._lo) == 41 - 5
     root = (36 + 1) // 2 - 1
     assert (index._lo[root], index._hi[root]) == (35, 35)
@@ -210,7 +210,7 @@ def test_canonical_nodes_of_the_segment_tree() -> None:
     assert match_key(index, 31).counters.nodes == 2, "the promoted leaf is the root's child"
 
 
-# -- what the five share
+# -- common to all five
 
 
 @five
@@ -244,7 +244,7 @@ def test_several_predicates_on_one_attribute_are_one_set(name: str) -> None:
     assert ends == [(0, 2, 2), (0, 4, 4), (0, 7, 9), (3, KEY_MAX, KEY_MAX)]
     assert profiles.several.data.tolist() == [0, 1, 2]
     events: list[Any] = [{0: [(key, key)]} for key in (*range(12), KEY_MIN + 1, KEY_MAX)]
-    # Two values satisfy together what none does alone.
+    # Two values together satisfy what neither satisfies alone.
     events += [{0: [(1, 1), (4, 4)]}, {0: [(2, 5)]}, {0: [(2, 2), (3, 3)]}, {}]
     found = index.match(batch_of(events), 1)
     assert set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == matching(
@@ -253,7 +253,7 @@ def test_several_predicates_on_one_attribute_are_one_set(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cluster-index", "hybrid-index", "interval-index", "interval-tree"])
-def test_what_does_not_fit_at_once_is_built_part_by_part(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_does_not_fit_at_once_is_built_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = RandomKeys(3)
     clauses = keys.clauses(150)
     whole = built(name, clauses)
@@ -270,7 +270,7 @@ def test_what_does_not_fit_at_once_is_built_part_by_part(name: str, monkeypatch:
 
 
 def comparisons(name: str, width: int, count: int = 200) -> float:
-    """Evaluations for a document, with profiles of two attributes and intervals of some width, of values below 2,000."""
+    """The number of evaluations for a document. Profiles have two attributes with intervals of a given width, below 2,000."""
     chance = np.random.default_rng(5)
     at = chance.integers(0, 2000, (count, 2)).tolist()
     clauses = [[some(d, (lo, lo + width)) for d, lo in enumerate(each)] for each in at]
@@ -283,11 +283,11 @@ def comparisons(name: str, width: int, count: int = 200) -> float:
 
 def test_evaluations_as_in_the_papers_figures() -> None:
     few = {name: comparisons(name, 10) for name in FIVE}
-    # No index takes 400. Figure 7: the interval and the cluster index are best.
+    # Every index needs far fewer than 400 evaluations. Figure 7: the interval and the cluster index are best.
     assert all(value < 40 for value in few.values())
     assert min(few, key=lambda name: few[name]) in ("cluster-index", "interval-index")
     many = {name: comparisons(name, 1500) for name in FIVE}
-    # Figure 8: overlap does nothing to interval index and segment tree, and much to cluster index and interval tree.
+    # Figure 8: overlap has no effect on interval index and segment tree, and a large effect on cluster index and interval tree.
     for name in ("interval-index", "segment-tree"):
         assert many[name] < 1.3 * few[name]
     for name in ("cluster-index", "interval-tree"):
@@ -296,7 +296,7 @@ def test_evaluations_as_in_the_papers_figures() -> None:
 
 
 @five
-def test_a_matcher_over_it(name: str) -> None:
+def test_a_matcher_with_the_index(name: str) -> None:
     matcher = tamis.Matcher(index=name)
     matcher.add_many(["a", "b", "c"], ["x BETWEEN 2 AND 50 AND y > 3", "x IS NULL", "s LIKE '%oo%' AND x <> 7"])
     assert matcher.match({"x": 20, "y": 4}) == ["a"]

@@ -1,4 +1,4 @@
-"""A real standalone cluster on this machine: a master and two workers, each a process of its own."""
+"""A real standalone cluster on this machine: a master and two workers, each in its own process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORKER = "org.apache.spark.deploy.worker.Worker"
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Start a master and two workers with a core each; the address that sessions connect to."""
+    """Start a master and two workers with one core each. Returns the address that sessions connect to."""
     ensure_java()
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -41,7 +41,7 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 
 def _logged(stack: ExitStack, log: Path, *arguments: str) -> Path:
-    """Start a daemon of Spark that is killed when the stack ends, with all that it has started."""
+    """Start a daemon of Spark. When the stack ends, it is killed together with all its child processes."""
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -67,7 +67,7 @@ def _killed(daemon: subprocess.Popen[bytes]) -> None:
 
 
 def _said(log: Path, pattern: str, seconds: float = 60) -> str:
-    """What a daemon says in its log, once it has."""
+    """Wait until the log of a daemon has a text, and return it."""
     ends = time.monotonic() + seconds
     while True:
         found = re.search(pattern, log.read_text())

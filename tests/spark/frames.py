@@ -1,4 +1,4 @@
-"""Events and subscriptions as DataFrames, and what a matcher says of them."""
+"""Events and subscriptions as DataFrames, and the pairs that a matcher finds."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _FEW: dict[str, dict[str, Any]] = {
     "alerts": {"symbols": 5},
 }
 WORKLOADS: dict[str, dict[str, Any]] = {
-    # The presets of the PS-Tree paper are dense and sparse once more.
+    # The presets of the PS-Tree paper are equal to dense and sparse.
     shape: _FEW.get(shape, {})
     for shape in sorted(set(PRESETS) - {"ps-tree-dense", "ps-tree-sparse"})
 }
-"""All shapes, with parameters that let Spark's own SQL have a column for each attribute."""
+"""All shapes, with parameters that allow a column for each attribute in Spark's SQL."""
 
 
 def pairs(rows: Iterable[Row]) -> Pairs:
-    """The first two columns of all rows, none of which may be there twice."""
+    """The first two columns of all rows. No row may repeat."""
     listed = [(row[0], row[1]) for row in rows]
     assert len(set(listed)) == len(listed), "a pair is there twice"
     return set(listed)
@@ -56,6 +56,6 @@ def expressions_of(subscriptions: pa.Table) -> list[Expression]:
 
 
 def frame(spark: SparkSession, rows: list[dict[str, Any]], schema: str) -> DataFrame:
-    """A DataFrame of rows, of which some may lack columns."""
+    """A DataFrame of rows. Some rows may lack columns."""
     names = [part.split()[0] for part in schema.split(", ")]
     return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], schema)

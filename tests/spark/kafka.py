@@ -18,7 +18,7 @@ BROKER = "org.apache.kafka:kafka_2.13:3.9.2,org.slf4j:slf4j-simple:1.7.36"
 
 @contextmanager
 def kafka(jars: list[Path], folder: Path) -> Iterator[str]:
-    """Start a broker, whose address is given; it is killed in the end."""
+    """Start a broker and yield its address. The broker is killed at the end."""
     folder.mkdir(parents=True)
     broker, controller = _free_port(), _free_port()
     settings = {
@@ -61,7 +61,7 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float = 120) -> None:
-    """Wait until the broker takes connections, which it does when it has found its controller."""
+    """Wait until the broker accepts connections. It does when it has found its controller."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         assert process.poll() is None, f"the broker has ended: {log.read_text()[-4000:]}"

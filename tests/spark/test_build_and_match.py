@@ -1,4 +1,4 @@
-"""An index is built by Spark, and events are matched with it, whatever form they come in."""
+"""Spark builds an index, and matches events in all forms with it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_groups_with_more_subscriptions_get_more_tasks(spark: SparkSession) -> N
 def test_maps_and_lists_of_structs(spark: SparkSession, books: str) -> None:
     maps = [(1, {"price": "12", "genre": "crime", "title": "The Sea"}), (2, {"genre": "x"}), (3, None)]
     found = tamis.spark.match(spark.createDataFrame(maps, "id long, attributes map<string, string>"), books)
-    assert pairs(found.collect()) == {(1, "cid")}  # a price that is a string is no number
+    assert pairs(found.collect()) == {(1, "cid")}  # a price that is a string is not a number
     numbers = spark.createDataFrame([(1, {"price": 12}), (2, {})], "id long, attributes map<string, int>")
     assert pairs(tamis.spark.match(numbers, books).collect()) == {(1, "bob")}
     lists = spark.createDataFrame(
@@ -142,10 +142,10 @@ def test_columns_beside_a_column_of_all_attributes(spark: SparkSession, books: s
     assert [tuple(row) for row in found.collect()] == [(0, "bob", "x")]
     entries = "array(named_struct('attribute', 'price', 'value', 12)) AS entries"
     lists = maps.selectExpr("id", "shop", entries)
-    # What is kept may be what has all attributes.
+    # A kept column may be the column with all attributes.
     found = tamis.spark.match(lists, books, keep=["entries"], attributes=["entries"])
     assert [(row.id, row.subscription, row.entries[0].value) for row in found.collect()] == [(0, "bob", 12)]
-    # Who asks for both gets both, the entries as those of a struct.
+    # If both columns are attributes, the map is an object, and its entries are like fields of a struct.
     subscriptions = spark.createDataFrame([(1, "attributes.price = 12 AND shop = 'x'")], "id int, expression string")
     found = tamis.spark.match(maps, subscriptions, attributes=["shop", "attributes"])
     assert pairs(found.collect()) == {(0, 1)}
@@ -153,7 +153,7 @@ def test_columns_beside_a_column_of_all_attributes(spark: SparkSession, books: s
     assert pairs(tamis.spark.match(spark.range(13).selectExpr("id", "id AS price"), books, keep=["price"]).collect()) == {
         (10, "bob"), (11, "bob"), (12, "bob"),
     }  # fmt: skip
-    # Beside others, a map is an object and a list of structs a list of objects, as in every table.
+    # Beside other columns, a map is an object and a list of structs is a list of objects, as in every table.
     rules = [(1, "attributes.price = 12 AND shop = 'x'"), (2, "entries.value = 12"), (3, "price = 12")]
     subscriptions = spark.createDataFrame(rules, "id int, expression string")
     assert pairs(tamis.spark.match(maps, subscriptions).collect()) == {(0, 1)}
@@ -165,7 +165,7 @@ def test_columns_beside_a_column_of_all_attributes(spark: SparkSession, books: s
         assert "price" not in {row.attribute for row in tamis.spark.statistics(events).collect()}
 
 
-def test_columns_that_nobody_asks_about_are_not_looked_at(spark: SparkSession, books: str) -> None:
+def test_columns_without_predicates_are_not_read(spark: SparkSession, books: str) -> None:
     odd = ["X'FF' AS raw", "make_interval(1) AS span", "array(map(1, X'00')) AS maps"]
     events = spark.range(1).selectExpr("id", "12 AS price", *odd, "timestamp_micros(571000000000000000) AS at")
     assert pairs(tamis.spark.match(events, books).collect()) == {(0, "bob")}
@@ -260,7 +260,7 @@ def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path, name: s
     assert pairs(found.collect()) == {(1, "a")}
 
 
-def test_nothing_but_wrong_subscriptions_is_an_empty_index(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_wrong_subscriptions_give_an_empty_index(spark: SparkSession, tmp_path: Path) -> None:
     report = tamis.spark.build(frame(spark, [{"id": "a", "expression": "("}], SCHEMA), tmp_path)
     assert (report.subscriptions, report.rejected) == (0, 1)
     found = tamis.spark.match(spark.range(3), tmp_path)
@@ -315,7 +315,7 @@ def test_statistics_of_past_events_plan_the_subscriptions(spark: SparkSession, t
     assert "b = " in str(tamis.load(segment).plan(1))
 
 
-def test_a_file_that_is_damaged_or_gone_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_damaged_or_missing_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
     tamis.spark.build(frame(spark, BOOKS, SCHEMA), tmp_path, shards=1)
     (columns,) = (tmp_path / "segments").glob("*.arrow")
     whole = columns.read_bytes()
@@ -389,7 +389,7 @@ def test_decimals(spark: SparkSession) -> None:
 def test_every_workload(spark: SparkSession, tmp_path: Path, shape: str) -> None:
     workload = generate(preset(shape, subscriptions=80, **WORKLOADS[shape]))
     subscriptions = workload.subscriptions()
-    # What Spark's own SQL says, of a table with a column for each attribute.
+    # The answers of Spark's SQL, for a table with a column for each attribute.
     engine = Spark(spark)
     rows = pa.array(range(30))
     engine.load(workload.events(30, wide=True).append_column("row", rows))
@@ -402,7 +402,7 @@ def test_every_workload(spark: SparkSession, tmp_path: Path, shape: str) -> None
         assert pairs(tamis.spark.match(events, tmp_path, "event id").collect()) == truth, f"wide: {wide}"
 
 
-def test_what_is_wrong_with_frames_is_said_at_once(
+def test_errors_of_frames_are_raised_at_once(
     spark: SparkSession, events: DataFrame, books: str, tmp_path: Path
 ) -> None:
     def refused(message: str, call: Any) -> None:

@@ -1,4 +1,4 @@
-"""A real cluster of several processes gives the same answers, also when one of them is killed in the midst of a job."""
+"""A real cluster of several processes gives the same answers, even if one of them is killed during a job."""
 
 from __future__ import annotations
 

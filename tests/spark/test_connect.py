@@ -1,4 +1,4 @@
-"""The same through Spark Connect, where the session is in another process than Spark."""
+"""Building and matching with Spark Connect, where the session and Spark are in different processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that are wrong fail a job, named by their ids, or are left out and listed with the reasons."""
+"""Wrong events make a job fail with an error that names their ids, or are left out and listed with reasons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHEAP = {(1, "cheap"), (1, "any"), (2, "any")}
 @pytest.fixture
 def index(spark: SparkSession, tmp_path: Path) -> Path:
     rows = [{"id": "cheap", "expression": "price < 20"}, {"id": "any", "expression": "price > 0"}]
-    # What is wrong among events of before is no reason not to build.
+    # Wrong past events do not prevent a build.
     tamis.spark.build(frame(spark, rows, "id string, expression string"), tmp_path / "index", 2, events=given(spark))
     return tmp_path / "index"
 
@@ -70,11 +70,11 @@ def test_columns_and_kinds_of_wrong_events(spark: SparkSession, tmp_path: Path) 
     attributes = ["size", "m", "colour"]
     found = tamis.spark.match(events, tmp_path, "key", attributes=attributes, skip_wrong=True)
     assert pairs(found.collect()) == {("a", 1)}
-    # What the schema does not allow.
+    # Values that the schema does not allow.
     texts = events.selectExpr("key", "cast(size AS string) AS size").where("key < 'c'")
     told = {row.key: row.reason for row in tamis.spark.wrong_events(texts, tmp_path, "key").collect()}
     assert told == dict.fromkeys("ab", "attribute 'size': the value is a string, but the schema declares a number")
-    subscriptions = frame(spark, rules, "id long, expression string")  # which declare nothing
+    subscriptions = frame(spark, rules, "id long, expression string")  # subscriptions without an index have no schema
     assert tamis.spark.wrong_events(texts, subscriptions, "key").collect() == []
     for version in (True, "1"):
         with pytest.raises(tamis.OptionError, match="`version` must be the number of a version"):
@@ -85,7 +85,7 @@ def test_columns_and_kinds_of_wrong_events(spark: SparkSession, tmp_path: Path) 
         tamis.spark.wrong_events(events.withColumnRenamed("key", "reason"), tmp_path, "reason", attributes=["size"])
 
 
-def test_statistics_leave_out_what_has_no_name(spark: SparkSession) -> None:
+def test_statistics_leave_out_entries_without_a_name(spark: SparkSession) -> None:
     (price, size) = tamis.spark.statistics(given(spark)).collect()
     assert (price.attribute, price.events, size.attribute, size.events) == ("price", 3, "size", 1)
     assert price.presence == pytest.approx(3 / 5)
@@ -157,7 +157,7 @@ def test_one_wrong_string_is_one_wrong_event(spark: SparkSession, index: Path, f
 def test_a_batch_whose_wrong_events_are_listed_is_not_matched_with_another_version(
     spark: SparkSession, index: Path, tmp_path: Path
 ) -> None:
-    """Neither folder might have the event that is wrong in one version and not in the other."""
+    """Otherwise, an event that is wrong in only one of the versions might be in neither folder."""
     given(spark).coalesce(1).write.parquet(str(tmp_path / "events"))
     stream = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "events"))
     output = tmp_path / "matches"
@@ -196,7 +196,7 @@ def test_the_pipeline_counts_wrong_events(spark: SparkSession, tmp_path: Path) -
     (row,) = spark.read.parquet(str(out / "wrong_events")).collect()
     assert tuple(row) == (2, REASONS[3])
     assert re.search(r"<b>1</b><span>wrong events</span>", (out / "summary.html").read_text())
-    # A name that is taken is told before anything is overwritten.
+    # A name that is already taken is reported before anything is overwritten.
     renamed = (tmp_path / "events.jsonl").read_text().replace('"id"', '"reason"')
     (tmp_path / "events.jsonl").write_text(renamed)
     with pytest.raises(tamis.FrameError, match="two columns 'reason'"):

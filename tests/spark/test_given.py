@@ -1,4 +1,4 @@
-"""What is no DataFrame, no session and no path is refused in words, before Spark is asked for anything."""
+"""Arguments that are not a DataFrame, session or path are refused with a clear message, before Spark is called."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ SESSIONS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
 @pytest.mark.parametrize("name", FRAMES)
-def test_no_frame(name: str, other: Any) -> None:
+def test_arguments_that_are_not_frames(name: str, other: Any) -> None:
     with pytest.raises(FrameError, match="must be a DataFrame of Spark, not "):
         FRAMES[name](other)
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
 @pytest.mark.parametrize("name", SESSIONS)
-def test_no_session(name: str, other: Any) -> None:
+def test_arguments_that_are_not_sessions(name: str, other: Any) -> None:
     with pytest.raises(FrameError, match="a Spark session is needed, not "):
         SESSIONS[name](other)
 
@@ -69,7 +69,7 @@ def test_the_messages() -> None:
 
 
 @pytest.mark.parametrize("path", [None, 5, "", b"x", PANDAS], ids=lambda path: type(path).__name__)
-def test_no_path(path: Any) -> None:
+def test_arguments_that_are_not_paths(path: Any) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: ts.collect_garbage(path),
         lambda: ts.batch_records(path),

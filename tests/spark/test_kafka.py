@@ -1,4 +1,4 @@
-"""The example with Kafka, against a real broker. The jars come from Maven, hence only where they may be fetched."""
+"""The example with Kafka and a real broker. The jars come from Maven, so the test runs only where downloads are allowed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ print("found", json.dumps(found))
 
 
 def run(program: list[str], given: str = "") -> str:
-    """What a program prints; nothing that it has started is left behind."""
+    """The output of a program. All processes that it has started are ended."""
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     with subprocess.Popen(
         program, cwd=ROOT, env=environment, text=True, start_new_session=True,
@@ -60,9 +60,9 @@ def run(program: list[str], given: str = "") -> str:
 
 
 def fetched(packages: str, folder: Path, tmp_path: Path) -> list[Path]:
-    """The jars of packages, from Maven if they are not there yet.
+    """The jars of packages. Missing jars are fetched from Maven.
 
-    The connector has to be of Spark's own version: that of 4.0.0 lacks classes in Spark 4.3.0.
+    The connector must have the same version as Spark: the connector 4.0.0 lacks classes in Spark 4.3.0.
     """
     stamp = folder / packages.replace(":", "-").replace(",", "+")
     if not stamp.exists():
@@ -111,13 +111,13 @@ def test_from_topics_to_topics(tmp_path: Path) -> None:
     version = pyspark.__version__
     jars = fetched(f"{CONNECTOR}:{version}", Path(FOLDER, f"connector-{version}"), tmp_path)
     listed = ",".join(map(str, jars))
-    # Spark's resolution leaves out what Spark has itself.
+    # Spark's package resolution leaves out jars that Spark already has.
     scala = sorted(Path(pyspark.__file__).parent.glob("jars/scala-library-*.jar"))
     work = tmp_path / "work"
     with kafka([*fetched(BROKER, Path(FOLDER, "broker"), tmp_path), *scala], tmp_path / "kafka") as brokers:
         records = [("subscriptions", change["id"], json.dumps(change)) for change in CHANGES]
         records += [("events", str(event["id"]), json.dumps(event)) for event in EVENTS]
-        # What is broken comes first: it does not stop the others.
+        # Broken records come first. They do not stop the others.
         run([sys.executable, "-c", PRODUCE, brokers, listed], json.dumps(BROKEN + records))
         example = [str(ROOT / "examples" / "kafka_matching.py"), brokers, str(work), "--once"]
         # The second run has nothing new to read, and sends nothing again.

@@ -1,4 +1,4 @@
-"""Versions of an index: each appears as a whole, and nobody publishes over another."""
+"""Versions of an index: each appears completely, and no writer overwrites the version of another."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_figures_and_files(folder: IndexFolder) -> None:
     }
 
 
-def test_only_one_publishes_a_number(folder: IndexFolder) -> None:
+def test_only_one_writer_can_publish_a_number(folder: IndexFolder) -> None:
     folder.publish(manifest())
     with pytest.raises(ConflictError, match=r"another process published version 1 .* nothing was changed"):
         folder.publish(replace(manifest(), form="predicates"))
@@ -65,7 +65,7 @@ def test_only_one_publishes_a_number(folder: IndexFolder) -> None:
     assert [path.name for path in (folder.path / "versions").iterdir()] == ["000000000001.json"]
 
 
-def test_a_version_whose_files_are_gone_is_not_published(folder: IndexFolder) -> None:
+def test_a_version_with_missing_files_is_not_published(folder: IndexFolder) -> None:
     (folder / "removed/gone.arrow").unlink()
     with pytest.raises(IndexFolderError, match=r"gone\.arrow is gone, so version 1 is not published"):
         folder.publish(manifest())
@@ -125,14 +125,14 @@ def test_damaged_and_foreign_manifests_are_refused(folder: IndexFolder, text: st
         ({"buckets": [[{"name": "a", "rows": "many", "bytes": 1}]]}, "rows is 'many'"),
     ],
 )
-def test_what_a_manifest_says_must_make_sense(folder: IndexFolder, changed: dict[str, Any], message: str) -> None:
+def test_wrong_values_in_a_manifest_are_refused(folder: IndexFolder, changed: dict[str, Any], message: str) -> None:
     text = json.dumps(json.loads(manifest().to_json()) | changed)
     (folder / "versions/000000000001.json").write_text(text)
     with pytest.raises(IndexFolderError, match=message):
         folder.manifest()
 
 
-def test_a_manifest_of_today_is_json_that_others_can_read() -> None:
+def test_a_manifest_is_plain_json() -> None:
     read = json.loads(manifest().to_json())
     assert (read["format"], read["format_version"], read["version"]) == ("tamis-index", 1, 1)
 

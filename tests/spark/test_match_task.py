@@ -1,4 +1,4 @@
-"""What a task does with events, without Spark: memory and time stay in proportion, whatever matches and however many segments."""
+"""Tasks without Spark: memory and time stay in proportion, for any number of matches and segments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def task_for(
 
 
 @pytest.mark.parametrize("k", [None, 2])
-def test_pairs_that_are_found_at_a_time_are_bounded(
+def test_the_number_of_pairs_at_a_time_is_bounded(
     folder: IndexFolder, monkeypatch: pytest.MonkeyPatch, k: int | None
 ) -> None:
     rows, quiet, loud = 1000, 1500, 300
@@ -69,7 +69,7 @@ def test_pairs_that_are_found_at_a_time_are_bounded(
     prices = np.concatenate([np.zeros(quiet), np.full(loud, 5000.0)])
     events = pa.table({"id": range(quiet + loud), "price": prices})
     found = handed_over(task_for(folder, [segment], k=k), events, 700)
-    assert max(sizes) == most // rows  # so that it fits even if all of them match
+    assert max(sizes) == most // rows  # so that it fits even if all subscriptions match
     assert sum(sizes) == quiet + loud
     assert max(named) <= pairs
     if k is None:
@@ -111,7 +111,7 @@ def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, m
 
 
 def test_the_largest_weights_of_several_segments(folder: IndexFolder) -> None:
-    """Null weighs nothing, more than what is negative; of equal ones the lower ids come first, whichever segment they are in."""
+    """Null counts as 0, which is more than negative weights. Of equal weights, lower ids come first, in any segment."""
     shape = {"id": [10, 20, 30], "expression": ["price > 0"] * 3}
     first = written(folder, {**shape, "weight": pa.array([None, -1.0, 0.0])})
     second = written(folder, {"id": [5, 15], "expression": ["price > 0"] * 2, "weight": pa.array([-0.5, 0.0])})
@@ -137,7 +137,7 @@ def test_removed_rows_are_not_found_and_no_file_is_opened_again(
         return sorted(handed_over(task_for(folder, [version], k=k), events, 10)["subscription"].to_pylist())
 
     assert found([], None) == list(range(10))
-    monkeypatch.setattr(segment_files, "OpenSegment", None)  # to open anything more would fail
+    monkeypatch.setattr(segment_files, "OpenSegment", None)  # opening another file would fail
     for removed in ([9], [3, 8, 9], [], [9]):
         left = [number for number in range(10) if number not in removed]
         assert found(removed, None) == left

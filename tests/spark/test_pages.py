@@ -1,4 +1,4 @@
-"""What pages and the example say about Spark holds."""
+"""The documentation of Spark and its example are correct."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_the_pages(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
     monkeypatch.chdir(tmp_path)
     page = Page(ROOT / "docs" / name)
-    # Spark has its own working folder, which was set when it started.
+    # Spark has its own working folder, set at its start.
     namespace: dict[str, Any] = {"spark": spark}
     blocks = [block for block in page.of_language("python") if block.file == "spark.py"]
     assert len(blocks) >= count

@@ -1,4 +1,4 @@
-"""The session that tests share is set up as `tests.spark_session` says."""
+"""The tests share a session with the settings of `tests.spark_session`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_settings(spark: SparkSession, setting: str, value: str) -> None:
 
 
 def test_one_xdist_worker_has_the_session(spark: SparkSession, request: pytest.FixtureRequest) -> None:
-    # xdist appends the group to the id; a version that does not know how would quietly start a Spark in each worker.
+    # xdist appends the group to the id. A version of xdist without groups would silently start a Spark in each worker.
     grouped = request.config.getoption("loadgroup", False)
     assert request.node.nodeid.endswith("@spark") is grouped
 

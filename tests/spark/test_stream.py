@@ -129,7 +129,7 @@ def test_columns_and_the_largest_weights(spark: SparkSession, folder: Path) -> N
     assert {(row.id, row.subscription, row.a) for row in rows} == {(1, "more", 3), (2, "more", 99)}
 
 
-def test_a_repeated_batch_uses_the_version_it_began_with(spark: SparkSession, folder: Path) -> None:
+def test_a_repeated_batch_uses_its_first_version(spark: SparkSession, folder: Path) -> None:
     seen: list[tuple[int, list[Any]]] = []
 
     def deliver(matches: DataFrame, batch: int) -> None:
@@ -154,7 +154,7 @@ def test_a_repeated_batch_uses_the_version_it_began_with(spark: SparkSession, fo
     assert seen == [(0, [(1, "s3"), (2, "s4")])] * 2
 
 
-def test_validity_is_that_of_the_moment_a_batch_began(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+def test_validity_is_checked_at_the_start_of_a_batch(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     bounds = [("over", "a > 0", "2026-01-01", "2026-02-01"), ("later", "a > 0", "2026-03-01", None)]
     rows = [
         (each[0], each[1], *(day and datetime.fromisoformat(f"{day}T00:00+00:00") for day in each[2:]))
@@ -185,14 +185,14 @@ def test_a_delivered_batch_is_not_delivered_again(spark: SparkSession, folder: P
     put(folder, "one", [(1, 3)])
     put(folder, "two", [(2, 4)])
     run(spark, folder)
-    # As if Spark had been killed after the last delivery, before it took note.
+    # As if Spark had been killed after the last delivery, before it noted the delivery.
     commits = folder / "checkpoint" / "commits"
     (commits / "1").unlink()
     (commits / ".1.crc").unlink()
     written = (folder / "matches" / "batch=1").stat().st_mtime_ns
-    # And as if another had been killed in the midst of writing.
+    # And as if another process had been killed while it wrote.
     (folder / "matches" / ".batch=1.killed").mkdir()
-    # And as if the versions that the last batch and the next one began with had been collected meanwhile.
+    # And as if the versions of the last batch and of the next batch had been collected as garbage.
     records = folder / "checkpoint" / "tamis-batches"
     for batch in (1, 2):
         (records / f"{batch:012}.json").write_text(json.dumps({"batch": batch, "version": 99, "moment": 0}))
@@ -201,7 +201,7 @@ def test_a_delivered_batch_is_not_delivered_again(spark: SparkSession, folder: P
     assert delivered(spark, folder) == {(1, "s3"), (2, "s4"), (3, "s5")}
     assert (folder / "matches" / "batch=1").stat().st_mtime_ns == written
     assert [record.version for record in tamis.spark.batch_records(folder / "checkpoint")] == [1, 99, 1]
-    # Of a function nobody knows what it delivered of such a batch.
+    # If a function delivers the matches, it is not known what it delivered of such a batch.
     options = MatchOptions.of("id", None, (), (), None, None, None)
     matcher = BatchMatcher(str(folder / "index"), str(records), options, lambda matches, batch: None)
     with pytest.raises(tamis.IndexFolderError, match=r"(?s)batch 1 began with version 99 .* Hint: delete .*1\.json"):
@@ -212,7 +212,7 @@ def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkS
     for number in range(8):
         put(folder, f"part-{number}", [(10 * number + value, value) for value in range(10)])
     started = [sys.executable, "-c", PROGRAM, str(folder)]
-    # Python and the JVM, which notes what was done, at one stroke.
+    # Kill Python and the JVM, which notes progress, at the same time.
     with subprocess.Popen(
         started, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as first:
@@ -229,7 +229,7 @@ def test_a_driver_that_is_killed_loses_nothing_and_repeats_nothing(spark: SparkS
     versions = {record.batch: record.version for record in records}
     assert list(versions.values()) == sorted(versions.values())
     assert set(versions.values()) == {1, 2}
-    # Where Spark was killed, it may put two files into one batch afterwards.
+    # After it was killed, Spark may put two files into one batch.
     found = spark.read.parquet(str(folder / "matches")).collect()
     version_of = {row.id // 10: versions[row.batch] for row in found}
     everything = {(10 * part + value, f"s{value}") for part in range(8) for value in range(10)}
@@ -275,7 +275,7 @@ def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
     os.unlink(folder / "changes-checkpoint" / "commits" / ".0.crc")
     carry_out()
     assert IndexFolder(folder / "index").versions() == [1, 2]
-    # With a new checkpoint, the numbers of batches begin anew, and are not those of before.
+    # With a new checkpoint, the numbers of batches begin again, and do not mean the earlier batches.
     shutil.rmtree(folder / "changes-checkpoint")
     carry_out()
     assert IndexFolder(folder / "index").versions() == [1, 2, 3]
@@ -284,7 +284,7 @@ def test_a_stream_of_changes(spark: SparkSession, folder: Path) -> None:
 def test_conflicting_changes_are_tried_again(
     spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another publishes while a batch of changes is carried out."""
+    """Another process publishes a version while a batch of changes is carried out."""
     others: Iterator[list[tuple[str, str, str | None]]] = iter([[("added", "other", "a = 51")]])
     publish = IndexFolder.publish
 

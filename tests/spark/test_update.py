@@ -1,4 +1,4 @@
-"""Changes of an index: each is a new version, what is wrong is handed back, old versions stay for their readers."""
+"""Changes of an index: each is a new version, wrong changes are returned, old versions stay for their readers."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def test_the_last_change_of_an_id_counts(spark: SparkSession, index: Path) -> No
     given = spark.createDataFrame(rows, "at int, change string, id string, expression string")
     report = tamis.spark.update(index, given, order="at")
     assert (report.replaced, report.removed) == (1, 0)
-    assert [row.id for row in report.rejections.collect()] == ["nobody"]  # x came and went
+    assert [row.id for row in report.rejections.collect()] == ["nobody"]  # x was added and removed
     assert wanted(spark, index, {"a": 101}) == {"s1"}
 
 
-def test_the_last_change_that_is_right_counts(spark: SparkSession, index: Path) -> None:
-    """As if they had come one after another, in batches of their own."""
+def test_the_last_valid_change_counts(spark: SparkSession, index: Path) -> None:
+    """As if each change had its own batch."""
     rows = [
         (1, "added", "new", "a = 101"),
         (2, "added", "new", "a = = 102"),
@@ -149,7 +149,7 @@ def test_changes_without_a_time_are_rejected(spark: SparkSession, index: Path) -
     assert [row.reason for row in tamis.spark.update(index, never, order="at").rejections.collect()] == ["at is NaN"]
     rows = [("added", "s2", "a = 100", 1.0, "b"), ("added", "s2", "a = 100", 2.0, "a")]
     given = spark.createDataFrame(rows, "change string, id string, expression string, weight double, tag string")
-    assert tamis.spark.update(index, given, order="weight").replaced == 1  # A column that means something else as well.
+    assert tamis.spark.update(index, given, order="weight").replaced == 1  # A column that also has another meaning.
     assert tamis.spark.update(index, given, order="tag").replaced == 1
     with pytest.raises(tamis.FrameError, match="'when'"):
         tamis.spark.update(index, given, order="when")
@@ -165,7 +165,7 @@ def test_adding_and_removing_one_id_at_once(spark: SparkSession, index: Path) ->
     assert all("Hint: `order`" in row.reason for row in report.rejections.collect())
 
 
-def test_building_again_does_not_undo_a_version_published_meanwhile(spark: SparkSession, index: Path) -> None:
+def test_building_again_does_not_undo_a_version_published_during_the_build(spark: SparkSession, index: Path) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     path = str(index)

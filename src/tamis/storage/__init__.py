@@ -1,7 +1,7 @@
-"""Flat arrays in files: written whole or not at all, checked, mapped into memory.
+"""Flat arrays in files: written completely or not at all, checked, mapped into memory.
 
 container   named arrays and some JSON in one file: read this first
-layout      its bytes                                  array_bytes  arrays as bytes
+layout      the bytes of a container                   array_bytes  arrays as bytes
 file_bytes  a mapped file                              checksum     XXH64
-tables      Arrow tables as bytes                      replacing    how a file takes the place of another
+tables      Arrow tables as bytes                      replacing    how a new file replaces an old one
 """

@@ -1,4 +1,4 @@
-"""Arrays of any layout in memory, as the bytes that a container holds."""
+"""Writes arrays of any memory layout as bytes of a container."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.storage.checksum import Checksum
 from tamis.storage.layout import DTYPES, Entry, padded
 
 PIECE_BYTES = 2**20
-"""Bytes summed and written at a time: few enough to stay in the processor's cache between the two steps."""
+"""Bytes to checksum and write at a time: few enough to stay in the processor's cache between the two steps."""
 
 
 def write_array(stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str) -> Entry:

@@ -1,17 +1,16 @@
-"""XXH64, the checksum of snapshots: four lanes, each takes every fourth word of 64 bits.
+"""XXH64, the checksum of snapshots. It has four lanes, and each lane takes every fourth word of 64 bits.
 
     word     0  1  2  3    4  5  6  7    8  ...
     lane     0  1  2  3    0  1  2  3    0          lane <- rotate(lane + word * P2, 31) * P1
 
-A lane's step can be undone, so one changed word always leaves its lane changed. The lanes are then folded into one number, so an
-error goes unseen once in 2**64.
+A lane's step is reversible, so one changed word always changes its lane. The lanes are then folded into one number, so an error
+goes unseen once in 2**64.
 
-Reference: Y. Collet, "xxHash fast digest algorithm", XXH64 with seed 0. Departures: none in the result, but the input is always
-a multiple of 32 bytes, so there is no code for a rest.
+Reference: Y. Collet, "xxHash fast digest algorithm", XXH64 with seed 0. Departures: none in the result. The input is always a
+multiple of 32 bytes, so there is no code for a remainder.
 
 Measured on one x86-64 core, GB/s from cache and from memory: this 10 and 6.5, zlib.crc32 3.9 and 3.6, SHA-256 1.2,
-BLAKE2b 0.7. FNV's step on words, which has no rotation, is hardly faster from memory, and two flipped signs in one lane
-cancel out.
+BLAKE2b 0.7. FNV's step on words has no rotation. It is hardly faster from memory, and two flipped signs in one lane cancel out.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MASK = 2**64 - 1
 
 
 class Checksum:
-    """The checksum of bytes that come in pieces, each a multiple of 32 long."""
+    """The checksum of bytes that come in pieces. The length of each piece is a multiple of 32."""
 
     __slots__ = ("_lanes", "_size")
 

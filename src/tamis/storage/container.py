@@ -1,8 +1,8 @@
 """A container: any number of named arrays and a little JSON in one file. The bottom layer of snapshots.
 
-`write` streams arrays to a file that appears whole or not at all. `open` maps the file into memory and reads its directory;
-an array is a view of the mapped bytes, shared between all processes that have the file open, and is checked when it is
-first asked for. `tamis.storage.layout` draws the bytes.
+`write` streams arrays to a file that appears completely or not at all. `open` maps the file into memory and reads its directory.
+An array is a view of the mapped bytes. All processes that have the file open share these bytes. The first call of
+`Container.array` checks the array. `tamis.storage.layout` draws the bytes.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from tamis.storage.tables import from_bytes
 def write(
     path: str | os.PathLike[str], arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Json] | None = None
 ) -> None:
-    """Write arrays to a file. The new file replaces an old one when all of it is safe on disk.
+    """Write arrays to a file. The new file replaces an old one only when all its bytes are on disk.
 
     Parameters
     ----------
     path : path
-        The file. Its folder must be there.
+        The file. Its folder must exist.
     arrays : mapping of str to array
-        Booleans, integers and floats of 32 or 64 bits, of any shape and layout. They are taken one after another, so a
-        mapping may make each when it is asked for; no second copy is held.
+        Booleans, integers and floats of 32 or 64 bits, of any shape and layout. `write` takes one array after another, so a
+        mapping may create each array on request. `write` holds no second copy.
     meta : mapping, optional
-        What JSON can hold, to be read back at opening.
+        Any JSON object. `Container.meta` returns it.
 
     Raises
     ------
     SnapshotError
-        When an array or `meta` cannot be stored, or the file cannot be written. What was there before is unchanged.
+        If an array or `meta` cannot be stored, or the file cannot be written. An old file is then unchanged.
     """
     name = os.fsdecode(path)
     _refuse_big_endian(name)
@@ -68,7 +68,7 @@ def write(
 
 
 def to_bytes(arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Json], name: str) -> bytes:
-    """The bytes that `write` would write; errors call them `name`.
+    """The bytes that `write` would write. Errors name them `name`.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def to_bytes(arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Json], n
 
 
 def of_bytes(data: bytes, name: str) -> Container:
-    """Open what `to_bytes` made.
+    """Open the bytes that `to_bytes` returned.
 
     Raises
     ------
@@ -112,13 +112,13 @@ def open(path: str | os.PathLike[str], mmap: bool = True) -> Container:
     path : path
         The file.
     mmap : bool
-        Whether to map the file into memory, which takes no time. Otherwise it is read as a whole, and may be truncated
-        or be on a disk that goes away afterwards.
+        Whether to map the file into memory, which takes no time. Otherwise the whole file is read; afterwards it may be
+        truncated, or its disk may be removed.
 
     Raises
     ------
     SnapshotError
-        When it is not there, not a container, of a version that is not read, cut off, or its directory is damaged.
+        If the file does not exist, is not a container, has an unsupported version, is truncated, or has a damaged directory.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Container:
     """A file of arrays, open for reading.
 
     The arrays keep the file's bytes alive, so they stay valid after the container is closed or dropped. Any number of threads may
-    read; if two of them need a check at the same time, it is made twice.
+    read. If two threads need the same check at the same time, both make it.
     """
 
     def __init__(self, path: str, data: U8s, directory: Directory) -> None:
@@ -151,21 +151,21 @@ class Container:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The `meta` that was given to `write`, after a round trip through JSON."""
+        """The `meta` given to `write`, after a round trip through JSON."""
         return self._directory.meta
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the arrays, in the order in which they were written."""
+        """The names of the arrays, in the order in which `write` wrote them."""
         return tuple(self._directory.entries)
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """An array, read-only and without a copy. It is checked when it is first asked for.
+        """An array, read-only and without a copy. The first call for an array checks it.
 
         Raises
         ------
         SnapshotError
-            When it is damaged, when there is none of this name, or the container is closed.
+            If the array is damaged, no array has this name, or the container is closed.
         """
         data, entry = self._bytes(), self._entry(name)
         if name not in self._checked:
@@ -173,7 +173,7 @@ class Container:
         return data[entry.start : entry.start + entry.size].view(entry.dtype).reshape(entry.shape)
 
     def table(self, name: str) -> pa.Table:
-        """The Arrow table that `tamis.storage.tables.to_bytes` made an array of, without a copy.
+        """The Arrow table in an array that `tamis.storage.tables.to_bytes` returned, without a copy.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Container:
         Raises
         ------
         SnapshotError
-            When one is damaged, or the container is closed.
+            If an array is damaged, or the container is closed.
         """
         data = self._bytes()
         for entry in self._directory.entries.values():

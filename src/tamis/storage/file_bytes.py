@@ -16,12 +16,12 @@ from tamis.storage.layout import ADVICE, ALIGNMENT, HEADER_SIZE, Header, read_he
 
 
 def file_bytes(path: str, *, mapped: bool) -> tuple[Header, U8s]:
-    """The header of a file, checked, and all its bytes, read-only. A file that is no container is not read further.
+    """The checked header of a file, and all its bytes, read-only. If the header is wrong, no other bytes are read.
 
     Raises
     ------
     SnapshotError
-        When it is not there, cannot be read, or its header is refused.
+        If the file does not exist or cannot be read, or its header is wrong.
     """
     _check_regular(path)
     try:
@@ -34,7 +34,7 @@ def file_bytes(path: str, *, mapped: bool) -> tuple[Header, U8s]:
 
 
 def memory_bytes(given: bytes, name: str) -> tuple[Header, U8s]:
-    """The same for the bytes of a file, which errors call `name`.
+    """`file_bytes` for the bytes of a file in memory. Errors name them `name`.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def memory_bytes(given: bytes, name: str) -> tuple[Header, U8s]:
 
 
 def _check_regular(path: str) -> None:
-    """Refuse anything but a regular file: opening a pipe would wait for its writer."""
+    """Accept only a regular file. Opening a pipe, for example, would wait for its writer."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def _mapped(stream: BufferedReader, size: int, path: str) -> U8s:
 
 
 def _loaded(stream: BufferedReader, size: int, path: str) -> U8s:
-    """All bytes in memory, aligned as they are in a mapped file."""
+    """All bytes of a file, in memory that is aligned like a mapped file."""
     data = _aligned(size)
     stream.seek(0)
     if stream.readinto(data) != size:

@@ -2,11 +2,11 @@
 
     0          64                     a multiple of 64 each
     | header   | array 0 | array 1 | ...    | directory |
-      start, size and checksum of  -------->  meta, and of every array: name, dtype, shape, checksum
+      start, size and checksum of  -------->  meta; for every array: name, dtype, shape, checksum
 
-All numbers are little-endian. Everything starts at a multiple of 64 bytes and is padded to the next with zeros, which its
-checksum covers too: no byte of the file is outside a checksum, and arrays follow one another without gaps, so that the
-directory need not say where they start. `docs/snapshot-format.md` describes the format for authors of other readers.
+All numbers are little-endian. Every part starts at a multiple of 64 bytes and is padded with zeros to the next multiple. Its
+checksum covers the padding too, so a checksum covers every byte of the file. Arrays follow one another without gaps, so the
+directory does not need their starts. `docs/snapshot-format.md` describes the format for authors of other readers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tamis.storage.checksum import checksum
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 VERSION = 1
-"""The format that is written."""
+"""The format version that this code writes."""
 OLDEST_VERSION = 1
-"""The oldest format that is read."""
+"""The oldest format version that this code reads."""
 
 ALIGNMENT = 64
 # The first byte is not text, and the last two do not survive a conversion of line ends.
@@ -47,7 +47,7 @@ ADVICE = "restore it from a copy, or write the snapshot again"
 
 
 class Header(NamedTuple):
-    """Where the directory is."""
+    """The start, size and checksum of the directory."""
 
     start: int
     size: int
@@ -59,7 +59,7 @@ class Header(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An array in the file: `size` bytes from `start`, without the padding behind them."""
+    """An array in the file: `size` bytes from `start`, without the padding."""
 
     name: str
     dtype: np.dtype[Any]
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """What the file holds. The entries are in the order of their bytes."""
+    """The contents of the file. The entries are in the order of their bytes."""
 
     meta: dict[str, Any]
     entries: dict[str, Entry]
@@ -81,7 +81,7 @@ def padded_size(size: int) -> int:
 
 
 def padded(data: U8s) -> U8s:
-    """The bytes with zeros behind them up to a multiple of 64; without a copy where none are missing."""
+    """The bytes, padded with zeros to a multiple of 64. No copy is made if no padding is needed."""
     missing = -len(data) % ALIGNMENT
     return np.concatenate((data, np.zeros(missing, np.uint8))) if missing else data
 
@@ -92,7 +92,7 @@ def read_header(head: bytes, size: int, path: str) -> Header:
     Raises
     ------
     SnapshotError
-        When the file is not a container, not one of our version, damaged in its header, or not as long as it says.
+        If the file is not a container, has an unsupported version, a damaged header, or another length than its header says.
     """
     _check_kind(head, path)
     if int.from_bytes(head[-_CHECKSUM_SIZE:], "little") != _header_checksum(head):
@@ -132,13 +132,13 @@ def _check_version(version: int, path: str) -> None:
 
 
 def _header_checksum(header: bytes) -> int:
-    """The checksum of a header with zeros where the checksum goes."""
+    """The checksum of a header. Zeros replace the field for the checksum."""
     blank = header[:-_CHECKSUM_SIZE] + bytes(_CHECKSUM_SIZE)
     return checksum(np.frombuffer(blank, np.uint8))
 
 
 def directory_bytes(entries: list[Entry], meta: str) -> bytes:
-    """The directory, as JSON; `meta` is JSON already."""
+    """The directory as JSON. `meta` is already JSON."""
     rows = [[e.name, e.dtype.str, list(e.shape), f"{e.checksum:016x}"] for e in entries]
     return f'{{"meta": {meta}, "arrays": {json.dumps(rows)}}}'.encode()
 
@@ -149,7 +149,7 @@ def read_directory(data: U8s, header: Header, path: str) -> Directory:
     Raises
     ------
     SnapshotError
-        If it is damaged, or contradicts itself or the file.
+        If the directory is damaged, or contradicts itself or the file.
     """
     section = data[header.start :]
     if checksum(section) != header.checksum:

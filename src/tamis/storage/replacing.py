@@ -1,13 +1,13 @@
-"""Replaces a file by a new one, completely or not at all, whatever happens meanwhile.
+"""Replaces a file by a new one, completely or not at all, even if the process or the machine stops.
 
-    .alerts.snapshot.5f0c2a91.part      written, flushed to disk, then renamed:
-    alerts.snapshot                     the old bytes until then, the new ones after
+    .alerts.snapshot.5f0c2a91.part      written, flushed to disk, then renamed to alerts.snapshot
+    alerts.snapshot                     has the old bytes before the rename, the new bytes after it
 
-The part is removed when writing fails. A process that is killed leaves its part behind; the next process that writes the same
-file removes it. A living writer holds a lock on its part, so its part is not removed.
+If writing fails, the part is removed. A killed process leaves its part behind, and the next process that writes the same file
+removes it. A living writer holds a lock on its part, so other processes do not remove it.
 
-Three places do not use this. `kernels.cache` lies below this package; a file that it loses is compiled again. A manifest of
-`spark.manifest` must not replace one that exists. `spark.streaming` renames folders.
+Three places do not use this module. `kernels.cache` is in a lower layer, and a kernel whose file is lost is compiled again. A
+manifest of `spark.manifest` must not replace an existing one. `spark.streaming` renames folders.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _TOKEN_BYTES = 4
 
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path`, safe on disk, when the block ends without an error.
+    """Open a new file that replaces `path` when the block ends without an error. Its bytes are then on disk.
 
-    A link stays a link: what it points to is replaced. The new file has the permissions of the old one.
+    A link stays a link: the file that it points to is replaced. The new file has the permissions of the old one.
 
     Raises
     ------
     SnapshotError
-        When it cannot be written. The old file is then unchanged.
+        If the file cannot be written. The old file is then unchanged.
     """
     target = _target(path)
     try:
@@ -51,9 +51,9 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing_target(target: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Like `replacing`, for a path without links that is a file or does not exist. Errors are those of the system.
+    """Like `replacing`, for a path without links that is a file or does not exist. Raises the errors of the system.
 
-    If not `durable`, the file is complete or not there, but a power cut may lose it.
+    If `durable` is False, the file is complete or missing, but a power cut may lose it.
     """
     _remove_leftovers(target)
     with _new_part(target) as stream:
@@ -62,7 +62,7 @@ def replacing_target(target: Path, *, durable: bool = True) -> Iterator[BinaryIO
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
-            if sys.platform == "win32":  # which renames no open file
+            if sys.platform == "win32":  # Windows cannot rename an open file
                 stream.close()
             os.replace(stream.name, target)
         except BaseException:
@@ -97,14 +97,14 @@ def _new_part(target: Path) -> BinaryIO:
                 fcntl.flock(stream, fcntl.LOCK_EX)
         with suppress(OSError):
             shutil.copymode(target, part)
-        # Another writer may have removed the part as a leftover before it was locked.
+        # Before the lock, another writer may have removed the part as a leftover.
         if part.exists():
             return stream
         stream.close()
 
 
 def _discard(stream: BinaryIO) -> None:
-    if sys.platform == "win32":  # which removes no open file
+    if sys.platform == "win32":  # Windows cannot remove an open file
         with suppress(OSError):
             stream.close()
     with suppress(OSError):
@@ -121,7 +121,7 @@ def _remove_leftovers(target: Path) -> None:
 
 def _remove_unless_held(part: Path) -> None:
     with suppress(OSError):
-        if sys.platform == "win32":  # which removes no open file
+        if sys.platform == "win32":  # Windows does not remove an open file, so no lock is needed
             part.unlink()
             return
         with open(part, "r+b") as stream:

@@ -1,4 +1,4 @@
-"""Arrow tables as arrays of bytes, in Arrow's own stream format, which is read without a copy."""
+"""Arrow tables as arrays of bytes, in Arrow's stream format, which can be read without a copy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow as pa
 from tamis.kernels.numbers import U8s
 
 COLUMN = "values"
-"""The one column of a table that was made of an array."""
+"""The name of the single column of a table that `to_bytes` made from an array."""
 
 
 def to_bytes(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> U8s:
-    """A table as bytes, to be written like any array; an array is taken for a table with the one column `values`.
+    """A table as bytes, which `container.write` accepts as an array. An Arrow array becomes a table with one column, `values`.
 
     Examples
     --------
@@ -31,12 +31,12 @@ def to_bytes(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> U8
 
 
 def from_bytes(data: npt.NDArray[Any]) -> pa.Table:
-    """The table that `to_bytes` was given. It keeps the bytes alive and shares them.
+    """The table that was given to `to_bytes`. It shares the bytes and keeps them alive.
 
     Raises
     ------
     pyarrow.ArrowInvalid
-        When they are not a table.
+        If the bytes are not a table.
     """
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
         return reader.read_all()

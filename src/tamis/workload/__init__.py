@@ -1,13 +1,13 @@
-"""Workloads for trying and measuring matching: the generators of the papers, price alerts, and detection rules.
+"""Workloads to try and measure matching: the generators of the papers, price alerts, and detection rules.
 
     styles       the config of each style                    parameters          what all configs share
     config       WorkloadConfig: the papers' styles          presets             the papers' defaults and our own shapes
-    generate     from a config to its workload               workload            Workload: what all of them offer
+    generate     from a config to its workload               workload            Workload: the interface of all workloads
     write        to a folder of Parquet files                predicate_workload  conjunctions: papers and alerts
                                                              rule_workload       detection rules
     draw         subscriptions and events, in blocks         arrays              the flat arrays
     papers       drawing the papers' styles                  arrow               arrays to Arrow
-    alerts       AlertsConfig, and drawing price alerts      domain              what the numbers stand for
+    alerts       AlertsConfig, and drawing price alerts      domain              the meaning of the numbers
     detection    DetectionConfig, rules and their events     zipf                drawing by popularity
                                                              implied             operators that a value satisfies
 

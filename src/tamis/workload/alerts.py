@@ -1,13 +1,13 @@
 """Price alerts: ``symbol = s AND price > p``, ``< p`` or ``BETWEEN p AND q``, some with ``AND volume >= v``; quotes as events.
 
-A symbol has a base price, log-normal over the symbols. Quotes stay close to the base price, alerts wait for prices further off:
+A symbol has a base price, log-normal over the symbols. Quotes stay close to the base price. Alerts wait for prices further away:
 
-    price < p          ....:::|||:::....                                     where the p of alerts lie
+    price < p          ....:::|||:::....                                     the distribution of p
     quotes                                      .:|:.
     price > p                                               ....:::|||:::....
                           base / distance        base         base * distance
 
-So the overlap of the two, which depends on `distance`, decides how many alerts a quote satisfies.
+The overlap of quotes and alerts depends on `distance`. It decides how many alerts a quote satisfies.
 """
 
 from __future__ import annotations
@@ -32,50 +32,52 @@ _NAMES = ["symbol", "price", "volume"]
 _SYMBOL, _PRICE, _VOLUME = range(3)
 
 _POPULARITY_SHIFT = 8
-"""Shift of the popularity law, so that the first symbols differ little: with alpha 2.2, 14 % of all alerts are on the first
+"""The shift of the popularity law. It makes the first symbols differ little: with alpha 2.2, 14 % of all alerts are on the first
 symbol, 11 % on the second."""
 
 _ALERT_SPREAD, _QUOTE_SPREAD = 0.25, 0.05
-"""Standard deviations of the logarithms of prices: alerts around their distance from the base price, quotes around it."""
+"""Standard deviations of the logarithms of prices: of alerts around their mean distance, of quotes around the base price."""
 
 _LOG_BAND_WIDTHS = math.log(0.003), math.log(0.05)
-"""The narrowest and the widest band, as a share of the price; their logarithms are uniform."""
+"""The logarithms of the narrowest and the widest band, as a share of the price. The logarithms of widths are uniform."""
 
 _MAX_VOLUME = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertsConfig(Config):
-    """What a workload of price alerts is made from. Two equal configs give the same workload (with one NumPy version).
+    """The parameters of a workload of price alerts. Two equal configs give the same workload, with the same NumPy version.
 
     Attributes
     ----------
     style : "alerts"
     subscriptions : int
-        How many. A smaller workload is the beginning of a larger one that is otherwise equal.
+        The number of subscriptions. A smaller workload is the beginning of a larger one with equal other parameters.
     symbols : int
-        How many symbols there are: `SYM0000`, `SYM0001`, ...
+        The number of symbols: `SYM0000`, `SYM0001`, ...
     alpha : float
         Symbol r, counted from 0, is drawn with probability proportional to ``1 / (r + 8) ** alpha``, for alerts and for
-        events: 0 is uniform, above it is Pareto. The default is the Pareto law with shape 1.2.
+        events: 0 is uniform, above 0 is Pareto. The default is the Pareto law with shape 1.2.
     distance : float
-        How far from the base price alerts wait: ``price > p`` around `distance` times it, ``price < p`` as far below.
-        Near 1, an event satisfies half of these alerts on its symbol; at the default six in a thousand. That is some 300
-        of a million alerts; with uniform popularity, where no symbol has many, 5.
+        How far from the base price alerts wait. In ``price > p``, p is around `distance` times the base price; in
+        ``price < p``, around the base price divided by `distance`. Near 1, an event satisfies half of these alerts on its
+        symbol; at the default, six in a thousand. That is some 300 of a million alerts. With uniform popularity, no symbol
+        has many alerts, and it is 5.
     band_share : float
-        The share of ``price BETWEEN p AND q``; the other alerts have ``>`` or ``<``, each as likely. Bands are 3 per
-        mille to 5 per cent of the price wide and lie where the other alerts do, so few are satisfied at a time.
+        The share of ``price BETWEEN p AND q``. The other alerts have ``>`` or ``<``, equally likely. Bands are 3 per mille
+        to 5 per cent of the price wide and lie where the other alerts do, so an event satisfies few bands.
     volume_share : float
-        The share of the alerts that also ask for ``volume >= v``, which half of the events satisfy on average.
+        The share of the alerts that also have ``volume >= v``. On average, half of the events satisfy it.
     events, other_events : int
-        How many events `write` writes: quotes with symbol, price and volume, both drawn in the same way. None: 1,000.
+        The numbers of events that `write` writes: quotes with symbol, price and volume, all drawn in the same way. None for
+        `events`: 1,000.
     seed : int
         Chooses one of the workloads that these parameters describe.
 
     Raises
     ------
     WorkloadError
-        When a parameter is of the wrong type or outside its range.
+        If a parameter has the wrong type or is outside its range.
     """
 
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {"style": ("alerts",)}
@@ -97,7 +99,7 @@ class AlertsConfig(Config):
 
 
 class AlertDomain(Domain):
-    """The attributes of alerts and quotes. A symbol's string is its number, behind `SYM`."""
+    """The attributes of alerts and quotes. A symbol's string is `SYM` and its number."""
 
     def __init__(self, config: AlertsConfig) -> None:
         digits = max(4, len(str(config.symbols - 1)))
@@ -105,7 +107,7 @@ class AlertDomain(Domain):
 
 
 class AlertDraws(Draws):
-    """What is drawn for a config."""
+    """Draws the alerts and quotes of a config."""
 
     value_type = np.float64
 
@@ -123,7 +125,7 @@ class AlertDraws(Draws):
         moved = np.where(rising, config.distance, 1 / config.distance)
         low = self._base_price[symbol] * moved * np.exp(rng.normal(0, _ALERT_SPREAD, count))
         high = low * (1 + np.exp(rng.uniform(*_LOG_BAND_WIDTHS, count)))
-        # Drawn for all alerts, so that the share changes nothing else.
+        # Volumes are drawn for all alerts, so that `volume_share` changes nothing else.
         volume = np.where(
             rng.random(count) < config.volume_share, rng.integers(0, _MAX_VOLUME, count, endpoint=True), np.nan
         )
@@ -139,7 +141,7 @@ class AlertDraws(Draws):
 
 
 def _predicates(symbol: I64s, rising: Bools, low: Floats, high: Floats, volume: Floats) -> PredicateArrays:
-    """Alerts on prices above or below `low`, from `low` to `high` where that is a number, with `volume` where it is."""
+    """Alerts on prices above or below `low`, or from `low` to `high` if `high` is not NaN. Also on `volume`, if it is not NaN."""
     band, more = ~np.isnan(high), ~np.isnan(volume)
     bound = np.where(rising, CODE[Operator.GT], CODE[Operator.LT])
     columns = np.arange(len(_NAMES))
@@ -147,7 +149,7 @@ def _predicates(symbol: I64s, rising: Bools, low: Floats, high: Floats, volume: 
     operators[:, _SYMBOL] = CODE[Operator.EQ]
     operators[:, _PRICE] = np.where(band, CODE[Operator.BETWEEN], bound)
     operators[:, _VOLUME] = CODE[Operator.GE]
-    # First give each alert all predicates and all literals, then leave out the unused ones.
+    # First give each alert all predicates and all literals, then remove the unused ones.
     predicate = (columns < _VOLUME) | more[:, None]
     literals = np.column_stack([symbol, low, high, volume])
     counts = np.where((columns == _PRICE) & band[:, None], 2, 1)[predicate]

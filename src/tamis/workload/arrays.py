@@ -1,4 +1,4 @@
-"""The flat arrays of a workload. They become Arrow; benchmarks also use them directly.
+"""The flat arrays of a workload. `arrow` converts them to Arrow, and benchmarks also use them directly.
 
     ptr           0        2     3            subscription i has the predicates ptr[i] to ptr[i + 1]
     attribute     4   0    7                  predicate j is about attribute[j] ...
@@ -6,9 +6,9 @@
     literal_ptr   0   1    3        5         ... and the literals literal_ptr[j] to literal_ptr[j + 1]
     literals      42  7 9  20 31
 
-A literal is the number of a value, 1 to the cardinality; strict bounds may be one below and one above. On an attribute with
-strings the number stands for its string; LIKE has the number of a string that satisfies it, and `prefix` says how many
-digits of it the pattern keeps (0 for the other operators). In style alerts, prices and volumes stand for themselves.
+A literal is the number of a value, from 1 to the cardinality. Strict bounds may be one below or above. On an attribute with
+strings, the number stands for its string. LIKE has the number of a string that satisfies it, and `prefix` has the number of
+digits that the pattern keeps (0 for the other operators). In style alerts, prices and volumes are the values themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tamis.kernels.numbers import I32s, I64s, U8s
 
 
 class PredicateArrays(NamedTuple):
-    """Subscriptions, see the module. `literals` are doubles where numbers are floats."""
+    """Subscriptions, as drawn at the top of this module. `literals` are doubles if numbers are floats."""
 
     ptr: I64s
     attribute: I32s
@@ -34,7 +34,7 @@ class PredicateArrays(NamedTuple):
 
 
 class EventArrays(NamedTuple):
-    """Events, one per row: distinct attributes and the number of each one's value, doubles as for literals."""
+    """Events, one per row: distinct attributes, and the number of each value. `value` are doubles if numbers are floats."""
 
     attribute: I32s
     value: npt.NDArray[Any]

@@ -3,8 +3,9 @@
     subscriptions   id: int64, predicates: list<struct<attribute: string, operator: string, values: list<V>>>
     events          event: list<struct<attribute: string, value: V>>, or wide: one column per attribute
 
-V is int64 or double; string when all attributes carry strings; when only some do, a struct with a nullable field for each
-kind, of which one is set: ``struct<integer: int64, string: string>``, with floats ``struct<number: double, string: string>``.
+V is int64 or double. If all attributes have strings, V is string. If only some have strings, V is a struct with a nullable field
+for each kind, one of them set: ``struct<integer: int64, string: string>``, or with floats
+``struct<number: double, string: string>``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class ArrowForm:
         return pa.RecordBatch.from_arrays([_lists(np.arange(rows + 1) * size, pair)], schema=self.event_schema)
 
     def wide_events(self, arrays: EventArrays) -> pa.RecordBatch:
-        """A column per attribute, NULL where an event lacks it."""
+        """A column per attribute. It is NULL if an event lacks the attribute."""
         rows = np.arange(len(arrays.value))[:, None]
         values = np.zeros((len(rows), len(self._names)), arrays.value.dtype)
         absent = np.ones(values.shape, np.bool_)
@@ -92,7 +93,7 @@ class ArrowForm:
         return pa.struct([("number" if self._domain.floats else "integer", self._number()), ("string", pa.string())])
 
     def _values(self, attribute: I32s, values: I64s | Floats, prefix: U8s | None = None) -> pa.Array:
-        """Values of the type V; `prefix` as in PredicateArrays, None for none."""
+        """Values of the type V. `prefix` is as in PredicateArrays; None stands for zeros."""
         numbers = self._domain.numbers(attribute, values)
         if not self._domain.has_strings:
             return pa.array(numbers, self._number())
@@ -105,11 +106,11 @@ class ArrowForm:
         )
 
     def _strings(self, values: I64s | Floats, absent: Bools, prefix: U8s | None = None) -> pa.Array:
-        """The strings of values, NULL where absent."""
+        """The strings of values. Absent values are NULL."""
         present = ~absent
         kept = np.zeros(np.count_nonzero(present), np.uint8) if prefix is None else prefix[present]
         ends, text = self._domain.spell(values[present], kept)
-        # An absent string is empty: it ends where the last present string ended.
+        # An absent string is empty: it ends where the last present string ends.
         places = ends[np.concatenate([[0], np.cumsum(present)])].astype(np.int32)
         validity = pa.py_buffer(np.packbits(present, bitorder="little"))
         return pa.StringArray.from_buffers(len(values), pa.py_buffer(places), pa.py_buffer(text), validity)

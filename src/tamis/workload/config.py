@@ -1,4 +1,4 @@
-"""The parameters of the papers' workloads, checked when they are made."""
+"""The parameters of the papers' workloads. The constructor checks them."""
 
 from __future__ import annotations
 
@@ -18,62 +18,62 @@ BE_GEN_ONLY = ("match_probability", "operator_class", "range_share")
 """Parameters without effect in style op-index."""
 
 _ROUNDING = 1e-9
-"""Most that the sum of the base events' shares may differ from 1: 3 * 0.3333333333 should count as 1."""
+"""The largest difference from 1 of the sum of the base events' shares: 3 * 0.3333333333 should count as 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadConfig(Config):
-    """What a workload is made from. Two equal configs give the same workload, value for value (with one NumPy version).
+    """The parameters of a workload. Two equal configs give exactly the same workload, with the same NumPy version.
 
     Attributes
     ----------
     style : "be-gen" or "op-index"
-        ``be-gen``: base expressions of equalities are the events, every subscription is derived from one of them and
-        matches it (BE-Tree 7.1). ``op-index``: subscriptions independent of the events (OpIndex 7.1); then only the
-        operators ``=  <=  >=`` occur, and `match_probability`, `operator_class` and `range_share` play no part.
+        ``be-gen``: the events are base expressions of equalities. Every subscription is derived from one of them and
+        matches it (BE-Tree 7.1). ``op-index``: subscriptions are independent of the events (OpIndex 7.1). They have only
+        the operators ``=  <=  >=``, and `match_probability`, `operator_class` and `range_share` have no effect.
     subscriptions : int
-        How many. A smaller workload is the beginning of a larger one that is otherwise equal.
+        The number of subscriptions. A smaller workload is the beginning of a larger one with equal other parameters.
     dimensions : int
-        How many attributes there are: `a0`, `a1`, ...; those with strings are called `s0`, `s1`, ...
+        The number of attributes: `a0`, `a1`, ... The names of attributes with strings begin with `s`: `s0`, `s1`, ...
     cardinality : int
-        How many values an attribute has, at least 2: the numbers 1 to `cardinality`.
+        The number of values of an attribute, at least 2. The values are the numbers 1 to `cardinality`.
     subscription_size : float
-        be-gen: the mean number of predicates, each predicate of the event being kept with one probability.
-        op-index: the largest number; sizes are uniform from 1 to it.
+        be-gen: the mean number of predicates. Each predicate of the event is kept with the same probability.
+        op-index: the largest number of predicates. Sizes are uniform from 1 to this number.
     event_size : int
-        How many attributes each event has.
+        The number of attributes of each event.
     match_probability : float
-        The share p of the subscriptions that is derived from each event and so matches it. It is a lower bound: others
-        match by chance, and where predicates are few and wide (preset ``range``) far more do. There are as many base
-        events as p goes into 1, one if p is above 0.5; what is left over is derived from an event that is never offered.
+        The share p of the subscriptions that are derived from each event and so match it. It is a lower bound: other
+        subscriptions match by chance, far more if predicates are few and wide (preset ``range``). There are 1 / p base
+        events, rounded down. The remaining subscriptions are derived from an event that the workload never offers.
     equality_ratio : float
-        The share of ``=`` among the predicates, LIKE aside. The others are drawn evenly from the operator class.
-        With class ``min`` all are ``=``, whatever the ratio.
+        The share of ``=`` among the predicates other than LIKE. The other operators of the class are equally likely.
+        With class ``min`` all predicates are ``=``, whatever the ratio.
     alpha : float
         Attribute r, counted from 0, is drawn with probability proportional to ``1 / (r + 1) ** alpha``: 0 is uniform,
-        above it is Zipf. In style op-index the values follow it too.
+        above 0 is Zipf. In style op-index the values follow the same law.
     operator_class : "min", "low", "med" or "high"
         ``min`` has =, ``low`` also IN, ``med`` also < <= > >= BETWEEN, ``high`` also <> and NOT IN.
     range_share : float
         The mean width of BETWEEN, as a share of the cardinality, at most 0.5.
     string_share : float
-        The share of the attributes that carry strings (`v00042` for 42, so that their order is that of the numbers).
+        The share of the attributes with strings. The string of 42 is `v00042`, so strings sort like the numbers.
     prefix_share : float
-        The share of LIKE 'prefix%' among the predicates on these attributes.
+        The share of LIKE 'prefix%' among the predicates on attributes with strings.
     numbers : "integer" or "float"
-        How the values of the other attributes are written. As floats they keep their order, but lie on no grid.
+        The type of the values of the other attributes. Floats keep the order of the integers, but are not evenly spaced.
     events : int or None
-        How many events `write` writes; None: every base event once (be-gen), 1,000 (op-index). Beyond the number of
-        base events they repeat.
+        The number of events that `write` writes. None: every base event once (be-gen), or 1,000 (op-index). A larger
+        number than that of the base events repeats them.
     other_events : int
-        How many events `write` writes that are drawn in the same way but have no subscriptions derived from them.
+        The number of other events that `write` writes: drawn in the same way, but without derived subscriptions.
     seed : int
         Chooses one of the workloads that these parameters describe.
 
     Raises
     ------
     WorkloadError
-        When a parameter is of the wrong type, outside its range, or does not fit another.
+        If a parameter has the wrong type, is outside its range, or contradicts another.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class WorkloadConfig(Config):
         "operator_class": get_args(OperatorClass),
         "numbers": get_args(Numbers),
     }
-    # Bounds keep the working memory of a block at some 200 MB for events of 100 attributes, 2 GB at the very worst.
+    # These bounds keep the working memory of a block at some 200 MB for events of 100 attributes, and 2 GB at worst.
     whole: ClassVar[Mapping[str, tuple[int, int]]] = {
         "dimensions": (1, 1_000_000),
         "cardinality": (2, 10_000_000),
@@ -143,17 +143,17 @@ class WorkloadConfig(Config):
 
     @property
     def base_events(self) -> int:
-        """How many base events there are, style be-gen; see `PaperDraws.base_of` for those of a subscription."""
+        """The number of base events in style be-gen. `PaperDraws.base_of` tells the base event of a subscription."""
         return (round if self.divides_evenly else math.floor)(1 / self.match_probability)
 
     @property
     def divides_evenly(self) -> bool:
-        """Whether every subscription is derived from one of the base events, without a rest."""
+        """Whether every subscription is derived from one of the base events, so that none remain."""
         return abs(round(1 / self.match_probability) * self.match_probability - 1) < _ROUNDING
 
     @property
     def event_count(self) -> int:
-        """How many events the workload offers when no number is given."""
+        """The number of events that the workload offers by default."""
         if self.events is None and self.style == "be-gen":
             return self.base_events
         return super().event_count

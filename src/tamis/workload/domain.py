@@ -23,11 +23,11 @@ class Domain:
     names : list of str
         The name of each attribute.
     strings : array of bool
-        Which attributes carry strings.
+        Whether each attribute has strings.
     floats : bool
-        Whether the numbers of the others are floats.
+        Whether the numbers of the other attributes are floats.
     digits : int
-        How many digits of the value's number follow the word with which every string begins.
+        The number of digits in a string. Every string is the same word, followed by the value's number.
     """
 
     def __init__(self, names: list[str], strings: Sequence[bool], *, floats: bool, word: bytes, digits: int) -> None:
@@ -40,11 +40,11 @@ class Domain:
         self._word = np.frombuffer(word, np.uint8)
 
     def numbers(self, attribute: I32s, values: I64s | Floats) -> I64s | Floats:
-        """Values as numbers of the kind that the config asks for; on string attributes they stay as they are."""
+        """Values as integers or floats, as the config says. Values of string attributes stay as they are."""
         return values
 
     def spell(self, values: I64s | Floats, prefix: U8s) -> tuple[I64s, U8s]:
-        """The strings of values, as offsets and bytes; where `prefix` is set, a LIKE pattern with this number of digits."""
+        """The strings of values, as offsets and bytes. If `prefix` is above 0, a LIKE pattern with this number of digits."""
         first = len(self._word)
         columns = first + self.digits + 1  # word, digits, %
         text = np.full((len(values), columns), _PERCENT, np.uint8)
@@ -62,8 +62,8 @@ class Domain:
 class PaperDomain(Domain):
     """The domain of the papers' workloads: `a0`, `a1`, ... with numbers, `s2`, ... with strings like `v00042`.
 
-    Attributes with strings are spread evenly over the popular and the rare ones. Strings have digits enough for strict
-    bounds above the largest value.
+    Attributes with strings are spread evenly over popular and rare attributes. Strings have enough digits for strict bounds,
+    which may be above the largest value.
     """
 
     def __init__(self, config: WorkloadConfig) -> None:
@@ -79,6 +79,6 @@ class PaperDomain(Domain):
     def numbers(self, attribute: I32s, values: I64s | Floats) -> I64s | Floats:
         if not self.floats:
             return values
-        # Strictly ascending, since the added part is below one half, and on no grid.
+        # The added part is below one half, so values stay strictly ascending. They are not evenly spaced.
         fraction = 0.5 * (values * _GOLDEN % 1)
         return values + np.where(self.strings[attribute], 0, fraction)

@@ -1,7 +1,7 @@
 """Drawing subscriptions and events, as arrays of numbers, block by block.
 
-The seed of block b of a stream is made of the config's seed, the stream and b. So a block does not depend on other blocks, their
-order or the machine: many workers can make one workload, each from the config alone.
+The seed of block b of a stream comes from the config's seed, the stream and b. So a block does not depend on other blocks, their
+order or the machine. Many workers can make one workload, and each of them needs only the config.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EVENT_BLOCK = 1_000
 
 
 class Stream(IntEnum):
-    """Streams of random numbers, one for each purpose, so that they do not influence each other."""
+    """Streams of random numbers. Each purpose has its own stream, so that they do not influence each other."""
 
     EVENTS = 0
     SUBSCRIPTIONS = 1
@@ -31,7 +31,7 @@ class Stream(IntEnum):
 
 
 class Draws(ABC):
-    """What is drawn for a config: events by their numbers, subscriptions by block."""
+    """Draws for a config: events by their numbers, subscriptions by block."""
 
     value_type: ClassVar[type[np.int64 | np.float64]] = np.int64
 
@@ -41,11 +41,11 @@ class Draws(ABC):
         self._event_size = event_size
 
     def events(self, rows: I64s) -> EventArrays:
-        """The events of some numbers."""
+        """The events with these numbers."""
         return self._pick(rows, partial(self._event_block, Stream.EVENTS))
 
     def other_events(self, rows: I64s) -> EventArrays:
-        """Events of a stream of their own, from which nothing is derived."""
+        """Events from a separate stream. No subscription is derived from them."""
         return self._pick(rows, partial(self._event_block, Stream.OTHER_EVENTS))
 
     def subscriptions(self, block: int) -> PredicateArrays:
@@ -57,7 +57,7 @@ class Draws(ABC):
 
     @abstractmethod
     def _subscription_block(self, rng: np.random.Generator, first: int) -> PredicateArrays:
-        """SUBSCRIPTION_BLOCK subscriptions, of which the first has this number."""
+        """SUBSCRIPTION_BLOCK subscriptions. `first` is the number of the first one."""
 
     @abstractmethod
     def _event_block(self, stream: Stream, block: int) -> EventArrays:
@@ -67,7 +67,7 @@ class Draws(ABC):
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(stream, block)))
 
     def _pick(self, rows: I64s, draw_block: Callable[[int], EventArrays]) -> EventArrays:
-        """The events of some numbers, from the blocks that they are in; one block is in memory at a time."""
+        """The events with these numbers, taken from their blocks. Only one block is in memory at a time."""
         attribute = np.empty((len(rows), self._event_size), np.int32)
         value = np.empty(attribute.shape, self.value_type)
         blocks, within = np.divmod(rows, EVENT_BLOCK)

@@ -1,4 +1,4 @@
-"""The generator's public face: from a config to its workload."""
+"""The public function of the generator: from a config to its workload."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def generate(config: DetectionConfig) -> RuleWorkload: ...
 @overload
 def generate(config: AnyConfig) -> Workload: ...
 def generate(config: AnyConfig) -> Workload:
-    """The workload of a config. Nothing is drawn before it is asked for.
+    """The workload of a config. It draws subscriptions and events only when a method needs them.
 
     >>> from tamis.workload import generate, preset
     >>> workload = generate(preset("dense", subscriptions=20_000))

@@ -1,6 +1,6 @@
-"""Predicates implied by an equality (BE-Tree, Table 2b): given ``a = v``, literals for any other operator that v satisfies.
+"""Predicates implied by an equality (BE-Tree, Table 2b): given ``a = v``, literals for other operators that v satisfies.
 
-Departure: the table asks v1 >= v for ``<`` and v1 <= v for ``>``, under which v need not satisfy them; both are strict here.
+Departure: the table asks v1 >= v for ``<`` and v1 <= v for ``>``. If v1 = v, v does not satisfy them, so both are strict here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPERATORS: tuple[Operator, ...] = (
     Operator.NOT_IN,
     Operator.LIKE,
 )
-"""The operators that occur in workloads; an operator's code is its place here."""
+"""The operators of workloads. An operator's code is its place in this tuple."""
 
 CODE: dict[Operator, int] = {operator: code for code, operator in enumerate(OPERATORS)}
 
@@ -51,7 +51,7 @@ class Literals(NamedTuple):
 
 
 def implied_operators(rng: np.random.Generator, count: int, equality_ratio: float, others: tuple[Operator, ...]) -> U8s:
-    """Codes of operators: ``=`` with the given probability, else one of the others, each as likely."""
+    """Codes of operators: ``=`` with the given probability, else one of the others, all equally likely."""
     codes = np.full(count, CODE[Operator.EQ], np.uint8)
     if others:
         turned = np.flatnonzero(rng.random(count) >= equality_ratio)
@@ -63,7 +63,7 @@ def implied_operators(rng: np.random.Generator, count: int, equality_ratio: floa
 def implied_literals(
     rng: np.random.Generator, operators: U8s, values: I64s, cardinality: int, range_share: float
 ) -> Literals:
-    """Literals that make each operator hold for its value, which is one of 1 to `cardinality`."""
+    """Literals that make each operator hold for its value. Values are from 1 to `cardinality`."""
     places = {operator: np.flatnonzero(operators == code) for operator, code in CODE.items()}
     bounds = values.copy()
     for operator in (Operator.NE, Operator.LT, Operator.LE, Operator.GT, Operator.GE):
@@ -88,7 +88,7 @@ def implied_literals(
 
 
 def _bounds(rng: np.random.Generator, operator: Operator, values: I64s, cardinality: int) -> I64s:
-    """One literal each, uniform among those that make the operator hold."""
+    """One literal for each value, uniform among the literals that make the operator hold."""
     match operator:
         case Operator.LT:
             return values + 1 + _below(rng, cardinality + 1 - values)
@@ -102,7 +102,7 @@ def _bounds(rng: np.random.Generator, operator: Operator, values: I64s, cardinal
 
 
 def _ranges(rng: np.random.Generator, values: I64s, cardinality: int, range_share: float) -> tuple[I64s, I64s]:
-    """Both ends of ranges that contain the values: widths uniform around the mean, then every position as likely."""
+    """Both ends of ranges that contain the values. Widths are uniform around the mean, and all positions equally likely."""
     mean = max(1.0, range_share * cardinality)
     widths = np.rint(1 + rng.random(len(values)) * (2 * mean - 2)).astype(np.int64)
     lowest = np.maximum(1, values - widths + 1)
@@ -114,8 +114,8 @@ def _ranges(rng: np.random.Generator, values: I64s, cardinality: int, range_shar
 def _sets(rng: np.random.Generator, values: I64s, inside: int, cardinality: int) -> tuple[I64s, I64s]:
     """Rows of distinct members in ascending order, and how many of each row are used.
 
-    The first `inside` sets contain their value (IN), the others do not (NOT IN). All have 2 to MAX_SET members, as far
-    as the cardinality allows.
+    The first `inside` sets contain their value (IN), the others do not (NOT IN). All sets have 2 to MAX_SET members, or fewer if
+    the cardinality is too small.
     """
     # `others` counts the members that are not the value itself.
     at_most = min(MAX_SET, cardinality - 1)
@@ -132,9 +132,10 @@ def _sets(rng: np.random.Generator, values: I64s, inside: int, cardinality: int)
 
 
 def _distinct_shifts(rng: np.random.Generator, counts: I64s, cardinality: int) -> I64s:
-    """In row i a uniform choice of ``counts[i]`` distinct numbers from 1 to `cardinality` - 1; the rest is arbitrary.
+    """In row i, ``counts[i]`` distinct numbers drawn uniformly from 1 to `cardinality` - 1. The rest of the row is arbitrary.
 
-    Floyd's algorithm, all rows at once: step j draws from 1 to n - count + j + 1 and takes that upper end instead of a repeat.
+    This is Floyd's algorithm for all rows at once. Step j draws from 1 to n - count + j + 1. A repeat is replaced by that upper
+    end.
     """
     shifts = np.zeros((len(counts), MAX_SET), np.int64)
     for step in range(MAX_SET):
@@ -146,11 +147,11 @@ def _distinct_shifts(rng: np.random.Generator, counts: I64s, cardinality: int) -
 
 
 def _shifted(values: I64s, shifts: I64s, cardinality: int) -> I64s:
-    """The values moved up within 1 to `cardinality`, cyclically: never themselves for shifts of 1 to `cardinality` - 1."""
+    """The values moved up cyclically within 1 to `cardinality`. Shifts from 1 to `cardinality` - 1 change every value."""
     moved: I64s = (values - 1 + shifts) % cardinality + 1
     return moved
 
 
 def _below(rng: np.random.Generator, limits: I64s) -> I64s:
-    """Uniform integers from 0 to below each limit; limits are far below 2**53, so the product never rounds up to one."""
+    """Uniform integers from 0 to below each limit. Limits are far below 2**53, so the product never rounds up to the limit."""
     return (rng.random(len(limits)) * limits).astype(np.int64)

@@ -23,8 +23,10 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PaperDraws(Draws):
-    """What is drawn for a config. A subscription's number tells its base event (`base_of`), so a worker that makes some
-    of the blocks draws only the base events that it needs.
+    """Draws the subscriptions and events of a config.
+
+    A subscription's number determines its base event (`base_of`), so a worker that makes some of the blocks draws only the base
+    events that it needs.
     """
 
     def __init__(self, config: WorkloadConfig, domain: PaperDomain) -> None:
@@ -36,16 +38,17 @@ class PaperDraws(Draws):
         self._base_block = lru_cache(_KEPT_EVENT_BLOCKS)(lambda block: self._event_block(Stream.EVENTS, block))
 
     def events(self, rows: I64s) -> EventArrays:
-        """The events of some numbers; in style be-gen the base events, over and over."""
+        """The events with these numbers. In style be-gen, the base events repeat."""
         if self._config.style == "be-gen":
             rows = rows % self._config.base_events
         return self._pick(rows, self._base_block)
 
     def base_of(self, subscriptions: I64s) -> I64s:
-        """The number of the base event that each of some subscriptions is derived from.
+        """The number of the base event of each of these subscriptions.
 
         The base events take turns. If their number times the match probability is less than 1, the multiples of the golden
-        ratio, modulo 1, choose the base event: they fill each share evenly. The rest goes to the event after the last.
+        ratio, modulo 1, choose the base event: they fill each share evenly. The remaining subscriptions get the event after the
+        last base event.
         """
         if self._config.divides_evenly:
             return subscriptions % self._config.base_events
@@ -73,7 +76,7 @@ class PaperDraws(Draws):
         return _predicates(kept, attribute, operators, literals, prefix)
 
     def _independent(self, rng: np.random.Generator) -> PredicateArrays:
-        """Style op-index: sizes uniform, attributes and operands drawn by popularity, `<=` and `>=` as likely."""
+        """Style op-index: sizes are uniform, attributes and operands drawn by popularity, `<=` and `>=` equally likely."""
         largest = int(self._config.subscription_size)
         sizes = rng.integers(1, largest + 1, SUBSCRIPTION_BLOCK)
         kept = np.arange(largest) < sizes[:, None]
@@ -84,7 +87,7 @@ class PaperDraws(Draws):
         return _predicates(kept, attribute, operators, Literals(np.arange(len(operands) + 1), operands), prefix)
 
     def _prefixes(self, rng: np.random.Generator, attribute: I32s, operators: U8s) -> U8s:
-        """Turn some predicates on strings into LIKE, in place; how many digits each keeps, 0 for all others."""
+        """Turn some predicates on strings into LIKE, in place. Returns how many digits each pattern keeps, 0 for the others."""
         prefix = np.zeros(len(attribute), np.uint8)
         if self._config.prefix_share > 0:
             like = self._domain.strings[attribute] & (rng.random(len(attribute)) < self._config.prefix_share)
@@ -94,13 +97,13 @@ class PaperDraws(Draws):
 
 
 def _predicates(kept: Bools, attribute: I32s, operators: U8s, literals: Literals, prefix: U8s) -> PredicateArrays:
-    """`kept` has a row per subscription, and as many places set in it as the subscription has predicates."""
+    """The arrays of some subscriptions. `kept` has a row for each, with one true value for each of its predicates."""
     ptr = offsets(np.count_nonzero(kept, axis=1))
     return PredicateArrays(ptr, attribute, operators, literals.ptr, literals.values, prefix)
 
 
 def _keep(rng: np.random.Generator, rows: int, size: int, mean: float) -> Bools:
-    """Which predicates of its event each subscription keeps: each with one probability, and one when that kept none."""
+    """Which predicates of its event each subscription keeps: each with the same probability, and at least one."""
     kept = rng.random((rows, size)) < _keep_probability(size, mean)
     empty = np.flatnonzero(~kept.any(axis=1))
     kept[empty, rng.integers(0, size, len(empty))] = True
@@ -108,7 +111,7 @@ def _keep(rng: np.random.Generator, rows: int, size: int, mean: float) -> Bools:
 
 
 def _keep_probability(size: int, mean: float) -> float:
-    """The p for which keeping each of `size` with p, but at least one, keeps `mean`: size p + (1 - p)**size = mean."""
+    """The probability p that keeps `mean` of `size` predicates, at least one: size p + (1 - p)**size = mean."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

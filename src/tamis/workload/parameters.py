@@ -21,9 +21,9 @@ _COMMON: dict[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The parameters of a workload. A style's own class adds to them and says what each may be.
+    """The parameters that all workloads share. The class of a style adds its own parameters and their allowed values.
 
-    `words`, `whole` and `real` name the parameters that are one of some words, a whole number or any number in a range.
+    `words` are parameters with a list of allowed words. `whole` and `real` are whole and real numbers with their ranges.
     """
 
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -42,14 +42,14 @@ class Config:
         for name, (low, high) in {**_COMMON, **self.whole}.items():
             if name == "events" and self.events is None:
                 continue
-            # Stored as plain numbers, so that NumPy's scalars compare and print alike.
+            # Store plain numbers: NumPy's scalars would print in another way.
             object.__setattr__(self, name, _whole(name, getattr(self, name), low, high))
         for name, (least, most) in self.real.items():
             object.__setattr__(self, name, _real(name, getattr(self, name), least, most))
 
     @property
     def event_count(self) -> int:
-        """How many events the workload offers when no number is given."""
+        """The number of events that the workload offers by default."""
         return 1_000 if self.events is None else self.events
 
     def to_json(self) -> str:
@@ -58,12 +58,12 @@ class Config:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote; parameters that are left out have their defaults."""
+        """Read the output of `to_json`. Missing parameters get their defaults."""
         return cls(**cls.known(read_parameters(text)))
 
     @classmethod
     def known(cls, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The same parameters, after checking that this class has each of them."""
+        """The same parameters, after a check that this class has each of them."""
         names = [field.name for field in fields(cls)]
         for name in parameters:
             if name not in names:

@@ -32,11 +32,11 @@ class PredicateWorkload(Workload):
 
     @property
     def attribute_names(self) -> list[str]:
-        """The names of the attributes, by the numbers that the flat arrays hold; in the papers' styles the most popular first."""
+        """The names of the attributes, by their numbers in the flat arrays. In the papers' styles the most popular come first."""
         return list(self._domain.names)
 
     def arrays(self, block: int | None = None) -> PredicateArrays:
-        """The subscriptions, all or those of one block, as flat arrays: see `tamis.workload.arrays`."""
+        """The subscriptions of one block, or of all, as flat arrays. See `tamis.workload.arrays`."""
         blocks = range(self.blocks) if block is None else (block,)
         for each in blocks:
             self._check_block(each)
@@ -45,11 +45,11 @@ class PredicateWorkload(Workload):
         return arrays._replace(literals=self._domain.numbers(attribute, arrays.literals))
 
     def event_arrays(self, count: int | None = None) -> EventArrays:
-        """The same as `events`, as flat arrays."""
+        """`events` as flat arrays."""
         return self._numbers(self._draws.events(np.arange(self._event_count(count))))
 
     def other_event_arrays(self, count: int | None = None) -> EventArrays:
-        """The same as `other_events`, as flat arrays."""
+        """`other_events` as flat arrays."""
         return self._numbers(self._draws.other_events(np.arange(self._other_event_count(count))))
 
     @property

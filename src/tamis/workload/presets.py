@@ -1,8 +1,8 @@
 """Named workloads: the default columns of the papers, and the shapes that our own benchmarks use.
 
-The tables of the papers mark defaults in bold, but our text has lost the bold. Defaults that the prose repeats are the paper's.
-The rest are ours: for PS-Tree alpha, cardinality, sizes, match probability and equality ratio, for OpIndex the middle of each
-row.
+The tables of the papers mark defaults in bold, but our copies of the text have lost the bold. If the prose repeats a default, we
+use it. The other defaults are ours: for PS-Tree alpha, cardinality, sizes, match probability and equality ratio; for OpIndex the
+middle of each row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tamis.workload.styles import AnyConfig
 _DENSE = WorkloadConfig(
     dimensions=100, cardinality=100, subscription_size=10, event_size=30, match_probability=0.001, equality_ratio=0.4
 )
-# Wide domains, of a million values. Their `cardinality` can be changed, to compare with few values, and so can `numbers`.
+# Wide domains of a million values. Change `cardinality` to compare with few values, or `numbers` to use floats.
 _WIDE = replace(_DENSE, cardinality=1_000_000)
 _WIDE_12 = replace(_WIDE, dimensions=12, subscription_size=4, event_size=10)
 

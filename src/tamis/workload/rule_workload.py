@@ -35,7 +35,7 @@ class RuleWorkload(Workload):
 
     @cached_property
     def attribute_names(self) -> list[str]:
-        """The names of the fields: those that rules ask about, then the others of events."""
+        """The names of the fields: first the fields that rules use, then the other fields of events."""
         return list(dict.fromkeys([*FIELDS, *draw_event(Random(0), 0)]))
 
     @property

@@ -1,4 +1,4 @@
-"""The styles of workloads: each config's class, and which of them a style belongs to."""
+"""The styles of workloads, and the config class of each style."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLASSES: dict[str, type[AnyConfig]] = {style: kind for kind in get_args(AnyConf
 
 
 def config_from_json(text: str) -> AnyConfig:
-    """Read what a config's `to_json` wrote; without a style it is one of the papers'."""
+    """Read a config from the output of its `to_json`. Without a style it is a `WorkloadConfig`."""
     parameters = read_parameters(text)
     style = parameters.get("style", WorkloadConfig.style)
     if not isinstance(style, str) or style not in _CLASSES:

@@ -1,4 +1,4 @@
-"""Workload: the subscriptions and events of a config, whatever its style."""
+"""Workload: the subscriptions and events of a config of any style."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_WIDE = 10_000
-"""The most attributes that events with a column per attribute may have."""
+"""The most attributes of events with a column per attribute."""
 
 
 class Workload(ABC):
-    """Subscriptions and events. Methods can be called in any order, and again, and give the same each time."""
+    """Subscriptions and events. Methods can be called in any order and any number of times. The results are always the same."""
 
     config: AnyConfig
 
     def __reduce__(self) -> tuple[type[Workload], tuple[AnyConfig]]:
-        # Travels to other processes as its config.
+        # Only the config is sent to other processes.
         return type(self), (self.config,)
 
     @property
@@ -33,53 +33,54 @@ class Workload(ABC):
 
     @property
     def blocks(self) -> int:
-        """How many blocks the subscriptions have, each of SUBSCRIPTION_BLOCK, the last perhaps shorter."""
+        """The number of blocks of subscriptions. Each has SUBSCRIPTION_BLOCK subscriptions; the last may be shorter."""
         return -(-self.config.subscriptions // SUBSCRIPTION_BLOCK)
 
     def subscriptions(self) -> pa.Table:
-        """All subscriptions: `id` (0, 1, ...) and `predicates`, see `tamis.workload.arrow`, or `expression`, SQL text."""
+        """All subscriptions: `id` (0, 1, ...), and `predicates` (see `tamis.workload.arrow`) or `expression` (SQL text)."""
         import pyarrow as pa
 
         return pa.Table.from_batches(self.subscription_blocks(), self.subscription_schema)
 
     def subscription_blocks(self) -> Iterator[pa.RecordBatch]:
-        """The subscriptions, a block at a time."""
+        """The subscriptions, one block at a time."""
         return (self.subscription_block(block) for block in range(self.blocks))
 
     def subscription_block(self, block: int) -> pa.RecordBatch:
-        """One block of the subscriptions, the same whether others are made or not."""
+        """One block of the subscriptions. It does not depend on whether other blocks are made."""
         self._check_block(block)
         return self._subscription_batch(block)
 
     def events(self, count: int | None = None, *, wide: bool = False) -> pa.Table:
-        """The first `count` events; None: as many as the config says.
+        """The first `count` events. None: the number in the config.
 
-        In style be-gen they are the base events, each matched by the subscriptions derived from it; beyond the number of
-        base events they repeat. In style detection they are planted: each satisfies a rule, one after the other. With
-        `wide` there is a column per attribute, for few dimensions.
+        In style be-gen, these are the base events, and the subscriptions derived from an event match it. If `count` is
+        larger than the number of base events, they repeat. In style detection, a share of the events is planted: the first
+        planted event satisfies rule 0, the next rule 1, and so on. With `wide` there is a column per attribute, for few
+        dimensions.
         """
         import pyarrow as pa
 
         return pa.Table.from_batches(self.event_blocks(count, wide=wide), self.event_schema(wide=wide))
 
     def event_blocks(self, count: int | None = None, *, wide: bool = False) -> Iterator[pa.RecordBatch]:
-        """The same as `events`, up to EVENT_BLOCK at a time."""
+        """`events`, up to EVENT_BLOCK at a time."""
         return self._event_batches(self._event_count(count), wide, other=False)
 
     def other_events(self, count: int | None = None, *, wide: bool = False) -> pa.Table:
-        """Events that are drawn like the others, but independent of the subscriptions: neither is derived from the other."""
+        """Events that are independent of the subscriptions: neither is derived from the other. Otherwise drawn like `events`."""
         import pyarrow as pa
 
         return pa.Table.from_batches(self.other_event_blocks(count, wide=wide), self.event_schema(wide=wide))
 
     def other_event_blocks(self, count: int | None = None, *, wide: bool = False) -> Iterator[pa.RecordBatch]:
-        """The same as `other_events`, up to EVENT_BLOCK at a time."""
+        """`other_events`, up to EVENT_BLOCK at a time."""
         return self._event_batches(self._other_event_count(count), wide, other=True)
 
     def event_block(
         self, block: int, count: int | None = None, *, wide: bool = False, other: bool = False
     ) -> pa.RecordBatch:
-        """One block of EVENT_BLOCK of the first `count` events, or other events; the last is perhaps shorter."""
+        """One block of the first `count` events, or other events. It has EVENT_BLOCK events; the last may be shorter."""
         total = self._other_event_count(count) if other else self._event_count(count)
         start = block * EVENT_BLOCK
         if not 0 <= start < total:
@@ -112,10 +113,10 @@ class Workload(ABC):
 
     @abstractmethod
     def _event_batch(self, rows: range, wide: bool, other: bool) -> pa.RecordBatch:
-        """The events, or the other events, of some numbers."""
+        """The events, or the other events, with these numbers."""
 
     def _event_batches(self, count: int, wide: bool, other: bool) -> Iterator[pa.RecordBatch]:
-        self.event_schema(wide=wide)  # refuses too many columns now, not with the first block
+        self.event_schema(wide=wide)  # raises the error for too many columns now, not with the first block
         blocks = range(-(-count // EVENT_BLOCK))
         return (self.event_block(block, count, wide=wide, other=other) for block in blocks)
 

@@ -26,21 +26,21 @@ CONFIG = "config.json"
 _FILES = (SUBSCRIPTIONS, EVENTS, OTHER_EVENTS, CONFIG)
 
 _GROUP_BLOCKS = 10
-"""Blocks in a row group of a file: 100,000 subscriptions, 10,000 events."""
+"""The number of blocks in a row group of a file: 100,000 subscriptions, or 10,000 events."""
 
 
 def write(config: AnyConfig, folder: str | os.PathLike[str], *, wide: bool = False) -> tuple[Path, ...]:
-    """Write a workload to a folder, which is made when it is not there.
+    """Write a workload to a folder. The folder is created if it does not exist.
 
     Parameters
     ----------
     config : WorkloadConfig, AlertsConfig or DetectionConfig
-        What to generate; ``preset(name, ...)`` gives named ones.
+        The parameters of the workload. ``preset(name, ...)`` gives those of a named workload.
     folder : path
-        Gets `subscriptions.parquet`, `events.parquet`, `other_events.parquet` and `config.json`. They are written
-        under a temporary name and renamed when all are complete. A workload that is there already is replaced.
+        Gets `subscriptions.parquet`, `events.parquet`, `other_events.parquet` and `config.json`. These files are written
+        under temporary names and renamed when all are complete. A workload in the folder is replaced.
     wide : bool
-        Events with a column per attribute instead of a list of pairs, for few dimensions.
+        Whether events have a column per attribute instead of a list of pairs. For few dimensions.
 
     Returns
     -------
@@ -50,16 +50,16 @@ def write(config: AnyConfig, folder: str | os.PathLike[str], *, wide: bool = Fal
     Raises
     ------
     FileError
-        When the folder cannot be written, or holds files of these names that are not a workload's.
+        If the folder cannot be written, or has files of these names that do not belong to a workload.
     WorkloadError
-        When `wide` is asked for with too many dimensions.
+        If `wide` is True and there are too many dimensions.
     """
     workload = generate(config)
     workload.event_schema(wide=wide)
     target = _prepare(folder)
     try:
         with ExitStack() as stack:
-            # The config is the first to be opened, so it is the last to take its place.
+            # The config is opened first, so it is renamed last.
             files = [(name, replacing_target(target / name, durable=False)) for name in reversed(_FILES)]
             _write_files(workload, {name: stack.enter_context(file) for name, file in files}, wide)
     except OSError as error:
@@ -74,13 +74,13 @@ def read_config(folder: str | os.PathLike[str]) -> AnyConfig:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise FileError(f"cannot read the workload's config: {error.strerror or error}", path=str(path)) from None
-    except ValueError:  # not UTF-8, or no possible path
+    except ValueError:  # the file is not UTF-8, or the path is not possible
         raise FileError("this is not a workload's config", path=str(path)) from None
     return config_from_json(text)
 
 
 def _prepare(folder: str | os.PathLike[str]) -> Path:
-    """Make the folder. Refuse a folder whose files of these names are not a workload's: the names are common."""
+    """Create the folder. Refuse a folder with files of these names that belong to something else: the names are common."""
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)

@@ -11,16 +11,17 @@ from tamis.kernels.numbers import F64s, I64s
 Floats = F64s
 
 _CELLS = 1 << 21
-"""Most cells of a table of arrivals in work at a time. This bounds the memory."""
+"""The most cells of a table of arrivals at a time. This bounds the memory."""
 
 _REPEATS = 0.5
-"""Most expected occurrences of the tail's most popular number in a row, see `draw_distinct`."""
+"""The most occurrences to expect in a row for the tail's most popular number. See `draw_distinct`."""
 
 
 class Popularity:
-    """The numbers 0 to `count` - 1, number r with a weight of ``1 / (r + shift) ** alpha``.
+    """Draws the numbers 0 to `count` - 1. Number r has the weight ``1 / (r + shift) ** alpha``.
 
-    The larger the shift, the less the first few numbers stand out: Zipf's law has 1, Pareto's any (Zipf-Mandelbrot).
+    A larger shift makes the weights of the first few numbers more equal. Zipf's law has a shift of 1, Pareto's any shift
+    (Zipf-Mandelbrot).
     """
 
     def __init__(self, count: int, alpha: float, shift: int = 1) -> None:
@@ -31,7 +32,7 @@ class Popularity:
 
     @cached_property
     def _weights(self) -> Floats:
-        # Not needed for independent uniform draws, for which there may be millions of numbers.
+        # Computed on demand: independent uniform draws do not need weights, and may have millions of numbers.
         return np.arange(self.shift, self.count + self.shift, dtype=np.float64) ** -self.alpha
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> I64s:
@@ -41,10 +42,10 @@ class Popularity:
     def draw_distinct(self, rng: np.random.Generator, rows: int, size: int) -> I64s:
         """Rows of `size` distinct numbers, drawn one after the other without replacement, in the order of drawing.
 
-        Each number is given a Poisson process with its weight as rate; the numbers in the order of their first
-        arrivals are such a draw, exactly. The popular numbers (the head) get their first arrivals directly. The tail, which
-        may have a million numbers, is one process with its total weight: each arrival picks a number, and repeats are
-        dropped. It runs on, row by row, until no later arrival can be among the first `size`.
+        Each number has a Poisson process with its weight as rate. The numbers in the order of their first arrivals are
+        exactly such a draw. The popular numbers (the head) get their first arrivals directly. The tail may have a million
+        numbers, so it is one process with its total weight: each arrival picks a number, and repeats are dropped. In each
+        row, this process continues until no later arrival can be among the first `size`.
         """
         head = self._head(size)
         drawn = np.empty((rows, size), np.int64)
@@ -55,7 +56,7 @@ class Popularity:
         return drawn
 
     def _race(self, rng: np.random.Generator, rows: int, size: int, head: int) -> I64s:
-        """`draw_distinct` for some rows at once, the first `head` numbers being the head."""
+        """`draw_distinct` for some rows at once. The first `head` numbers are the head."""
         first: Floats = rng.standard_exponential((rows, head)) / self._weights[:head]
         if head == self.count:
             return np.argsort(first, axis=1)[:, :size]
@@ -71,7 +72,7 @@ class Popularity:
             numbers = np.hstack([numbers, self._draw_tail(rng, step, head)])
             times = np.hstack([first, _first_arrivals(arrivals, numbers)])
             order = np.argsort(times, axis=1)[:, :size]
-            # The columns of `times` are the head's numbers, then those of the tail's arrivals.
+            # The columns of `times` are the numbers of the head, then the arrivals of the tail.
             tail = np.take_along_axis(numbers, np.maximum(order - head, 0), axis=1)
             done = np.take_along_axis(times, order[:, -1:], axis=1)[:, 0] <= arrivals[:, -1]
             drawn[pending[done]] = np.where(order < head, order, tail)[done]
@@ -80,7 +81,7 @@ class Popularity:
         return drawn
 
     def _head(self, size: int) -> int:
-        """The smallest head whose tail has no number so popular that a row of `size` would often repeat it."""
+        """The size of the smallest head after which a row of `size` numbers seldom repeats a number of the tail."""
         tail_weight = np.cumsum(self._weights[::-1])[::-1]
         rare = self._weights * size <= _REPEATS * tail_weight
         return int(np.argmax(rare)) if rare.any() else self.count
@@ -102,7 +103,7 @@ class Popularity:
 
 
 def _first_arrivals(arrivals: Floats, numbers: I64s) -> Floats:
-    """The times, with infinity for the arrival of no number (-1) and of one that came earlier in its row."""
+    """The times of first arrivals. Infinity if no number arrived (-1), or the number came earlier in its row."""
     order = np.argsort(numbers, axis=1, kind="stable")
     ordered = np.take_along_axis(numbers, order, axis=1)
     again = np.zeros(numbers.shape, np.bool_)

@@ -2,7 +2,7 @@
 
 Read in this order:
 
-    event_batch    EventBatch; mappings one after another                 asked          which attributes are read at all
+    event_batch    EventBatch; mappings one after another                 asked          which attributes to read
     one_event      one mapping, in a buffer that is used again
     event_columns  Arrow tables -> columns of attributes                  event_table    columns -> a batch
     plain_columns  columns of numbers -> a batch, in one kernel

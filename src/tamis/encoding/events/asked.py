@@ -1,4 +1,4 @@
-"""Which attributes somebody asks about: nobody looks at the others, whatever they hold."""
+"""The attributes that predicates or the schema use. Other attributes are not read."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from tamis.language.schema import Schema
 
 
 class Asked(NamedTuple):
-    """Names of attributes, and of the objects that they lie in."""
+    """The names of the attributes to read, and of the objects that contain them."""
 
     attributes: tuple[Container[str], ...]
     parents: tuple[Container[str], ...]
 
     @staticmethod
     def of(dimensions: Dimensions, schema: Schema | None = None) -> Asked:
-        """What predicates ask about, and what is declared, since declared values are checked."""
+        """The attributes of predicates, and those that the schema declares: their values are checked."""
         if schema is None:
             return Asked((dimensions.by_attribute,), (dimensions.parents,))
         return Asked((dimensions.by_attribute, schema), (dimensions.parents, _parents_in(schema)))
 
     @staticmethod
     def names(attributes: Iterable[str], schema: Schema | None = None) -> Asked:
-        """These attributes, and what is declared."""
+        """These attributes, and those that the schema declares."""
         every = frozenset(attributes).union(() if schema is None else schema)
         return Asked((every,), (frozenset(parent for name in every for parent in parents_of(name)),))
 
     def has(self, name: str) -> bool:
-        """Whether this attribute is asked about."""
+        """Whether to read this attribute."""
         return any(name in names for names in self.attributes)
 
     def leads_to(self, name: str) -> bool:
-        """Whether an attribute below this name is asked about."""
+        """Whether to read an attribute below this name, like `a.b` below `a`."""
         return any(name in names for names in self.parents)
 
 
@@ -44,7 +44,7 @@ class _Everything:
 
 
 EVERYTHING = Asked((_Everything(),), (_Everything(),))
-"""All names but the empty one, which no expression can write."""
+"""All names except the empty one. No expression can contain the empty name."""
 
 
 @functools.lru_cache(maxsize=64)

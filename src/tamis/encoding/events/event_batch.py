@@ -1,12 +1,12 @@
 """Events in keys: a batch is a table of (dimension, key interval) values, row by row.
 
     event       e0             e1       e2
-    start       0              3        4     4       values of e: start[e] .. start[e + 1]; e2 has none
+    start       0              3        4     4       values of e: start[e] .. start[e + 1]; e2 has no values
     dimension   7    7    12   3
     lo          10   40   5    8
     hi          10   40   5    9                      hi > lo where the value is an Interval
 
-Invariant: the values of one dimension stand next to each other within a row. Only dimensions that predicates ask about occur.
+Invariant: within a row, the values of one dimension are neighbours. A batch has only dimensions that predicates use.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _KNOWN = frozenset(
 class EventBatch(NamedTuple):
     """A batch of events as kernels read it.
 
-    Nobody writes to it: `lo` and `hi` are one array where no value is an Interval, and batches of one event share `start`.
+    It is read-only: `lo` and `hi` are the same array if no value is an Interval, and batches of one event share `start`.
     """
 
     start: I64s
@@ -52,14 +52,14 @@ class EventBatch(NamedTuple):
 
 
 class EncodedEvents(NamedTuple):
-    """A batch, and how often an event had an attribute but no value of a kind that some predicate on it asks for."""
+    """A batch, and how many attributes of events have no value of a kind that a predicate on the attribute needs."""
 
     batch: EventBatch
     mismatched: int
 
 
 def has_several(batch: EventBatch) -> bool:
-    """Whether some event has several keys in one dimension, which then stand next to each other."""
+    """Whether an event has several keys in one dimension. Such keys are neighbours."""
     repeated = batch.dimension[1:] == batch.dimension[:-1]
     starts = batch.start[1:-1]
     repeated[starts[(starts > 0) & (starts < len(batch.dimension))] - 1] = False  # neighbours of different events
@@ -67,9 +67,9 @@ def has_several(batch: EventBatch) -> bool:
 
 
 def encode_plain(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEvents | None:
-    """Encode one event as it was given: the same as flattening it first, and several times as fast.
+    """Encode one event without flattening it. The result is the same, and it takes a fraction of the time.
 
-    None for an event that must be flattened, which may run anybody's code.
+    Returns None if the event must be flattened. Flattening may run code of unknown classes.
     """
     plain = plain_values(event, dimensions) if type(event) is dict else None
     return None if plain is None else row_of(plain, dimensions)
@@ -83,7 +83,7 @@ def encode_flat(
     Parameters
     ----------
     numbered : bool
-        Whether messages name the row of an event; an event that came alone has none.
+        Whether messages name the row of an event. A single event has no row.
     lenient : bool
         Whether an attribute with a value outside the language counts as missing.
 
@@ -99,7 +99,7 @@ def encode_flat(
 
 
 class PlainValues(NamedTuple):
-    """One event: its numbers, then values in keys, and the dimension of each; `lo` and `hi` may be one list."""
+    """One event: its numbers, then its other values as keys, and the dimension of each. `lo` and `hi` may be the same list."""
 
     numbers: list[float]
     dimension: list[int]
@@ -109,11 +109,11 @@ class PlainValues(NamedTuple):
 
 
 def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: bool = True) -> PlainValues | None:
-    """The values of an event, attribute by attribute; None if the event must be flattened as a whole, which finds its errors.
+    """The values of an event, attribute by attribute. None if the event must be flattened as a whole, which finds its errors.
 
-    A number or string is plain if its attribute has one dimension, of its kind. Values that nobody asks about are not read. The
-    rest is flattened and encoded value by value, unless that may run any code, or `flattens` is False. The row has numbers first,
-    then strings, then the rest.
+    A number or string is plain if its attribute has a single dimension, of the same kind. Attributes without predicates are not
+    read. All other values are flattened and encoded one by one. Returns None instead if that may run code of unknown classes, or
+    if `flattens` is False. The row has numbers first, then strings, then the other values.
     """
     number_of, text_of, asked = dimensions.only_number.get, dimensions.only_text.get, dimensions.by_attribute
     numbers: list[float] = []
@@ -121,7 +121,7 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: boo
     keys: list[int] = []
     key_dimension: list[int] = []
     rest: dict[str, Any] = {}
-    # 0.1 us for an attribute: what can be seen later of all numbers or all names together is not looked for here.
+    # This loop takes 0.1 us for each attribute. So it leaves out checks that can later be done for all numbers or names at once.
     for name, value in event.items():
         if type(name) is not str:
             return None
@@ -157,14 +157,17 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: boo
 
 
 def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions) -> _Writer | None:
-    """The rest of an event; None if it is wrong, may run anybody's code, or gives an attribute that the event gives too."""
+    """The values of an event that are not plain.
+
+    None if one is wrong, may run code of unknown classes, or gives an attribute that the event also gives elsewhere.
+    """
     try:
         if not _is_known(rest):
             return None
         flat = flatten(rest)
-    except Exception:  # also what a foreign class raises; an attribute before it may be wrong, too
+    except Exception:  # an unknown class may raise any error, and an attribute before it may be wrong, too
         return None
-    # A name that is not in the rest was taken as it is, or nobody asks about it.
+    # A name that is not in the rest was plain, or no predicate uses it.
     if any(name in event and name not in rest and name in dimensions.by_attribute for name in flat):
         return None
     writer = _Writer(dimensions)
@@ -176,7 +179,7 @@ def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions
 
 
 def _is_known(value: Any) -> bool:
-    """Whether to flatten a value runs no code of classes that are not known."""
+    """Whether flattening a value runs only code of known classes."""
     cls = type(value)
     if cls is dict:
         return _NAMES.issuperset(map(type, value)) and all(map(_is_known, value.values()))
@@ -193,7 +196,7 @@ def row_of(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
     lows, numbered = np.empty(len(dimension), _INT64), np.empty(len(dimension), _INT32)
     try:
         pack_keys(lows, 0, *numbers, *lo)
-    except struct.error:  # an integer that no double comes near
+    except struct.error:  # an integer beyond the range of doubles
         return None
     if not ascend(lows[:count] if lo else lows):
         present = [number == number for number in numbers]
@@ -213,7 +216,7 @@ def row_of(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
 
 
 def _locate_large(numbers: Collection[float], dimension: list[int], dimensions: Dimensions, lows: I64s) -> bool:
-    """Put the keys of the numbers that may have labels; False if one is out of range."""
+    """Write the keys of the numbers that may have labels. False if one is out of range."""
     for at, number in enumerate(numbers):
         if not -INT_EXACT < number < INT_EXACT:
             if type(number) is int and not INT64_MIN <= number <= INT64_MAX:
@@ -224,13 +227,13 @@ def _locate_large(numbers: Collection[float], dimension: list[int], dimensions: 
 
 @functools.lru_cache(maxsize=1024)
 def _layout(numbers: int, keys: int) -> tuple[Callable[..., None], Callable[..., None], I64s]:
-    """How to lay out the keys and the dimensions of a row, faster than `np.array` does; and its `start`, which is shared."""
+    """Functions that write the keys and the dimensions of a row, faster than `np.array`, and the shared `start` of such rows."""
     count = numbers + keys
     return struct.Struct(f"{numbers}d{keys}q").pack_into, struct.Struct(f"{count}i").pack_into, np.array([0, count])
 
 
 class _Writer:
-    """Collects the values of event after event."""
+    """Collects the values of events, one event after another."""
 
     def __init__(self, dimensions: Dimensions, *, lenient: bool = False) -> None:
         self._facets = dimensions.by_attribute
@@ -253,7 +256,7 @@ class _Writer:
                 self._put(facets.presence, (0,))
             if len(values) == 1:
                 value = values[0]
-                # One number for which there is a dimension is by far the most frequent case.
+                # A single number whose attribute has a number dimension is by far the most frequent case.
                 if (type(value) is int or type(value) is float) and facets.number is not None:
                     key = facets.number.key(value)
                     self.dimension.append(facets.number.number)
@@ -273,7 +276,7 @@ class _Writer:
         self._start.append(len(self.lo))
 
     def _refuse(self, attribute: str, values: tuple[Any, ...], row: int | None) -> None:
-        """Raise an EventError for a value outside the language, if somebody asks about it and it does not count as missing."""
+        """Raise an EventError for a value outside the language, if a predicate uses its attribute and `lenient` is False."""
         if self._lenient or not isinstance(values, Refused):
             return
         if attribute in self._facets or (
@@ -282,7 +285,7 @@ class _Writer:
             raise values.error(attribute, row)
 
     def _one_kind(self, facets: Facets, kind: Kind | None, values: Iterable[Any]) -> set[Kind | Facet]:
-        """The values of an attribute that are of one kind; returns that kind, and ADDRESS if one of them is an address."""
+        """Add values of one attribute and one kind. Returns that kind, and ADDRESS if one of them is an address."""
         assert kind is not None
         found: set[Kind | Facet] = {kind}
         if kind is Kind.STRING:

@@ -1,13 +1,13 @@
-"""Arrow tables of events to columns: what somebody asks about, attribute by attribute.
+"""Arrow tables of events to columns, one or more for each attribute that predicates or the schema use.
 
-Three forms are read: wide (a column per attribute), a single column ``map<string, V>``, and a single column
-``list<struct<attribute, value>>``. V is anything that a column may be, or a struct with nullable fields among
-`VARIANT_FIELDS`, one of them set. A list in a column of its own may hold such structs if they have all of the fields.
+A table has one of three forms: wide (a column per attribute), a single column ``map<string, V>``, or a single column
+``list<struct<attribute, value>>``. V is any type of a wide column, or a variant: a struct with nullable fields among
+`VARIANT_FIELDS`, one of them set. In a wide table, lists may hold variants if these have all of the fields.
 
     struct<b>                  attribute a.b
     map<string, V>             attribute a.key, for each key
     list<int64>                several values of a
-    list<struct<b>>            several values of a.b; lists within lists alike
+    list<struct<b>>            several values of a.b; the same for lists within lists
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class _Field(NamedTuple):
     values: Callable[[], pa.Array]
     rows: Rows
     variants: bool
-    """Whether a struct of some `VARIANT_FIELDS` is a value of any kind. In a column of its own it is an object, and in a list
-    it is a value if it has all of the fields."""
+    """Whether a struct with some of the `VARIANT_FIELDS` is a value of any kind. A struct in a wide column is an object. A struct
+    in a list is a value if it has all of the fields."""
 
 
 class _Entries(NamedTuple):
-    """The entries of a column of maps or of attributes and values: the row of each, name, value."""
+    """The entries of a column of maps, or of lists of attributes and values: the row, name and value of each."""
 
     parents: Rows
     names: pa.Array
@@ -72,14 +72,14 @@ def is_long(table: pa.Table) -> bool:
 def event_columns(
     table: pa.Table, among: Sequence[int] | None = None, asked: Asked = EVERYTHING
 ) -> Iterator[Column | Odd]:
-    """The values of a table of events that are asked about, column by column; rows ascend within a column.
+    """The values of a table of events that predicates or the schema use, column by column. Rows ascend within a column.
 
-    `among` are the columns of a wide table that are wanted; without it all are, of a table in any of the forms.
+    `among` are the columns to read, for a wide table. Without it, all columns of a table in any form are read.
 
     Raises
     ------
     TableError
-        When the names of attributes are no strings.
+        If the names of attributes are not strings.
     """
     if among is None and is_long(table):
         yield from _object(_entry_fields(None, entries(table), np.arange(len(table)), asked), asked)
@@ -97,7 +97,7 @@ def _column(table: pa.Table, index: int) -> pa.Array:
 
 
 def is_wanted(name: str, kind: pa.DataType, asked: Asked) -> bool:
-    """Whether a column of this type may have something that is asked about."""
+    """Whether a column of this name and type may have values to read."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return is_wanted(name, kind.value_type, asked)
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
@@ -113,7 +113,7 @@ def entries(table: pa.Table) -> _Entries:
     Raises
     ------
     TableError
-        When the names of attributes are no strings.
+        If the names of attributes are not strings.
     """
     column = combined(table.column(0))
     found = _map_entries(column) if pa.types.is_map(column.type) else _listed_entries(column)
@@ -123,7 +123,7 @@ def entries(table: pa.Table) -> _Entries:
 
 
 def names_in(encoded: pa.DictionaryArray) -> list[str | None]:
-    """The distinct names of entries; None for one that is not UTF-8, which no expression can write."""
+    """The distinct names of entries. None stands for a name that is not UTF-8, which no expression can contain."""
     try:
         names: list[str | None] = encoded.dictionary.to_pylist()
         return names
@@ -132,7 +132,7 @@ def names_in(encoded: pa.DictionaryArray) -> list[str | None]:
 
 
 def _object(fields: Iterable[_Field | Odd], asked: Asked) -> Iterator[Column | Odd]:
-    """The columns of all fields of an object. An attribute that two fields give is wrong in the rows that have both."""
+    """The columns of all fields of an object. If two fields give the same attribute, rows that have both are wrong."""
     given: dict[str, list[Rows]] = {}
     for field in fields:
         if isinstance(field, Odd):
@@ -155,7 +155,7 @@ def _object(fields: Iterable[_Field | Odd], asked: Asked) -> Iterator[Column | O
 
 
 def _columns(field: _Field, asked: Asked) -> Iterator[Column | Odd]:
-    """The columns of one field, which is wanted."""
+    """The columns of one field for which `is_wanted` is true."""
     name, kind, values, rows = field.name, field.kind, field.values(), field.rows
     if pa.types.is_run_end_encoded(kind):
         decoded = pc.run_end_decode(values)
@@ -184,7 +184,7 @@ def _elements(field: _Field, lists: pa.Array, asked: Asked) -> Iterator[Column |
     if not (pa.types.is_nested(kind) or pa.types.is_dictionary(kind)):
         yield from typed(field.name, chosen(lists.values, places), rows)
         return
-    # Elements are objects of their own: what two of them have is not given twice.
+    # Each element is an object of its own: an attribute that two elements have is not given twice.
     numbered = np.arange(len(places))
     inner: Iterator[Column | Odd]
     variants = field.variants or is_full_variant(kind)
@@ -199,7 +199,7 @@ def _elements(field: _Field, lists: pa.Array, asked: Asked) -> Iterator[Column |
 
 
 def _struct_fields(name: str, structs: pa.Array, rows: Rows, places: Rows | None, variants: bool) -> Iterator[_Field]:
-    """The fields of structs, or of those at some places."""
+    """The fields of structs: of all structs, or of those at `places`."""
 
     def values(index: int) -> pa.Array:
         child = pc.struct_field(structs, [index])
@@ -211,7 +211,7 @@ def _struct_fields(name: str, structs: pa.Array, rows: Rows, places: Rows | None
 
 
 def _entry_fields(name: str | None, found: _Entries, rows: Rows, asked: Asked) -> Iterator[_Field | Odd]:
-    """Entries as fields, one for each distinct name that is asked about; `name` is that of the map, None if it is the event."""
+    """Entries as fields, one for each distinct name to read. `name` is the name of the map, or None if the map is the event."""
     names = plain_texts(found.names)
     if names.null_count and name is None:
         nameless = np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False))

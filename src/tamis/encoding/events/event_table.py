@@ -27,9 +27,9 @@ from tamis.language.values import Kind
 
 _Part = tuple[int, Rows, I64s]
 
-# From so many strings on, a sample tells whether they are all different.
+# The number of strings from which a sample tells whether they all differ.
 _SAMPLED = 1024
-# So many attributes are looked up together.
+# Above this number, attributes are looked up all at once.
 _MANY_NAMES = 1024
 _NOT_PLAIN = -2
 
@@ -37,15 +37,15 @@ _NOT_PLAIN = -2
 def encode_table(
     table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
 ) -> EncodedEvents:
-    """Encode a table of events in one of the forms that `event_columns` reads; with a schema, they must keep to it.
+    """Encode a table of events in one of the forms that `event_columns` reads. Events must keep to the schema, if there is one.
 
-    With `lenient`, what is wrong counts as missing.
+    With `lenient`, wrong values count as missing.
     """
     return TableEncoder(table, dimensions, schema, lenient=lenient).rows(0, len(table))
 
 
 class TableEncoder:
-    """A table of events, of which any rows can be encoded. Several threads may do so, while dimensions stay as they are."""
+    """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes."""
 
     def __init__(
         self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
@@ -55,18 +55,18 @@ class TableEncoder:
         self._schema = schema
         self._lenient = lenient
         self._rest: list[int] | None = None
-        """The columns that are not plain; None: the table is not one of columns, or is empty."""
+        """The columns that are not plain. None if the table is long or empty."""
         if len(table) and not is_long(table):
             plain, self._rest = _known_apart(table, dimensions, schema)
             self._plain = PlainColumns(table, list(plain), list(plain.values()))
 
     def rows(self, first: int, last: int) -> EncodedEvents:
-        """Rows from `first` up to `last` in keys.
+        """The keys of the rows from `first` up to `last`.
 
         Raises
         ------
         EventError, TableError
-            Which counts rows from `first` on.
+            If a value or the table is wrong. The error counts rows from `first` on.
         """
         table = self._table.slice(first, last - first)
         if self._rest is None:
@@ -83,7 +83,7 @@ class TableEncoder:
         return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
 
     def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
-        """Encode some columns of a table, or all, column by column."""
+        """Encode a table column by column: the columns in `among`, or all."""
         parts: list[_Part] = []
         dimensions = self._dimensions
         rows_of: dict[str, dict[Kind | Facet, list[Rows]]] = {}
@@ -106,12 +106,12 @@ class TableEncoder:
         return EncodedEvents(_batch(parts, table.num_rows), mismatched)
 
     def _right_columns(self, table: pa.Table, among: list[int] | None) -> Iterator[Column]:
-        """The columns that are asked about.
+        """The columns that predicates or the schema use.
 
         Raises
         ------
         EventError
-            For what is wrong, unless that counts as missing.
+            If a value is wrong and `lenient` is False.
         """
         asked = Asked.of(self._dimensions, self._schema)
         for found in checked_columns(table, asked, self._schema, among, texts=self._lenient):
@@ -124,8 +124,8 @@ class TableEncoder:
 def checked_columns(
     table: pa.Table, asked: Asked, schema: Schema | None, among: Sequence[int] | None = None, *, texts: bool = True
 ) -> Iterator[Column | Odd]:
-    """`event_columns` that keep to a schema, if there is one; with `texts`, all of them UTF-8."""
-    # An attribute has several columns where its values are of several kinds, or integers and doubles.
+    """`event_columns`, checked against the schema, if there is one. With `texts`, strings are also checked to be UTF-8."""
+    # An attribute has several columns if its values are of several kinds, or integers and doubles.
     rows_of: dict[tuple[str, Kind], list[Rows]] = {}
     for column in event_columns(table, among, asked):
         if isinstance(column, Odd):
@@ -145,7 +145,7 @@ def checked_columns(
 
 
 def _texts_apart(column: Column) -> Iterator[Column | Odd]:
-    """A column of strings, and apart from it those that are not UTF-8."""
+    """A column of strings without those that are not UTF-8, which become an `Odd`."""
     texts = plain_texts(column.values)
     try:
         texts.validate(full=True)
@@ -159,7 +159,7 @@ def _texts_apart(column: Column) -> Iterator[Column | Odd]:
 
 
 def _known_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:
-    """`_sorted_apart`, which takes some microseconds a column, once for tables that are alike and come one after another."""
+    """`_sorted_apart`, kept for the next table of the same schema: it takes some microseconds for each column."""
     known = dimensions.table_form
     if known is None or known[1] is not schema or not known[0].equals(table.schema):
         known = dimensions.table_form = table.schema, schema, _sorted_apart(table, dimensions, schema)
@@ -168,9 +168,9 @@ def _known_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None)
 
 
 def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> tuple[dict[int, int], list[int]]:
-    """The columns of a wide table that are plain, with their dimensions, and those that must be looked at one by one.
+    """The plain columns of a wide table, with their dimensions, and the columns that must be encoded one by one.
 
-    Plain ones can be nothing but right. Those that nobody asks about are in neither.
+    Plain columns cannot have wrong values. Columns without predicates are in neither list, unless the schema must check them.
     """
     names, types = table.column_names, table.schema.types
     repeated = {name for name, count in Counter(names).items() if count > 1} if len(set(names)) < len(names) else set()
@@ -184,7 +184,7 @@ def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None
         if (
             not is_plain(kind)
             or name in repeated
-            or (nested and "." in name)  # the field of a struct may be the same attribute
+            or (nested and "." in name)  # a field of a struct may have the same name
             or (name in dimensions.by_attribute and name not in only)
             or (schema is not None and not schema.allows(name, Kind.NUMBER))
         ):
@@ -195,7 +195,7 @@ def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None
 
 
 def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> EventBatch | None:
-    """A long table in keys, where all values are numbers of plain attributes; None where they are not, or something is wrong."""
+    """The keys of a long table if all its values are numbers of plain attributes. None if not, or if something is wrong."""
     parents, attributes, values = entries(table)
     if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
         return None
@@ -210,7 +210,7 @@ def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | Non
 
 
 def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema | None) -> list[int] | None:
-    """The dimensions of attributes, NOT_ASKED; None if one of them is not plain, or may be wrong."""
+    """The dimension of each attribute, or NOT_ASKED. None if an attribute is not plain, or its values may be wrong."""
     numbers: list[int] = []
     for name in names:
         number = dimensions.only_number.get(name or "", NOT_ASKED)
@@ -223,12 +223,12 @@ def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema 
 
 
 def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> I32s | None:
-    """`_numbers_of` without a Python loop, in which threads would wait for each other."""
+    """`_numbers_of` without a Python loop: in a loop, threads would wait for each other."""
     known = dimensions.names_form
     if known is None:
         asked = list(dimensions.by_attribute)
         numbers = [dimensions.only_number.get(name, _NOT_PLAIN) for name in asked]
-        # Whatever is not found is asked for at place -1, which is the last.
+        # A name that is not found gets place -1, which is the last.
         known = pa.array(asked, names.type), np.array([*numbers, NOT_ASKED], np.int32)
         dimensions.names_form = known
     attributes, numbers_known = known
@@ -238,7 +238,7 @@ def _numbers_of_many(names: pa.Array, dimensions: Dimensions) -> I32s | None:
 
 
 def _side_by_side(left: EventBatch, right: EventBatch) -> EventBatch:
-    """The values of the same events in two batches, which have no dimension in common."""
+    """Join two batches of the same events. The batches have no dimension in common."""
     start = left.start + right.start
     dimension, keys = np.empty(start[-1], np.int32), np.empty(start[-1], np.int64)
     for batch, before in ((left, right.start[:-1]), (right, left.start[1:])):
@@ -248,7 +248,7 @@ def _side_by_side(left: EventBatch, right: EventBatch) -> EventBatch:
 
 @lean_kernel
 def _put_aside(batch: EventBatch, before: I64s, all_dimension: I32s, all_keys: I64s) -> None:
-    """Copy the values of each event behind as many of the other batch as `before` says."""
+    """Copy the values of each event, leaving room for `before[event]` values of the other batch."""
     for event in range(len(before)):
         for v in range(batch.start[event], batch.start[event + 1]):
             all_dimension[before[event] + v] = batch.dimension[v]
@@ -256,7 +256,7 @@ def _put_aside(batch: EventBatch, before: I64s, all_dimension: I32s, all_keys: I
 
 
 def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[Rows]]) -> int:
-    """How many rows have the attribute, but not in all the kinds that are asked for."""
+    """How many rows have the attribute, but not in all kinds that predicates need."""
     if asked <= kinds.keys() and len(kinds) == 1:
         return 0
     rows = {kind: np.unique(np.concatenate(parts)) for kind, parts in kinds.items() if parts}
@@ -268,7 +268,7 @@ def _mismatched(asked: frozenset[Kind | Facet], kinds: dict[Kind | Facet, list[R
 
 
 def _utf8_parts(column: Column, facets: Facets) -> list[_Part]:
-    """`_parts` of a column; strings that are not UTF-8 are an EventError, which names their rows."""
+    """`_parts` of a column. Raises an EventError with the rows of strings that are not UTF-8."""
     try:
         return _parts(column, facets)
     except UnicodeDecodeError:
@@ -279,7 +279,7 @@ def _utf8_parts(column: Column, facets: Facets) -> list[_Part]:
 
 
 def _parts(column: Column, facets: Facets) -> list[_Part]:
-    """What a column contributes to each dimension of its attribute."""
+    """The rows and keys of a column for each dimension of its attribute."""
     if column.kind is not Kind.STRING:
         dimension = getattr(facets, column.kind.value)
         return [] if dimension is None else [(dimension.number, column.rows, dimension.keys(column.values))]
@@ -312,13 +312,13 @@ def _addresses(dimension: AddressDimension, rows: Rows, codes: I32s | None, dist
 
 
 def _distinct(values: pa.Array) -> tuple[I32s | None, Texts]:
-    """The distinct strings, each of which is then looked at once, and which of them each string is.
+    """The code of each string, and the distinct strings that the codes stand for. Each distinct string is encoded once.
 
-    None for the latter, and all strings, where they seem to differ: telling them apart takes a fifth of the time that needles do.
+    Returns None and all strings if they seem to differ: finding the distinct ones takes a fifth of the time that needles do.
     """
     codes = None
     if pa.types.is_dictionary(values.type) or len(values) < _SAMPLED or not _seem_to_differ(values):
-        encoded = pc.dictionary_encode(values)  # as it is, if it was one
+        encoded = pc.dictionary_encode(values)  # a dictionary stays as it is
         codes, values = encoded.indices.to_numpy().astype(np.int32), encoded.dictionary
     distinct = Texts(values)
     distinct.check()
@@ -326,9 +326,9 @@ def _distinct(values: pa.Array) -> tuple[I32s | None, Texts]:
 
 
 def _seem_to_differ(values: pa.Array) -> bool:
-    """Whether no two of some strings are equal: of four times as many as the square root of their number.
+    """Whether a random sample of 4 * sqrt(n) strings has no duplicate.
 
-    If every string came twice, eight equal pairs would be expected. They are drawn, since neighbours are often equal.
+    If every string came twice, eight equal pairs would be expected. The sample is random because neighbours are often equal.
     """
     count = 4 * math.isqrt(len(values))
     drawn = np.random.default_rng(0).choice(len(values), count, replace=False, shuffle=False)
@@ -336,7 +336,7 @@ def _seem_to_differ(values: pa.Array) -> bool:
 
 
 def _spread(rows: Rows, codes: I32s, keys: Rows, counts: Rows) -> tuple[Rows, Rows]:
-    """The keys of every code and their rows, one run after another, where code c has ``counts[c]`` keys."""
+    """The rows and keys of all strings, one string after another. Code c has ``counts[c]`` keys."""
     ends = np.cumsum(counts)
     total = int(counts[codes].sum())
     spread_rows, spread_keys = np.empty(total, np.int64), np.empty(total, np.int64)
@@ -355,7 +355,7 @@ def _spread_runs(rows: Rows, codes: I32s, keys: Rows, ends: Rows, spread_rows: R
 
 
 def _batch(parts: list[_Part], count: int) -> EventBatch:
-    """Merge the dimensions into rows. Parts of one dimension are made neighbours first, as a batch must have them."""
+    """Merge the parts of all dimensions into rows. Sorting makes parts of one dimension neighbours, as a batch requires."""
     parts.sort(key=lambda part: part[0])
     sizes = [len(rows) for _, rows, _ in parts]
     dimension = np.repeat(np.array([number for number, _, _ in parts], np.int32), sizes)

@@ -1,15 +1,15 @@
-"""Columns of numbers to rows of keys in one pass of a kernel, without an operation of NumPy or Arrow for each column.
+"""Columns of numbers to rows of keys in one pass of a kernel, without a NumPy or Arrow operation for each column.
 
-Of a wide table of events most columns are plain: integers or floats of an attribute that predicates ask about as a number and not
-otherwise. The kernel reads the buffers of all of them at once, row by row, as Arrow holds them:
+Most columns of a wide table are plain: they hold integers or floats, and all predicates on the attribute are about numbers. The
+kernel reads the Arrow buffers of all plain columns at once, row by row:
 
     column           price        size      ...
-    values           9.5 - 12.0   3 4 -           of whatever width; - lies there where the value is null
+    values           9.5 - 12.0   3 4 -           numbers of any width; - is undefined, the value is null
     validity         1 0 1        1 1 0           bits; no array if there are no nulls
     batch    row 0   (price, 9.5) (size, 3)
              row 1   (size, 4)
 
-A table with a single column of entries, (attribute, value), is read in the same way where all values are numbers of such
+A long table, whose single column has entries (attribute, value), is read in the same way if all its values are numbers of such
 attributes.
 """
 
@@ -46,11 +46,11 @@ _WIDTHS = [kind.bit_width // 8 for kind in _TYPES]
 
 
 _Numbers: TypeAlias = Sequence[int] | I32s
-"""The dimensions of attributes, NOT_ASKED."""
+"""The dimension of each attribute, or NOT_ASKED."""
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Whether a type is one of numbers that are read here."""
+    """Whether this module can read columns of this type."""
     return kind.id in _CODES
 
 
@@ -58,15 +58,15 @@ class _Buffers(NamedTuple):
     """The columns as the kernel reads them."""
 
     packed: Packed
-    """Of each column values, from row 0 on, and validity."""
+    """The values, from row 0 on, and the validity of each column."""
     bit: I64s
-    """Where in the validity of a column row 0 is."""
+    """The bit of row 0 in the validity of each column."""
     code: U8s
     dimension: I32s
 
 
 class _Values(NamedTuple):
-    """The batch that a kernel writes, with room behind it."""
+    """The batch that a kernel writes, with unused room at the end."""
 
     start: I64s
     dimension: I32s
@@ -78,19 +78,19 @@ class _Values(NamedTuple):
 
 
 class PlainColumns:
-    """Columns of numbers, each with its dimension; `index` tells which columns of the table they are."""
+    """Columns of numbers, each with its dimension. `index` has their places in the table."""
 
     def __init__(self, table: pa.Table, index: Sequence[int], dimensions: Sequence[int]) -> None:
         self._table = table
         self.index: list[int] = []
         self._dimensions: list[int] = []
         self._arrays: list[pa.Array] = []
-        """Kept alive: the kernel has their addresses."""
+        """Keeps the buffers alive: the kernel has their addresses."""
         self._values = 0
         for dimension, number in sorted(zip(dimensions, index, strict=True)):
             array = combined(table.column(number))
             values = len(array) - array.null_count
-            if values:  # without any, there may be no buffer either
+            if values:  # a column without values may have no buffer
                 self.index.append(number)
                 self._dimensions.append(dimension)
                 self._arrays.append(array)
@@ -98,12 +98,12 @@ class PlainColumns:
         self._buffers = _buffers(self._arrays, self._dimensions)
 
     def batch(self, first: int, last: int) -> tuple[EventBatch, list[int]]:
-        """Rows from `first` up to `last` in keys, and the columns of the table where numbers are too large for that.
+        """The keys of the rows from `first` up to `last`, and the columns of the table with numbers that are too large.
 
-        Where there are such columns the batch is of no use.
+        If there are such columns, the batch must not be used.
         """
         columns = len(self.index)
-        # One more: the kernel writes before it knows whether a value is there.
+        # One more: the kernel writes a value before it knows whether the value is null.
         room = min((last - first) * columns, self._values) + 1
         out = _Values(np.empty(last - first + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
         large = np.zeros(columns, np.bool_)
@@ -111,16 +111,16 @@ class PlainColumns:
         return batch, [self.index[at] for at in np.flatnonzero(large).tolist()]
 
     def without(self, index: Sequence[int]) -> PlainColumns:
-        """The columns but for some."""
+        """A copy without the given columns."""
         kept = [at for at, number in enumerate(self.index) if number not in index]
         return PlainColumns(self._table, [self.index[at] for at in kept], [self._dimensions[at] for at in kept])
 
 
 def entries_batch(parents: I64s, codes: I32s, items: pa.Array, dimensions: _Numbers, count: int) -> EventBatch | None:
-    """Entries of attributes and numbers in keys, for so many events: of each the event, ascending, which attribute, the number.
+    """The keys of `count` events, given as entries of an attribute and a number.
 
-    `dimensions` are those of the attributes, NOT_ASKED. None where a number is too large for that, or an event has several of one
-    attribute.
+    `parents` has the event of each entry, ascending; `codes` its attribute; `items` its number. `dimensions` has the dimension of
+    each attribute, or NOT_ASKED. None if a number is too large, or an event has several numbers of one attribute.
     """
     columns = _buffers([items], dimensions)
     room = len(items) + 1
@@ -147,12 +147,12 @@ def _buffers(arrays: Sequence[pa.Array], dimensions: _Numbers) -> _Buffers:
 
 @lean_kernel
 def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
-    """Write the values of rows from `first` on; returns how many there are."""
+    """Write the values of the rows from `first` on. Returns the number of values."""
     at = 0
     for row in range(len(out.start) - 1):
         out.start[UP(row)] = at
         for c in range(len(columns.code)):
-            here = _is_there(columns, c, first + row)
+            here = _is_there(u1(columns.packed, 2 * c + 1), columns.bit[UP(c)] + first + row)
             number = np.float64(_number(columns.packed, c, columns.code[UP(c)], UP(first + row)))
             here &= number == number
             bits = I64(number.view(np.int64))
@@ -166,10 +166,11 @@ def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
 
 @lean_kernel
 def _fill_entries(columns: _Buffers, parents: I64s, codes: I32s, out: _Values, latest: I64s) -> int:
-    """Write the values of entries; returns how many there are, or -1."""
+    """Write the values of entries. Returns the number of values, or -1 if the entries cannot be encoded here."""
     start, dimensions, at = out.start, columns.dimension, 0
+    validity = u1(columns.packed, 1)
     for i in range(len(parents)):
-        here = _is_there(columns, 0, i)
+        here = _is_there(validity, columns.bit[0] + i)
         number = np.float64(_number(columns.packed, 0, columns.code[0], UP(i)))
         here &= number == number
         bits = I64(number.view(np.int64))
@@ -189,18 +190,14 @@ def _fill_entries(columns: _Buffers, parents: I64s, codes: I32s, out: _Values, l
 
 
 @inlined
-def _is_there(columns: _Buffers, c: int, row: int) -> int:
-    """Whether a value is not null: 1 or 0."""
-    validity = u1(columns.packed, 2 * c + 1)
-    if len(validity) == 0:
-        return 1
-    place = columns.bit[UP(c)] + row
-    return (validity[UP(place >> 3)] >> (place & 7)) & 1
+def _is_there(validity: U8s, place: int) -> int:
+    """Whether a value is not null: 1 or 0. A column without nulls has no bits."""
+    return (validity[UP(place >> 3)] >> (place & 7)) & 1 if len(validity) > 0 else 1
 
 
 @inlined
 def _number(columns: Packed, c: int, code: int, row: int) -> np.float64:
-    """A number of a column, whether it is null or not."""
+    """The number of a column in a row. It is undefined if the value is null."""
     if code == _INT64:
         return np.float64(i8(columns, 2 * c)[row])
     if code == _FLOAT64:

@@ -1,4 +1,4 @@
-"""Checking: from survivors of a plain event to rows, by their records."""
+"""Checking: records reduce the survivors of a plain event to the rows that match."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from tamis.kernels.numbers import I64, U32, UP, I64s, U8s, U32s
 from tamis.kernels.prefetch import prefetch
 
 SORTED_FROM, SORTED_BELOW = 256, 256
-"""Survivors are sorted by shape from this many on, and below this many for each list: with a thousand it saves 10 to 20 %."""
+"""Survivors are sorted by shape from SORTED_FROM on, and below SORTED_BELOW for each list. A thousand survivors: 10 to 20 % less
+time."""
 PLACE = (1 << PLACE_BITS) - 1
-"""The bits of a reference that are the place of its record."""
+"""The bits of a reference that hold the place of its record."""
 
 
 @inlined
 def fetch_record(record: U32s, reference: np.uint32, wide: bool) -> None:
-    """Fetch a record; those of tests are longer."""
+    """Prefetch a record. Records of tests (`wide`) are longer."""
     at = UNIT * I64(reference & U32(PLACE))
     shape = I64(reference >> U32(PLACE_BITS))
     if shape != DONE:
@@ -49,8 +50,8 @@ def fetch_record(record: U32s, reference: np.uint32, wide: bool) -> None:
 def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: U32s, filled: int) -> int:
     """Check the records of survivors that come from `lists` lists, and write the rows whose records hold."""
     event, survivor, ordered = scratch.event, scratch.survivor, scratch.ordered
-    # Entries of one shape are neighbours within a list, or within a part of it that has the same guard. So sorting pays only
-    # where each list gives few survivors.
+    # Entries of one shape are neighbours within a list, or within a part of a list that has the same guard. So sorting pays only
+    # if each list gives few survivors.
     sort = SORTED_FROM <= survivors < SORTED_BELOW * lists
     begin = 0
     while begin < survivors:
@@ -58,7 +59,7 @@ def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: U32s, f
         if sort:
             block, count = ordered.reference, min(SORTED_AT_ONCE, survivors - begin)
             _sort_by_shape(survivor, begin, count, ordered)
-        # A constant for each kind of segment: to ask inside the loop costs both kinds 5 %.
+        # `wide` is a constant in each call. To test it inside the loop costs segments of both kinds 5 %.
         if len(event.seen) > 0:
             filled = _check_block(body.record, body.lookup.about, event, block, count, True, out, filled)
         else:
@@ -69,7 +70,7 @@ def check(body: Body, scratch: Scratch, survivors: int, lists: int, out: U32s, f
 
 @inlined
 def _sort_by_shape(survivor: U32s, begin: int, count: int, ordered: Ordered) -> None:
-    """Bring survivors of one shape together: it says how many steps a record takes, which the processor then predicts."""
+    """Sort survivors by shape. The shape tells how many steps a record takes, and the processor then predicts this number."""
     references, places = ordered.reference, ordered.place
     for shape in range(SHAPES):
         places[UP(shape)] = 0
@@ -92,7 +93,7 @@ def _sort_by_shape(survivor: U32s, begin: int, count: int, ordered: Ordered) -> 
 def _check_block(
     record: U32s, about: I64s, event: LoadedEvent, survivor: U32s, count: int, wide: bool, out: U32s, filled: int
 ) -> int:
-    """Check some survivors in a segment that has wide dimensions or not; there is room for AHEAD more behind them."""
+    """Check `count` survivors. `wide`: the segment has wide dimensions. `survivor` has room for AHEAD more."""
     space, seen = event.space, event.seen
     for i in range(AHEAD):
         survivor[UP(count + i)] = U32(DONE << PLACE_BITS)
@@ -136,7 +137,7 @@ def _check_ranges(record: U32s, p: int, ranges: int, sets: int, space: U8s) -> b
 
 @inlined
 def _check_tests(record: U32s, p: int, names: int, named: int, bounds: int, seen: U32s) -> tuple[bool, bool]:
-    """Whether all tests hold, and whether a bound is tied. The tests for keys stand for `named` predicates."""
+    """Whether all tests hold, and whether a bound is tied. The `names` tests for keys stand for `named` predicates."""
     found = 0
     for w in range(p, p + names):
         test = record[UP(w)]
@@ -155,7 +156,7 @@ def _check_tests(record: U32s, p: int, names: int, named: int, bounds: int, seen
 
 @inlined
 def counts_of(record: U32s, at: int, shape: int) -> tuple[int, int, int, int]:
-    """Where the tests of a record begin, and how many there are for keys, for bounds, and far ones."""
+    """The place of the first test of a record, and the numbers of tests for keys, of tests for bounds, and of far tests."""
     if shape != LONG:
         return at + 1, shape & 15, shape >> 4, 0
     header = record[UP(at + 2)]
@@ -199,7 +200,7 @@ def _check_long(record: U32s, at: int, space: U8s, seen: U32s) -> tuple[bool, bo
 
 @inlined
 def _is_in_doubt(record: U32s, at: int, shape: int, seen: U32s, about: I64s) -> bool:
-    """Whether a bound is tied that its code does not decide."""
+    """Whether the record has a tied bound that its code does not decide."""
     p, names, bounds, far = counts_of(record, at, shape)
     doubt = False
     for w in range(p + names, p + names + bounds):

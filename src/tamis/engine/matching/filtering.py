@@ -1,4 +1,4 @@
-"""Filtering: from the entries that a plain event meets to survivors, by their filter words."""
+"""Filtering: filter words reduce the entries that a plain event meets to survivors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tamis.kernels.numbers import I64, U32, UP, U8s, U16s, U32s
 from tamis.kernels.prefetch import prefetch
 
 _LINES_AHEAD = 12
-"""Cache lines of a list that are fetched before it is scanned."""
+"""Cache lines of a list to prefetch before its scan."""
 
 
 @inlined
 def filter_pairs(count: int, pairs: Pairs, space: U8s, survivor: U32s) -> int:
-    """Replace the numbers of entries of pairs by the references of those whose filter words hold; returns how many."""
+    """Replace the numbers of entries of pairs by references, for entries whose filter words hold. Returns their number."""
     entry, n = pairs.entry, 0
     for i in range(count):
         place = I64(survivor[UP(i)])
@@ -30,9 +30,9 @@ def filter_pairs(count: int, pairs: Pairs, space: U8s, survivor: U32s) -> int:
 
 @inlined
 def scan_lists(lists: int, met: Met, body: Body, space: U8s, survivor: U32s, n: int, most: int) -> tuple[int, int]:
-    """Collect the entries whose filter words hold, behind the `n` survivors that there are; lists have at most `most` entries.
+    """Append the entries whose filter words hold to the `n` survivors. The lists have at most `most` entries in total.
 
-    The next lists are fetched meanwhile; `met` has room for some more. Returns how many survivors there are, and how many entries
+    The scan prefetches the next lists; `met` has room for LISTS_AHEAD more. Returns the number of survivors, and how many entries
     were skipped because of guards.
     """
     begin, end = met.begin, met.end
@@ -41,8 +41,8 @@ def scan_lists(lists: int, met: Met, body: Body, space: U8s, survivor: U32s, n: 
         begin[UP(i)], end[UP(i)] = 0, 0
     for i in range(LISTS_AHEAD):
         _fetch_list(entry, guard, begin[UP(i)], end[UP(i)])
-    # Blocks are collected at the end of the array first: that takes no branch that the processor would have to guess, and blocks
-    # can be fetched before they are scanned.
+    # First collect the blocks at the end of the array, and scan them later. This needs no branch that the processor could predict
+    # wrong, and blocks can be prefetched before their scan.
     blocks = len(survivor) - AHEAD - most // BLOCK
     block, passed_over = blocks, 0
     for i in range(lists):
@@ -82,7 +82,7 @@ def _fetch_block(entry: U32s, second: U32s, block: int) -> None:
 
 @merged
 def _scan(first: int, last: int, entry: U32s, second: U32s, space: U8s, survivor: U32s, n: int) -> int:
-    """Collect the entries from one up to another whose filter words hold."""
+    """Collect the entries from `first` up to `last` whose filter words hold."""
     if len(second) > 0:
         for q in range(first, last):
             survivor[UP(n)] = entry[UP(2 * q + 1)]
@@ -97,8 +97,8 @@ def _scan(first: int, last: int, entry: U32s, second: U32s, space: U8s, survivor
 @inlined
 def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int) -> None:
     if is_guarded(guard, begin, end):
-        return  # Which of its blocks to fetch is not known yet.
-    # Not a loop: its number of turns would differ from list to list, and the processor would guess it wrong.
+        return  # The guards have not yet been read, so the blocks to fetch are not known.
+    # Not a loop: the number of iterations would differ from list to list, and the processor would predict it wrong.
     prefetch(entry, 2 * begin)
     prefetch(entry, 2 * begin + 16)
     prefetch(entry, 2 * begin + 32)
@@ -110,7 +110,7 @@ def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int) -> None:
 
 @inlined
 def scan_runs(body: Body, count: int, scratch: Scratch, n: int, out: U32s, filled: int) -> tuple[int, int]:
-    """Collect survivors of runs behind the `n` that there are. Where nothing is left to check, they are matches."""
+    """Append survivors of runs to the `n` survivors. Entries of complete runs need no check: `out` gets them as matches."""
     runs, entry = body.runs, body.run_entry
     met, event, survivor = scratch.met, scratch.event, scratch.survivor
     for i in range(count):

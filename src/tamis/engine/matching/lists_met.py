@@ -1,7 +1,7 @@
 """Which lists and runs of a segment an event meets.
 
-The functions append lists and runs to the arrays of `Met`. They take and return the numbers of lists and runs: a kernel has no
-object that could keep these numbers.
+The functions append lists and runs to the arrays of `Met`. They take and return how many lists and runs there are, because a
+kernel has no object that could keep these counts.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U32s
 
 MOST_LISTS = 8
-"""Lists that an event meets by one value, at most, and those of all events."""
+"""The most lists that an event meets by one value, plus the lists that every event meets."""
 BEGIN = HAS_RUNS - 1
-"""The bits of a begin of a list that are its place."""
+"""The bits of a list's begin that hold its place."""
 
 
 # -- where to look
@@ -38,7 +38,7 @@ BEGIN = HAS_RUNS - 1
 
 @inlined
 def local_dimension(lookup: Lookup, dimension: int) -> int:
-    """The number that a dimension of the matcher has in the segment. -1: the segment does not ask about it."""
+    """The segment's number of a dimension of the matcher. -1: the segment has no predicate on it."""
     return I64(lookup.local[UP(dimension)]) if dimension < len(lookup.local) else -1
 
 
@@ -67,7 +67,7 @@ def lists_of_several(values: Values, count: int, body: Body, event: LoadedEvent,
     """Note all lists of an event that is not plain, and the runs in them.
 
     Returns how many lists there are, how many of them have no row in common, and how many runs. The lists without a common row
-    come first. The others are those of dimensions in which the event has several values: a row may be in many of them.
+    come first. The other lists belong to dimensions in which the event has several values: a row may be in many of these lists.
     """
     about, begins, bounds, run_lists = body.lookup.about, body.directory.begin, body.directory.bounds, body.runs.list
     lists, runs = 0, 0
@@ -124,7 +124,7 @@ def _several_lists(values: Values, body: Body, several: Bools, lists: int, runs:
 
 @inlined
 def add_point(body: Body, dimension: int, key: int, home: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
-    """Note the list of a key that has its own. In the table of points it lies at its home or behind it."""
+    """Note the list of a key, if the key has its own list. The table of points has the key at `home` or behind it."""
     points = body.points
     if len(points.key) > 0 and points.start[UP(dimension)] < points.start[UP(dimension + 1)]:
         number = I64(find_point(dimension, key, home, points))
@@ -136,7 +136,7 @@ def add_point(body: Body, dimension: int, key: int, home: int, lists: int, runs:
 
 @inlined
 def add_presence(about: I64s, bounds: U32s, line: int, first: int, last: int, lists: int, met: Met) -> int:
-    """Note the list of a dimension, and the prefixes of its sorted bounds that its lowest and highest space satisfy."""
+    """Note the list of a dimension, and the prefixes of its sorted bounds that the spaces `first` and `last` satisfy."""
     here = about[UP(line + PRESENCE)]
     lists = note((here >> 32) & BEGIN, here & BEGIN, lists, met)
     sides = about[UP(line + SIDES)]
@@ -154,7 +154,7 @@ def _add_prefix(bounds: U32s, at: int, space: int, lists: int, met: Met) -> int:
 
 @inlined
 def note(first: int, last: int, lists: int, met: Met) -> int:
-    """Note a list, unless it is empty, without a branch."""
+    """Note a list unless it is empty. This takes no branch."""
     met.begin[UP(lists)], met.end[UP(lists)] = first, last
     return lists + I64(last > first)
 
@@ -171,7 +171,7 @@ def add_list(begins: U32s, run_lists: I64s, number: int, lists: int, runs: int, 
 
 @inlined
 def _add_again(begins: U32s, run_lists: I64s, number: int, lists: int, runs: int, met: Met) -> tuple[int, int]:
-    """`add_list` for a list that may have been noted before. Its runs are not noted twice: there would be no room."""
+    """`add_list` for a list that may have been noted before. Runs are not noted twice: `met` has no room for that."""
     begin, end, has_runs = list_at(begins, number)
     lists = note(begin, end, lists, met)
     if has_runs:
@@ -208,7 +208,7 @@ def add_runs(run_lists: I64s, number: int, runs: int, met: Met) -> int:
 
 @inlined
 def bound_runs(runs: Runs, count: int, event: LoadedEvent, met: Met) -> int:
-    """Find the part of each run that was met whose condition may hold; returns how many entries these are."""
+    """Find the entries of each run whose condition may hold. Returns how many entries these are."""
     entries = 0
     for i in range(count):
         met.run_begin[UP(i)], met.run_end[UP(i)] = _bounds(runs, met.run[UP(i)], event)
@@ -218,7 +218,7 @@ def bound_runs(runs: Runs, count: int, event: LoadedEvent, met: Met) -> int:
 
 @inlined
 def _bounds(runs: Runs, r: int, event: LoadedEvent) -> tuple[int, int]:
-    """Begin and end of the entries of a run whose condition may hold. It does hold, unless the run is a band."""
+    """Begin and end of the entries of a run whose condition may hold. It always holds if the run is not a band."""
     dimension, side = I64(runs.dimension[UP(r)]), I64(runs.side[UP(r)])
     begin, end = runs.start[UP(r)], runs.start[UP(r + 1)]
     if event.space[UP(dimension)] == MISSING:
@@ -236,7 +236,7 @@ def _bounds(runs: Runs, r: int, event: LoadedEvent) -> tuple[int, int]:
 
 @inlined
 def _gallop(keys: I64s, begin: int, end: int, key: int) -> int:
-    """`first_above` whose cost grows with the answer, not with the run, where that is long."""
+    """`first_above`, with a cost that depends on the answer and not on the length of the run."""
     step = 256
     while begin + step <= end and keys[UP(begin + step - 1)] <= key:
         begin += step

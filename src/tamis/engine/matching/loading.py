@@ -1,4 +1,4 @@
-"""Loading an event: its keys become spaces and aspects by dimension, and the lists of a plain event are noted on the way."""
+"""Loading an event: its keys become spaces and aspects by dimension. For a plain event, loading also notes its lists."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from tamis.kernels.prefetch import prefetch
 
 @inlined
 def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int, bool, int, int]:
-    """Load an event, and note its lists if it is plain; there is room for them.
+    """Load an event, and note its lists if it is plain. `met` has room for the lists.
 
-    Returns in how many dimensions it has values, whether it is plain, and how many lists and runs were noted if so.
+    Returns the number of dimensions in which the event has values, whether it is plain, and the numbers of lists and runs noted.
     """
     lookup = body.lookup
     count = _rank(values, lookup, event)
@@ -74,8 +74,8 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
         if at < 0:
             lists = add_presence(lookup.about, body.directory.bounds, dimension * 8, s, s, lists, met)
         else:
-            # All of it lies where the value and its dimension were looked up: to look up bounds elsewhere took an eighth to a
-            # quarter of the time of events that match nothing.
+            # All bounds are in the lines already read for the value and its dimension. Looking them up elsewhere took an eighth
+            # to a quarter of the time of events that match nothing.
             presence, begins = lookup.brief[UP(line + 2)], lookup.brief[UP(line + 3)]
             lists = note(presence >> 32, presence & BEGIN, lists, met)
             lists = note(begins >> 32, ends >> 32, lists, met)
@@ -87,7 +87,7 @@ def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int,
 
 @inlined
 def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int, noted: int) -> None:
-    """Fetch a list that was noted. Short lists would come too late if they were fetched while others are scanned."""
+    """Prefetch a list that was noted. Short lists would arrive too late if the scan of the lists before them fetched them."""
     guarded = I64((end - begin >= GUARDED) & (len(guard) > 0))
     prefetch(guard, begin // BLOCK * guarded)
     prefetch(entry, 2 * begin * noted * (1 - guarded))
@@ -95,9 +95,9 @@ def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int, noted: int) -> N
 
 @inlined
 def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
-    """Note the dimensions of a plain event and where its whole numbers are looked up, which is fetched.
+    """Note the dimensions of a plain event and the places of its whole numbers in `Lookup.whole`. Prefetch these places.
 
-    Returns how many dimensions there are, -1 if it is not plain.
+    Returns the number of dimensions, or -1 if the event is not plain.
     """
     count, before = 0, -1
     for v in range(values.begin, values.end):
@@ -106,7 +106,7 @@ def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
         if values.high[UP(v)] != key or d == before:
             return -1
         before = d
-        d = min(d, len(lookup.brief) // BRIEF - 1)  # The last of them is none of the segment's.
+        d = min(d, len(lookup.brief) // BRIEF - 1)  # The last line is for dimensions not in the segment.
         bounds, word = lookup.brief[UP(BRIEF * d)], lookup.brief[UP(BRIEF * d + 1)]
         if word < 0:
             continue
@@ -124,7 +124,7 @@ def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
 
 @inlined
 def _load_several(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
-    """Load an event that is not plain; returns in how many dimensions it has values."""
+    """Load an event that is not plain. Returns the number of dimensions in which it has values."""
     count, before = 0, -1
     for v in range(values.begin, values.end):
         d, low, high = values.dimension[UP(v)], values.low[UP(v)], values.high[UP(v)]
@@ -149,7 +149,7 @@ def _load_several(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
 def load_wide(
     values: Values, count: int, body: Body, event: LoadedEvent, lists: int, runs: int, met: Met
 ) -> tuple[int, int]:
-    """Load the aspects of a plain event that was loaded, and append the lists of its keys."""
+    """Load the aspects of a plain event, after `load`, and append the lists of its keys."""
     lookup, roll = body.lookup, body.roll
     _fetch_keys(values, count, body, event)
     for i in range(count):
@@ -173,7 +173,7 @@ def load_wide(
         if len(body.points.key) > 0 and not (shifts & ALL_ENROLLED and number == UNKNOWN):
             noted, home = lists, I64(event.point[UP(i)])
             if home < 0:
-                home = home_of(dimension, key, body.points.table)  # The line was full, and the next one has it.
+                home = home_of(dimension, key, body.points.table)  # The line was full, and the next line has the key.
             lists, runs = add_point(body, dimension, key, home, lists, runs, met)
             prefetch(body.entry, 2 * met.begin[UP(noted)] * (lists - noted))
     return lists, runs
@@ -181,9 +181,9 @@ def load_wide(
 
 @inlined
 def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> None:
-    """Fetch what is known of the keys of a plain event in wide dimensions: first where that would lie, then what lies there.
+    """Prefetch the lines of the keys of a plain event in wide dimensions, then the keys.
 
-    Noted is where the table of points has each key, or -1 where it seems to have no list.
+    `event.point` gets each key's place in the hash table, or -1 if the key seems to have no list.
     """
     about, points, roll = body.lookup.about, body.points, body.roll
     for i in range(count):
@@ -222,7 +222,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
 
 @inlined
 def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
-    """Load the aspects of an event that is not plain: of dimensions with several values, those of one of them."""
+    """Load the aspects of an event that is not plain. A dimension with several values gets the aspects of one of them."""
     lookup, roll = body.lookup, body.roll
     count, before = -1, -1
     for v in range(values.begin, values.end):
@@ -252,7 +252,10 @@ def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
 
 @inlined
 def note_cells(values: Values, count: int, plain: bool, body: Body, scratch: PairScratch, event: LoadedEvent) -> int:
-    """Note the cells of an event that was loaded; returns how many, or minus the room that they need. A plain one has it."""
+    """Note the cells of an event, after `load`. Returns their number, or minus the room that they need.
+
+    A plain event always has enough room.
+    """
     cells = 0
     if plain:
         for i in range(count):
@@ -273,7 +276,7 @@ def note_cells(values: Values, count: int, plain: bool, body: Body, scratch: Pai
 
 @inlined
 def unload(count: int, plain: bool, event: LoadedEvent) -> None:
-    """Forget the event."""
+    """Reset the arrays that the event changed."""
     for i in range(count):
         dimension = event.touched[UP(i)]
         if dimension < RANKED:

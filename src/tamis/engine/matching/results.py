@@ -1,4 +1,4 @@
-"""What matching gives: slots event by event, and how much work it was."""
+"""The results of matching: the slots of each event, and how much work it took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Counts = I64s
 
 
 class Life(NamedTuple):
-    """When each slot died, and what time it is. Empty: none has died."""
+    """The time when each slot died, and the current time. `died` is empty if no slot has died."""
 
     died: I64s
     now: int
@@ -25,7 +25,7 @@ VISITED, CHECKED, JUDGED = range(3)
 
 
 class Work(NamedTuple):
-    """How much matching was: entries looked at, records checked, conjunctions or programs judged by their keys."""
+    """How much work matching took: entries scanned, records checked, conjunctions or programs decided by comparing keys."""
 
     entries: int = 0
     survivors: int = 0
@@ -36,7 +36,7 @@ class Work(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The slots that each event of a batch satisfies, one event after another."""
+    """The slots that match each event of a batch, one event after another."""
 
     counts: Counts
     slots: Slots
@@ -48,7 +48,7 @@ def nothing_found(events: int) -> Found:
 
 
 def together(parts: list[Found], events: int) -> Found:
-    """What parts of an index found for the same events; a subscription is found by one of them only."""
+    """Join what the parts of an index found for the same events. Only one part can find a given subscription."""
     if len(parts) == 1:
         return parts[0]
     work = Work()
@@ -69,7 +69,7 @@ def together(parts: list[Found], events: int) -> Found:
 
 @lean_kernel
 def _spread(counts: Counts, slots: Slots, place: Counts, out: Slots) -> None:
-    """Copy the slots of every event to its place, which moves on."""
+    """Copy the slots of every event to `place`, and move `place` behind them."""
     at = 0
     for event in range(len(counts)):
         to = place[UP(event)]

@@ -1,4 +1,4 @@
-"""The arrays of a thread that matches events against a segment. Between events they are as they were made."""
+"""The arrays of a thread that matches events against a segment. After each event they are reset."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import Bools, I32s, I64s, U8s, U32s
 
 AHEAD = 16
-"""Records that are fetched before they are needed."""
+"""How many records ahead to prefetch."""
 LISTS_AHEAD = 3
-"""Lists that are fetched before they are needed."""
+"""How many lists ahead to prefetch."""
 SORTED_AT_ONCE = 1024
-"""Survivors that are sorted by shape together."""
+"""The most survivors that are sorted by shape at a time."""
 
 
 class Values(NamedTuple):
-    """The values of one event of a batch: from `begin` up to `end`, ordered by dimension."""
+    """The values of one event of a batch: from `begin` up to `end`. Values of one dimension are neighbours."""
 
     begin: int
     end: int
@@ -39,13 +39,13 @@ class LoadedEvent(NamedTuple):
 
     An event with at most one value in each dimension, and no interval, is *plain*.
 
-        dimension    0     1        2     3             touched   0  2  3       the dimensions of the event, one after another
-        space        7     MISSING  4     0             first     7  4  0       the space of the lowest key in each of them
+        dimension    0     1        2     3             touched   0  2  3       the dimensions of the event
+        space        7     MISSING  4     0             first     7  4  0       the space of the lowest key in each dimension
         several      -     -        -     x             last      -  -  2       the space of the highest key, if not plain
     """
 
     space: U8s
-    """Dimension -> the space of the value, or MISSING. Behind the last dimension: 0, which always passes."""
+    """Dimension -> the space of the value, or MISSING. One more entry at the end is 0, which always passes."""
     several: Bools
     """Dimension -> whether the event has several values there, or an interval."""
     seen: U32s
@@ -53,14 +53,14 @@ class LoadedEvent(NamedTuple):
     low: I64s
     """Dimension -> the lowest key, if the event has the dimension."""
     high: I64s
-    """Dimension -> the highest key, likewise."""
+    """Dimension -> the highest key, if the event has the dimension."""
     touched: I32s
     first: I32s
     last: I32s
     point: I32s
-    """For each touched dimension of a plain event: the home of its key in the table of points. -1: there is no such point."""
+    """For each touched dimension of a plain event: the home of its key in the table of points. -1: it seems to have no list."""
     place: I32s
-    """For each touched dimension of a plain event: the place of its number in `Lookup.whole`, or ~ that of the value."""
+    """For each touched dimension of a plain event: the place of its number in `Lookup.whole`, or ~v for value v of the event."""
     origin: I32s
     """For each touched dimension of a plain event: its number in the matcher."""
 
@@ -77,7 +77,7 @@ class Met(NamedTuple):
     run_begin: I64s
     """The first entry of each run whose condition may hold."""
     run_end: I64s
-    """One behind the last of them."""
+    """One behind the last entry of each run whose condition may hold."""
 
 
 class Ordered(NamedTuple):
@@ -94,13 +94,13 @@ class Scratch(NamedTuple):
     event: LoadedEvent
     met: Met
     survivor: U32s
-    """References of entries that passed their filters."""
+    """References of the entries whose filter words hold."""
     ordered: Ordered
     pairs: PairScratch
 
 
 class Needs(NamedTuple):
-    """What the size of the scratch for a segment depends on. Segments that need the same can share it."""
+    """What determines the size of the scratch for a segment. Segments with equal needs can share a scratch."""
 
     dimensions: int
     wide: bool
@@ -111,7 +111,7 @@ class Needs(NamedTuple):
 
 
 def needs_of(body: Body) -> Needs:
-    """What a segment needs, and some more, so that others like it need the same."""
+    """The needs of a segment, rounded up, so that similar segments have equal needs."""
     runs, cells = len(body.runs.list) + 1, body.cells if body.pairs.entries else 0
     return Needs(body.dimensions, len(body.lookup.shift) > 0, _round(runs), _round(cells))
 
@@ -122,7 +122,7 @@ def _round(number: int) -> int:
 
 @inlined
 def room_for(entries: int) -> int:
-    """The length of the array of survivors that this many entries need."""
+    """The length of the array of survivors for this many entries."""
     return entries + entries // BLOCK + 2 * AHEAD
 
 

@@ -1,8 +1,8 @@
 """Events with several values of an attribute, or an interval: from the entries that they meet to rows, some of them in doubt.
 
-A list decides its access predicate for such events too: `x in {1, 2}` is true if it is true of one of the values. What filter
-words and records say of dimensions with several values is left in doubt: `owners` compares keys. Survivors in doubt are collected
-from the end of the array.
+A list decides its access predicate for such events too: `x in {1, 2}` is true if it is true of one of the values. Filter words
+and records do not decide predicates on dimensions with several values. Such rows are in doubt, and `owners` compares their keys.
+Survivors in doubt are collected from the end of the array.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tamis.kernels.sorting import sort_unique
 
 @inlined
 def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: U32s, filled: int) -> tuple[int, int]:
-    """Check the entries of some lists, and write the rows that hold, or may hold, some of them several times.
+    """Check the entries of the lists from `first` up to `last`. Write the rows that hold or may hold; rows may repeat.
 
     Returns how much of `out` is filled, and how many entries were skipped because of guards.
     """
@@ -54,7 +54,7 @@ def check_lists(first: int, last: int, body: Body, scratch: Scratch, out: U32s, 
 
 @inlined
 def check_pairs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int) -> int:
-    """The same for entries of pairs, whose numbers lie where survivors go; survivors come from both ends."""
+    """`check_lists` for entries of pairs. `survivor` holds the entries' numbers first, and then survivors from both ends."""
     entry = body.pairs.entry
     space, several, survivor = scratch.event.space, scratch.event.several, scratch.survivor
     sure, doubtful = 0, len(survivor)
@@ -67,14 +67,14 @@ def check_pairs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int
 
 @inlined
 def check_runs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int) -> int:
-    """The same for runs."""
+    """`check_lists` for runs. Returns only how much of `out` is filled."""
     runs, entry, met = body.runs, body.run_entry, scratch.met
     space, several, low, survivor = scratch.event.space, scratch.event.several, scratch.event.low, scratch.survivor
     sure, doubtful = 0, len(survivor)
     for i in range(count):
         r = met.run[UP(i)]
         dimension = UP(runs.dimension[UP(r)])
-        # The highest value decides a lower bound, the lowest an upper one; a band may lie between two values.
+        # The highest value decides a lower bound, the lowest value an upper bound. A band may lie between two values.
         band = runs.side[UP(r)] >= BAND_RUN
         unsure = band and several[dimension]
         for q in range(met.run_begin[UP(i)], met.run_end[UP(i)]):
@@ -91,14 +91,17 @@ def check_runs(count: int, body: Body, scratch: Scratch, out: U32s, filled: int)
 
 @inlined
 def _may_hold(word: np.uint32, space: U8s, several: Bools) -> tuple[bool, bool]:
-    """Whether a range may hold, and whether that is in doubt."""
+    """Whether a range may hold, and whether it is in doubt."""
     doubt = several[UP(word >> U32(16))]
     return doubt | range_holds(word, space), doubt
 
 
 @inlined
 def _put(reference: np.uint32, held: bool, doubt: bool, survivor: U32s, sure: int, doubtful: int) -> tuple[int, int]:
-    """Keep an entry that holds, at either end, without a branch: there is room between the two for what does not."""
+    """Keep an entry that holds, at one of the two ends, without a branch.
+
+    An entry that does not hold is written between the ends, where there is room for it.
+    """
     survivor[UP(sure)] = reference
     survivor[UP(doubtful - 1)] = reference
     return sure + I64(held & (not doubt)), doubtful - I64(held & doubt)
@@ -131,7 +134,7 @@ def _check_some(
             continue
         p, ranges, sets, row = at + 1, shape & 15, shape >> 4, (record[UP(at)] & U32(DOUBT | ROW)) | doubt
         if shape == LONG:
-            # What follows its ranges is left to the comparison of keys.
+            # Only the ranges are checked here. `owners` compares keys for the rest of the record.
             p, ranges, sets, row = at + 3, I64(record[UP(at + 1)] & U32(255)), 0, row | U32(DOUBT)
         if wide and shape != LONG:
             matched, unsure = _check_tests(record, p, ranges, sets, event)
@@ -144,7 +147,7 @@ def _check_some(
 
 @inlined
 def _check_ranges(record: U32s, p: int, ranges: int, sets: int, event: LoadedEvent) -> tuple[bool, bool]:
-    """Whether ranges and sets may hold, and whether that is in doubt."""
+    """Whether all ranges and sets may hold, and whether one is in doubt."""
     doubt = False
     for w in range(p, p + ranges):
         held, unsure = _may_hold(record[UP(w)], event.space, event.several)
@@ -161,7 +164,7 @@ def _check_ranges(record: U32s, p: int, ranges: int, sets: int, event: LoadedEve
 
 @inlined
 def _check_tests(record: U32s, p: int, names: int, bounds: int, event: LoadedEvent) -> tuple[bool, bool]:
-    """The same for tests. Ties are taken for doubts."""
+    """Whether all tests may hold, and whether one is in doubt. A tied bound counts as in doubt."""
     found, doubt = False, False
     for w in range(p, p + names + bounds):
         test = record[UP(w)]
@@ -182,7 +185,7 @@ def _check_tests(record: U32s, p: int, names: int, bounds: int, event: LoadedEve
 
 @inlined
 def sort_rows(words: U32s, begin: int, end: int) -> int:
-    """`sort_unique` for rows, some with DOUBT: what is found without doubt is in no doubt."""
+    """`sort_unique` for rows, some with DOUBT. A row that is found once without DOUBT keeps no DOUBT."""
     for i in range(begin, end):
         words[i] = (words[i] << U32(1)) | (words[i] >> U32(31))
     end = begin + sort_unique(words, begin, end)

@@ -11,27 +11,27 @@ from tamis.workload.parameters import Config
 
 @dataclass(frozen=True, kw_only=True)
 class DetectionConfig(Config):
-    """What a workload of detection rules is made from. Two equal configs give the same workload.
+    """The parameters of a workload of detection rules. Two equal configs give the same workload.
 
     Attributes
     ----------
     style : "detection"
     subscriptions : int
-        How many rules. A smaller workload is the beginning of a larger one that is otherwise equal.
+        The number of rules. A smaller workload is the beginning of a larger one with equal other parameters.
     planted_share : float
-        The share of the events that are planted: the first of them satisfies rule 0, the next rule 1, and so on, from the
-        start again after the last rule. They are spread evenly. The rest are like the other events.
+        The share of planted events, which are spread evenly. The first one satisfies rule 0, the next rule 1, and so on. After
+        the last rule comes rule 0 again. Events that are not planted are drawn like the other events.
     events : int or None
-        How many events `write` writes; None: 1,000.
+        The number of events that `write` writes. None: 1,000.
     other_events : int
-        How many events `write` writes that come as they are. Of a hundred, a few satisfy a rule.
+        The number of other events that `write` writes. None of them is planted; of a hundred, a few satisfy a rule.
     seed : int
         Chooses one of the workloads that these parameters describe.
 
     Raises
     ------
     WorkloadError
-        When a parameter is of the wrong type or outside its range.
+        If a parameter has the wrong type or is outside its range.
     """
 
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {"style": ("detection",)}

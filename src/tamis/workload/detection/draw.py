@@ -1,4 +1,4 @@
-"""Drawing one rule, from the seed and its number alone.
+"""Drawing one rule. It depends only on the seed and the rule's number.
 
 Rules follow these figures of a real set of rules (all shares are of the predicates):
 
@@ -7,7 +7,7 @@ Rules follow these figures of a real set of rules (all shares are of the predica
     ILIKE                 60 % '%x%', 21 % '%x', 10 % 'x', 6 % 'x%', 1 % with wildcards inside
     others                0.5 % RLIKE, 1.5 % = and IN; no comparison of numbers
 
-A rule has one main list of conditions, which takes most of its predicates, and some short ones.
+A rule has one main list of conditions, which has most of its predicates, and some short lists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tamis.workload.detection.words import FAMILIAR, ODD, Words
 Item = TypeVar("Item")
 
 _MEDIAN_SIZE, _SIZE_SPREAD, _MOST = 7, 1.1, 300
-"""Sizes are log-normal: their median, the standard deviation of their logarithm, and where they are cut off."""
+"""Sizes of rules are log-normal: their median, the standard deviation of their logarithm, and the largest size."""
 
 _LONG_EVERY = 701
 """One rule in this many has a long list instead."""
@@ -40,10 +40,10 @@ _LONG_FIELDS = [
 ]
 
 _NEGATED, _NEGATED_SIZE = 0.253, 3
-"""Share of rules with filters among rules of at least this size. It makes 21 % of all rules."""
+"""The share of rules with filters, among rules of at least this size. These are 21 % of all rules."""
 
 _FILTERS = ((1,), (1,), (2,), (1, 1), (1, 2))
-"""Choices of filters for a rule, as the number of lists in each filter, if there is room for them."""
+"""The choices of filters for a rule, as the number of lists in each filter. A small rule may get fewer."""
 
 # Only short lists have regular expressions and equalities, so these are more common there than overall.
 _MAIN_SHAPES = {Shape.CONTAINS: 63, Shape.SUFFIX: 19, Shape.EXACT: 12, Shape.PREFIX: 6}
@@ -51,21 +51,21 @@ _SHORT_SHAPES = {
     Shape.CONTAINS: 41, Shape.SUFFIX: 22, Shape.EXACT: 10, Shape.PREFIX: 7, Shape.REGEX: 4, Shape.EQUAL: 16,
 }  # fmt: skip
 _GENERAL = 0.0125
-"""Share of suffix and contains conditions with wildcards inside."""
+"""The share of suffix and contains conditions with wildcards inside."""
 
 _OWN_SELECTION = 0.7
-"""Probability that a short list is a selection of its own; otherwise it joins the main selection."""
+"""The probability that a short list is a selection of its own. Otherwise it joins the main selection."""
 _FAMILIAR_WORDS = 0.6
-"""Probability that such a selection has familiar words, so that many events satisfy it."""
+"""The probability that a selection of its own has familiar words, so that many events satisfy it."""
 _IN = 0.4
-"""Probability of IN instead of =."""
+"""The probability of IN instead of =."""
 
 _TRIES = 12
-"""Most attempts of a list to find a field that is free for its shape."""
+"""The most attempts to find a field that is free for the shape of a list."""
 
 
 def draw_rule(seed: int, number: int) -> Rule:
-    """The rule of this number."""
+    """The rule with this number."""
     rng = Random(f"rule {number} of {seed}")
     round_, place = divmod(number, _LONG_EVERY)
     if place == _LONG_EVERY // 2:
@@ -75,7 +75,7 @@ def draw_rule(seed: int, number: int) -> Rule:
 
 
 def _long_rule(rng: Random, number: int) -> Rule:
-    """A rule with one list. Its size follows the golden ratio, so that even a few such rules fill the range evenly."""
+    """A rule with one long list. Its size follows the golden ratio, so that even a few such rules fill the range evenly."""
     least, most = _LONG_SIZES
     size = round(least * (most / least) ** (number * _GOLDEN % 1))
     field, shape = _LONG_FIELDS[number % len(_LONG_FIELDS)]
@@ -83,10 +83,10 @@ def _long_rule(rng: Random, number: int) -> Rule:
 
 
 class _Drawing:
-    """One rule in the making. `_used` are the fields that selections ask about, with the shapes of their conditions.
+    """Draws one rule. `_used` are the fields that its selections use, with the shapes of their conditions.
 
-    Any rule can be satisfied, as `events.plant` needs it: where two selections ask about one field, both ask for what it
-    contains. A filter on the field of a selection asks how the text begins, where the selection leaves that open.
+    `events.plant` needs rules that can be satisfied. So if two selections use one field, both have the shape CONTAINS. A filter
+    on a field of a selection has the shape PREFIX, and the selection then does not decide how the text begins.
     """
 
     def __init__(self, rng: Random, source: Source) -> None:
@@ -114,7 +114,7 @@ class _Drawing:
         return Rule([selection for selection in selections if selection], [lists for lists in passed if lists])
 
     def _sizes(self, count: int, left: int) -> list[int]:
-        """The sizes of up to `count` short lists, `left` in sum at most."""
+        """The sizes of up to `count` short lists. Their sum is at most `left`."""
         sizes = []
         for _ in range(count):
             sizes.append(min(left, 1 + int(self._rng.expovariate(1))))
@@ -122,7 +122,7 @@ class _Drawing:
         return [size for size in sizes if size]
 
     def _selection(self, shapes: Mapping[Shape, float], size: int, words: Words) -> Conditions:
-        """A list on a field that is free for it; empty in the rare case that no field is found."""
+        """A list of conditions on a free field. It is empty in the rare case that no field is free."""
         for _ in range(_TRIES):
             shape = _choice(self._rng, list(shapes.items()))
             free = [
@@ -137,7 +137,7 @@ class _Drawing:
         return []
 
     def _filter(self, sizes: list[int]) -> list[Conditions]:
-        """A list for each size, on different fields."""
+        """A list of conditions for each size, on different fields."""
         lists: dict[str, Conditions] = {}
         for _ in range(_TRIES):
             if len(lists) == len(sizes):
@@ -159,7 +159,7 @@ class _Drawing:
 
 
 def _conditions(rng: Random, field: Field, shape: Shape, size: int, words: Words) -> Conditions:
-    """Different conditions on a field; an equality is one, whatever the size."""
+    """`size` different conditions on a field. For an equality it is always a single condition."""
     conditions: dict[tuple[str, ...], Condition] = {}
     while len(conditions) < (1 if shape is Shape.EQUAL else size):
         condition = _condition(rng, field, shape, words)
@@ -187,7 +187,7 @@ def _condition(rng: Random, field: Field, shape: Shape, words: Words) -> Conditi
 
 
 def _choice(rng: Random, weighted: Sequence[tuple[Item, float]]) -> Item:
-    """One of some items, by their weights."""
+    """One of the items, drawn by weight."""
     at = rng.random() * sum(weight for _, weight in weighted)
     for item, weight in weighted:
         at -= weight

@@ -1,4 +1,4 @@
-"""Drawing one event: a process that starts, with its parents; as it comes, or planted for a rule."""
+"""Drawing one event: a process that starts, and its parents. It may be planted, so that it satisfies a rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.workload.detection.words import FAMILIAR, ODD
 Event: TypeAlias = dict[str, str]
 
 _ODD_PROGRAM, _ODD_ARGUMENT = 0.03, 0.10
-"""Probabilities that a process has a program, and an argument, that rules look for."""
+"""The probabilities that a process has a program that rules look for, and an argument that rules look for."""
 
 _START = datetime(2026, 3, 1, tzinfo=UTC)
 _PAUSE = timedelta(milliseconds=137)
@@ -39,7 +39,7 @@ class _Process(NamedTuple):
 
 
 def draw_event(rng: Random, number: int) -> Event:
-    """An event as it comes; the number tells its time."""
+    """An event that is not planted. Its time depends on the number."""
     process, parent, grandparent = (_process(rng) for _ in range(3))
     user, host = FAMILIAR.draw(rng).plain, FAMILIAR.draw(rng).plain
     vendor, product = FAMILIAR.draw(rng).name, FAMILIAR.draw(rng).name
@@ -85,7 +85,7 @@ def plant(rule: Rule, event: Event, rng: Random) -> None:
     for selection in rule.selections:
         condition = rng.choice(selection)
         chosen.setdefault(condition.field, []).append(condition)
-    # NOT of a filter on a field that the event lacks would be unknown.
+    # If the event lacked a field of a filter, NOT of the filter would be unknown.
     for lists in rule.filters:
         for conditions in lists:
             event[conditions[0].field.name] = "".join(AROUND[conditions[0].field.text])
@@ -94,7 +94,7 @@ def plant(rule: Rule, event: Event, rng: Random) -> None:
 
 
 def _satisfying(text: Text, conditions: Conditions, rng: Random) -> str:
-    """A text that satisfies all of some conditions; if there are several, each is about what it contains."""
+    """A text that satisfies all conditions. If there are several, all have the shape CONTAINS."""
     head, tail = AROUND[text]
     samples = [
         condition.sample.upper() if condition.operator is Operator.ILIKE and rng.random() < 0.1 else condition.sample
@@ -111,7 +111,7 @@ def _satisfying(text: Text, conditions: Conditions, rng: Random) -> str:
 
 
 def _process(rng: Random) -> _Process:
-    """A program that runs: its file, and its command line."""
+    """A running program: its file, and its command line."""
     folder = fill(rng.choice(_FOLDERS), FAMILIAR, rng)
     if rng.random() < _ODD_PROGRAM:
         image = folder + fill(rng.choice(FRAGMENTS[Text.PATH][Shape.SUFFIX]), ODD, rng)

@@ -1,7 +1,8 @@
-"""The fields, and the sources of events: a rule is about one source and asks about its fields only.
+"""The fields, and the sources of events. A rule is about one source and uses only the fields of this source.
 
-Which field a list of conditions asks about depends on its shape: programs by the ends of paths, commands by what they
-contain, names as a whole. A field's weight in its source times the affinity of its kind of text to the shape decides.
+The field of a list of conditions depends on the shape of the list. Conditions on programs usually have the end of a path,
+conditions on commands a part, conditions on names the whole name. A field is drawn by its weight in the source times the
+affinity of its kind of text to the shape.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from tamis.workload.detection.texts import Shape, Text
 
 FIELD_COUNT = 411
-"""How many fields rules ask about."""
+"""The number of fields that rules use."""
 
 _AFFINITY: Mapping[Text, Mapping[Shape, float]] = {
     Text.PATH: {Shape.CONTAINS: 2, Shape.SUFFIX: 8, Shape.EXACT: 1, Shape.PREFIX: 6, Shape.REGEX: 1, Shape.EQUAL: 0.1},
@@ -36,7 +37,7 @@ class Field(NamedTuple):
 
 
 class Source:
-    """Where events of one kind come from: the fields that rules about them ask for. Shared and never changed."""
+    """A source of events: its share of the rules, and the fields that these rules use. Shared and never changed."""
 
     def __init__(self, share: float, fields: list[Field]) -> None:
         self.share = share
@@ -150,7 +151,7 @@ _PROPERTIES = [
 
 
 def _others(count: int) -> list[Source]:
-    """Sources of less common fields, `count` in all; the first are asked about most."""
+    """Sources of less common fields, `count` fields in total. Most rules use the first sources."""
     fields: dict[str, list[Field]] = {subject: [] for subject in _SUBJECTS.split()}
     for (name, text, weight), subject in islice(product(_PROPERTIES, fields), count):
         fields[subject].append(Field(subject + name, text, weight))
@@ -165,7 +166,7 @@ def _names(sources: list[Source]) -> list[str]:
 
 SOURCES = [*_NAMED, *_others(FIELD_COUNT - len(_names(_NAMED)))]
 FIELDS: list[str] = _names(SOURCES)
-"""The names of all fields that rules ask about."""
+"""The names of all fields that rules use."""
 
 _CUMULATIVE = list(accumulate(source.share for source in SOURCES))
 

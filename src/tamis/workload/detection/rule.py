@@ -1,7 +1,7 @@
 """Rules: an AND of selections and of NOT filters.
 
-selection   conditions, of which one must hold: lists on one field or on several
-filter      lists of conditions, of which each must have one that holds, to let an event pass
+selection   conditions on one field or on several; one of them must hold
+filter      lists of conditions; the filter excludes an event if each list has a condition that holds
 
 (Image ILIKE '%\\x.exe' OR OriginalFileName ILIKE 'x.exe') AND CommandLine ILIKE '% -y%' AND NOT (User ILIKE 'z')
 """
@@ -17,7 +17,7 @@ from tamis.workload.detection.texts import Shape
 
 
 class Condition(NamedTuple):
-    """One predicate, and a text that satisfies it where its shape wants it: at the end for a suffix, and so on."""
+    """One predicate, and a sample: a text that satisfies it at the right place, for example at the end for a suffix."""
 
     field: Field
     shape: Shape
@@ -27,7 +27,7 @@ class Condition(NamedTuple):
     sample: str
 
     def predicate(self) -> Expression:
-        # Half of the time that a workload takes would go into checks.
+        # Checks would take half of the time to make a workload.
         return Predicate.unchecked(self.field.name, self.operator, self.values, self.escape)
 
 

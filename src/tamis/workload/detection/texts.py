@@ -1,8 +1,8 @@
-r"""What the texts of fields look like, and the fragments of them that rules ask for.
+r"""The texts of fields, and the fragments of texts that rules look for.
 
-A fragment is drawn from a template: `{a}` and `{b}` are words, `{A}` and `{B}` the same as names, `{n}` two digits and
+A fragment is drawn from a template: `{a}` and `{b}` are words, `{A}` and `{B}` the same words as names, `{n}` two digits and
 `{h}` a hash. ``\{a}.exe`` as the end of a path becomes ``Image ILIKE '%\torval.exe'``. Every template has a word or a hash,
-so that what it gives is as rare as its words.
+so its fragments are as rare as its words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Text(StrEnum):
 
 
 class Shape(StrEnum):
-    """How a condition asks for a fragment: the first four with ILIKE, then RLIKE, then = or IN."""
+    """How a condition looks for a fragment. The first four shapes use ILIKE, REGEX uses RLIKE, EQUAL uses = or IN."""
 
     CONTAINS = "contains"
     SUFFIX = "suffix"
@@ -38,7 +38,7 @@ class Shape(StrEnum):
 
 
 class Pattern(NamedTuple):
-    """A template with wildcards, and one of a text that it matches."""
+    """A template with wildcards, and the template of a text that it matches."""
 
     template: str
     sample: str
@@ -87,7 +87,7 @@ FRAGMENTS: Mapping[Text, Mapping[Shape, tuple[str, ...]]] = {
     },
     Text.HASH: {Shape.CONTAINS: ("MD5={h}", "IMPHASH={h}", "{h}")},
 }  # fmt: skip
-"""What rules ask for, by the kind of text and the shape of the condition."""
+"""The templates of fragments, by the kind of text and the shape of the condition."""
 
 GENERAL: Mapping[Text, tuple[Pattern, ...]] = {
     Text.PATH: (Pattern(r"\{A}\%\{b}.exe", r"\{A}\bin\{b}.exe"), Pattern(r"\{a}__.exe", r"\{a}64.exe")),
@@ -96,7 +96,7 @@ GENERAL: Mapping[Text, tuple[Pattern, ...]] = {
     Text.HOST: (Pattern("{a}__.example", "{a}07.example"),),
     Text.NAME: (Pattern("{a}%{b}", "{a} {b}"),),
 }
-"""Fragments with a wildcard inside, for lists of suffixes and of what is contained."""
+"""Fragments with a wildcard inside, for conditions of the shapes SUFFIX and CONTAINS."""
 
 REGEX: Mapping[Text, tuple[Pattern, ...]] = {
     Text.PATH: (Pattern(r"(?i)\\{a}[0-9]+\.exe$", r"\{a}42.exe"), Pattern(r"\\{a}\.[a-z]{{3}}$", r"\{a}.dat")),
@@ -108,7 +108,7 @@ REGEX: Mapping[Text, tuple[Pattern, ...]] = {
     Text.HOST: (Pattern(r"^[a-z0-9]+\.{a}\.example$", ".{a}.example"),),
     Text.NAME: (Pattern(r"{a}[0-9]{{2,4}}", "{a}2026"),),
 }
-"""Regular expressions, each matched by its sample after the head of `AROUND`."""
+"""Regular expressions. Each matches the head of `AROUND` followed by its sample."""
 
 AROUND: Mapping[Text, tuple[str, str]] = {
     Text.PATH: (r"D:\Data", ".old"),
@@ -118,7 +118,7 @@ AROUND: Mapping[Text, tuple[str, str]] = {
     Text.NAME: ("Unit", " 5"),
     Text.HASH: ("SHA1=0,", ",END"),
 }
-"""What a planted text has before and after the fragments in it: nothing that any rule asks for."""
+"""The texts before and after the fragments in a planted text. No rule looks for them."""
 
 
 def fill(template: str, words: Words, rng: Random) -> str:

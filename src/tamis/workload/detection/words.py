@@ -1,7 +1,7 @@
-"""Invented words: familiar ones, of which events are made, and odd ones, which rules look for and events seldom have.
+"""Invented words. Events are made of familiar words. Rules look for odd words, which events seldom have.
 
 All words are made of the same syllables and have six letters. In texts, characters other than letters separate words. So no odd
-word contains a familiar one, or the other way round, and yet the two look alike.
+word contains a familiar word, and no familiar word an odd one, although they look alike.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ nor pal pel por ral ren rim sal sen sor tal tel tor val ven vor wan wes zel
 """
 
 _FAMILIAR_EVERY = 6
-"""One word in this many is a familiar one."""
+"""One word in this many is familiar."""
 
 _SCATTER = 1_000_003
-"""A prime. Its multiples visit all words in a scattered order, so that words of similar rank are not spelled alike."""
+"""A prime. Its multiples visit all words in a scattered order, so words of similar rank have different spellings."""
 
 
 class Word(NamedTuple):
-    """A word, and the same as a name."""
+    """A word, and the same word as a name, with a capital letter."""
 
     plain: str
     name: str
 
 
 class Words:
-    """Words by popularity: the first of n is drawn with a probability of ``(1 / n) ** 0.5``, the later the less."""
+    """Words by popularity. The first of n words has the probability ``(1 / n) ** 0.5``, and later words have less."""
 
     def __init__(self, words: list[str]) -> None:
         scattered = [words[place * _SCATTER % len(words)] for place in range(len(words))]
