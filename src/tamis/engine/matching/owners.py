@@ -27,7 +27,7 @@ from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.records import DOUBT, ROW
 from tamis.engine.matching.results import Life, Slots
 from tamis.kernels.fields import reader_of
-from tamis.kernels.kernel import inlined, lean_kernel
+from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U8, U32, UP, Bools, I32s, I64s, U8s, U32s
 from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
@@ -158,7 +158,7 @@ def name_owners(
     return event, at, filled, compared
 
 
-@inlined
+@merged
 def _name_rows(
     rows: U32s,
     part: tuple[int, int],
