@@ -168,10 +168,10 @@ def _fill(columns: _Buffers, first: int, out: _Values, large: Bools) -> int:
 def _fill_entries(columns: _Buffers, parents: I64s, codes: I32s, out: _Values, latest: I64s) -> int:
     """Write the values of entries. Returns the number of values, or -1 if the entries cannot be encoded here."""
     start, dimensions, at = out.start, columns.dimension, 0
-    validity = u1(columns.packed, 1)
+    validity, bit, code = u1(columns.packed, 1), columns.bit[0], columns.code[0]
     for i in range(len(parents)):
-        here = _is_there(validity, columns.bit[0] + i)
-        number = np.float64(_number(columns.packed, 0, columns.code[0], UP(i)))
+        here = _is_there(validity, bit + i)
+        number = np.float64(_number(columns.packed, 0, code, UP(i)))
         here &= number == number
         bits = I64(number.view(np.int64))
         attribute, event = UP(codes[UP(i)]), parents[UP(i)]
