@@ -88,6 +88,7 @@ _LAZY = {
     "history": "tamis.language.builder",
     "indexes": "tamis.papers.registry",
     "load": "tamis.matcher.load",
+    "open": "tamis.broker",
     "parse": "tamis.language.parser",
     "prepare": "tamis.encoding.expressions.plain_row",
     "to_json": "tamis.language.json_writer",

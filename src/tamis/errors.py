@@ -18,6 +18,10 @@
     ├── FrameError (ValueError)            a DataFrame does not have the columns that are needed
     ├── IndexFolderError (ValueError)      the folder of a Spark index is missing or cannot be read
     ├── ConflictError (RuntimeError)       another job changed the index at the same time
+    ├── BrokerError (RuntimeError)         the folder of a broker cannot be opened, read or written
+    │   ├── LockedError                    another process writes to this folder
+    │   └── QueueFullError                 a subscriber has too many notes that were not acknowledged
+    ├── RetentionError (LookupError)       notes that are asked for were dropped: the first number that is left
     ├── DuplicateIdError (KeyError)        a subscription with this id already exists, or the id is given twice
     ├── UnknownIdError (KeyError)          no subscription has this id
     ├── UnknownPredicateError (KeyError)   a tree of predicates has no such predicate or leaf
@@ -216,6 +220,31 @@ class ConflictError(TamisError, RuntimeError):
         )
 
 
+class BrokerError(TamisError, RuntimeError):
+    """The folder of a broker cannot be opened, read or written, or the broker is closed."""
+
+
+class LockedError(BrokerError):
+    """Another broker, here or in another process, writes to the folder."""
+
+
+class QueueFullError(BrokerError):
+    """An event was refused, since a subscriber has too many notes that were not acknowledged."""
+
+
+class RetentionError(TamisError, LookupError):
+    """The notes after a number were dropped. `first` is the number of the first note that is left."""
+
+    def __init__(self, subscriber: str, after: int, first: int) -> None:
+        self.subscriber = subscriber
+        self.after = after
+        self.first = first
+        super().__init__(
+            f"notes of {shortened(subscriber)} after {after} were dropped; the first that is left is {first}. "
+            f"Hint: read with after={first - 1}, or with after=0"
+        )
+
+
 class FrameError(TamisError, ValueError):
     """A DataFrame lacks a required column, or a column has the wrong type."""
 
@@ -231,11 +260,11 @@ class DuplicateIdError(TamisError, KeyError):
 
 
 class UnknownIdError(TamisError, KeyError):
-    """No subscription has this id."""
+    """No subscription has this id. In a broker, also: no subscriber has this name, or no event has this number."""
 
-    def __init__(self, identifier: object) -> None:
+    def __init__(self, identifier: object, what: str = "subscription") -> None:
         self.identifier = identifier
-        super().__init__(f"no subscription {shortened(identifier)}")
+        super().__init__(f"no {what} {shortened(identifier)}")
 
 
 class UnknownPredicateError(TamisError, KeyError):

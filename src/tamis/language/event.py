@@ -78,7 +78,7 @@ def flatten(event: Any, *, row: int | None = None) -> FlatEvent:
     {'connections.port': (22, 80)}
     """
     flat: FlatEvent = {}
-    for name, value in event.items() if type(event) is dict else _items_of_event(event, row):
+    for name, value in event.items() if type(event) is dict else event_items(event, row):
         # Single events are the hot path: plain values are taken without a call.
         cls = type(value)
         plain = (
@@ -133,7 +133,14 @@ def is_event(given: Any) -> bool:
     return isinstance(given, Mapping) or _is_record(given) or _is_series(given)
 
 
-def _items_of_event(event: Any, row: int | None) -> _Items:
+def event_items(event: Any, row: int | None = None) -> _Items:
+    """The attributes of an event and their values, as they were given.
+
+    Raises
+    ------
+    EventError
+        If it is not an event.
+    """
     if _is_series(event):
         return list(event.items())
     items = _items(event)

@@ -1,0 +1,86 @@
+"""The folder of a broker: its files, and the lock of the one that writes.
+
+broker.sqlite (-wal, -shm)    the tables, with all truth
+lock                          held by the writer
+matcher-<change>-<moment>     the matcher as a snapshot, with all changes up to this number and moment: a cache
+queue-<span>                  blocks of notes: a cache
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from tamis.errors import BrokerError, LockedError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+TABLES, LOCK = "broker.sqlite", "lock"
+
+
+class Folder:
+    """A folder with a broker in it."""
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool) -> None:
+        self.path = Path(os.fsdecode(path))
+        if self.path.exists() and not self.path.is_dir():
+            raise BrokerError(f"{self.path} is a file. Hint: a broker needs a folder of its own")
+        if read_only and not (self.path / TABLES).exists():
+            raise BrokerError(f"{self.path} has no broker. Hint: open it once without read_only")
+        self._lock: BinaryIO | None = None
+        if not read_only:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise BrokerError(f"{self.path} cannot be made: {error.strerror}") from None
+            self._check_foreign()
+            self._take_lock()
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def _check_foreign(self) -> None:
+        """Refuse a folder that has other files but no broker."""
+        if not (self.path / TABLES).exists():
+            others = [each.name for each in self.path.iterdir() if each.name != LOCK]
+            if others:
+                raise BrokerError(
+                    f"{self.path} has other files, such as {others[0]!r}. Hint: name an empty or a new folder"
+                )
+
+    def _take_lock(self) -> None:
+        try:
+            stream = open(self.path / LOCK, "a+b")  # noqa: SIM115 - held until the broker is closed
+        except OSError as error:
+            raise BrokerError(
+                f"{self.path} cannot be written: {error.strerror}. Hint: open it with read_only=True"
+            ) from None
+        try:
+            if sys.platform == "win32":
+                msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            stream.seek(0)
+            holder = stream.read().decode(errors="replace").strip()
+            stream.close()
+            who = f"process {holder}" if holder else "another process"
+            raise LockedError(
+                f"{who} writes to {self.path}. Hint: close that broker, or open this one with read_only=True"
+            ) from None
+        stream.seek(0)
+        stream.truncate()
+        stream.write(str(os.getpid()).encode())
+        stream.flush()
+        self._lock = stream
+
+    def close(self) -> None:
+        """Give the lock back."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

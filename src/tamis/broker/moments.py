@@ -1,0 +1,46 @@
+"""Moments: microseconds since 1970 in UTC, from datetimes and from a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Any
+
+from tamis.errors import OptionError, shortened
+from tamis.language.values import from_microseconds, plain_scalar, to_microseconds
+
+Clock = Callable[[], datetime]
+"""The time of now. A datetime without a zone is UTC."""
+
+
+def system_clock() -> datetime:
+    """The time of this machine."""
+    return datetime.now(UTC)
+
+
+def read_moment(given: Any, name: str) -> int | None:
+    """A moment that a user gives as a datetime or a date; None stays None.
+
+    Raises
+    ------
+    OptionError
+    """
+    if given is None:
+        return None
+    plain = plain_scalar(given) if isinstance(given, date) else None
+    if not isinstance(plain, date):
+        raise OptionError(f"`{name}` must be a datetime, a date or None, not {shortened(given)}")
+    return to_microseconds(plain)
+
+
+def moment_of(given: datetime) -> int:
+    """The moment of a clock's datetime."""
+    moment = read_moment(given, "clock")
+    if moment is None:
+        raise OptionError("`clock` must return a datetime, not None")
+    return moment
+
+
+def as_datetime(moment: int | None) -> datetime | None:
+    """A moment as users see it: a datetime in UTC."""
+    return None if moment is None else from_microseconds(moment).replace(tzinfo=UTC)

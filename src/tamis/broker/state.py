@@ -1,0 +1,241 @@
+"""What a broker keeps in memory. All of it comes from the tables, and is made again from them when a folder is opened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.broker.event_text import read_event
+from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
+from tamis.broker.moments import Clock, moment_of
+from tamis.broker.queue_block import Told
+from tamis.broker.queues import Queues
+from tamis.broker.schedule import Schedule
+from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables
+from tamis.broker.valid_events import ValidEvents
+from tamis.kernels.growing import GrowingArray
+from tamis.kernels.numbers import I32s, I64s
+from tamis.language.event import flatten
+from tamis.language.reading import to_expression
+from tamis.language.values import INT64_MAX
+from tamis.matcher.matcher import Matcher
+
+
+class Meeting(NamedTuple):
+    """Subscriptions that meet stored events at a moment."""
+
+    number: int
+    moment: int
+    told: Mapping[int, I64s]
+    """By the number of a subscription: the numbers of the events that it is told about."""
+
+
+class State:
+    """The matcher with the subscriptions that are valid now, the queues, the valid events, and the last numbers."""
+
+    def __init__(
+        self, tables: Tables, clock: Clock, queues: Queues, limits: BrokerLimits = USUAL_BROKER_LIMITS
+    ) -> None:
+        self.tables = tables
+        self.clock = clock
+        self.queues = queues
+        self._limits = limits
+        self.matcher: Matcher[int] = Matcher()
+        self.owners = GrowingArray(np.int32)
+        """By subscription: the number of its subscriber."""
+        self.schedule = Schedule()
+        self._valid: ValidEvents | None = None
+        self.subscriber, self.change = tables.last("subscribers"), tables.last("subscriptions", "change")
+        self.event, self.meeting = tables.last("events", "sequence"), tables.last("meetings")
+        self.moment = tables.one(
+            "SELECT coalesce(max(published), 0) FROM (SELECT published FROM events ORDER BY sequence DESC LIMIT 1)"
+        )[0]
+        """The time of the last call. A clock that goes back is held here."""
+
+    def know_numbers(self) -> None:
+        """Read the subscribers and owners that are not known yet."""
+        known = len(self.owners)
+        for number, deleted in self.tables.rows(
+            "SELECT number, deleted FROM subscribers WHERE number >= ?", (len(self.queues),)
+        ):
+            self.queues.know(number, deleted)
+        rows = self.tables.rows(
+            "SELECT number, subscriber FROM subscriptions WHERE number >= ? ORDER BY number", (known,)
+        )
+        pairs = np.array(rows.fetchall(), np.int32).reshape(-1, 2)
+        last = int(pairs[-1, 0]) if len(pairs) else known - 1
+        grown = self.owners.grow(last + 1 - known, fill=0)
+        grown[pairs[:, 0] - known] = pairs[:, 1]
+
+    def load_matcher(self, told: Callable[[int], None] = lambda count: None) -> None:
+        """Add the subscriptions that are valid at the last moment, and note when others begin and end."""
+        rows = self.tables.subscriptions("removed = 0 ORDER BY number")
+        while block := [row for _, row in zip(range(self._limits.rows_at_once), rows)]:
+            active = [row for row in block if self.is_active(row)]
+            self.matcher.add_many(
+                [row.number for row in active], [row.expression for row in active], [row.weight for row in active]
+            )
+            for row in block:
+                self.plan(row)
+            told(len(block))
+
+    def is_active(self, row: SubscriptionRow) -> bool:
+        """Whether events meet this subscription at the last moment."""
+        is_over = row.valid_until is not None and row.valid_until <= self.moment
+        return bool(row.started) and not row.paused and not row.removed and not is_over
+
+    def plan(self, row: SubscriptionRow) -> None:
+        """Note when a subscription begins and ends."""
+        if not row.removed:
+            is_over = row.valid_until is None or row.valid_until <= self.moment
+            self.schedule.add(row.number, None if row.started else row.valid_from, None if is_over else row.valid_until)
+
+    @property
+    def valid(self) -> ValidEvents:
+        """The valid events. They are read when somebody first needs them."""
+        if self._valid is None:
+            self._valid = ValidEvents()
+            since = self.moment if self.schedule.next is None else min(self.moment, self.schedule.next)
+            sql = "SELECT sequence, valid_until, event FROM events WHERE valid_until > ? ORDER BY sequence"
+            for sequence, valid_until, text in self.tables.rows(sql, (since,)):
+                self._valid.add(sequence, flatten(read_event(text)), valid_until)
+        return self._valid
+
+    def add_valid(self, sequence: int, event: Any, valid_until: int) -> None:
+        """Take in a valid event, if the others are in memory."""
+        if self._valid is not None:
+            self._valid.add(sequence, flatten(event), valid_until)
+            self._valid.forget(self.moment)
+
+    # Time
+
+    def now(self) -> int:
+        """The time of this call. What begins and ends until then has happened when this returns."""
+        moment = max(self.moment, moment_of(self.clock()))
+        if self.schedule.next is not None and self.schedule.next <= moment:
+            self._pass(moment)
+        self.moment = moment
+        return moment
+
+    def _pass(self, now: int) -> None:
+        """Let subscriptions begin and end."""
+        started: list[SubscriptionRow] = []
+        ended: list[int] = []
+        meetings: list[Meeting] = []
+        for moment, turns in self.schedule.due(now):
+            rows = self.rows(turn.number for turn in turns)
+            starts = dict.fromkeys(turn.number for turn in turns if turn.is_start)
+            begins = [rows[number] for number in starts if _begins(rows[number], moment)]
+            ended += [turn.number for turn in turns if not turn.is_start and rows[turn.number].valid_until == moment]
+            started += begins
+            awake = {row.number: row.expression for row in begins if not row.paused}
+            meetings += self.meet(awake, moment, self.meeting + len(meetings) + 1)
+        with self.tables.transaction():
+            self.tables.put_subscriptions(row._replace(started=1) for row in started)
+            self.put_meetings(meetings)
+        self.tell_meetings(meetings)
+        self.wake(row for row in started if not row.paused)
+        self.matcher.remove_many([number for number in dict.fromkeys(ended) if number in self.matcher])
+
+    def wake(self, rows: Iterable[SubscriptionRow]) -> None:
+        """Let events meet subscriptions from now on."""
+        fresh = [row for row in rows if row.number not in self.matcher]
+        self.matcher.add_many(
+            [row.number for row in fresh], [row.expression for row in fresh], [row.weight for row in fresh]
+        )
+
+    def rows(self, numbers: Iterable[int]) -> dict[int, SubscriptionRow]:
+        """Rows of subscriptions by number."""
+        found = {}
+        for number in numbers:
+            (found[number],) = self.tables.subscriptions("number = ?", (number,))
+        return found
+
+    # Meeting stored events
+
+    def meet(self, wanted: Mapping[int, str], moment: int, number: int) -> list[Meeting]:
+        """The meeting of subscriptions with the events valid at a moment that were not told yet; none if nothing is to tell."""
+        if not wanted or not self.has_valid(moment):
+            return []
+        found = self.valid.meet({each: to_expression(text) for each, text in wanted.items()}, moment)
+        told = {each: fresh for each, events in found.items() if len(fresh := self._untold(each, events))}
+        return [Meeting(number, moment, told)] if told else []
+
+    def has_valid(self, moment: int) -> bool:
+        """Whether some stored event is valid at a moment."""
+        if self._valid is not None:
+            return len(self._valid) > 0
+        return self.tables.one("SELECT 1 FROM events WHERE valid_until > ? LIMIT 1", (moment,)) is not None
+
+    def _untold(self, number: int, events: I64s) -> I64s:
+        if not len(events) or number >= len(self.owners):
+            return events
+        told = self.queues.told_to(int(self.owners.view()[number]), number)
+        return events[~np.isin(events, told)] if len(told) else events
+
+    def put_meetings(self, meetings: Iterable[Meeting]) -> None:
+        """Write meetings to the tables."""
+        self.tables.put_meetings(
+            MeetingRow(number, subscription, moment, self.event, numbers_text(events.tolist()))
+            for number, moment, told in meetings
+            for subscription, events in told.items()
+        )
+
+    # Telling: these come after the commit.
+
+    def tell_meetings(self, meetings: Iterable[Meeting]) -> None:
+        """Put the notes of meetings into the queues."""
+        for number, moment, told in meetings:
+            self.meeting = number
+            names = np.repeat(np.array(list(told), np.int32), [len(events) for events in told.values()])
+            self._tell(np.concatenate(list(told.values())), names, np.full(len(names), moment))
+
+    def tell_events(self, first: int, counts: Sequence[int], names: I32s, moments: I64s) -> None:
+        """Put the notes of new events into the queues. `moments` has one moment for each event."""
+        self.event = first + len(counts) - 1
+        events = np.repeat(np.arange(first, first + len(counts)), counts)
+        self._tell(events, names, np.repeat(moments, counts))
+
+    def _tell(self, events: I64s, names: I32s, moments: I64s) -> None:
+        self.queues.tell(Told(self.owners.view()[names], events, names, moments), (self.event, self.meeting))
+
+    def catch_up(self) -> None:
+        """Put into the queues what the tables have and the queues do not have yet."""
+        self.know_numbers()
+        event, meeting = self.queues.end
+        later: Iterator[MeetingRow] = map(
+            MeetingRow._make, self.tables.rows("SELECT * FROM meetings WHERE number > ? ORDER BY number", (meeting,))
+        )
+        self.event, self.meeting = event, meeting
+        for number, rows in groupby(list(later), key=lambda row: row.number):
+            met = list(rows)
+            self._catch_up_events(met[0].after)
+            told = {row.subscription: np.array(json.loads(row.events), np.int64) for row in met}
+            self.tell_meetings([Meeting(number, met[0].moment, told)])
+        self._catch_up_events(None)
+
+    def _catch_up_events(self, last: int | None) -> None:
+        sql = "SELECT sequence, published, matches FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
+        while rows := self.tables.rows(
+            sql, (self.event, INT64_MAX if last is None else last, self._limits.rows_at_once)
+        ).fetchall():
+            sequences, moments, matches = zip(*rows, strict=True)
+            lists = [json.loads(text) for text in matches]
+            names = np.fromiter(chain.from_iterable(lists), np.int32)
+            counts = list(map(len, lists))
+            self.event = sequences[-1]
+            events, told_at = np.repeat(np.array(sequences), counts), np.repeat(np.array(moments), counts)
+            self._tell(events, names, told_at)
+
+
+def numbers_text(numbers: Iterable[int]) -> str:
+    """A list of numbers as JSON."""
+    return f"[{','.join(map(str, numbers))}]"
+
+
+def _begins(row: SubscriptionRow, moment: int) -> bool:
+    return not row.removed and not row.started and row.valid_from == moment

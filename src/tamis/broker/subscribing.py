@@ -1,0 +1,207 @@
+"""Changing subscriptions: what is wanted is checked and entered into the matcher, then stored. If storing fails, it is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from tamis.broker.state import State
+from tamis.broker.tables import SubscriberRow, SubscriptionRow
+from tamis.errors import IdTypeError, OptionError, UnknownIdError, shortened
+from tamis.language.values import is_well_formed
+
+
+class NotGiven:
+    """Stands for an argument that was not given, where None has a meaning."""
+
+    def __repr__(self) -> str:
+        return "(as before)"
+
+
+NOT_GIVEN = NotGiven()
+
+
+class Wanted(NamedTuple):
+    """A subscription as one call gives it. What is not given stays as it was."""
+
+    subscriber: str
+    name: str
+    expression: Any = NOT_GIVEN
+    """SQL text, checked."""
+    weight: float | NotGiven = NOT_GIVEN
+    valid_from: int | NotGiven | None = NOT_GIVEN
+    valid_until: int | NotGiven | None = NOT_GIVEN
+
+
+NEW_WEIGHT = 1.0
+
+
+def checked_name(name: object, what: str) -> str:
+    """A name of a subscriber or a subscription.
+
+    Raises
+    ------
+    IdTypeError
+    """
+    if not isinstance(name, str):
+        raise IdTypeError(f"the name of a {what} must be a str, not {type(name).__name__}: {shortened(name)}")
+    if not name or not is_well_formed(name):
+        raise IdTypeError(f"the name of a {what} must be a string with at least one character, not {shortened(name)}")
+    return str(name)
+
+
+class Subscribing:
+    """Changes of subscriptions. The caller holds the lock."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def put(self, wanted: Sequence[Wanted]) -> None:
+        """Add or change subscriptions, all or none.
+
+        Raises
+        ------
+        UnknownIdError
+            A subscription without an expression does not exist yet.
+        OptionError, DuplicateIdError, ExpressionError
+        """
+        now = self._state.now()
+        subscribers = self._subscribers(wanted)
+        before, after = [], []
+        for each in wanted:
+            owner = subscribers[each.subscriber]
+            old = self._state.tables.subscription(owner.number, each.name)
+            number = len(self._state.owners) + len(after) - len([row for row in before if row is not None])
+            row = _changed(each, owner.number, old, max(1, number), self._state.change + len(after) + 1, now)
+            before.append(old)
+            after.append(row)
+        self._store(before, after, [row for row in subscribers.values() if row.removed or self._is_new(row)], now)
+
+    def _is_new(self, row: SubscriberRow) -> bool:
+        return row.number > self._state.subscriber
+
+    def _subscribers(self, wanted: Iterable[Wanted]) -> dict[str, SubscriberRow]:
+        """The rows of subscribers, with new ones for new names."""
+        found: dict[str, SubscriberRow] = {}
+        fresh = self._state.subscriber
+        for each in wanted:
+            if each.subscriber not in found:
+                row = self._state.tables.subscriber(each.subscriber)
+                if row is None:
+                    fresh += 1
+                    row = SubscriberRow(fresh, each.subscriber, 0, 0, 0, 0)
+                found[each.subscriber] = row
+        return found
+
+    def change(self, rows: Sequence[SubscriptionRow], **fields: Any) -> None:
+        """Change fields of subscriptions: pause, resume, remove them."""
+        now = self._state.now()
+        change = self._state.change
+        after = [row._replace(**fields, change=change + place) for place, row in enumerate(rows, 1)]
+        self._store(rows, after, [], now)
+
+    def _store(
+        self,
+        before: Sequence[SubscriptionRow | None],
+        after: Sequence[SubscriptionRow],
+        subscribers: Iterable[SubscriberRow],
+        now: int,
+    ) -> None:
+        state = self._state
+        undo = _entered(state, before, after)
+        try:
+            active = {row.number: row.expression for row in after if state.is_active(row)}
+            meetings = state.meet(active, now, state.meeting + 1)
+            with state.tables.transaction():
+                state.tables.put_subscribers(row._replace(removed=0) for row in subscribers)
+                state.tables.put_subscriptions(after)
+                state.put_meetings(meetings)
+        except BaseException:
+            _entered(state, *undo)
+            raise
+        state.subscriber = max([state.subscriber, *(row.number for row in subscribers)])
+        state.change += len(after)
+        state.know_numbers()
+        for row in after:
+            state.plan(row)
+        state.tell_meetings(meetings)
+
+    def find(self, subscriber: str, name: str) -> SubscriptionRow:
+        """The row of a subscription.
+
+        Raises
+        ------
+        UnknownIdError
+        """
+        owner = self.owner(subscriber)
+        row = self._state.tables.subscription(owner.number, checked_name(name, "subscription"))
+        if row is None or row.removed:
+            raise UnknownIdError((subscriber, name))
+        return row
+
+    def owner(self, subscriber: str) -> SubscriberRow:
+        """The row of a subscriber.
+
+        Raises
+        ------
+        UnknownIdError
+        """
+        row = self._state.tables.subscriber(checked_name(subscriber, "subscriber"))
+        if row is None or row.removed:
+            raise UnknownIdError(subscriber, "subscriber")
+        return row
+
+
+def _entered(
+    state: State, before: Sequence[SubscriptionRow | None], after: Sequence[SubscriptionRow | None]
+) -> tuple[Sequence[SubscriptionRow | None], Sequence[SubscriptionRow | None]]:
+    """Bring the matcher from one state of subscriptions to another. Returns what takes this back.
+
+    Raises
+    ------
+    ExpressionError
+        Nothing has changed then.
+    """
+    matcher = state.matcher
+    awake = [row for row in after if row is not None and state.is_active(row)]
+    fresh = [row for row in awake if row.number not in matcher]
+    other = [row for row in awake if row.number in matcher]
+    matcher.add_many([row.number for row in fresh], [row.expression for row in fresh], [row.weight for row in fresh])
+    try:
+        matcher.replace_many(
+            [row.number for row in other], [row.expression for row in other], [row.weight for row in other]
+        )
+    except BaseException:
+        matcher.remove_many([row.number for row in fresh])
+        raise
+    kept = {row.number for row in awake}
+    rows = [row for row in (*before, *after) if row is not None]
+    matcher.remove_many({row.number for row in rows if row.number not in kept and row.number in matcher})
+    return after, before
+
+
+def _changed(
+    wanted: Wanted, owner: int, old: SubscriptionRow | None, number: int, change: int, now: int
+) -> SubscriptionRow:
+    """The row of a subscription after a call."""
+    is_new = old is None or bool(old.removed)
+    if is_new and isinstance(wanted.expression, NotGiven):
+        raise UnknownIdError((wanted.subscriber, wanted.name))
+    base = old if old is not None and not old.removed else None
+    expression = base.expression if base is not None and isinstance(wanted.expression, NotGiven) else wanted.expression
+    weight = wanted.weight
+    if isinstance(weight, NotGiven):
+        weight = NEW_WEIGHT if base is None else base.weight
+    valid_from, valid_until = wanted.valid_from, wanted.valid_until
+    if isinstance(valid_from, NotGiven):
+        valid_from = None if base is None else base.valid_from
+    if isinstance(valid_until, NotGiven):
+        valid_until = None if base is None else base.valid_until
+    if valid_from is not None and valid_until is not None and valid_from >= valid_until:
+        raise OptionError(f"`valid_from` of {shortened((wanted.subscriber, wanted.name))} must be before `valid_until`")
+    started = int(valid_from is None or valid_from <= now)
+    paused = 0 if base is None else base.paused
+    number = number if old is None else old.number
+    return SubscriptionRow(
+        number, owner, wanted.name, expression, weight, valid_from, valid_until, started, paused, 0, change
+    )

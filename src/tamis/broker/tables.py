@@ -1,0 +1,315 @@
+"""The tables of a broker: the truth, in one SQLite file. `docs/pubsub.md` describes them for people who open the file themselves.
+
+    subscribers      who is told; numbers are never given twice
+    subscriptions    what they want, also the removed ones: a pair of a subscription and an event is told once, for ever
+    events           what was published, each with the numbers of the subscriptions that it satisfied
+    meetings         subscriptions that met stored events later, each with the numbers of these events
+    keys             the keys that publishers gave, so that they can try again
+    batches          the batches of streams that were delivered
+    settings         the version of these tables, and what the user has set
+
+Times are microseconds since 1970 in UTC. Lists of numbers are JSON text, which `json_each` of SQLite and DuckDB read.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tamis.errors import BrokerError
+
+VERSION = 1
+_APPLICATION = 0x54414D42  # "TAMB"
+MEMORY = ":memory:"
+
+Synchronous = Literal["full", "normal", "off"]
+
+_SCHEMA = """
+CREATE TABLE settings (
+    name TEXT PRIMARY KEY,
+    value
+) WITHOUT ROWID;
+CREATE TABLE subscribers (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    cursor INTEGER NOT NULL DEFAULT 0,   -- the last note that was acknowledged
+    dropped INTEGER NOT NULL DEFAULT 0,  -- notes up to this one cannot be read any more
+    deleted INTEGER NOT NULL DEFAULT 0,  -- how many notes have left the tables
+    removed INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE subscriptions (
+    number INTEGER PRIMARY KEY,
+    subscriber INTEGER NOT NULL REFERENCES subscribers,
+    name TEXT NOT NULL,
+    expression TEXT NOT NULL,
+    weight REAL NOT NULL,
+    valid_from INTEGER,
+    valid_until INTEGER,
+    started INTEGER NOT NULL,            -- 0 while valid_from lies ahead
+    paused INTEGER NOT NULL DEFAULT 0,
+    removed INTEGER NOT NULL DEFAULT 0,
+    change INTEGER NOT NULL,             -- the number of its last change
+    UNIQUE (subscriber, name)
+);
+CREATE UNIQUE INDEX subscriptions_by_change ON subscriptions (change);
+CREATE INDEX subscriptions_by_end ON subscriptions (valid_until) WHERE valid_until IS NOT NULL;
+CREATE INDEX subscriptions_by_start ON subscriptions (valid_from) WHERE started = 0;
+CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY,
+    published INTEGER NOT NULL,
+    valid_until INTEGER,
+    event TEXT NOT NULL,
+    matches TEXT NOT NULL                -- the numbers of the subscriptions that were told
+);
+CREATE INDEX events_by_end ON events (valid_until) WHERE valid_until IS NOT NULL;
+CREATE TABLE meetings (
+    number INTEGER NOT NULL,
+    subscription INTEGER NOT NULL,
+    moment INTEGER NOT NULL,
+    after INTEGER NOT NULL,              -- the last event that was published before
+    events TEXT NOT NULL,                -- the numbers of the events that were told
+    PRIMARY KEY (number, subscription)
+) WITHOUT ROWID;
+CREATE TABLE keys (
+    key TEXT PRIMARY KEY,
+    published INTEGER NOT NULL,
+    sequence INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX keys_by_time ON keys (published);
+CREATE TABLE batches (
+    source TEXT PRIMARY KEY,
+    batch INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+class SubscriptionRow(NamedTuple):
+    """A row of `subscriptions`."""
+
+    number: int
+    subscriber: int
+    name: str
+    expression: str
+    weight: float
+    valid_from: int | None
+    valid_until: int | None
+    started: int
+    paused: int
+    removed: int
+    change: int
+
+
+class SubscriberRow(NamedTuple):
+    """A row of `subscribers`."""
+
+    number: int
+    name: str
+    cursor: int
+    dropped: int
+    deleted: int
+    removed: int
+
+
+class EventRow(NamedTuple):
+    """A row of `events`."""
+
+    sequence: int
+    published: int
+    valid_until: int | None
+    event: str
+    matches: str
+
+    def match_numbers(self) -> list[int]:
+        numbers: list[int] = json.loads(self.matches)
+        return numbers
+
+
+class MeetingRow(NamedTuple):
+    """A row of `meetings`."""
+
+    number: int
+    subscription: int
+    moment: int
+    after: int
+    events: str
+
+
+class Tables:
+    """A connection to the tables. One thread at a time may use it."""
+
+    def __init__(self, path: str, *, read_only: bool = False, synchronous: Synchronous = "full") -> None:
+        self.path = path
+        with sqlite_errors(path):
+            self._connection = _connected(path, read_only, synchronous)
+            try:
+                _check_version(self._connection, path, read_only)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def close(self) -> None:
+        with sqlite_errors(self.path):
+            self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what the block writes, or nothing if it raises an error."""
+        with sqlite_errors(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run a statement."""
+        with sqlite_errors(self.path):
+            return self._connection.execute(sql, values)
+
+    def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """The first row of a result; None if it is empty."""
+        with sqlite_errors(self.path):
+            return self._connection.execute(sql, values).fetchone()
+
+    def many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement for many rows of values."""
+        with sqlite_errors(self.path):
+            self._connection.executemany(sql, values)
+
+    # Subscribers and subscriptions
+
+    def subscriber(self, name: str) -> SubscriberRow | None:
+        row = self.one(f"SELECT {_names(SubscriberRow)} FROM subscribers WHERE name = ?", (name,))
+        return None if row is None else SubscriberRow(*row)
+
+    def subscription(self, subscriber: int, name: str) -> SubscriptionRow | None:
+        sql = f"SELECT {_names(SubscriptionRow)} FROM subscriptions WHERE subscriber = ? AND name = ?"
+        row = self.one(sql, (subscriber, name))
+        return None if row is None else SubscriptionRow(*row)
+
+    def subscriptions(self, condition: str, values: Sequence[Any] = ()) -> Iterator[SubscriptionRow]:
+        """The subscriptions that a condition in SQL chooses. It may end with ORDER BY."""
+        sql = f"SELECT {_names(SubscriptionRow)} FROM subscriptions WHERE {condition}"
+        return map(SubscriptionRow._make, self.rows(sql, values))
+
+    def put_subscriptions(self, rows: Iterable[SubscriptionRow]) -> None:
+        marks = ", ".join("?" * len(SubscriptionRow._fields))
+        self.many(f"REPLACE INTO subscriptions ({_names(SubscriptionRow)}) VALUES ({marks})", rows)
+
+    def put_subscribers(self, rows: Iterable[SubscriberRow]) -> None:
+        marks = ", ".join("?" * len(SubscriberRow._fields))
+        self.many(f"REPLACE INTO subscribers ({_names(SubscriberRow)}) VALUES ({marks})", rows)
+
+    def names_of(self, subscription: int) -> tuple[str, str]:
+        """The names of a subscription's subscriber and of the subscription."""
+        sql = (
+            "SELECT subscribers.name, subscriptions.name FROM subscriptions "
+            "JOIN subscribers ON subscribers.number = subscriber WHERE subscriptions.number = ?"
+        )
+        names: tuple[str, str] = self.one(sql, (subscription,))
+        return names
+
+    # Events
+
+    def put_events(self, rows: Iterable[Sequence[Any]]) -> None:
+        self.many("INSERT INTO events (sequence, published, valid_until, event, matches) VALUES (?, ?, ?, ?, ?)", rows)
+
+    def event(self, sequence: int) -> EventRow | None:
+        row = self.one(f"SELECT {_names(EventRow)} FROM events WHERE sequence = ?", (sequence,))
+        return None if row is None else EventRow(*row)
+
+    def put_meetings(self, rows: Iterable[MeetingRow]) -> None:
+        self.many(f"INSERT INTO meetings ({_names(MeetingRow)}) VALUES (?, ?, ?, ?, ?)", rows)
+
+    # Numbers
+
+    def last(self, table: str, column: str = "number") -> int:
+        """The highest number of a table; 0 if it is empty."""
+        return int(self.one(f"SELECT coalesce(max({column}), 0) FROM {table}")[0])
+
+    def setting(self, name: str) -> Any:
+        row = self.one("SELECT value FROM settings WHERE name = ?", (name,))
+        return None if row is None else row[0]
+
+    def put_setting(self, name: str, value: Any) -> None:
+        self.rows("REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has committed."""
+        return int(self.one("PRAGMA data_version")[0])
+
+    def backup(self, path: str) -> None:
+        """Copy the tables of this moment to a new file, while others write."""
+        with sqlite_errors(path), sqlite3.connect(path) as target:
+            self._connection.backup(target, pages=4096)
+            target.execute("PRAGMA journal_mode = WAL")
+        target.close()
+
+
+def _names(row: type[NamedTuple]) -> str:
+    return ", ".join(row._fields)
+
+
+def _connected(path: str, read_only: bool, synchronous: Synchronous) -> sqlite3.Connection:
+    if path == MEMORY:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    else:
+        mode = "ro" if read_only else "rwc"
+        address = f"{Path(path).absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
+    if not read_only:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        # The log is copied to the file at every 4,096 pages (16 MB), not every 1,000: fewer pauses, and the log stays small.
+        connection.execute("PRAGMA wal_autocheckpoint = 4096")
+    connection.execute("PRAGMA cache_size = -65536")
+    connection.execute("PRAGMA mmap_size = 1073741824")
+    return connection
+
+
+def _check_version(connection: sqlite3.Connection, path: str, read_only: bool) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    if is_empty and application in (0, _APPLICATION):
+        if read_only:
+            raise BrokerError(f"{path} has no tables yet. Hint: open the folder once without read_only")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+        return
+    if application != _APPLICATION:
+        raise BrokerError(f"{path} is an SQLite file of another program. Hint: name another folder")
+    if version > VERSION:
+        raise BrokerError(
+            f"{path} has tables of version {version}, but this Tamis reads versions up to {VERSION}. Hint: use a newer Tamis"
+        )
+
+
+@contextmanager
+def sqlite_errors(path: str) -> Iterator[None]:
+    """Raise errors of SQLite as errors of the broker that say what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise BrokerError(f"{path}: {error}.{_hint(error)}") from error
+
+
+def _hint(error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorname", "")
+    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return " Hint: the file is damaged or not a broker's. Restore a backup of the folder"
+    if code.startswith("SQLITE_FULL"):
+        return " Hint: the disk is full. Nothing of this call was stored; free some space and try again"
+    if code.startswith("SQLITE_IOERR"):
+        return " Hint: the disk reported an error. Nothing of this call was stored; check the disk and open the folder again"
+    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return " Hint: check that the folder exists and that you may write to it"
+    return ""

@@ -1,0 +1,118 @@
+"""A broker as plain Python: what section "Meaning" of docs/pubsub.md says, and nothing that makes it fast or durable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tamis.language.evaluate import matches
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A subscription."""
+
+    expression: str
+    weight: float
+    valid_from: int | None
+    valid_until: int | None
+    paused: bool
+    has_begun: bool
+
+    def is_active(self, now: int) -> bool:
+        return self.has_begun and not self.paused and (self.valid_until is None or now < self.valid_until)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An event."""
+
+    event: dict[str, Any]
+    valid_until: int | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """A note."""
+
+    event: int
+    names: tuple[str, ...]
+    moment: int
+
+
+Name = tuple[str, str]
+
+
+@dataclass
+class Model:
+    now: int = 0
+    wishes: dict[Name, Wish] = field(default_factory=dict)
+    subscribers: set[str] = field(default_factory=set)
+    events: list[Stored] = field(default_factory=list)
+    queues: dict[str, list[Told]] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    """By subscriber: the number of the first note that can be read."""
+    cursors: dict[str, int] = field(default_factory=dict)
+    pairs: set[tuple[Name, int]] = field(default_factory=set)
+    """What was told: a subscription and the number of an event."""
+    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def pass_time(self, now: int) -> None:
+        """Subscriptions begin one after another, and meet the events that are valid then."""
+        starts = {wish.valid_from for wish in self.wishes.values() if not wish.has_begun}
+        for moment in sorted(start for start in starts if start is not None and start <= now):
+            begin = [name for name, wish in self.wishes.items() if not wish.has_begun and wish.valid_from == moment]
+            for name in begin:
+                self.wishes[name] = replace(self.wishes[name], has_begun=True)
+            self.meet(begin, moment)
+        self.now = now
+
+    def meet(self, names: list[Name], moment: int) -> None:
+        """Tell subscriptions about stored events that are valid at a moment."""
+        active = [name for name in names if self.wishes[name].is_active(moment)]
+        for number, stored in enumerate(self.events, 1):
+            if stored.valid_until is not None and moment < stored.valid_until:
+                self.tell(number, [name for name in active if self.wants(name, stored.event)], moment)
+
+    def wants(self, name: Name, event: dict[str, Any]) -> bool:
+        return matches(self.wishes[name].expression, event)
+
+    def tell(self, event: int, names: list[Name], moment: int) -> list[Name]:
+        fresh = [name for name in names if (name, event) not in self.pairs]
+        self.pairs.update((name, event) for name in fresh)
+        for subscriber in sorted({subscriber for subscriber, _ in fresh}):
+            own = tuple(sorted(name for each, name in fresh if each == subscriber))
+            self.queues.setdefault(subscriber, []).append(Told(event, own, moment))
+        return fresh
+
+    def subscribe(self, subscriber: str, name: str, given: dict[str, Any]) -> None:
+        old = self.wishes.get((subscriber, name), Wish("", 1.0, None, None, False, True))
+        wish = replace(old, **given)
+        wish = replace(wish, has_begun=wish.valid_from is None or wish.valid_from <= self.now)
+        self.wishes[subscriber, name] = wish
+        self.subscribers.add(subscriber)
+        self.meet([(subscriber, name)], self.now)
+
+    def remove_subscriber(self, subscriber: str) -> None:
+        self.wishes = {name: wish for name, wish in self.wishes.items() if name[0] != subscriber}
+        self.subscribers.remove(subscriber)
+        self.cursors[subscriber] = len(self.queues.get(subscriber, []))
+        self.first[subscriber] = self.cursors[subscriber] + 1
+
+    def publish(self, event: dict[str, Any], valid_until: int | None, key: str | None, k: int | None) -> int:
+        """Returns the number of the event."""
+        if key is not None and key in self.keys and self.now < self.keys[key][1] + DAY:
+            return self.keys[key][0]
+        self.events.append(Stored(event, valid_until))
+        number = len(self.events)
+        if key is not None:
+            self.keys[key] = number, self.now
+        if valid_until is None or self.now < valid_until:
+            active = [name for name, wish in self.wishes.items() if wish.is_active(self.now)]
+            wanted = [name for name in active if self.wants(name, event)]
+            wanted.sort(key=lambda name: -self.wishes[name].weight)
+            self.tell(number, wanted if k is None else wanted[:k], self.now)
+        return number
+
+
+DAY = 24 * 3600

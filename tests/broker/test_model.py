@@ -1,0 +1,314 @@
+"""Any series of calls gives what the plain model gives, also after restarts and crashes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import tamis
+from tamis.broker import Broker
+from tamis.broker.limits import BrokerLimits
+from tamis.errors import OptionError, RetentionError, UnknownIdError
+from tests.broker.model import DAY, Model
+
+START = datetime(2026, 11, 18, tzinfo=UTC)
+SUBSCRIBERS = st.sampled_from(["ann", "bob"])
+NAMES = st.sampled_from(["a", "b"])
+_TEXTS = [
+    "price < 20",
+    "price >= 20",
+    "genre = 'crime'",
+    "genre = 'crime' AND price < 10",
+    "genre LIKE 'c%' OR price = 5",
+    "tags = 'new' AND NOT genre = 'poetry'",
+    "genre IS NULL",
+    "price BETWEEN 5 AND 15 AND tags IS NOT NULL",
+    "FALSE",
+]
+EXPRESSIONS = st.sampled_from(_TEXTS)
+EVENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "price": st.sampled_from([0, 5, 9.5, 15, 20, 30, 2**60, tamis.Interval(8, 12), "free"]),
+        "genre": st.sampled_from(["crime", "classics", "poetry"]),
+        "tags": st.sampled_from(["new", ["new", "used"], []]),
+    },
+)
+SECONDS = st.sampled_from([1, 2, 5, 20, DAY])
+BOUNDS = st.sampled_from([None, 10, 30, 5, 1, 0, -5])
+
+
+def moment(seconds: int | None) -> datetime | None:
+    return None if seconds is None else START + timedelta(seconds=seconds)
+
+
+class BrokerMachine(RuleBasedStateMachine):
+    """Calls a broker and the model alike."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = tempfile.mkdtemp()
+        self.count = 0
+        self.model = Model()
+        self.broker = self._opened(Path(self.folder, "0"))
+
+    def _opened(self, path: Path) -> Broker:
+        # Tiny limits: blocks of queues are made and merged, and tables are read in parts.
+        limits = BrokerLimits(notes_in_tail=4, rows_at_once=3, notes_at_once=3)
+        return Broker(path, clock=lambda: START + timedelta(seconds=self.model.now), synchronous="off", limits=limits)
+
+    def teardown(self) -> None:
+        if hasattr(self, "broker"):
+            self.broker.close()
+            shutil.rmtree(self.folder)
+
+    @rule(seconds=SECONDS)
+    def wait(self, seconds: int) -> None:
+        self.model.pass_time(self.model.now + seconds)
+
+    @rule(
+        subscriber=SUBSCRIBERS,
+        name=NAMES,
+        expression=EXPRESSIONS,
+        weight=st.none() | st.integers(0, 1000),
+        bounds=st.none() | st.tuples(BOUNDS, BOUNDS),
+    )
+    def subscribe(self, subscriber: str, name: str, expression: str, weight: int | None, bounds: Any) -> None:
+        given: dict[str, Any] = {"expression": expression}
+        if weight is not None:
+            given["weight"] = float(weight)
+        if bounds is not None:
+            given["valid_from"], given["valid_until"] = (
+                None if bound is None else self.model.now + bound for bound in bounds
+            )
+        self._subscribe(subscriber, name, given)
+
+    @rule(subscriber=SUBSCRIBERS, name=NAMES, until=BOUNDS)
+    def prolong(self, subscriber: str, name: str, until: int | None) -> None:
+        given = {"valid_until": None if until is None else self.model.now + until}
+        if (subscriber, name) in self.model.wishes:
+            self._subscribe(subscriber, name, given)
+        else:
+            with pytest.raises(UnknownIdError):
+                self.broker.subscribe(subscriber, name, valid_until=moment(given["valid_until"]))
+
+    def _subscribe(self, subscriber: str, name: str, given: dict[str, Any]) -> None:
+        words = {word: moment(value) if word.startswith("valid") else value for word, value in given.items()}
+        old = self.model.wishes.get((subscriber, name))
+        start = given.get("valid_from", old and old.valid_from)
+        end = given.get("valid_until", old and old.valid_until)
+        if start is not None and end is not None and start >= end:
+            with pytest.raises(OptionError, match="before `valid_until`"):
+                self.broker.subscribe(subscriber, name, **words)
+        else:
+            self.broker.subscribe(subscriber, name, **words)
+            self.model.subscribe(subscriber, name, given)
+
+    @rule(subscriber=SUBSCRIBERS, name=NAMES, call=st.sampled_from(["unsubscribe", "pause", "resume"]))
+    def change(self, subscriber: str, name: str, call: str) -> None:
+        if (subscriber, name) not in self.model.wishes:
+            with pytest.raises(UnknownIdError):
+                getattr(self.broker, call)(subscriber, name)
+            return
+        getattr(self.broker, call)(subscriber, name)
+        if call == "unsubscribe":
+            del self.model.wishes[subscriber, name]
+            return
+        old = self.model.wishes[subscriber, name]
+        self.model.wishes[subscriber, name] = type(old)(**{**vars(old), "paused": call == "pause"})
+        if call == "resume" and old.paused:
+            self.model.meet([(subscriber, name)], self.model.now)
+
+    @rule(subscriber=SUBSCRIBERS)
+    def remove_subscriber(self, subscriber: str) -> None:
+        if subscriber in self.model.subscribers:
+            self.broker.remove_subscriber(subscriber)
+            self.model.remove_subscriber(subscriber)
+        else:
+            with pytest.raises(UnknownIdError):
+                self.broker.remove_subscriber(subscriber)
+
+    @rule(event=EVENTS, until=BOUNDS, key=st.sampled_from([None, None, "k1", "k2"]))
+    def publish(self, event: dict[str, Any], until: int | None, key: str | None) -> None:
+        end = None if until is None else self.model.now + until
+        before = len(self.model.pairs)
+        number = self.model.publish(event, end, key, None)
+        receipt = self.broker.publish(event, valid_until=moment(end), key=key)
+        assert receipt.sequence == number
+        told = {name for name, each in self.model.pairs if each == number}
+        assert set(receipt.matches) <= told
+        assert len(self.model.pairs) == before or set(receipt.matches) == told
+
+    @rule(events=st.lists(EVENTS, max_size=6), until=BOUNDS)
+    def publish_many(self, events: list[dict[str, Any]], until: int | None) -> None:
+        end = None if until is None else self.model.now + until
+        numbers = [self.model.publish(event, end, None, None) for event in events]
+        receipts = self.broker.publish_many(events, valid_until=moment(end))
+        assert [receipt.sequence for receipt in receipts] == numbers
+        for receipt in receipts:
+            assert set(receipt.matches) == {name for name, each in self.model.pairs if each == receipt.sequence}
+
+    @rule(subscriber=SUBSCRIBERS, share=st.floats(0, 1.2))
+    def acknowledge(self, subscriber: str, share: float) -> None:
+        total = len(self.model.queues.get(subscriber, []))
+        number = round(share * total)
+        if subscriber not in self.model.subscribers:
+            with pytest.raises(UnknownIdError):
+                self.broker.acknowledge(subscriber, number)
+        elif number > total:
+            with pytest.raises(OptionError, match="the last note"):
+                self.broker.acknowledge(subscriber, number)
+        else:
+            self.broker.acknowledge(subscriber, number)
+            self.model.cursors[subscriber] = max(number, self.model.cursors.get(subscriber, 0))
+
+    @rule(subscriber=SUBSCRIBERS, after=st.none() | st.integers(0, 10))
+    def read(self, subscriber: str, after: int | None) -> None:
+        if subscriber not in self.model.subscribers:
+            with pytest.raises(UnknownIdError):
+                self.broker.notifications(subscriber, after)
+            return
+        first = self.model.first.get(subscriber, 1)
+        start = self.model.cursors.get(subscriber, 0) if after is None else after
+        if 0 < start < first - 1:
+            with pytest.raises(RetentionError) as caught:
+                self.broker.notifications(subscriber, after)
+            assert caught.value.first == first
+        else:
+            self._compare_notes(subscriber, after, max(start, first - 1))
+
+    def _compare_notes(self, subscriber: str, after: int | None, start: int) -> None:
+        notes = list(self.broker.notifications(subscriber, after))
+        told = self.model.queues.get(subscriber, [])
+        assert [note.sequence for note in notes] == list(range(start + 1, len(told) + 1))
+        for note in notes:
+            expected = told[note.sequence - 1]
+            stored = self.model.events[expected.event - 1]
+            assert (note.event_sequence, note.subscriptions) == (expected.event, expected.names)
+            assert note.event == stored.event
+            assert note.expired == (stored.valid_until is not None and stored.valid_until <= self.model.now)
+
+    @invariant()
+    def notes_are_the_same(self) -> None:
+        for subscriber in sorted(self.model.subscribers) if hasattr(self, "broker") else ():
+            self._compare_notes(subscriber, 0, self.model.first.get(subscriber, 1) - 1)
+
+    @invariant()
+    def subscriptions_are_the_same(self) -> None:
+        if hasattr(self, "broker"):
+            listed = {
+                (each.subscriber, each.name): (each.text, each.weight, each.valid_from, each.valid_until, each.paused)
+                for each in self.broker.subscriptions()
+            }
+            assert listed == {
+                name: (wish.expression, wish.weight, moment(wish.valid_from), moment(wish.valid_until), wish.paused)
+                for name, wish in self.model.wishes.items()
+            }
+
+    @rule()
+    def changes_lead_to_the_subscriptions(self) -> None:
+        added = {(each.subscriber, each.name): each for each in self.broker.changes() if each.change == "added"}
+        assert added.keys() == {name for name, wish in self.model.wishes.items() if not wish.paused}
+        for name, change in added.items():
+            assert change.expression == self.model.wishes[name].expression
+
+    @precondition(lambda self: self.model.events and self.model.wishes)
+    @rule(data=st.data())
+    def explain(self, data: Any) -> None:
+        name = data.draw(st.sampled_from(sorted(self.model.wishes)))
+        number = data.draw(st.integers(1, len(self.model.events)))
+        explanation = self.broker.explain(*name, number)
+        assert (explanation.truth is True) == self.model.wants(name, self.model.events[number - 1].event)
+
+    @rule()
+    def restart(self) -> None:
+        self.broker.close()
+        self.broker = self._opened(Path(self.folder, str(self.count)))
+
+    @rule()
+    def crash(self) -> None:
+        """What is on disk at this moment is what a killed process would leave."""
+        old = Path(self.folder, str(self.count))
+        self.count += 1
+        shutil.copytree(old, Path(self.folder, str(self.count)))
+        self.broker.close()
+        self.broker = self._opened(Path(self.folder, str(self.count)))
+
+
+TestBroker = BrokerMachine.TestCase
+TestBroker.settings = settings(
+    max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+_CALLS = {
+    "subscribe": 6, "prolong": 2, "change": 3, "remove_subscriber": 0.3, "publish": 8, "publish_many": 2,
+    "acknowledge": 1, "read": 2, "wait": 4, "restart": 1, "crash": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_long_series_of_calls(seed: int, request: pytest.FixtureRequest) -> None:
+    """A series that is far longer than Hypothesis makes."""
+    random = Random(seed)
+    machine = BrokerMachine()
+    machine.begin()
+    steps = 2000 if request.config.getoption("--soak") else 300
+    try:
+        for call in random.choices(list(_CALLS), list(_CALLS.values()), k=steps):
+            getattr(machine, call)(**_ARGUMENTS[call](random))
+            machine.notes_are_the_same()
+            machine.subscriptions_are_the_same()
+    finally:
+        machine.teardown()
+
+
+def _pair(random: Random) -> dict[str, Any]:
+    return {"subscriber": random.choice(["ann", "bob"]), "name": random.choice("ab")}
+
+
+def _event(random: Random) -> dict[str, Any]:
+    values = {
+        "price": random.choice([0, 5, 9.5, 15, 20, 30, 2**60, tamis.Interval(8, 12), "free"]),
+        "genre": random.choice(["crime", "classics", "poetry"]),
+        "tags": random.choice(["new", ["new", "used"], []]),
+    }
+    return {name: value for name, value in values.items() if random.random() < 0.8}
+
+
+def _bound(random: Random) -> int | None:
+    return random.choice([None, 50, 30, 10, 5, 2, 1, 0, -5])
+
+
+_ARGUMENTS: dict[str, Callable[[Random], dict[str, Any]]] = {
+    "subscribe": lambda random: {
+        **_pair(random),
+        "expression": random.choice(_TEXTS),
+        "weight": random.choice([None, 3]),
+        "bounds": random.choice([None, (_bound(random), _bound(random))]),
+    },
+    "prolong": lambda random: {**_pair(random), "until": _bound(random)},
+    "change": lambda random: {**_pair(random), "call": random.choice(["unsubscribe", "pause", "resume", "resume"])},
+    "remove_subscriber": lambda random: {"subscriber": random.choice(["ann", "bob"])},
+    "publish": lambda random: {
+        "event": _event(random), "until": _bound(random), "key": random.choice([None, None, "k1", "k2"])
+    },
+    "publish_many": lambda random: {
+        "events": [_event(random) for _ in range(random.choice([0, 1, 5, 70]))], "until": _bound(random)
+    },
+    "acknowledge": lambda random: {"subscriber": random.choice(["ann", "bob"]), "share": random.uniform(0, 1.2)},
+    "read": lambda random: {"subscriber": random.choice(["ann", "bob"]), "after": random.choice([None, 0, 1, 5])},
+    "wait": lambda random: {"seconds": random.choice([1, 1, 2, 5, 20, 1000, DAY])},
+    "restart": lambda random: {},
+    "crash": lambda random: {},
+}  # fmt: skip
