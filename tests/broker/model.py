@@ -28,6 +28,7 @@ class Stored:
     """An event."""
 
     event: dict[str, Any]
+    published: int
     valid_until: int | None
 
 
@@ -56,6 +57,21 @@ class Model:
     pairs: set[tuple[Name, int]] = field(default_factory=set)
     """What was told: a subscription and the number of an event."""
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+    max_age: int | None = None
+    max_notes: int | None = None
+    refuses: bool = False
+    """Whether an event is refused if a subscriber has `max_notes` notes that it has not acknowledged."""
+
+    def hidden(self, subscriber: str) -> int:
+        """How many notes of a subscriber cannot be read any more."""
+        told = self.queues.get(subscriber, [])
+        hidden = self.first.get(subscriber, 1) - 1
+        if self.max_notes is not None:
+            beyond = len(told) - self.max_notes
+            hidden = max(hidden, min(beyond, self.cursors.get(subscriber, 0)) if self.refuses else beyond)
+        if self.max_age is not None:
+            hidden = max(hidden, sum(note.moment < self.now - self.max_age for note in told))
+        return hidden
 
     def pass_time(self, now: int) -> None:
         """Subscriptions begin one after another, and meet the events that are valid then."""
@@ -103,16 +119,33 @@ class Model:
         """Returns the number of the event."""
         if key is not None and key in self.keys and self.now < self.keys[key][1] + DAY:
             return self.keys[key][0]
-        self.events.append(Stored(event, valid_until))
-        number = len(self.events)
-        if key is not None:
-            self.keys[key] = number, self.now
+        wanted: list[Name] = []
         if valid_until is None or self.now < valid_until:
             active = [name for name, wish in self.wishes.items() if wish.is_active(self.now)]
             wanted = [name for name in active if self.wants(name, event)]
             wanted.sort(key=lambda name: -self.wishes[name].weight)
-            self.tell(number, wanted if k is None else wanted[:k], self.now)
-        return number
+            wanted = wanted if k is None else wanted[:k]
+        if any(self.is_full(subscriber) for subscriber, _ in wanted):
+            raise FullError
+        self.events.append(Stored(event, self.now, valid_until))
+        if key is not None:
+            self.keys[key] = len(self.events), self.now
+        self.tell(len(self.events), wanted, self.now)
+        return len(self.events)
+
+    def is_full(self, subscriber: str) -> bool:
+        waiting = len(self.queues.get(subscriber, [])) - self.cursors.get(subscriber, 0)
+        return self.refuses and self.max_notes is not None and waiting >= self.max_notes
+
+    def may_be_deleted(self, number: int) -> bool:
+        """Whether an event is so old that it may have left the tables."""
+        stored = self.events[number - 1]
+        last = max(stored.published, stored.valid_until or 0)
+        return self.max_age is not None and last < self.now - self.max_age
+
+
+class FullError(Exception):
+    """An event is refused."""
 
 
 DAY = 24 * 3600

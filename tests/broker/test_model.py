@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -18,8 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import tamis
 from tamis.broker import Broker
 from tamis.broker.limits import BrokerLimits
-from tamis.errors import OptionError, RetentionError, UnknownIdError
-from tests.broker.model import DAY, Model
+from tamis.errors import OptionError, QueueFullError, RetentionError, UnknownIdError
+from tests.broker.model import DAY, FullError, Model
 
 START = datetime(2026, 11, 18, tzinfo=UTC)
 SUBSCRIBERS = st.sampled_from(["ann", "bob"])
@@ -55,20 +57,43 @@ def moment(seconds: int | None) -> datetime | None:
 class BrokerMachine(RuleBasedStateMachine):
     """Calls a broker and the model alike."""
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(
+        max_age=st.sampled_from([None, 10, 40]), max_notes=st.sampled_from([None, 3, 10]), refuses=st.booleans()
+    )
+    def begin(self, max_age: int | None, max_notes: int | None, refuses: bool) -> None:
         self.folder = tempfile.mkdtemp()
         self.count = 0
-        self.model = Model()
+        self.model = Model(max_age=max_age, max_notes=max_notes, refuses=refuses)
         self.broker = self._opened(Path(self.folder, "0"))
+        self.broker.retain(
+            max_age=None if max_age is None else timedelta(seconds=max_age),
+            max_notes=max_notes,
+            when_full="refuse publish" if refuses else "drop oldest",
+        )
 
-    def _opened(self, path: Path) -> Broker:
+    def _opened(self, path: Path, *, read_only: bool = False) -> Broker:
         # Tiny limits: blocks of queues are made and merged, and tables are read in parts.
-        limits = BrokerLimits(notes_in_tail=4, rows_at_once=3, notes_at_once=3)
-        return Broker(path, clock=lambda: START + timedelta(seconds=self.model.now), synchronous="off", limits=limits)
+        limits = BrokerLimits(
+            notes_in_tail=4,
+            changes_behind=3,
+            changes_to_save=2,
+            events_between_sweeps=7,
+            rows_at_once=3,
+            notes_at_once=3,
+        )
+        return Broker(
+            path,
+            read_only=read_only,
+            clock=lambda: START + timedelta(seconds=self.model.now),
+            synchronous="off",
+            limits=limits,
+        )
 
     def teardown(self) -> None:
         if hasattr(self, "broker"):
+            if getattr(self, "reader", None) is not None:
+                assert self.reader is not None
+                self.reader.close()
             self.broker.close()
             shutil.rmtree(self.folder)
 
@@ -103,7 +128,9 @@ class BrokerMachine(RuleBasedStateMachine):
                 self.broker.subscribe(subscriber, name, valid_until=moment(given["valid_until"]))
 
     def _subscribe(self, subscriber: str, name: str, given: dict[str, Any]) -> None:
-        words = {word: moment(value) if word.startswith("valid") else value for word, value in given.items()}
+        words: dict[str, Any] = {
+            word: moment(value) if word.startswith("valid") else value for word, value in given.items()
+        }
         old = self.model.wishes.get((subscriber, name))
         start = given.get("valid_from", old and old.valid_from)
         end = given.get("valid_until", old and old.valid_until)
@@ -142,7 +169,12 @@ class BrokerMachine(RuleBasedStateMachine):
     def publish(self, event: dict[str, Any], until: int | None, key: str | None) -> None:
         end = None if until is None else self.model.now + until
         before = len(self.model.pairs)
-        number = self.model.publish(event, end, key, None)
+        try:
+            number = self.model.publish(event, end, key, None)
+        except FullError:
+            with pytest.raises(QueueFullError):
+                self.broker.publish(event, valid_until=moment(end), key=key)
+            return
         receipt = self.broker.publish(event, valid_until=moment(end), key=key)
         assert receipt.sequence == number
         told = {name for name, each in self.model.pairs if each == number}
@@ -152,7 +184,14 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule(events=st.lists(EVENTS, max_size=6), until=BOUNDS)
     def publish_many(self, events: list[dict[str, Any]], until: int | None) -> None:
         end = None if until is None else self.model.now + until
-        numbers = [self.model.publish(event, end, None, None) for event in events]
+        after = deepcopy(self.model)
+        try:
+            numbers = [after.publish(event, end, None, None) for event in events]
+        except FullError:
+            with pytest.raises(QueueFullError):
+                self.broker.publish_many(events, valid_until=moment(end))
+            return
+        self.model = after
         receipts = self.broker.publish_many(events, valid_until=moment(end))
         assert [receipt.sequence for receipt in receipts] == numbers
         for receipt in receipts:
@@ -178,7 +217,7 @@ class BrokerMachine(RuleBasedStateMachine):
             with pytest.raises(UnknownIdError):
                 self.broker.notifications(subscriber, after)
             return
-        first = self.model.first.get(subscriber, 1)
+        first = self.model.hidden(subscriber) + 1
         start = self.model.cursors.get(subscriber, 0) if after is None else after
         if 0 < start < first - 1:
             with pytest.raises(RetentionError) as caught:
@@ -187,8 +226,8 @@ class BrokerMachine(RuleBasedStateMachine):
         else:
             self._compare_notes(subscriber, after, max(start, first - 1))
 
-    def _compare_notes(self, subscriber: str, after: int | None, start: int) -> None:
-        notes = list(self.broker.notifications(subscriber, after))
+    def _compare_notes(self, subscriber: str, after: int | None, start: int, broker: Broker | None = None) -> None:
+        notes = list((broker or self.broker).notifications(subscriber, after))
         told = self.model.queues.get(subscriber, [])
         assert [note.sequence for note in notes] == list(range(start + 1, len(told) + 1))
         for note in notes:
@@ -201,7 +240,7 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def notes_are_the_same(self) -> None:
         for subscriber in sorted(self.model.subscribers) if hasattr(self, "broker") else ():
-            self._compare_notes(subscriber, 0, self.model.first.get(subscriber, 1) - 1)
+            self._compare_notes(subscriber, 0, self.model.hidden(subscriber))
 
     @invariant()
     def subscriptions_are_the_same(self) -> None:
@@ -227,22 +266,55 @@ class BrokerMachine(RuleBasedStateMachine):
     def explain(self, data: Any) -> None:
         name = data.draw(st.sampled_from(sorted(self.model.wishes)))
         number = data.draw(st.integers(1, len(self.model.events)))
-        explanation = self.broker.explain(*name, number)
+        if self.model.may_be_deleted(number):
+            return
+        explanation = self.broker.explain(name[0], name[1], number)
         assert (explanation.truth is True) == self.model.wants(name, self.model.events[number - 1].event)
 
     @rule()
-    def restart(self) -> None:
+    def read_in_another_broker(self) -> None:
+        """A broker that only reads sees the same, when it is opened and later."""
+        if getattr(self, "reader", None) is None:
+            self.reader: Broker | None = self._opened(Path(self.folder, str(self.count)), read_only=True)
+        assert self.reader is not None
+        self.broker.stats()  # What begins now must have begun for the reader, too.
+        for subscriber in sorted(self.model.subscribers):
+            self._compare_notes(subscriber, 0, self.model.hidden(subscriber), self.reader)
+
+    @rule()
+    def compact(self) -> None:
+        self.broker.compact()
+
+    @rule()
+    def go_on_in_a_backup(self) -> None:
+        self.count += 1
+        path = Path(self.folder, str(self.count))
+        self.broker.backup(path)
+        self._reopen(path)
+
+    def _reopen(self, path: Path) -> None:
+        if getattr(self, "reader", None) is not None:
+            assert self.reader is not None
+            self.reader.close()
+            self.reader = None
         self.broker.close()
-        self.broker = self._opened(Path(self.folder, str(self.count)))
+        self.broker = self._opened(path)
+
+    @rule()
+    def restart(self) -> None:
+        self._reopen(Path(self.folder, str(self.count)))
 
     @rule()
     def crash(self) -> None:
         """What is on disk at this moment is what a killed process would leave."""
         old = Path(self.folder, str(self.count))
         self.count += 1
-        shutil.copytree(old, Path(self.folder, str(self.count)))
-        self.broker.close()
-        self.broker = self._opened(Path(self.folder, str(self.count)))
+        new = Path(self.folder, str(self.count))
+        new.mkdir()
+        for path in old.iterdir():
+            with suppress(FileNotFoundError):  # A file of the background thread, which has its name by now.
+                shutil.copy(path, new)
+        self._reopen(new)
 
 
 TestBroker = BrokerMachine.TestCase
@@ -253,16 +325,17 @@ TestBroker.settings = settings(
 
 _CALLS = {
     "subscribe": 6, "prolong": 2, "change": 3, "remove_subscriber": 0.3, "publish": 8, "publish_many": 2,
-    "acknowledge": 1, "read": 2, "wait": 4, "restart": 1, "crash": 1,
+    "acknowledge": 1, "read": 2, "wait": 4, "restart": 1, "crash": 1, "compact": 0.7, "go_on_in_a_backup": 0.5,
+    "read_in_another_broker": 3, "changes_lead_to_the_subscriptions": 1,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_long_series_of_calls(seed: int, request: pytest.FixtureRequest) -> None:
     """A series that is far longer than Hypothesis makes."""
     random = Random(seed)
     machine = BrokerMachine()
-    machine.begin()
+    machine.begin(*[(None, None, False), (40, 10, False), (10, None, False), (None, 10, True)][seed])
     steps = 2000 if request.config.getoption("--soak") else 300
     try:
         for call in random.choices(list(_CALLS), list(_CALLS.values()), k=steps):
@@ -309,6 +382,10 @@ _ARGUMENTS: dict[str, Callable[[Random], dict[str, Any]]] = {
     "acknowledge": lambda random: {"subscriber": random.choice(["ann", "bob"]), "share": random.uniform(0, 1.2)},
     "read": lambda random: {"subscriber": random.choice(["ann", "bob"]), "after": random.choice([None, 0, 1, 5])},
     "wait": lambda random: {"seconds": random.choice([1, 1, 2, 5, 20, 1000, DAY])},
+    "compact": lambda random: {},
+    "go_on_in_a_backup": lambda random: {},
+    "read_in_another_broker": lambda random: {},
+    "changes_lead_to_the_subscriptions": lambda random: {},
     "restart": lambda random: {},
     "crash": lambda random: {},
 }  # fmt: skip

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
+from tamis.broker.compacting import Compacting
 from tamis.broker.event_text import read_event
 from tamis.broker.folder import TABLES, Folder
+from tamis.broker.housekeeping import Housekeeping
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
-from tamis.broker.moments import Clock, as_datetime, read_moment, system_clock
+from tamis.broker.moments import Clock, read_moment, system_clock
+from tamis.broker.opening import open_reading, open_state
 from tamis.broker.publishing import Line, Offer, Published
-from tamis.broker.queues import Queues
 from tamis.broker.records import Change, Matches, Note, Receipt, StandingSubscription
-from tamis.broker.state import State
+from tamis.broker.retention import (
+    Retention,
+    WhenFull,
+    checked_retention,
+    read_retention,
+    write_retention,
+)
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven, Subscribing, Wanted, checked_name
-from tamis.broker.tables import MEMORY, Synchronous, Tables
+from tamis.broker.tables import MEMORY, SubscriberRow, Synchronous, Tables
 from tamis.errors import BrokerError, EventError, OptionError, RetentionError, UnknownIdError, shortened
 from tamis.language.event import is_event
 from tamis.language.explain import Explanation, explain
@@ -28,6 +38,9 @@ from tamis.language.values import is_iterable
 from tamis.matcher.event_input import as_table
 from tamis.matcher.expression_reader import ExpressionReader, kept
 from tamis.matcher.options import plain_limit, plain_weight
+
+_PATIENCE = 0.05
+"""Seconds after which a reader that waits for notes looks at the clock, and at what other processes wrote."""
 
 
 class Broker:
@@ -46,24 +59,30 @@ class Broker:
         limits: BrokerLimits = USUAL_BROKER_LIMITS,
     ) -> None:
         in_memory = os.fspath(path) == MEMORY
+        if in_memory and read_only:
+            raise OptionError("a broker in memory has nothing to read. Hint: name a folder, or leave out read_only")
         self._folder = None if in_memory else Folder(path, read_only=read_only)
-        address = MEMORY if self._folder is None else str(self._folder / TABLES)
         self._limits = limits
+        self._read_only = read_only
+        self._lock = threading.RLock()
+        self._told = threading.Condition(self._lock)
+        self._is_closed = False
         try:
+            address = MEMORY if self._folder is None else str(self._folder / TABLES)
             self._tables = Tables(address, read_only=read_only, synchronous=synchronous)
-            self._state = State(self._tables, clock, Queues(most_in_tail=limits.notes_in_tail), limits)
-            self._state.catch_up()
-            self._state.load_matcher()
+            home = None if self._folder is None else self._folder.path
+            self._state, saved = open_state(self._tables, home, clock, limits, read_only=read_only)
+            self._reading = open_reading(self._tables, self._lock)
         except BaseException:
             if self._folder is not None:
                 self._folder.close()
             raise
-        self._reader = ExpressionReader(None)
+        self._expressions = ExpressionReader(None)
+        self._retention = read_retention(self._tables)
         self._subscribing = Subscribing(self._state)
-        self._line = Line(self._state, lambda names: None)
-        self._lock = threading.RLock()
-        self._told = threading.Condition(self._lock)
-        self._is_closed = False
+        self._line = Line(self._state, lambda: self._retention)
+        self._compacting = Compacting(self._state, self._lock)
+        self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
 
     # Subscriptions
 
@@ -100,17 +119,50 @@ class Broker:
             There is no such subscription, and no expression is given.
         """
         wanted = self._wanted(subscriber, name, expression, weight, valid_from, valid_until)
-        with self._changing():
-            self._subscribing.put([wanted])
-            self._told.notify_all()
+        self._subscribe([wanted])
+
+    def subscribe_many(self, subscriptions: Iterable[Any]) -> None:
+        """Add or change subscriptions in one step: all of them, or none if one is wrong.
+
+        Parameters
+        ----------
+        subscriptions : list of mappings, or Arrow table
+            With ``subscriber``, ``name`` and the other parameters of `subscribe`. What is not given stays. In a table, null
+            counts as not given.
+
+        Raises
+        ------
+        DuplicateIdError
+            Two of them have the same subscriber and name.
+        ExpressionError, OptionError, IdTypeError, UnknownIdError, TableError
+        """
+        table = as_table(subscriptions)
+        rows = _rows(subscriptions, "subscriptions") if table is None else table_events(table)
+        self._subscribe([self._wanted(**wanted_words(row, place)) for place, row in enumerate(rows)])
+
+    def _subscribe(self, wanted: Sequence[Wanted]) -> None:
+        with self._writing():
+            self._subscribing.put(wanted)
+            self._after_change()
+
+    def _after_change(self) -> None:
+        """Wake those who wait for notes, and begin what is due in the background. The caller holds the lock."""
+        self._told.notify_all()
+        self._housekeeping.begin(self._sweep)
 
     def _wanted(
-        self, subscriber: Any, name: Any, expression: Any, weight: Any, valid_from: Any, valid_until: Any
+        self,
+        subscriber: Any,
+        name: Any,
+        expression: Any = NOT_GIVEN,
+        weight: Any = NOT_GIVEN,
+        valid_from: Any = NOT_GIVEN,
+        valid_until: Any = NOT_GIVEN,
     ) -> Wanted:
         """A subscription as it was given, checked."""
         text: Any = NOT_GIVEN
         if not isinstance(expression, NotGiven):
-            read = self._reader.read(expression)
+            read = self._expressions.read(expression)
             given = kept(expression, read)
             text = given if isinstance(given, str) else str(read)
         return Wanted(
@@ -129,8 +181,9 @@ class Broker:
         ------
         UnknownIdError
         """
-        with self._changing():
+        with self._writing():
             self._subscribing.change([self._subscribing.find(subscriber, name)], removed=1, paused=0)
+            self._after_change()
 
     def pause(self, subscriber: str, name: str) -> None:
         """Let events pass a subscription by, until `resume`.
@@ -139,10 +192,11 @@ class Broker:
         ------
         UnknownIdError
         """
-        with self._changing():
+        with self._writing():
             row = self._subscribing.find(subscriber, name)
             if not row.paused:
                 self._subscribing.change([row], paused=1)
+                self._after_change()
 
     def resume(self, subscriber: str, name: str) -> None:
         """Wake a paused subscription. It meets the stored events that are still valid.
@@ -151,11 +205,11 @@ class Broker:
         ------
         UnknownIdError
         """
-        with self._changing():
+        with self._writing():
             row = self._subscribing.find(subscriber, name)
             if row.paused:
                 self._subscribing.change([row], paused=0)
-                self._told.notify_all()
+                self._after_change()
 
     def remove_subscriber(self, subscriber: str) -> None:
         """Remove a subscriber with all its subscriptions and notes.
@@ -166,14 +220,10 @@ class Broker:
         ------
         UnknownIdError
         """
-        with self._changing():
+        with self._writing():
             self._state.now()
-            owner = self._subscribing.owner(subscriber)
-            rows = list(self._tables.subscriptions("subscriber = ? AND removed = 0", (owner.number,)))
-            total = self._state.queues.total(owner.number)
-            self._subscribing.change(rows, removed=1, paused=0)
-            with self._tables.transaction():
-                self._tables.put_subscribers([owner._replace(cursor=total, dropped=total, removed=1)])
+            self._subscribing.remove_subscriber(self._subscribing.owner(subscriber))
+            self._after_change()
 
     def subscriptions(self, subscriber: str | None = None) -> Iterator[StandingSubscription]:
         """The subscriptions of a subscriber, or of all, in the order in which they first came.
@@ -182,27 +232,10 @@ class Broker:
         ------
         UnknownIdError
         """
-        with self._changing():
-            if subscriber is None:
-                rows = list(self._tables.subscriptions("removed = 0 ORDER BY number"))
-            else:
-                owner = self._subscribing.owner(subscriber)
-                rows = list(
-                    self._tables.subscriptions("removed = 0 AND subscriber = ? ORDER BY number", (owner.number,))
-                )
-        return map(self._standing, rows)
-
-    def _standing(self, row: Any) -> StandingSubscription:
-        subscriber, name = self._names(row.number)
-        return StandingSubscription(
-            subscriber,
-            name,
-            row.expression,
-            row.weight,
-            as_datetime(row.valid_from),
-            as_datetime(row.valid_until),
-            bool(row.paused),
-        )
+        with self._looking():
+            number = None if subscriber is None else self._subscribing.owner(subscriber).number
+        condition, values = ("", ()) if number is None else (" AND subscriber = ?", (number,))
+        return map(self._reading.standing, self._reading.rows(f"removed = 0{condition} ORDER BY number", values))
 
     # Events
 
@@ -260,7 +293,7 @@ class Broker:
         EventError, TableError, OptionError
         """
         table = as_table(events)
-        rows = _rows(events) if table is None else table_events(table)
+        rows = _rows(events, "events") if table is None else table_events(table)
         ends = valid_until if isinstance(valid_until, list | tuple) else [valid_until] * len(rows)
         given_keys = [None] * len(rows) if keys is None else list(keys)
         if len(ends) != len(rows) or len(given_keys) != len(rows):
@@ -273,17 +306,17 @@ class Broker:
 
     def _published(self, offer: Offer) -> list[Receipt]:
         self._line.put(offer)
-        with self._changing():
+        with self._writing():
             if offer.done is None and offer.error is None:
                 self._line.commit()
-                self._told.notify_all()
+                self._after_change()
         if offer.error is not None:
             raise offer.error
         assert offer.done is not None
         return list(map(self._receipt, offer.done))
 
     def _receipt(self, published: Published) -> Receipt:
-        return Receipt(published.sequence, Matches(published.matches, self._names))
+        return Receipt(published.sequence, Matches(published.matches, self._reading.names))
 
     # Notes
 
@@ -306,43 +339,29 @@ class Broker:
         RetentionError
             Notes after this number were dropped.
         """
-        with self._changing():
-            self._state.now()
+        with self._looking():
             owner = self._subscribing.owner(subscriber)
             start = owner.cursor if after is None else _number(after, "after")
-            first = self._first(owner)
-            if 0 < start < first - 1:
-                raise RetentionError(subscriber, start, first)
-        return self._read(owner.number, max(start, first - 1), follow)
+            hidden = self._retention.last_hidden(owner, self._state)
+            if 0 < start < hidden:
+                raise RetentionError(subscriber, start, hidden + 1)
+        return self._read(owner, max(start, hidden), follow)
 
-    def _first(self, owner: Any) -> int:
-        """The number of the first note that can be read."""
-        return int(owner.dropped) + 1
-
-    def _read(self, subscriber: int, after: int, follow: bool) -> Iterator[Note]:
+    def _read(self, owner: SubscriberRow, after: int, follow: bool) -> Iterator[Note]:
         while True:
-            with self._changing():
-                self._state.now()
-                notes = [
-                    self._note(each) for each in self._state.queues.read(subscriber, after, self._limits.notes_at_once)
-                ]
-                if not notes:
+            with self._told:
+                if self._is_closed:
+                    return
+                self._look()
+                queued = self._state.queues.read(owner.number, after, self._limits.notes_at_once)
+                if not queued:
                     if not follow:
                         return
-                    self._told.wait(0.05)
-            yield from notes
-            after = notes[-1].sequence if notes else after
-
-    def _note(self, queued: Any) -> Note:
-        row = self._tables.event(queued.event)
-        assert row is not None
-        expired = row.valid_until is not None and row.valid_until <= self._state.moment
-        names = tuple(sorted(self._names(number)[1] for number in queued.subscriptions))
-        return Note(queued.sequence, read_event(row.event), queued.event, names, expired)
-
-    def _names(self, number: int) -> tuple[str, str]:
-        with self._changing():
-            return self._tables.names_of(number)
+                    self._told.wait(_PATIENCE)
+                    continue
+                moment = self._state.moment
+            yield from self._reading.notes(queued, moment)
+            after = queued[-1].sequence
 
     def acknowledge(self, subscriber: str, sequence: int) -> None:
         """Move the cursor of a subscriber: reading starts after this note from now on. An earlier number changes nothing.
@@ -354,7 +373,7 @@ class Broker:
             There is no such note yet.
         """
         number = _number(sequence, "sequence")
-        with self._changing():
+        with self._writing():
             self._state.now()
             owner = self._subscribing.owner(subscriber)
             total = self._state.queues.total(owner.number)
@@ -373,40 +392,164 @@ class Broker:
         ------
         UnknownIdError
         """
-        with self._changing():
-            row = self._subscribing.find(subscriber, name)
-            stored = self._tables.event(_number(event_sequence, "event_sequence"))
+        number = _number(event_sequence, "event_sequence")
+        with self._looking():
+            row, stored = self._subscribing.find(subscriber, name), self._tables.event(number)
         if stored is None:
             raise UnknownIdError(event_sequence, "event")
         return explain(row.expression, read_event(stored.event))
 
-    def changes(self, after: int = 0) -> Iterator[Change]:
-        """The subscriptions that have changed after a number, each with its last change, in order of the changes."""
-        number = _number(after, "after")
-        with self._changing():
-            rows = list(self._tables.subscriptions("change > ? ORDER BY change", (number,)))
-        return map(self._change, rows)
+    def would_match(self, event: Any) -> bool:
+        """Whether anyone wants an event. Publishers may ask this before they make an expensive event.
 
-    def _change(self, row: Any) -> Change:
-        subscriber, name = self._names(row.number)
-        return Change(
-            row.change,
-            "removed" if row.removed or row.paused else "added",
-            row.number,
-            subscriber,
-            name,
-            row.expression,
-            row.weight,
-            as_datetime(row.valid_from),
-            as_datetime(row.valid_until),
-        )
+        Raises
+        ------
+        EventError
+        """
+        with self._writing():
+            self._state.now()
+            return bool(self._state.matcher.match(event, k=1))
+
+    def attributes(self) -> set[str]:
+        """The attributes that subscriptions ask about. It may have those of subscriptions that were removed of late."""
+        with self._writing():
+            self._state.now()
+            return set(self._state.store.dimensions.by_attribute)
+
+    def replay(self, expression: Any, after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The stored events that an expression is true of, with their numbers. Nobody is told.
+
+        Raises
+        ------
+        ExpressionError
+        """
+        return self._reading.satisfying(self._expressions.read(expression), _number(after, "after"))
+
+    def changes(self, after: int = 0) -> Iterator[Change]:
+        """The subscriptions that have changed after a number, each with its last change, in order of the changes.
+
+        `tamis.spark.update_stream` takes rows with these fields as columns.
+        """
+        number = _number(after, "after")
+        with self._looking():
+            pass
+        return map(self._reading.change, self._reading.rows("change > ? ORDER BY change", (number,)))
+
+    def stats(self) -> dict[str, Any]:
+        """Figures about the contents and the work of the broker."""
+        with self._looking():
+            counted = "SELECT (SELECT count(*) FROM {}), (SELECT count(*) FROM {}), (SELECT count(*) FROM events)"
+            living = ("subscribers WHERE removed = 0", "subscriptions WHERE removed = 0")
+            subscribers, subscriptions, events = self._tables.one(counted.format(*living))
+            return {
+                "subscribers": subscribers,
+                "subscriptions": subscriptions,
+                "active": len(self._state.matcher),
+                "events": events,
+                "last_event": self._state.event,
+                "last_change": self._state.change,
+                "notes": self._state.queues.notes,
+                "commits": self._line.commits,
+                "refused_values": self._state.refused_values,
+                "problem": self._housekeeping.problem,
+                "matcher": self._state.matcher.stats(),
+            }
+
+    # Keeping
+
+    def retain(
+        self,
+        *,
+        max_age: timedelta | NotGiven | None = NOT_GIVEN,
+        max_notes: int | NotGiven | None = NOT_GIVEN,
+        when_full: WhenFull | NotGiven = NOT_GIVEN,
+    ) -> Retention:
+        """Say how long notes are kept. The folder remembers it. What is not given stays. Returns what is set.
+
+        Parameters
+        ----------
+        max_age : timedelta, optional
+            Older notes are dropped, and older events leave the tables when they are not valid any more. None: keep all.
+        max_notes : int, optional
+            Only this many notes of a subscriber can be read. None: all.
+        when_full : "drop oldest" or "refuse publish"
+            What happens to a note beyond `max_notes`. With "refuse publish", an event for a subscriber that has so many notes
+            it has not acknowledged is a `QueueFullError`.
+
+        Raises
+        ------
+        OptionError
+        """
+        words = {"max_age": max_age, "max_notes": max_notes, "when_full": when_full}
+        given = {name: value for name, value in words.items() if not isinstance(value, NotGiven)}
+        with self._writing() if given else self._looking():
+            if given:
+                retention = checked_retention(self._retention, given)
+                write_retention(self._tables, retention)
+                self._retention = retention
+            return self._retention
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the broker to a new folder, while it is in use. The copy has the state of one moment.
+
+        Raises
+        ------
+        BrokerError
+        """
+        target = Path(os.fspath(path))
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise BrokerError(f"{target} exists. Hint: name a new or an empty folder")
+        target.mkdir(parents=True, exist_ok=True)
+        with self._looking():
+            pass
+        self._reading.backup(target / TABLES)
+
+    def compact(self) -> None:
+        """Delete what is too old, give free space back to the disk, and write all caches. Others may use the broker meanwhile."""
+        with self._writing():
+            self._state.now()
+        self._housekeeping.finish(self._sweep)
+        self._compacting.shrink()
+
+    def _sweep(self) -> bool:
+        """Delete what is too old. Returns whether blocks of the queues have changed."""
+        max_age = self._retention.max_age
+        return max_age is not None and self._compacting.sweep(max_age)
 
     # Life
 
-    def _changing(self) -> threading.Condition:
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Hold the lock, for a call that changes nothing."""
+        with self._told:
+            self._look()
+            yield
+
+    def _look(self) -> None:
+        """Bring what is in memory up to the present. The caller holds the lock."""
+        self._check_open()
+        if self._read_only:
+            self._state.refresh()
+        else:
+            self._state.now()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the lock, for a call that changes something."""
+        with self._told:
+            self._check_writing()
+            yield
+
+    def _check_writing(self) -> None:
+        self._check_open()
+        if self._read_only:
+            raise BrokerError(
+                "the broker was opened with read_only=True. Hint: open it without, or ask the process that writes"
+            )
+
+    def _check_open(self) -> None:
         if self._is_closed:
             raise BrokerError("the broker is closed. Hint: open the folder again")
-        return self._told
 
     def close(self) -> None:
         """Close the broker. Iterators that wait for notes end."""
@@ -415,6 +558,10 @@ class Broker:
                 return
             self._is_closed = True
             self._told.notify_all()
+        if not self._read_only:
+            self._housekeeping.finish()
+        with self._lock:
+            self._reading.close()
             self._tables.close()
             if self._folder is not None:
                 self._folder.close()
@@ -440,10 +587,34 @@ def _number(given: Any, name: str) -> int:
     return given
 
 
-def _rows(events: Any) -> list[Any]:
-    if is_event(events) or not is_iterable(events):
-        raise EventError(f"events must be a list of mappings or an Arrow table, not {type(events).__name__}")
-    return list(events)
+def _rows(given: Any, what: str) -> list[Any]:
+    if is_event(given) or not is_iterable(given):
+        error = EventError if what == "events" else OptionError
+        raise error(f"{what} must be a list of mappings or an Arrow table, not {type(given).__name__}")
+    return list(given)
+
+
+_WORDS = frozenset(("subscriber", "name", "expression", "weight", "valid_from", "valid_until"))
+
+
+def wanted_words(row: Any, place: int) -> dict[str, Any]:
+    """The arguments of `subscribe` in a mapping.
+
+    Raises
+    ------
+    OptionError
+    """
+    if not isinstance(row, Mapping):
+        raise OptionError(f"subscription {place} must be a mapping, not {shortened(row)}")
+    unknown = [name for name in row if name not in _WORDS]
+    missing = [name for name in ("subscriber", "name") if name not in row]
+    if unknown:
+        raise OptionError(
+            f"subscription {place} has no field {unknown[0]!r}; the fields are: {', '.join(sorted(_WORDS))}"
+        )
+    if missing:
+        raise OptionError(f"subscription {place} needs {missing[0]!r}")
+    return dict(row)
 
 
 def table_events(table: pa.Table) -> list[dict[str, Any]]:

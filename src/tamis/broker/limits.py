@@ -12,6 +12,10 @@ class BrokerLimits(NamedTuple):
     """Notes that lie in a dictionary before they become a block of the queues."""
     changes_behind: int = 20_000
     """Changes of subscriptions after which the matcher is saved again."""
+    changes_to_save: int = 1_000
+    """Changes after which the matcher is saved when the broker is closed."""
+    events_between_sweeps: int = 10_000
+    """Events after which events that are too old leave the tables."""
     rows_at_once: int = 20_000
     """Rows of a table that are read together."""
     notes_at_once: int = 100

@@ -6,7 +6,7 @@ lock first takes all events of the line, and stores them in one transaction. The
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.broker.event_text import event_text
+from tamis.broker.retention import Retention
 from tamis.broker.state import State, numbers_text
 from tamis.errors import EventError, TamisError
 
@@ -76,10 +77,9 @@ def texts_of(events: Sequence[Any]) -> list[str]:
 class Line:
     """The events that wait for a commit."""
 
-    def __init__(self, state: State, refuse: Callable[[np.ndarray[Any, Any]], None]) -> None:
+    def __init__(self, state: State, retention: Callable[[], Retention]) -> None:
         self._state = state
-        self._refuse = refuse
-        """Raises an error if the queues of these subscriptions are full."""
+        self._retention = retention
         self._waiting: deque[Offer] = deque()
         self.commits = 0
 
@@ -92,10 +92,10 @@ class Line:
         while self._waiting:
             offers.append(self._waiting.popleft())
         now = self._state.now()
-        batch = _Batch(self._state, now)
+        batch = _Batch(self._state, now, self._retention())
         for offer in offers:
             try:
-                batch.add(offer, self._refuse)
+                batch.add(offer)
             except TamisError as error:
                 offer.error = error
         taken = [offer for offer in offers if offer.error is None]
@@ -114,9 +114,12 @@ class Line:
 class _Batch:
     """The events of one commit."""
 
-    def __init__(self, state: State, now: int) -> None:
+    def __init__(self, state: State, now: int, retention: Retention) -> None:
         self._state = state
         self._now = now
+        self._retention = retention
+        self._notes: Counter[int] = Counter()
+        """Notes by subscriber, if queues may be full."""
         self._rows: list[tuple[int, int, int | None, str, str]] = []
         self._keys: dict[str, Published] = {}
         self._names: list[Any] = []
@@ -124,7 +127,7 @@ class _Batch:
         self._valid: list[tuple[int, Any, int]] = []
         self.published: list[list[Published]] = []
 
-    def add(self, offer: Offer, refuse: Callable[[np.ndarray[Any, Any]], None]) -> None:
+    def add(self, offer: Offer) -> None:
         """Match the events of an offer.
 
         Raises
@@ -134,9 +137,11 @@ class _Batch:
         """
         known = [self._known(key) for key in offer.keys]
         matches = self._matches(offer, known)
-        for found in matches:
-            if len(found):
-                refuse(np.asarray(found, np.int32))
+        if self._retention.refuses:
+            counted = self._notes.copy()
+            for found in matches:
+                self._retention.refuse(np.asarray(found, np.int32), counted, self._state)
+            self._notes = counted
         published = []
         for place, found in enumerate(matches):
             first = known[place] or self._known(offer.keys[place])
@@ -144,7 +149,7 @@ class _Batch:
         self.published.append(published)
 
     def _matches(self, offer: Offer, known: list[Published | None]) -> list[Any]:
-        """The subscriptions that each event satisfies. Those of an event with a known key, or one that is over, are not needed."""
+        """The subscriptions that each event satisfies. An event with a known key, or one that is over, needs none."""
         idle = [
             each is not None or _is_over(until, self._now) for each, until in zip(known, offer.valid_until, strict=True)
         ]

@@ -2,14 +2,14 @@
 
     subscriber   3              8          9                        each once, ascending
     start        0              3          4      6                 notes of subscriber i: start[i] .. start[i + 1]
-    first        17             1          5                        the number of the first of these notes
+    last         19             1          6                        the number of the last of these notes
     event        40   41   44   40         41     44                by note, in the order in which they were told
     moment       ...                                                by note: when it was told
     name_start   0    1    2    4          5      6     7           names of note j: name_start[j] .. name_start[j + 1]
     name         12   12   12 13 20        31     31                numbers of subscriptions
 
-A block holds all notes of an unbroken part of the tables, its `span`. So the blocks of a queue are a chain of spans, and a later
-block has later notes.
+A block has the notes of an unbroken part of the tables, its `span`. So the blocks of a queue are a chain of spans, and a later
+block has later notes. Notes count back from the last one: the oldest notes may be missing, see `without`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,24 @@ class Span(NamedTuple):
     meeting: int
 
     @property
+    def start(self) -> tuple[int, int]:
+        return self.after_event, self.after_meeting
+
+    @property
     def end(self) -> tuple[int, int]:
         return self.event, self.meeting
 
-    @property
-    def start(self) -> tuple[int, int]:
-        return self.after_event, self.after_meeting
+
+class Run(NamedTuple):
+    """The notes of one subscriber in a block: from `start` to `end`; `last` is the number of the last one."""
+
+    start: int
+    end: int
+    last: int
+
+    def skipped(self, after: int) -> int:
+        """The place of the first note with a number above `after`."""
+        return max(self.start, self.end - max(0, self.last - after))
 
 
 class Block(NamedTuple):
@@ -46,7 +58,7 @@ class Block(NamedTuple):
     span: Span
     subscriber: I32s
     start: I64s
-    first: I64s
+    last: I64s
     event: I64s
     moment: I64s
     name_start: I64s
@@ -56,12 +68,12 @@ class Block(NamedTuple):
     def notes(self) -> int:
         return len(self.event)
 
-    def place(self, subscriber: int) -> tuple[int, int, int]:
-        """Where the notes of a subscriber begin and end, and the number of the first one. Two equal places if there are none."""
+    def run(self, subscriber: int) -> Run:
+        """The notes of a subscriber. The run is empty if there are none."""
         at = int(np.searchsorted(self.subscriber, subscriber))
         if at == len(self.subscriber) or self.subscriber[at] != subscriber:
-            return 0, 0, 0
-        return int(self.start[at]), int(self.start[at + 1]), int(self.first[at])
+            return Run(0, 0, 0)
+        return Run(int(self.start[at]), int(self.start[at + 1]), int(self.last[at]))
 
 
 class Told(NamedTuple):
@@ -75,51 +87,72 @@ class Told(NamedTuple):
 
 def told_block(told: Told, span: Span, counts: I64s) -> Block:
     """The notes of one call. `counts` has the number of earlier notes by subscriber."""
-    order = np.lexsort((told.name, told.event, told.subscriber))
-    subscriber, event = told.subscriber[order], told.event[order]
+    order = _by_subscriber(told.subscriber)
+    subscriber, event, name = told.subscriber[order], told.event[order], told.name[order]
     is_first = _changes(subscriber) | _changes(event)
     name_start = np.append(np.flatnonzero(is_first), len(order))
-    by_note = subscriber[is_first]
-    moment = told.moment[order][is_first]
-    return _block(span, by_note, event[is_first], moment, name_start, told.name[order], counts)
+    notes = _Notes(subscriber[is_first], event[is_first], told.moment[order][is_first], name_start, name)
+    block = _block(span, notes)
+    return block._replace(last=counts[block.subscriber] + np.diff(block.start))
 
 
 def merged(blocks: Sequence[Block]) -> Block:
     """The notes of several blocks that follow each other."""
     by_note = np.concatenate([np.repeat(block.subscriber, np.diff(block.start)) for block in blocks])
-    order = _order(by_note)
+    order = _by_subscriber(by_note)
     counts = np.concatenate([np.diff(block.name_start) for block in blocks])
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    name_start = np.concatenate([[0], np.cumsum(counts[order])])
-    name = np.concatenate([block.name for block in blocks])[run_indices(starts[order], counts[order])]
-    event = np.concatenate([block.event for block in blocks])[order]
-    moment = np.concatenate([block.moment for block in blocks])[order]
-    span = Span(*blocks[0].span.start, *blocks[-1].span.end)
-    subscribers, firsts = _first_numbers(blocks)
-    counts_before = np.zeros(int(subscribers.max(initial=-1)) + 1, np.int64)
-    counts_before[subscribers] = firsts - 1
-    return _block(span, by_note[order], event, moment, name_start, name, counts_before)
+    starts = np.cumsum(counts) - counts
+    names = np.concatenate([block.name for block in blocks])[run_indices(starts[order], counts[order])]
+    notes = _Notes(
+        by_note[order],
+        np.concatenate([block.event for block in blocks])[order],
+        np.concatenate([block.moment for block in blocks])[order],
+        np.append(0, np.cumsum(counts[order])),
+        names,
+    )
+    block = _block(Span(*blocks[0].span.start, *blocks[-1].span.end), notes)
+    return block._replace(last=_last_numbers(blocks))
 
 
-def _first_numbers(blocks: Sequence[Block]) -> tuple[I32s, I64s]:
-    """The subscribers of blocks, each with the number of its first note."""
-    subscribers = np.concatenate([block.subscriber for block in blocks])
-    distinct, place = np.unique(
-        subscribers, return_index=True
-    )  # The place of the first of equal ones: the oldest block.
-    return distinct, np.concatenate([block.first for block in blocks])[place]
+def without(block: Block, is_kept: Bools) -> Block:
+    """A block with some of its notes alone. A note may go only if all earlier notes of its subscriber cannot be read any more."""
+    counts = np.diff(block.name_start)[is_kept]
+    by_note = np.repeat(block.subscriber, np.diff(block.start))[is_kept]
+    names = block.name[run_indices(block.name_start[:-1][is_kept], counts)]
+    notes = _Notes(by_note, block.event[is_kept], block.moment[is_kept], np.append(0, np.cumsum(counts)), names)
+    kept = _block(block.span, notes)
+    return kept._replace(last=block.last[np.searchsorted(block.subscriber, kept.subscriber)])
 
 
-def _block(span: Span, by_note: I32s, event: I64s, moment: I64s, name_start: I64s, name: I32s, counts: I64s) -> Block:
-    is_first = _changes(by_note)
-    subscriber = by_note[is_first]
-    start = np.append(np.flatnonzero(is_first), len(by_note))
-    return Block(span, subscriber, start, counts[subscriber] + 1, event, moment, name_start, name)
+class _Notes(NamedTuple):
+    """The arrays of a block by note."""
+
+    subscriber: I32s
+    event: I64s
+    moment: I64s
+    name_start: I64s
+    name: I32s
 
 
-def _order(by_note: I32s) -> I64s:
-    """The stable order of notes by subscriber. One sort of packed numbers is much faster than a stable argsort."""
-    packed = (by_note.astype(np.int64) << 32) | np.arange(len(by_note))
+def _block(span: Span, notes: _Notes) -> Block:
+    """A block of sorted notes. The caller knows the last numbers."""
+    is_first = _changes(notes.subscriber)
+    subscriber = notes.subscriber[is_first]
+    start = np.append(np.flatnonzero(is_first), len(notes.subscriber))
+    return Block(span, subscriber, start, start[1:], notes.event, notes.moment, notes.name_start, notes.name)
+
+
+def _last_numbers(blocks: Sequence[Block]) -> I64s:
+    """The number of the last note of each subscriber, in the order of their numbers."""
+    newest_first = blocks[::-1]
+    subscribers = np.concatenate([block.subscriber for block in newest_first])
+    _, place = np.unique(subscribers, return_index=True)  # The place of the first of equal ones.
+    return np.concatenate([block.last for block in newest_first])[place]
+
+
+def _by_subscriber(subscriber: I32s) -> I64s:
+    """The order by subscriber, otherwise unchanged. One sort of packed numbers is faster than a stable argsort."""
+    packed = (subscriber.astype(np.int64) << 32) | np.arange(len(subscriber))
     packed.sort()
     return packed & 0xFFFFFFFF
 

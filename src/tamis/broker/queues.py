@@ -1,24 +1,24 @@
 """The queues: the notes of each subscriber, found without touching those of others.
 
-The tables have the truth: which subscriptions each event was told to. The queues turn that round. New notes lie in a dictionary by
-subscriber, the *tail*. A full tail becomes a block, and blocks of one size are merged into a larger one, as in an LSM tree. So
-reading asks a few dozen blocks, however many notes there are.
+The tables have the truth: which subscriptions each event was told to. The queues sort that by subscriber. New notes lie in a
+dictionary by subscriber, the *tail*. A full tail becomes a block, and blocks of one size are merged into a larger one, as in an
+LSM tree. So reading asks a few dozen blocks, however many notes there are.
 
     tables    event 40 -> subscriptions 12, 31     event 41 -> 12 ...
     blocks    [ subscriber 3: events 40, 41, 44 | subscriber 8: event 40 | ... ]  [ ... ]  [ ... ]
     tail      { 3: [note, note], 9: [note] }
 
-Queues have no lock of their own. `Broker` changes them under its lock; readers take `snapshot` there.
+The caller holds the broker's lock. `housekeeping` merges blocks and writes them to files, in the background.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from tamis.broker.queue_block import Block, Span, Told, merged, told_block
+from tamis.broker.queue_block import Block, Span, Told, told_block
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I64s
 
@@ -50,10 +50,10 @@ class Queues:
         self._tail: dict[int, list[_TailNote]] = {}
         self._in_tail = 0
         self._counts = GrowingArray(np.int64)
-        """By subscriber: how many notes it has in blocks, and had in blocks before."""
+        """By subscriber: the number of the last note in a block, also if the block is gone."""
         for block in self.blocks:
             self._make_room(int(block.subscriber.max(initial=-1)))
-            self._counts.view()[block.subscriber] = block.first - 1 + np.diff(block.start)
+            self._counts.view()[block.subscriber] = block.last
         self._end = self.blocks[-1].span.end if self.blocks else (0, 0)
         self._tail_start = self._end
 
@@ -65,6 +65,11 @@ class Queues:
     def end(self) -> tuple[int, int]:
         """The last event and the last meeting whose notes are here."""
         return self._end
+
+    @property
+    def notes(self) -> int:
+        """How many notes are here."""
+        return self._in_tail + sum(block.notes for block in self.blocks)
 
     def know(self, subscriber: int, count: int = 0) -> None:
         """Make room for a subscriber that has had `count` notes or more."""
@@ -87,7 +92,7 @@ class Queues:
             self.flush()
 
     def _append(self, told: Told) -> None:
-        rows = sorted(zip(*(column.tolist() for column in told[:3]), told.moment.tolist(), strict=True))
+        rows = sorted(zip(*(column.tolist() for column in told), strict=True))
         names: list[int] = []
         for place, (subscriber, event, name, moment) in enumerate(rows):
             names.append(name)
@@ -103,64 +108,76 @@ class Queues:
             self._tail, self._in_tail, self._tail_start = {}, 0, self._end
 
     def _add(self, block: Block) -> None:
-        self._counts.view()[block.subscriber] += np.diff(block.start)
+        self._counts.view()[block.subscriber] = block.last
         self.blocks.append(block)
-        while len(self.blocks) >= _FAN and self._is_due():
-            self.blocks[-_FAN:] = [merged(self.blocks[-_FAN:])]
 
-    def _is_due(self) -> bool:
-        """Whether the last blocks are of one size: none is much larger than all later ones together."""
-        last = self.blocks[-_FAN:]
-        return last[0].notes <= _FAN * max(1, last[-1].notes)
+    def due(self) -> list[Block]:
+        """Blocks that should become one; none if no merge is due."""
+        for place in range(len(self.blocks) - _FAN, -1, -1):
+            alike = self.blocks[place : place + _FAN]
+            if alike[0].notes <= _FAN * max(1, min(block.notes for block in alike)):
+                return alike
+        return []
+
+    def replace(self, old: Sequence[Block], new: Block) -> None:
+        """Put a block in the place of others that follow each other."""
+        place = next(place for place, block in enumerate(self.blocks) if block is old[0])
+        self.blocks[place : place + len(old)] = [new]
 
     def total(self, subscriber: int) -> int:
-        """How many notes a subscriber has ever had: the number of the last one."""
+        """The number of a subscriber's last note; 0 if there is none."""
         return int(self._counts.view()[subscriber]) + len(self._tail.get(subscriber, ()))
 
     def read(self, subscriber: int, after: int, most: int) -> list[QueuedNote]:
         """The next notes of a subscriber after a number, at most `most`."""
         found: list[QueuedNote] = []
         for block in self.blocks:
+            run = block.run(subscriber)
+            start = run.skipped(after)
+            end = min(run.end, start + most - len(found))
+            if start < end:
+                found += _notes(block, start, end, run.last - (run.end - 1 - start))
             if len(found) == most:
                 return found
-            start, end, first = block.place(subscriber)
-            skipped = max(0, after + 1 - first)
-            found += _notes(block, start + skipped, min(end, start + skipped + most - len(found)), first + skipped)
         number = int(self._counts.view()[subscriber])
         skipped = max(0, after - number)
         for place, note in enumerate(self._tail.get(subscriber, [])[skipped : skipped + most - len(found)]):
             found.append(QueuedNote(number + skipped + place + 1, *note))
         return found
 
-    def first_since(self, subscriber: int, moment: int) -> int:
-        """The number of the first note that was told at `moment` or later; one more than the last number if there is none."""
-        for block in self.blocks:
-            start, end, first = block.place(subscriber)
-            skipped = int(np.searchsorted(block.moment[start:end], moment))
-            if skipped < end - start:
-                return first + skipped
-        number = int(self._counts.view()[subscriber]) + 1
-        for note in self._tail.get(subscriber, ()):
-            if note.moment >= moment:
-                break
-            number += 1
+    def last_before(self, subscriber: int, moment: int) -> int:
+        """The number of the last note that was told before a moment; 0 if there is none."""
+        number = int(self._counts.view()[subscriber])
+        tail = self._tail.get(subscriber, [])
+        for place in range(len(tail) - 1, -1, -1):
+            if tail[place].moment < moment:
+                return number + place + 1
+        for block in reversed(self.blocks):
+            run = block.run(subscriber)
+            before = int(np.searchsorted(block.moment[run.start : run.end], moment))
+            if before:
+                return run.last - (run.end - run.start - before)
+            number = run.last - (run.end - run.start) if run.end > run.start else number
         return number
 
     def told_to(self, subscriber: int, subscription: int) -> I64s:
         """The events that one of its subscriptions was told about."""
         found = []
         for block in self.blocks:
-            start, end, _ = block.place(subscriber)
+            start, end, _ = block.run(subscriber)
             low, high = block.name_start[start], block.name_start[end]
             names = low + np.flatnonzero(block.name[low:high] == subscription)
             found.append(block.event[np.searchsorted(block.name_start, names, "right") - 1])
         later = [note.event for note in self._tail.get(subscriber, ()) if subscription in note.subscriptions]
         return np.concatenate([*found, np.array(later, np.int64)])
 
+    def keep(self, chosen: Callable[[Block], Block]) -> None:
+        """Put other blocks in the place of all."""
+        self.flush()
+        self.blocks = [chosen(block) for block in self.blocks]
+
 
 def _notes(block: Block, start: int, end: int, number: int) -> Iterator[QueuedNote]:
-    if start >= end:
-        return
     names = block.name_start[start : end + 1].tolist()
     events, moments = block.event[start:end].tolist(), block.moment[start:end].tolist()
     numbers = block.name[names[0] : names[-1]].tolist()
@@ -173,14 +190,14 @@ def _tail_block(tail: dict[int, list[_TailNote]], span: Span, counts: I64s) -> B
     subscribers = sorted(tail)
     notes = [note for subscriber in subscribers for note in tail[subscriber]]
     subscriber = np.array(subscribers, np.int32)
-    lengths = [len(tail[each]) for each in subscribers]
+    lengths = np.array([len(tail[each]) for each in subscribers], np.int64)
     return Block(
         span,
         subscriber,
-        np.concatenate([[0], np.cumsum(lengths)]),
-        counts[subscriber] + 1,
+        np.append(0, np.cumsum(lengths)),
+        counts[subscriber] + lengths,
         np.array([note.event for note in notes], np.int64),
         np.array([note.moment for note in notes], np.int64),
-        np.concatenate([[0], np.cumsum([len(note.subscriptions) for note in notes])]),
+        np.append(0, np.cumsum([len(note.subscriptions) for note in notes])),
         np.array([number for note in notes for number in note.subscriptions], np.int32),
     )

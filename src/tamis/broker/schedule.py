@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Turn(NamedTuple):
@@ -17,7 +17,7 @@ class Turn(NamedTuple):
 
 
 class Schedule:
-    """Beginnings and ends that lie ahead. Those of changed or removed subscriptions stay; who takes one checks the subscription."""
+    """Beginnings and ends that lie ahead. Those of changed or removed subscriptions stay: whoever takes one checks it."""
 
     def __init__(self) -> None:
         self._ahead: list[Turn] = []
@@ -28,6 +28,11 @@ class Schedule:
             heapq.heappush(self._ahead, Turn(start, True, number))
         if end is not None:
             heapq.heappush(self._ahead, Turn(end, False, number))
+
+    def add_many(self, turns: Iterable[Sequence[Any]]) -> None:
+        """Note many at once: moments, whether something begins, and numbers."""
+        self._ahead += map(Turn._make, turns)
+        heapq.heapify(self._ahead)
 
     @property
     def next(self) -> int | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.broker.event_text import read_event
-from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
+from tamis.broker.limits import BrokerLimits
 from tamis.broker.moments import Clock, moment_of
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
-from tamis.broker.schedule import Schedule
+from tamis.broker.schedule import Schedule, Turn
 from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables
 from tamis.broker.valid_events import ValidEvents
 from tamis.kernels.growing import GrowingArray
@@ -22,7 +22,11 @@ from tamis.kernels.numbers import I32s, I64s
 from tamis.language.event import flatten
 from tamis.language.reading import to_expression
 from tamis.language.values import INT64_MAX
-from tamis.matcher.matcher import Matcher
+from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.matcher import Matcher, matcher_over
+
+Progress = Callable[[int, int], None]
+"""Is told how many subscriptions are done, and how many there are."""
 
 
 class Meeting(NamedTuple):
@@ -37,51 +41,69 @@ class Meeting(NamedTuple):
 class State:
     """The matcher with the subscriptions that are valid now, the queues, the valid events, and the last numbers."""
 
-    def __init__(
-        self, tables: Tables, clock: Clock, queues: Queues, limits: BrokerLimits = USUAL_BROKER_LIMITS
-    ) -> None:
+    def __init__(self, tables: Tables, clock: Clock, queues: Queues, store: EngineStore, limits: BrokerLimits) -> None:
         self.tables = tables
         self.clock = clock
         self.queues = queues
+        self.store = store
+        self.matcher: Matcher[int] = matcher_over(store)
         self._limits = limits
-        self.matcher: Matcher[int] = Matcher()
         self.owners = GrowingArray(np.int32)
         """By subscription: the number of its subscriber."""
         self.schedule = Schedule()
+        self._seen = tables.data_version()
+        self._known = 0
+        """The last subscriber whose queue is known."""
         self._valid: ValidEvents | None = None
         self.subscriber, self.change = tables.last("subscribers"), tables.last("subscriptions", "change")
         self.event, self.meeting = tables.last("events", "sequence"), tables.last("meetings")
-        self.moment = tables.one(
+        self.moment: int = tables.one(
             "SELECT coalesce(max(published), 0) FROM (SELECT published FROM events ORDER BY sequence DESC LIMIT 1)"
         )[0]
         """The time of the last call. A clock that goes back is held here."""
 
     def know_numbers(self) -> None:
         """Read the subscribers and owners that are not known yet."""
-        known = len(self.owners)
-        for number, deleted in self.tables.rows(
-            "SELECT number, deleted FROM subscribers WHERE number >= ?", (len(self.queues),)
-        ):
+        sql = "SELECT number, deleted FROM subscribers WHERE number > ? ORDER BY number"
+        for number, deleted in self.tables.rows(sql, (self._known,)):
             self.queues.know(number, deleted)
-        rows = self.tables.rows(
-            "SELECT number, subscriber FROM subscriptions WHERE number >= ? ORDER BY number", (known,)
-        )
-        pairs = np.array(rows.fetchall(), np.int32).reshape(-1, 2)
+            self._known = number
+        known = len(self.owners)
+        sql = "SELECT number, subscriber FROM subscriptions WHERE number >= ? ORDER BY number"
+        pairs = np.array(self.tables.rows(sql, (known,)).fetchall(), np.int32).reshape(-1, 2)
         last = int(pairs[-1, 0]) if len(pairs) else known - 1
         grown = self.owners.grow(last + 1 - known, fill=0)
         grown[pairs[:, 0] - known] = pairs[:, 1]
 
-    def load_matcher(self, told: Callable[[int], None] = lambda count: None) -> None:
-        """Add the subscriptions that are valid at the last moment, and note when others begin and end."""
+    def load_matcher(self, told: Progress) -> None:
+        """Add all subscriptions that are valid at the last moment."""
         rows = self.tables.subscriptions("removed = 0 ORDER BY number")
-        while block := [row for _, row in zip(range(self._limits.rows_at_once), rows)]:
-            active = [row for row in block if self.is_active(row)]
-            self.matcher.add_many(
-                [row.number for row in active], [row.expression for row in active], [row.weight for row in active]
-            )
-            for row in block:
-                self.plan(row)
-            told(len(block))
+        total = self.tables.one("SELECT count(*) FROM subscriptions WHERE removed = 0")[0]
+        done = 0
+        while block := list(islice(rows, self._limits.rows_at_once)):
+            self.wake(row for row in block if self.is_active(row))
+            done += len(block)
+            told(done, total)
+        self._plan_all(self.moment)
+
+    def catch_up_matcher(self, change: int, moment: int) -> None:
+        """Bring a matcher that was saved after a change and at a moment up to date."""
+        self.moment = max(self.moment, moment)
+        rows = list(self.tables.subscriptions("change > ?", (change,)))
+        self.matcher.remove_many([row.number for row in rows if row.number in self.matcher])
+        self.wake(row for row in rows if self.is_active(row))
+        self._plan_all(moment)
+
+    def _plan_all(self, moment: int) -> None:
+        """Note which subscriptions begin, and which end after a moment."""
+        self.schedule.add_many(
+            [
+                *self.tables.rows("SELECT valid_from, 1, number FROM subscriptions WHERE started = 0 AND removed = 0"),
+                *self.tables.rows(
+                    "SELECT valid_until, 0, number FROM subscriptions WHERE valid_until > ? AND removed = 0", (moment,)
+                ),
+            ]
+        )
 
     def is_active(self, row: SubscriptionRow) -> bool:
         """Whether events meet this subscription at the last moment."""
@@ -111,6 +133,11 @@ class State:
             self._valid.add(sequence, flatten(event), valid_until)
             self._valid.forget(self.moment)
 
+    @property
+    def refused_values(self) -> int:
+        """How often a subscription asked a stored event about a value outside the language."""
+        return 0 if self._valid is None else self._valid.refused
+
     # Time
 
     def now(self) -> int:
@@ -123,10 +150,18 @@ class State:
 
     def _pass(self, now: int) -> None:
         """Let subscriptions begin and end."""
+        due = list(self.schedule.due(now))
+        try:
+            self._let_turn(due)
+        except BaseException:
+            self.schedule.add_many(turn for _, turns in due for turn in turns)
+            raise
+
+    def _let_turn(self, due: list[tuple[int, list[Turn]]]) -> None:
         started: list[SubscriptionRow] = []
         ended: list[int] = []
         meetings: list[Meeting] = []
-        for moment, turns in self.schedule.due(now):
+        for moment, turns in due:
             rows = self.rows(turn.number for turn in turns)
             starts = dict.fromkeys(turn.number for turn in turns if turn.is_start)
             begins = [rows[number] for number in starts if _begins(rows[number], moment)]
@@ -135,8 +170,12 @@ class State:
             awake = {row.number: row.expression for row in begins if not row.paused}
             meetings += self.meet(awake, moment, self.meeting + len(meetings) + 1)
         with self.tables.transaction():
-            self.tables.put_subscriptions(row._replace(started=1) for row in started)
+            # Beginning counts as a change, so that a saved matcher can be brought up to date.
+            changes = range(self.change + 1, self.change + 1 + len(started))
+            begun = [row._replace(started=1, change=change) for row, change in zip(started, changes, strict=True)]
+            self.tables.put_subscriptions(begun)
             self.put_meetings(meetings)
+        self.change += len(started)
         self.tell_meetings(meetings)
         self.wake(row for row in started if not row.paused)
         self.matcher.remove_many([number for number in dict.fromkeys(ended) if number in self.matcher])
@@ -192,7 +231,9 @@ class State:
         for number, moment, told in meetings:
             self.meeting = number
             names = np.repeat(np.array(list(told), np.int32), [len(events) for events in told.values()])
-            self._tell(np.concatenate(list(told.values())), names, np.full(len(names), moment))
+            events = np.concatenate(list(told.values()))
+            order = np.argsort(events, kind="stable")
+            self._tell(events[order], names[order], np.full(len(names), moment))
 
     def tell_events(self, first: int, counts: Sequence[int], names: I32s, moments: I64s) -> None:
         """Put the notes of new events into the queues. `moments` has one moment for each event."""
@@ -202,6 +243,18 @@ class State:
 
     def _tell(self, events: I64s, names: I32s, moments: I64s) -> None:
         self.queues.tell(Told(self.owners.view()[names], events, names, moments), (self.event, self.meeting))
+
+    def refresh(self) -> None:
+        """Read what another process has written. For brokers that only read."""
+        self.moment = max(self.moment, moment_of(self.clock()))
+        version = self.tables.data_version()
+        if version != self._seen:
+            self._seen = version
+            with self.tables.snapshot():
+                if not reaches(self.queues.end, last_deleted(self.tables)):
+                    self.queues, self._known = Queues(most_in_tail=self._limits.notes_in_tail), 0
+                self.catch_up()
+                self.change = self.tables.last("subscriptions", "change")
 
     def catch_up(self) -> None:
         """Put into the queues what the tables have and the queues do not have yet."""
@@ -230,6 +283,17 @@ class State:
             self.event = sequences[-1]
             events, told_at = np.repeat(np.array(sequences), counts), np.repeat(np.array(moments), counts)
             self._tell(events, names, told_at)
+
+
+def last_deleted(tables: Tables) -> tuple[int, int]:
+    """The last event and the last meeting that have left the tables."""
+    return tables.setting("last_deleted_event") or 0, tables.setting("last_deleted_meeting") or 0
+
+
+def reaches(end: tuple[int, int], deleted: tuple[int, int]) -> bool:
+    """Whether queues up to `end` have counted all notes that have left the tables. Otherwise they must be made again: notes that
+    are in the tables then follow those that are not."""
+    return end[0] >= deleted[0] and end[1] >= deleted[1]
 
 
 def numbers_text(numbers: Iterable[int]) -> str:

@@ -1,13 +1,14 @@
-"""Changing subscriptions: what is wanted is checked and entered into the matcher, then stored. If storing fails, it is taken back."""
+"""Changing subscriptions: they are entered into the matcher, then stored. If storing fails, the matcher is changed back."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tamis.broker.state import State
 from tamis.broker.tables import SubscriberRow, SubscriptionRow
-from tamis.errors import IdTypeError, OptionError, UnknownIdError, shortened
+from tamis.errors import DuplicateIdError, IdTypeError, OptionError, UnknownIdError, shortened
 from tamis.language.values import is_well_formed
 
 
@@ -65,17 +66,22 @@ class Subscribing:
             A subscription without an expression does not exist yet.
         OptionError, DuplicateIdError, ExpressionError
         """
+        names = Counter((each.subscriber, each.name) for each in wanted)
+        if len(names) < len(wanted):
+            raise DuplicateIdError(next(name for name, count in names.items() if count > 1), twice=True)
         now = self._state.now()
         subscribers = self._subscribers(wanted)
-        before, after = [], []
-        for each in wanted:
-            owner = subscribers[each.subscriber]
-            old = self._state.tables.subscription(owner.number, each.name)
-            number = len(self._state.owners) + len(after) - len([row for row in before if row is not None])
-            row = _changed(each, owner.number, old, max(1, number), self._state.change + len(after) + 1, now)
+        before: list[SubscriptionRow | None] = []
+        after: list[SubscriptionRow] = []
+        number = max(1, len(self._state.owners))
+        for change, each in enumerate(wanted, self._state.change + 1):
+            owner = subscribers[each.subscriber].number
+            old = self._state.tables.subscription(owner, each.name)
             before.append(old)
-            after.append(row)
-        self._store(before, after, [row for row in subscribers.values() if row.removed or self._is_new(row)], now)
+            after.append(_changed(each, owner, old, number, change, now))
+            number += old is None
+        fresh = [row._replace(removed=0) for row in subscribers.values() if row.removed or self._is_new(row)]
+        self._store(before, after, fresh, now)
 
     def _is_new(self, row: SubscriberRow) -> bool:
         return row.number > self._state.subscriber
@@ -100,11 +106,19 @@ class Subscribing:
         after = [row._replace(**fields, change=change + place) for place, row in enumerate(rows, 1)]
         self._store(rows, after, [], now)
 
+    def remove_subscriber(self, owner: SubscriberRow) -> None:
+        """Remove a subscriber with all its subscriptions. Its notes cannot be read any more."""
+        rows = list(self._state.tables.subscriptions("subscriber = ? AND removed = 0", (owner.number,)))
+        total, change = self._state.queues.total(owner.number), self._state.change
+        after = [row._replace(removed=1, paused=0, change=change + place) for place, row in enumerate(rows, 1)]
+        gone = owner._replace(cursor=total, dropped=total, removed=1)
+        self._store(rows, after, [gone], self._state.moment)
+
     def _store(
         self,
         before: Sequence[SubscriptionRow | None],
         after: Sequence[SubscriptionRow],
-        subscribers: Iterable[SubscriberRow],
+        subscribers: Sequence[SubscriberRow],
         now: int,
     ) -> None:
         state = self._state
@@ -113,7 +127,7 @@ class Subscribing:
             active = {row.number: row.expression for row in after if state.is_active(row)}
             meetings = state.meet(active, now, state.meeting + 1)
             with state.tables.transaction():
-                state.tables.put_subscribers(row._replace(removed=0) for row in subscribers)
+                state.tables.put_subscribers(subscribers)
                 state.tables.put_subscriptions(after)
                 state.put_meetings(meetings)
         except BaseException:

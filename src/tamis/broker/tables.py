@@ -151,6 +151,10 @@ class Tables:
                 self._connection.close()
                 raise
 
+    @property
+    def in_memory(self) -> bool:
+        return self.path == MEMORY
+
     def close(self) -> None:
         with sqlite_errors(self.path):
             self._connection.close()
@@ -167,6 +171,16 @@ class Tables:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all queries of the block see the same state of the tables."""
+        with sqlite_errors(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Run a statement."""
@@ -265,6 +279,7 @@ def _connected(path: str, read_only: bool, synchronous: Synchronous) -> sqlite3.
         address = f"{Path(path).absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
     if not read_only:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         # The log is copied to the file at every 4,096 pages (16 MB), not every 1,000: fewer pauses, and the log stays small.

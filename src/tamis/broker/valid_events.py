@@ -47,7 +47,7 @@ class _Column:
         self.codes: dict[str, int] = {}
         self._texts = pa.array([], pa.string())
 
-    def append(self, row: int, value: Scalar) -> None:
+    def append(self, row: int, value: Any) -> None:
         self.rows.append(row)
         self.values.append(self._stored(value))
 
@@ -334,11 +334,11 @@ def _chosen_strings(
 ) -> Bools | None:
     match predicate.operator:
         case Operator.EQ:
-            return values == column.codes.get(literals[0], -1)
+            return np.equal(values, column.codes.get(literals[0], -1))
         case Operator.IN:
             codes = [code for literal in literals if (code := column.codes.get(literal)) is not None]
             return np.isin(values, np.array(codes, np.int32))
         case Operator.LIKE if predicate.escape is None and "\\" not in literals[0]:
-            is_like = pc.match_like(column.texts(), literals[0]).to_numpy(zero_copy_only=False)
+            is_like: Bools = pc.match_like(column.texts(), literals[0]).to_numpy(zero_copy_only=False)
             return is_like[values]
     return None

@@ -1,0 +1,125 @@
+"""Housekeeping: a thread in the background merges blocks of notes, and writes blocks and the matcher to files.
+
+Nothing waits for it, and nothing is lost if it fails: the files are caches of the tables. It takes the lock of the broker only to
+look what is due, and to put a result in its place.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from tamis.broker import matcher_file, queue_files
+from tamis.broker.limits import BrokerLimits
+from tamis.broker.matcher_file import Stamp
+from tamis.broker.queue_block import merged
+from tamis.broker.state import State
+from tamis.errors import BrokerError, SnapshotError
+from tamis.kernels.background import begin_named_thread, checkpoint
+
+Job = Callable[[], None]
+Sweep = Callable[[], bool]
+"""Deletes what is too old. Returns whether blocks of the queues have changed."""
+
+
+class Housekeeping:
+    """The work that is due beside the calls of users. `folder` is None if nothing is kept."""
+
+    def __init__(
+        self, state: State, folder: Path | None, lock: threading.RLock, limits: BrokerLimits, saved: int
+    ) -> None:
+        self._state = state
+        self._folder = folder
+        self._lock = lock
+        self._limits = limits
+        self._saved = saved
+        """The last change that is in the saved matcher."""
+        self._swept = state.event
+        """The last event when old events were deleted."""
+        self._written = set() if folder is None else set(queue_files.spans(folder))
+        self._thread: threading.Thread | None = None
+        self.problem: str | None = None
+        """Why the last file could not be written."""
+
+    def begin(self, sweep: Sweep) -> None:
+        """Start the thread if something is due. The caller holds the lock."""
+        if self._thread is None and self._due(self._limits.changes_behind, sweep) is not None:
+            self._thread = begin_named_thread(lambda: self._labour(sweep), "tamis-broker")
+
+    def finish(self, sweep: Sweep | None = None) -> None:
+        """Wait for the thread, and do all that is left. `sweep` is done in any case."""
+        while (thread := self._thread) is not None:
+            thread.join()
+        if sweep is not None:
+            self._sweep(sweep)
+        with self._lock:
+            self._state.queues.flush()
+        self._do_all(self._limits.changes_to_save, None)
+
+    def _labour(self, sweep: Sweep) -> None:
+        try:
+            self._do_all(self._limits.changes_behind, sweep)
+        finally:
+            self._thread = None
+
+    def _do_all(self, changes: int, sweep: Sweep | None) -> None:
+        self.problem = None
+        while self.problem is None:
+            with self._lock:
+                job = self._due(changes, sweep)
+            if job is None:
+                return
+            checkpoint()
+            try:
+                job()
+            except (SnapshotError, BrokerError) as error:
+                self.problem = str(error)
+
+    def _due(self, changes: int, sweep: Sweep | None) -> Job | None:
+        """The next thing to do."""
+        if sweep is not None and self._state.event - self._swept >= self._limits.events_between_sweeps:
+            return lambda: self._sweep(sweep)
+        if self._state.queues.due():
+            return self._merge
+        if self._folder is None:
+            return None
+        if any(block.span not in self._written for block in self._state.queues.blocks):
+            return self._write_block
+        if self._state.change - self._saved >= changes:
+            return self._save_matcher
+        return None
+
+    def _sweep(self, sweep: Sweep) -> None:
+        self._swept = self._state.event
+        if sweep():
+            with self._lock:
+                self._written.clear()  # The blocks have changed, so they are written again.
+
+    def _merge(self) -> None:
+        with self._lock:
+            blocks = self._state.queues.due()
+        whole = merged(blocks)
+        with self._lock:
+            self._state.queues.replace(blocks, whole)
+
+    def _write_block(self) -> None:
+        assert self._folder is not None
+        with self._lock:
+            block = next(block for block in self._state.queues.blocks if block.span not in self._written)
+        queue_files.write_block(self._folder, block)
+        with self._lock:
+            self._written.add(block.span)
+            kept = {block.span for block in self._state.queues.blocks}
+            if kept <= self._written:
+                queue_files.remove_others(self._folder, kept)
+                self._written = kept
+
+    def _save_matcher(self) -> None:
+        assert self._folder is not None
+        with self._lock:
+            stamp = Stamp(self._state.change, self._state.moment)
+            contents = self._state.store.contents()
+        matcher_file.write_matcher(self._folder, contents, stamp)
+        with self._lock:
+            self._saved = stamp.change
