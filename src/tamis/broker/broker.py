@@ -36,7 +36,7 @@ from tamis.language.event import is_event
 from tamis.language.explain import Explanation, explain
 from tamis.language.values import is_iterable
 from tamis.matcher.event_input import as_table
-from tamis.matcher.expression_reader import ExpressionReader, kept
+from tamis.matcher.expression_reader import ExpressionReader
 from tamis.matcher.options import plain_limit, plain_weight
 
 _PATIENCE = 0.05
@@ -80,7 +80,7 @@ class Broker:
         self._expressions = ExpressionReader(None)
         self._retention = read_retention(self._tables)
         self._subscribing = Subscribing(self._state)
-        self._line = Line(self._state, lambda: self._retention)
+        self._line = Line(self._state, lambda: self._retention, self._publishing)
         self._compacting = Compacting(self._state, self._lock)
         self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
 
@@ -160,15 +160,12 @@ class Broker:
         valid_until: Any = NOT_GIVEN,
     ) -> Wanted:
         """A subscription as it was given, checked."""
-        text: Any = NOT_GIVEN
-        if not isinstance(expression, NotGiven):
-            read = self._expressions.read(expression)
-            given = kept(expression, read)
-            text = given if isinstance(given, str) else str(read)
+        if not isinstance(expression, NotGiven | str):
+            expression = str(self._expressions.read(expression))
         return Wanted(
             checked_name(subscriber, "subscriber"),
             checked_name(name, "subscription"),
-            text,
+            expression if isinstance(expression, NotGiven) else str(expression),
             NOT_GIVEN if isinstance(weight, NotGiven) else plain_weight(weight),
             NOT_GIVEN if isinstance(valid_from, NotGiven) else read_moment(valid_from, "valid_from"),
             NOT_GIVEN if isinstance(valid_until, NotGiven) else read_moment(valid_until, "valid_until"),
@@ -305,15 +302,13 @@ class Broker:
         return self._published(Offer(rows, moments, list(map(_key, given_keys)), limit, table))
 
     def _published(self, offer: Offer) -> list[Receipt]:
-        self._line.put(offer)
+        return list(map(self._receipt, self._line.publish(offer)))
+
+    @contextmanager
+    def _publishing(self) -> Iterator[None]:
         with self._writing():
-            if offer.done is None and offer.error is None:
-                self._line.commit()
-                self._after_change()
-        if offer.error is not None:
-            raise offer.error
-        assert offer.done is not None
-        return list(map(self._receipt, offer.done))
+            yield
+            self._after_change()
 
     def _receipt(self, published: Published) -> Receipt:
         return Receipt(published.sequence, Matches(published.matches, self._reading.names))

@@ -1,13 +1,16 @@
 """Publishing: events are matched, stored with their matches, and told.
 
-Threads that publish at the same time share a commit. Each puts its events into a line and waits for the lock. Whoever gets the
-lock first takes all events of the line, and stores them in one transaction. The others then find their events done.
+Threads that publish at the same time share a commit. Each puts its events into a line. The first one leads: it stores all events
+of the line in one transaction, wakes their threads, and hands the lead to the first thread that came to the line meanwhile. A
+thread whose events are stored needs no lock, so it is soon back with the next event.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +19,7 @@ import pyarrow as pa
 from tamis.broker.event_text import event_text
 from tamis.broker.retention import Retention
 from tamis.broker.state import State, numbers_text
-from tamis.errors import EventError, TamisError
+from tamis.errors import BrokerError, EventError, TamisError
 
 KEY_LIFE = 24 * 60 * 60 * 1_000_000
 """Microseconds for which the key of an event is remembered."""
@@ -34,7 +37,7 @@ class Published(NamedTuple):
 class Offer:
     """Events that one call publishes."""
 
-    __slots__ = ("done", "error", "events", "k", "keys", "table", "texts", "valid_until")
+    __slots__ = ("done", "error", "events", "k", "keys", "leads", "table", "texts", "valid_until", "wake")
 
     def __init__(
         self,
@@ -53,6 +56,10 @@ class Offer:
         self.k = k
         self.done: list[Published] | None = None
         self.error: TamisError | None = None
+        self.leads = False
+        self.wake = threading.Lock()
+        """Free when the thread of this offer may go on: its events are done, or it leads."""
+        self.wake.acquire()
 
 
 def texts_of(events: Sequence[Any]) -> list[str]:
@@ -75,22 +82,76 @@ def texts_of(events: Sequence[Any]) -> list[str]:
 
 
 class Line:
-    """The events that wait for a commit."""
+    """The events that wait for a commit. `writing` holds the lock of the broker."""
 
-    def __init__(self, state: State, retention: Callable[[], Retention]) -> None:
+    def __init__(
+        self,
+        state: State,
+        retention: Callable[[], Retention],
+        writing: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self._state = state
         self._retention = retention
+        self._writing = writing
         self._waiting: deque[Offer] = deque()
+        self._door = threading.Lock()
+        """Held while the line changes."""
+        self._has_leader = False
         self.commits = 0
 
-    def put(self, offer: Offer) -> None:
-        self._waiting.append(offer)
+    def publish(self, offer: Offer) -> list[Published]:
+        """Store events, together with those of other threads.
 
-    def commit(self) -> None:
-        """Store all events of the line. The caller holds the lock."""
-        offers = []
-        while self._waiting:
-            offers.append(self._waiting.popleft())
+        Raises
+        ------
+        EventError, QueueFullError, BrokerError
+            Nothing of the offer is stored.
+        """
+        with self._door:
+            self._waiting.append(offer)
+            offer.leads = not self._has_leader
+            self._has_leader = True
+        try:
+            if not offer.leads:
+                offer.wake.acquire()
+            if offer.leads:
+                self._commit_waiting()
+        finally:
+            self._leave(offer)
+        if offer.error is not None:
+            raise offer.error
+        assert offer.done is not None
+        return offer.done
+
+    def _leave(self, offer: Offer) -> None:
+        """Hand the lead on. An interrupt may come while a thread waits: its events are then taken out of the line."""
+        with self._door:
+            if offer in self._waiting:
+                self._waiting.remove(offer)
+            if offer.leads:
+                self._has_leader = bool(self._waiting)
+                if self._waiting:
+                    self._waiting[0].leads = True
+                    self._waiting[0].wake.release()
+
+    def _commit_waiting(self) -> None:
+        with self._writing():
+            with self._door:
+                offers = list(self._waiting)
+                self._waiting.clear()
+            try:
+                self._commit(offers)
+            finally:
+                for offer in offers:
+                    if offer.done is None and offer.error is None:
+                        offer.error = BrokerError(
+                            "the thread that stored this event was interrupted. Hint: publish it again"
+                        )
+                    if not offer.leads:
+                        offer.wake.release()
+
+    def _commit(self, offers: Sequence[Offer]) -> None:
+        """Store events in one transaction."""
         now = self._state.now()
         batch = _Batch(self._state, now, self._retention())
         for offer in offers:
@@ -101,14 +162,14 @@ class Line:
         taken = [offer for offer in offers if offer.error is None]
         try:
             batch.store()
-            self.commits += 1
         except TamisError as error:
             for offer in taken:
                 offer.error = error
             return
+        self.commits += batch.has_rows
+        batch.tell()
         for offer, published in zip(taken, batch.published, strict=True):
             offer.done = published
-        batch.tell()
 
 
 class _Batch:
@@ -187,6 +248,11 @@ class _Batch:
         if (key := offer.keys[place]) is not None:
             self._keys[key] = published
         return published
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is anything to store."""
+        return bool(self._rows)
 
     def store(self) -> None:
         """Write all to the tables, in one transaction."""

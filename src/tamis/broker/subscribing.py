@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tamis.broker.state import State
 from tamis.broker.tables import SubscriberRow, SubscriptionRow
-from tamis.errors import DuplicateIdError, IdTypeError, OptionError, UnknownIdError, shortened
+from tamis.errors import DuplicateIdError, ExpressionError, IdTypeError, OptionError, UnknownIdError, shortened
 from tamis.language.values import is_well_formed
+from tamis.matcher.expression_reader import ExpressionReader
 
 
 class NotGiven:
@@ -27,8 +29,7 @@ class Wanted(NamedTuple):
 
     subscriber: str
     name: str
-    expression: Any = NOT_GIVEN
-    """SQL text, checked."""
+    expression: str | NotGiven = NOT_GIVEN
     weight: float | NotGiven = NOT_GIVEN
     valid_from: int | NotGiven | None = NOT_GIVEN
     valid_until: int | NotGiven | None = NOT_GIVEN
@@ -56,6 +57,7 @@ class Subscribing:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._expressions = ExpressionReader(None)
 
     def put(self, wanted: Sequence[Wanted]) -> None:
         """Add or change subscriptions, all or none.
@@ -122,7 +124,11 @@ class Subscribing:
         now: int,
     ) -> None:
         state = self._state
-        undo = _entered(state, before, after)
+        with self._naming(after):
+            for row in after:
+                if not state.is_active(row):
+                    self._expressions.read(row.expression)
+            undo = _entered(state, before, after)
         try:
             active = {row.number: row.expression for row in after if state.is_active(row)}
             meetings = state.meet(active, now, state.meeting + 1)
@@ -139,6 +145,16 @@ class Subscribing:
         for row in after:
             state.plan(row)
         state.tell_meetings(meetings)
+
+    @contextmanager
+    def _naming(self, rows: Sequence[SubscriptionRow]) -> Iterator[None]:
+        """Name a wrong subscription as users do. The matcher knows its number."""
+        try:
+            yield
+        except ExpressionError as error:
+            names = {row.number: row.name for row in rows}
+            error.subscription = names.get(error.subscription) if len(rows) > 1 else None  # type: ignore[call-overload]
+            raise
 
     def find(self, subscriber: str, name: str) -> SubscriptionRow:
         """The row of a subscription.
@@ -202,7 +218,10 @@ def _changed(
     if is_new and isinstance(wanted.expression, NotGiven):
         raise UnknownIdError((wanted.subscriber, wanted.name))
     base = old if old is not None and not old.removed else None
-    expression = base.expression if base is not None and isinstance(wanted.expression, NotGiven) else wanted.expression
+    expression = wanted.expression
+    if isinstance(expression, NotGiven):
+        assert base is not None
+        expression = base.expression
     weight = wanted.weight
     if isinstance(weight, NotGiven):
         weight = NEW_WEIGHT if base is None else base.weight
