@@ -162,16 +162,25 @@ class _NeedleTier(Tier):
 
 
 class Regexes(Patterns):
-    """Regular expressions. `one_case`: the strings to search are all in lower case, or all in upper case."""
+    """Regular expressions.
+
+    Parameters
+    ----------
+    one_case : bool
+        Whether the strings to search are all in lower case, or all in upper case.
+    largest_set : int
+        The most patterns in a set of RE2.
+    """
 
     few = 32
 
-    def __init__(self, *, one_case: bool = False) -> None:
+    def __init__(self, *, one_case: bool = False, largest_set: int = _LARGEST_SET) -> None:
         super().__init__()
         self._one_case = one_case
+        self._largest_set = largest_set
 
     def _tier(self, members: dict[str, int]) -> Tier:
-        return _RegexTier(members, self._one_case)
+        return _RegexTier(members, self._one_case, self._largest_set)
 
 
 _Match = tuple[Callable[[bytes | memoryview], list[int] | None], list[int]]
@@ -186,9 +195,9 @@ class _RegexTier(Tier):
     given to one set of all: that takes 2 us, as long as an automaton takes to find the literals.
     """
 
-    def __init__(self, members: dict[str, int], one_case: bool) -> None:
+    def __init__(self, members: dict[str, int], one_case: bool, largest_set: int) -> None:
         super().__init__(members)
-        self._all = _RegexSet(members) if len(members) <= _LARGEST_SET else None
+        self._all = _RegexSet(members, largest_set) if len(members) <= largest_set else None
         guarded: dict[bool, dict[frozenset[str], dict[str, int]]] = {False: {}, True: {}}
         by_length: dict[int, list[tuple[int, str]]] = {}
         for pattern, number in members.items():
@@ -197,9 +206,14 @@ class _RegexTier(Tier):
                 guarded[need.lower].setdefault(need.literals, {})[pattern] = number
             else:
                 by_length.setdefault(need.shortest.bit_length(), []).append((need.shortest, pattern))
-        self._guards = [(lower, _Guard(sets)) for lower, sets in guarded.items() if sets]
+        self._guards = [
+            (lower, _Guard({literals: _RegexSet(part, largest_set) for literals, part in sets.items()}))
+            for lower, sets in guarded.items()
+            if sets
+        ]
         self._unguarded = [
-            (min(part)[0], _RegexSet({pattern: members[pattern] for _, pattern in part})) for part in by_length.values()
+            (min(part)[0], _RegexSet({pattern: members[pattern] for _, pattern in part}, largest_set))
+            for part in by_length.values()
         ]
 
     def hits(self, text: str) -> list[int]:
@@ -231,8 +245,8 @@ class _RegexTier(Tier):
 class _Guard:
     """Lets strings through to the sets of expressions of which they contain a literal."""
 
-    def __init__(self, sets: dict[frozenset[str], dict[str, int]]) -> None:
-        self._sets = [_RegexSet(members) for members in sets.values()]
+    def __init__(self, sets: dict[frozenset[str], _RegexSet]) -> None:
+        self._sets = list(sets.values())
         behind: dict[str, list[int]] = {}
         for number, literals in enumerate(sets):
             for literal in literals:
@@ -261,8 +275,9 @@ class _Guard:
 class _RegexSet:
     """Regular expressions that are searched for at once."""
 
-    def __init__(self, members: dict[str, int]) -> None:
+    def __init__(self, members: dict[str, int], largest: int) -> None:
         self._members = members
+        self._largest = largest
         self._compiled: list[_Match] | None = None
 
     def hits(self, data: bytes) -> list[int]:
@@ -273,7 +288,7 @@ class _RegexSet:
         """The compiled sets, made at the first call."""
         if self._compiled is None:
             patterns = list(self._members)
-            parts = [patterns[start : start + _LARGEST_SET] for start in range(0, len(patterns), _LARGEST_SET)]
+            parts = [patterns[start : start + self._largest] for start in range(0, len(patterns), self._largest)]
             self._compiled = [(_matcher(part), [self._members[pattern] for pattern in part]) for part in parts]
         return self._compiled
 

@@ -29,8 +29,6 @@ _Part = tuple[int, Rows, I64s]
 
 # The number of strings from which a sample tells whether they all differ.
 _SAMPLED = 1024
-# Above this number, attributes are looked up all at once.
-_MANY_NAMES = 1024
 _NOT_PLAIN = -2
 
 
@@ -45,15 +43,25 @@ def encode_table(
 
 
 class TableEncoder:
-    """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes."""
+    """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes.
+
+    If a long table has more than `many_names` attributes, they are looked up all at once.
+    """
 
     def __init__(
-        self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
+        self,
+        table: pa.Table,
+        dimensions: Dimensions,
+        schema: Schema | None = None,
+        *,
+        lenient: bool = False,
+        many_names: int = 1024,
     ) -> None:
         self._table = table
         self._dimensions = dimensions
         self._schema = schema
         self._lenient = lenient
+        self._many_names = many_names
         self._rest: list[int] | None = None
         """The columns that are not plain. None if the table is long or empty."""
         if len(table) and not is_long(table):
@@ -70,7 +78,7 @@ class TableEncoder:
         """
         table = self._table.slice(first, last - first)
         if self._rest is None:
-            batch = _plain_entries(table, self._dimensions, self._schema) if len(table) else None
+            batch = self._plain_entries(table) if len(table) else None
             return self._encoded(table, None) if batch is None else EncodedEvents(batch, 0)
         rest = self._rest
         batch, large = self._plain.batch(first, last)
@@ -81,6 +89,20 @@ class TableEncoder:
             return EncodedEvents(batch, 0)
         others, mismatched = self._encoded(table, rest)
         return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
+
+    def _plain_entries(self, table: pa.Table) -> EventBatch | None:
+        """The keys of a long table if all its values are numbers of plain attributes. None if not, or if something is wrong."""
+        parents, attributes, values = entries(table)
+        if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
+            return None
+        encoded = pc.dictionary_encode(without_views(attributes))
+        names, dimensions, schema = encoded.dictionary, self._dimensions, self._schema
+        many = schema is None and len(names) > self._many_names
+        numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
+        if numbers is None:
+            return None
+        codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
+        return entries_batch(parents, codes, values, numbers, len(table))
 
     def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
         """Encode a table column by column: the columns in `among`, or all."""
@@ -192,21 +214,6 @@ def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None
         elif name in only:
             plain[index] = only[name]
     return plain, rest
-
-
-def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> EventBatch | None:
-    """The keys of a long table if all its values are numbers of plain attributes. None if not, or if something is wrong."""
-    parents, attributes, values = entries(table)
-    if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
-        return None
-    encoded = pc.dictionary_encode(without_views(attributes))
-    names = encoded.dictionary
-    many = schema is None and len(names) > _MANY_NAMES
-    numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
-    if numbers is None:
-        return None
-    codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
-    return entries_batch(parents, codes, values, numbers, len(table))
 
 
 def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema | None) -> list[int] | None:
