@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import combined, is_text, is_variant, plain_texts, plain_values
+from tamis.encoding.columns import combined, is_text, is_variant, kind_and_values, plain_texts
 from tamis.encoding.expressions.predicate_rows import (
     OPERATOR_CODE,
     OPERATORS,
@@ -82,7 +82,7 @@ class PredicateTable(PredicateRows):
             decoded = plain_texts(part)
             positions = np.flatnonzero(decoded.is_valid().to_numpy(zero_copy_only=False))
             try:
-                kind, plain = plain_values("values", decoded.drop_null(), positions)
+                kind, plain = kind_and_values("values", decoded.drop_null(), positions)
             except EventError as error:
                 reason = f"a literal is wrong: {error.reason}"
                 if error.rows is None:
