@@ -280,8 +280,8 @@ _open: OrderedDict[tuple[Path, str], OpenSegment] = OrderedDict()
 """The segments that this process has mapped. Spark uses a worker process for many tasks."""
 
 
-def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
-    """A segment, mapped once per process.
+def open_segment(folder: IndexFolder, segment: Segment, most_open: int = MOST_OPEN) -> OpenSegment:
+    """A segment, mapped once per process. At most `most_open` segments stay open.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
             raise IndexFolderError(_not_seen(path))
         _warm_up()
         opened = _open[key] = OpenSegment(folder, segment.name)
-        while len(_open) > MOST_OPEN:
+        while len(_open) > most_open:
             _open.popitem(last=False)
     _open.move_to_end(key)
     return opened
