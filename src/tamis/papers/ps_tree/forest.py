@@ -33,9 +33,6 @@ from tamis.papers.ps_tree.elements import INT64_ELEMENTS, write_elements
 from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LEAVES, TreeArrays
 
 _NONE = int(Mode.NONE)
-_CHEAP = 1 << 14
-"""Most leaves that are copied at once, even for a single event. More leaves wait for `_LEAVES_PER_EVENT`."""
-_LEAVES_PER_EVENT = 256
 
 
 class Flat(NamedTuple):
@@ -66,9 +63,18 @@ _NO_FLAT = Flat(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int
 
 
 class Forest:
-    """The trees."""
+    """The trees.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    few : int
+        Most leaves that are copied to arrays at once, even for a single event.
+    leaves_per_event : int
+        More leaves are copied when there were enough events for this many leaves each.
+    """
+
+    def __init__(self, *, few: int = 1 << 14, leaves_per_event: int = 256) -> None:
+        self._few, self._leaves_per_event = few, leaves_per_event
         self._trees = nodes.empty_trees()
         self._roots = GrowingArray(np.int32)
         self._cuts = PairMap()
@@ -144,7 +150,7 @@ class Forest:
         """Copy the leaf chains to arrays, if the arrays are out of date and `events` more events pay for the copy."""
         if not len(self._flat.start) and len(self._roots):
             self._waited += events
-            if self.leaves <= max(_CHEAP, _LEAVES_PER_EVENT * self._waited):
+            if self.leaves <= max(self._few, self._leaves_per_event * self._waited):
                 start = np.zeros(len(self._roots) + 1, np.int64)
                 self._flat = Flat(start, np.empty(self.leaves, np.int64), np.empty(self.leaves, np.int32))
                 _flatten(self.view())
