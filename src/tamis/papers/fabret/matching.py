@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.encoding.evaluation import EventPlaces, event_places, predicate_holds, unload_event
+from tamis.encoding.evaluation import EventPlaces, event_places, load_event, predicate_holds, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel, merged
@@ -163,12 +163,10 @@ def _satisfy(
         d, key = batch.dimension[v], batch.lo[v]
         if d >= len(bits.block):
             continue
-        if places.values[d] == 0:
-            places.first[d] = v
+        if places.first[d] == v:
             n = _begin_dimension(d, bits, touched, n)
         elif chosen[d] != _INTERVAL:
             chosen[d] = _ODD
-        places.values[d] += 1
         if key != batch.hi[v]:
             chosen[d], intervals = _INTERVAL, True
             continue
@@ -182,7 +180,7 @@ def _satisfy(
                 if access != NO_ACCESS and accesses.head[access] != NO_CLUSTER:
                     scratch.lists[listed] = access
                     listed += 1
-                if places.values[d] == 1:
+                if places.first[d] == v:
                     chosen[d] = number
             first, size = points.lists.begin[point], points.lists.size[point]
             for i in range(first, first + size):
@@ -301,6 +299,7 @@ def match(
         if accesses.head[ALWAYS] != NO_CLUSTER:
             scratch.lists[0] = ALWAYS
             listed = 1
+        load_event(batch, e, scratch.places)
         n, listed, hits, intervals = _satisfy(e, index, batch, scratch, listed)
         if intervals:
             n, listed = _evaluate_intervals(index, batch, scratch, n, listed)
