@@ -60,7 +60,8 @@ def check(table: pa.Table, dimensions: Dimensions, many_names: int = 1024) -> No
     expected = rows(slowly(table, dimensions))
     larger = pa.concat_tables([table, table, table])
     for given in (table, larger.slice(len(table), len(table)), larger.combine_chunks().slice(len(table), len(table))):
-        encoder = TableEncoder(given, dimensions, many_names=many_names)
+        encoder = TableEncoder(given, dimensions)
+        encoder.many_names = many_names
         assert rows(encoder.rows(0, len(given))) == expected
         for part in (1, 3, 7):
             parts = [encoder.rows(at, min(at + part, len(given))) for at in range(0, len(given), part)]

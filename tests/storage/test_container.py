@@ -143,7 +143,7 @@ def test_any_layout_in_memory_is_stored_in_order(path: Path, array: npt.NDArray[
     expected = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     assert same(container.open(path).array("a"), expected)
     whole, pieces = BytesIO(), BytesIO()
-    assert write_array(pieces, "a", array, "", piece_bytes=64) == write_array(whole, "a", array, "")
+    assert write_array(pieces, "a", array, "", piece=64) == write_array(whole, "a", array, "")
     assert pieces.getvalue() == whole.getvalue()
 
 

@@ -17,16 +17,14 @@ PIECE_BYTES = 2**20
 """Bytes to checksum and write at a time: few enough to stay in the processor's cache between the two steps."""
 
 
-def write_array(
-    stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str, piece_bytes: int = PIECE_BYTES
-) -> Entry:
-    """Write an array at the end of the file."""
+def write_array(stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str, piece: int = PIECE_BYTES) -> Entry:
+    """Write an array at the end of the file, so many bytes at a time."""
     dtype = _stored_dtype(name, array, path)
     start = stream.tell()
     total = Checksum()
-    for piece in _pieces(array, dtype, piece_bytes):
-        total.update(piece)
-        stream.write(piece.data)
+    for data in _pieces(array, dtype, piece):
+        total.update(data)
+        stream.write(data.data)
     return Entry(name, dtype, array.shape, start, array.size * dtype.itemsize, total.value())
 
 

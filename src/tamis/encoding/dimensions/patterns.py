@@ -162,22 +162,13 @@ class _NeedleTier(Tier):
 
 
 class Regexes(Patterns):
-    """Regular expressions.
-
-    Parameters
-    ----------
-    one_case : bool
-        Whether the strings to search are all in lower case, or all in upper case.
-    largest_set : int
-        The most patterns in a set of RE2.
-    """
+    """Regular expressions. `one_case`: the strings to search are all in lower case, or all in upper case."""
 
     few = 32
 
     def __init__(self, *, one_case: bool = False, largest_set: int = _LARGEST_SET) -> None:
         super().__init__()
-        self._one_case = one_case
-        self._largest_set = largest_set
+        self._one_case, self._largest_set = one_case, largest_set
 
     def _tier(self, members: dict[str, int]) -> Tier:
         return _RegexTier(members, self._one_case, self._largest_set)
@@ -206,11 +197,7 @@ class _RegexTier(Tier):
                 guarded[need.lower].setdefault(need.literals, {})[pattern] = number
             else:
                 by_length.setdefault(need.shortest.bit_length(), []).append((need.shortest, pattern))
-        self._guards = [
-            (lower, _Guard({literals: _RegexSet(part, largest_set) for literals, part in sets.items()}))
-            for lower, sets in guarded.items()
-            if sets
-        ]
+        self._guards = [(lower, _Guard(sets, largest_set)) for lower, sets in guarded.items() if sets]
         self._unguarded = [
             (min(part)[0], _RegexSet({pattern: members[pattern] for _, pattern in part}, largest_set))
             for part in by_length.values()
@@ -245,8 +232,8 @@ class _RegexTier(Tier):
 class _Guard:
     """Lets strings through to the sets of expressions of which they contain a literal."""
 
-    def __init__(self, sets: dict[frozenset[str], _RegexSet]) -> None:
-        self._sets = list(sets.values())
+    def __init__(self, sets: dict[frozenset[str], dict[str, int]], largest_set: int) -> None:
+        self._sets = [_RegexSet(members, largest_set) for members in sets.values()]
         behind: dict[str, list[int]] = {}
         for number, literals in enumerate(sets):
             for literal in literals:

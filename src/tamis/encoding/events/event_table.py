@@ -43,25 +43,18 @@ def encode_table(
 
 
 class TableEncoder:
-    """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes.
+    """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes."""
 
-    If a long table has more than `many_names` attributes, they are looked up all at once.
-    """
+    many_names = 1024
+    """The attributes of a long table are looked up all at once if they are more than this."""
 
     def __init__(
-        self,
-        table: pa.Table,
-        dimensions: Dimensions,
-        schema: Schema | None = None,
-        *,
-        lenient: bool = False,
-        many_names: int = 1024,
+        self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
     ) -> None:
         self._table = table
         self._dimensions = dimensions
         self._schema = schema
         self._lenient = lenient
-        self._many_names = many_names
         self._rest: list[int] | None = None
         """The columns that are not plain. None if the table is long or empty."""
         if len(table) and not is_long(table):
@@ -97,7 +90,7 @@ class TableEncoder:
             return None
         encoded = pc.dictionary_encode(without_views(attributes))
         names, dimensions, schema = encoded.dictionary, self._dimensions, self._schema
-        many = schema is None and len(names) > self._many_names
+        many = schema is None and len(names) > self.many_names
         numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
         if numbers is None:
             return None

@@ -63,15 +63,7 @@ _NO_FLAT = Flat(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int
 
 
 class Forest:
-    """The trees.
-
-    Parameters
-    ----------
-    few : int
-        Most leaves that are copied to arrays at once, even for a single event.
-    leaves_per_event : int
-        More leaves are copied when there were enough events for this many leaves each.
-    """
+    """The trees. Up to `few` leaves are copied to arrays for a single event; more leaves wait for `leaves_per_event`."""
 
     def __init__(self, *, few: int = 1 << 14, leaves_per_event: int = 256) -> None:
         self._few, self._leaves_per_event = few, leaves_per_event

@@ -100,10 +100,7 @@ def _room(intervals: Intervals, root: I64s, size: int, endpoints: int) -> _Room:
 
 
 def build_clusters(intervals: Intervals, smallest: int, least_room: int = 1 << 12) -> tuple[ClusterTree, Clusters]:
-    """Build the trees of all attributes. Clusters of `smallest` intervals or fewer are not split.
-
-    There is room for at least `least_room` nodes at first.
-    """
+    """Build the trees of all attributes, at first with this room. Clusters of `smallest` intervals or fewer are not split."""
     attributes = len(intervals.start) - 1
     owner = np.repeat(np.arange(attributes), np.diff(intervals.start))
     by_lo, by_hi = (np.lexsort((ends, owner)).astype(np.int32) for ends in (intervals.lo, intervals.hi))
