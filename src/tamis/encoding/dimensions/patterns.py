@@ -78,7 +78,8 @@ class Patterns(ABC):
             # In this order no other pattern gets the number, even if this is interrupted.
             number = self._next
             self._next += 1
-            self._state[1][pattern] = number
+            _, waiting = self._state
+            waiting[pattern] = number
             self._numbers[pattern] = number
         return number
 

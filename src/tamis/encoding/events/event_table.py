@@ -6,6 +6,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +26,17 @@ from tamis.kernels.numbers import I32s, I64s
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 
-_Part = tuple[int, Rows, I64s]
-
 # The number of strings from which a sample tells whether they all differ.
 _SAMPLED = 1024
 _NOT_PLAIN = -2
+
+
+class _Part(NamedTuple):
+    """The keys of some rows in one dimension."""
+
+    dimension: int
+    rows: Rows
+    keys: I64s
 
 
 def encode_table(
@@ -109,11 +116,11 @@ class TableEncoder:
             rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
             if facets.presence is not None:
                 rows = np.unique(column.rows)
-                parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
+                parts.append(_Part(facets.presence.number, rows, np.zeros(len(rows), np.int64)))
             of_column = _utf8_parts(column, facets)
             parts.extend(of_column)
             if facets.address is not None:
-                addresses = [rows for number, rows, _ in of_column if number == facets.address.number]
+                addresses = [part.rows for part in of_column if part.dimension == facets.address.number]
                 rows_of[column.attribute].setdefault(Facet.ADDRESS, []).extend(addresses)
         mismatched = sum(
             _mismatched(dimensions.by_attribute[attribute].asked, kinds) for attribute, kinds in rows_of.items()
@@ -282,22 +289,22 @@ def _parts(column: Column, facets: Facets) -> list[_Part]:
     """The rows and keys of a column for each dimension of its attribute."""
     if column.kind is not Kind.STRING:
         dimension = getattr(facets, column.kind.value)
-        return [] if dimension is None else [(dimension.number, column.rows, dimension.keys(column.values))]
+        return [] if dimension is None else [_Part(dimension.number, column.rows, dimension.keys(column.values))]
     if not facets.texts and not facets.patterns and facets.address is None:
         return []
     codes, distinct = _distinct(column.values)
     parts: list[_Part] = []
     for text in facets.texts:
         keys = text.keys(distinct)
-        parts.append((text.number, column.rows, keys if codes is None else keys[codes]))
+        parts.append(_Part(text.number, column.rows, keys if codes is None else keys[codes]))
     for pattern in facets.patterns:
         keys, counts = pattern.keys(distinct)
         if codes is None:
-            parts.append((pattern.number, np.repeat(column.rows, counts), keys))
+            parts.append(_Part(pattern.number, np.repeat(column.rows, counts), keys))
         else:
-            parts.append((pattern.number, *_spread(column.rows, codes, keys, counts)))
+            parts.append(_Part(pattern.number, *_spread(column.rows, codes, keys, counts)))
     if facets.address is not None:
-        parts.append((facets.address.number, *_addresses(facets.address, column.rows, codes, distinct)))
+        parts.append(_Part(facets.address.number, *_addresses(facets.address, column.rows, codes, distinct)))
     return parts
 
 
@@ -356,11 +363,11 @@ def _spread_runs(rows: Rows, codes: I32s, keys: Rows, ends: Rows, spread_rows: R
 
 def _batch(parts: list[_Part], count: int) -> EventBatch:
     """Merge the parts of all dimensions into rows. Sorting makes parts of one dimension neighbours, as a batch requires."""
-    parts.sort(key=lambda part: part[0])
-    sizes = [len(rows) for _, rows, _ in parts]
-    dimension = np.repeat(np.array([number for number, _, _ in parts], np.int32), sizes)
-    rows = np.concatenate([rows for _, rows, _ in parts]) if parts else np.zeros(0, np.int64)
-    keys = np.concatenate([keys for _, _, keys in parts]) if parts else np.zeros(0, np.int64)
+    parts.sort(key=lambda part: part.dimension)
+    sizes = [len(part.rows) for part in parts]
+    dimension = np.repeat(np.array([part.dimension for part in parts], np.int32), sizes)
+    rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, np.int64)
+    keys = np.concatenate([part.keys for part in parts]) if parts else np.zeros(0, np.int64)
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=count), out=start[1:])
     placed, placed_keys = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
