@@ -31,7 +31,7 @@ from tamis.language.expression import (
 )
 from tamis.language.functions import CASES, FUNCTIONS, read_case
 from tamis.language.history_sql import QUANTIFIERS, SYMBOLS, read_exists, read_quantified, unqualified
-from tamis.language.operands import Literal, Name, Operands, Slot, Subject
+from tamis.language.operands import Literal, LiteralPlace, Name, Operands, Subject
 from tamis.language.operators import INFIX, INVERSE, LIKES, MIRRORED, NEGATION, SYNONYMS, Operator, Quantifier
 from tamis.language.quoting import quoted
 from tamis.language.values import Scalar
@@ -51,10 +51,10 @@ class Use(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """An expression, and where its literals come from: `fixed` are the slots that no predicate holds."""
+    """An expression, and the places of its literals. `fixed` has the numbers of literals that no predicate holds."""
 
     expression: Expression
-    slots: list[Slot]
+    places: list[LiteralPlace]
     uses: list[Use]
     fixed: list[int]
 
@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 def read(text: str, dialect: str = "tamis") -> Reading:
     """Read a text word by word."""
     reader = Reader(text, split_words(text, dialect), spark=dialect == "spark")
-    return Reading(reader.expression(), reader.slots, reader.uses, reader.fixed)
+    return Reading(reader.expression(), reader.places, reader.uses, reader.fixed)
 
 
 class _Group:
@@ -348,8 +348,8 @@ class Reader(Operands):
         literal = self.literal()
         operator = SYMBOLS.get(self.kind)
         if operator is None:
-            # NULL is refused and every other literal has a slot or is TRUE or FALSE.
-            if literal.slot is None:
+            # NULL is refused and every other literal has a number or is TRUE or FALSE.
+            if literal.number is None:
                 return TRUE if literal.value else FALSE
             refusals.refuse_literal_alone(self, literal.start)
         self.at += 1

@@ -48,9 +48,9 @@ def read_exists(reader: Reader) -> Exists:
     start = reader.word.start
     if not reader.take_if("*"):
         one = reader.literal() if reader.is_literal() else None
-        if one is None or one.slot is None or one.value != 1:
+        if one is None or one.number is None or one.value != 1:
             reader.refuse("the subquery of EXISTS must begin with SELECT 1 or SELECT *", start, _EXISTS)
-        reader.fixed.append(one.slot)
+        reader.fixed.append(one.number)
     reader.alias = _from_history(reader, _EXISTS)
     terms = _terms(reader, reader.alias) if reader.take_if("WHERE") else []
     reader.alias = None
