@@ -16,7 +16,7 @@ from tamis.engine.layout.records import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
 from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build
 from tamis.engine.matching.match import NO_ROOM_SLOTS, Matching, RowsCall, match_events, match_rows
-from tamis.engine.matching.owners import NamingSpace, OwnerArrays, Owners, Place, numbering_of, slot_numbers
+from tamis.engine.matching.owners import NamingScratch, OwnerArrays, Owners, Place, numbering_of, slot_numbers
 from tamis.engine.matching.results import Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
@@ -148,8 +148,8 @@ class Segment:
             body, owners = self.packed
             call = packed_fields(RowsCall(body, scratch.packed_scratch, batch, counts, scratch.rows, work))
             matching = Matching(entry_of(match_rows), call, address_of(call))
-            space = NamingSpace(scratch.places(dimensions), out, scratch.clauses(size))
-            place, filled, lack, need = match_events(matching, owners, batch, life, place, space)
+            naming = NamingScratch(scratch.places(dimensions), out, scratch.clauses(size))
+            place, filled, lack, need = match_events(matching, owners, batch, life, place, naming)
             if filled:
                 parts.append(out[:filled])
             if lack == NO_ROOM_SLOTS:

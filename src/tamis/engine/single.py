@@ -32,7 +32,7 @@ from tamis.engine.matching.match import (
     RowsCall,
     match_rows,
 )
-from tamis.engine.matching.owners import NamingSpace, Place, name_owners
+from tamis.engine.matching.owners import NamingScratch, Place, name_owners
 from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
@@ -310,9 +310,9 @@ def match_single(given: Packed) -> int:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
             owners = delta.columns
             scan_delta(owners, delta.rows, batch, (0, 1), buffers.event, buffers.counts, buffers.rows, done)
-        space = NamingSpace(buffers.event.places, buffers.out[filled:], buffers.clauses)
+        naming = NamingScratch(buffers.event.places, buffers.out[filled:], buffers.clauses)
         event, _, slots, compared = name_owners(
-            owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), space
+            owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), naming
         )
         if event == 0:
             lack[_LACK] = NO_ROOM_SLOTS
