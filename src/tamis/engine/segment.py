@@ -66,16 +66,16 @@ class Segment:
     def rows(self, life: Life) -> Rows:
         """The rows whose owners are alive."""
         owners = self.owners
-        plain = np.flatnonzero(owners.sole >= 0)
+        alone = np.flatnonzero(owners.sole >= 0)
         shared = np.flatnonzero(owners.sole < 0)
         groups = ~owners.sole[shared]
         sizes = np.diff(owners.start)[groups]
         edges = run_indices(owners.start[:-1][groups], sizes)
-        slot = np.concatenate((owners.sole[plain], owners.slot[edges]))
+        slot = np.concatenate((owners.sole[alone], owners.slot[edges]))
         alive = np.ones(len(slot), np.bool_) if len(life.died) == 0 else life.died[slot] > life.now
-        conjunction = np.concatenate((self.body.row[plain], np.repeat(self.body.row[shared], sizes)))[alive]
-        program = np.concatenate((np.full(len(plain), ACCEPT, np.int64), owners.program[edges]))
-        several = np.concatenate((np.zeros(len(plain), np.bool_), owners.several[edges]))
+        conjunction = np.concatenate((self.body.row[alone], np.repeat(self.body.row[shared], sizes)))[alive]
+        program = np.concatenate((np.full(len(alone), ACCEPT, np.int64), owners.program[edges]))
+        several = np.concatenate((np.zeros(len(alone), np.bool_), owners.several[edges]))
         table = conjunctions_taken(self.table, conjunction)
         return without_idle_programs(Rows(table, slot[alive], program[alive], several[alive], self.programs))
 
