@@ -58,6 +58,10 @@ class Name(NamedTuple):
     def attribute(self) -> str:
         return ".".join(self.parts)
 
+    def below(self, alias: str) -> str | None:
+        """The attribute of the earlier event that `h.x` names; None for a name that does not begin with the alias."""
+        return ".".join(self.parts[1:]) if len(self.parts) > 1 and self.parts[0] == alias else None
+
 
 class Subject(NamedTuple):
     """What a predicate is on: an attribute, or its lower or upper case."""

@@ -18,8 +18,8 @@ from tamis.language.operators import CHECKED, SETS
 from tamis.language.quoting import quoted
 from tamis.language.values import Scalar, distinct
 
-if TYPE_CHECKING:
-    from tamis.language.grammar import Reading, Use
+if TYPE_CHECKING:  # These types come with sqlglot, which a text should load, not an import.
+    from tamis.language.predicate_reader import Reading, Use
 
 
 def _string(literal: str) -> str:
