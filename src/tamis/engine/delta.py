@@ -460,7 +460,7 @@ def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
     """Note the rows that an event satisfies, among the first `count` rows apart."""
     apart, extent = scan.arrays.chains.apart, scan.loaded.extent
     for i in range(count):
-        # Only one branch, for the few rows that pass: the processor cannot predict others, which took four times as long.
+        # One branch, taken by the few rows that pass. With more branches, which are hard to predict, it took four times as long.
         d = apart.dimension[UP(i)]
         at = UP(max(d, 0))
         if (d == _ANY) | ((apart.lo[UP(i)] <= extent.highest[at]) & (extent.lowest[at] <= apart.hi[UP(i)])):

@@ -29,7 +29,7 @@ from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.plan import Plan, plan_of
 
 _MOST_PENDING = 256
-"""Subscriptions added one by one that wait to be compiled together."""
+"""The most subscriptions, added one by one, that wait to be compiled together."""
 
 
 class Contents(NamedTuple):
@@ -68,7 +68,7 @@ class EngineStore(EngineMatching):
     # -- adding and removing
 
     def compile(self, expressions: Sequence[Expression]) -> ClauseRows:
-        # First what waits: its constants may move labels, which would make the keys of these expressions stale.
+        # Waiting subscriptions come first: their constants may move labels, which would make the keys of these expressions stale.
         self.flush()
         return self.keyed.compile(expressions)
 

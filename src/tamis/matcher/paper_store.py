@@ -45,8 +45,8 @@ from tamis.papers.options import Options
 from tamis.papers.owners import NO_PROGRAM, Owners, verify
 
 _MOST_PENDING = 4096
-"""Subscriptions added one by one that wait to be compiled together. More than in the store of the engine: an index takes in many
-conjunctions faster than one by one."""
+"""The most subscriptions, added one by one, that wait to be compiled together. There are more than in the store of the engine: an
+index inserts many conjunctions together faster than one by one."""
 
 
 class Clauses(NamedTuple):

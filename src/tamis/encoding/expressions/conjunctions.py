@@ -43,7 +43,7 @@ class Conjunctions(NamedTuple):
 
 
 class ConjunctionTable:
-    """All conjunctions that were added, numbered from 0. `swept` makes a table without those that nobody needs."""
+    """All conjunctions that were added, numbered from 0. `swept` makes a table of the needed ones."""
 
     def __init__(self) -> None:
         self._start = GrowingArray(np.int64)
@@ -184,7 +184,7 @@ def hash_conjunctions(table: Conjunctions) -> Hashes:
 
 @kernel
 def all_differ(hashes: Hashes) -> bool:
-    """Whether no two hashes are equal. It takes the hashes 0 and 1 for equal."""
+    """Whether no two hashes are equal. Hashes 0 and 1 count as equal."""
     size = 2
     while size < 2 * len(hashes):
         size *= 2

@@ -102,7 +102,7 @@ class _Column(NamedTuple):
 
 
 def _labelled_columns(table: PredicateRows) -> Iterator[_Column]:
-    """The literals whose keys are labels, by attribute and facet. Those of patterns are not compared, so they are left out."""
+    """The literals whose keys are labels, by attribute and facet. Literals of patterns are not compared, so they have no keys."""
     lengths = np.diff(table.value_start)
     attribute = np.repeat(table.attribute, lengths)
     is_compared = np.array([operator in COMPARED for operator in OPERATORS], np.bool_)[table.operator]

@@ -4,7 +4,7 @@
 
 An entry is two words side by side, which is 10 % faster than two arrays: a *filter word*, the hull of the least likely other
 predicate of its conjunction, and a reference to its record. So a list is scanned without a branch, and only survivors touch their
-records. If that keeps many entries from their records, entries have a second filter word. Long lists have blocks of entries that
+records. If a second filter word would spare many records, entries have one. Long lists have blocks of entries that
 events may skip, or parts that are sorted by a bound: see `guards` and `runs`.
 
 Rows are numbered by the slots of their owners if these lie close together (see `matching.owners`), else in the order of their
@@ -55,7 +55,7 @@ HAS_RUNS = 1 << 31
 _NONE = -1
 _PADDING = 64
 _FAR, _NEAR = 16, 8
-"""Entries ahead of which the place of a record, and the record itself, are fetched."""
+"""How many entries ahead the place of a record, and the record itself, are fetched."""
 _PLACE = (1 << 40) - 1
 
 
@@ -359,7 +359,7 @@ def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides
 
 
 def _all_enrolled(plan: Plan, coded: Coded) -> Bools:
-    """By dimension: whether all keys that have lists of their own are on the roll, as are the keys that POINT and KEYS name."""
+    """By dimension: whether all keys that have lists of their own are on the roll. The keys of POINT and KEYS are on it."""
     by_keys = plan.access[plan.way == POINTS]
     unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
     all_enrolled = coded.enrolled.copy()

@@ -56,7 +56,7 @@ class RowsCall(NamedTuple):
 
 
 class _Noted(NamedTuple):
-    """What an event meets, in numbers."""
+    """How many lists, runs and entries an event meets."""
 
     lists: int
     once: int
