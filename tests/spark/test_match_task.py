@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.spark import match_task, segment_files
-from tamis.spark.manifest import IndexFolder, Segment
-from tamis.spark.match_task import CountTask, Found, Limits, MatchTask
+from tamis.spark.manifest import IndexFolder, SegmentFiles
+from tamis.spark.match_task import CountTask, SegmentMatches, TaskLimits, MatchTask
 from tamis.spark.segment_files import OpenSegment, write_removed, write_segment
 
 PAIR = ("id", "subscription")
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> IndexFolder:
     return folder
 
 
-def written(folder: IndexFolder, rows: dict[str, Any]) -> Segment:
+def written(folder: IndexFolder, rows: dict[str, Any]) -> SegmentFiles:
     result = write_segment(folder, pa.table(rows), "expression", None, None)
     assert result.segment is not None
     assert result.refused == []
@@ -40,7 +40,7 @@ def handed_over(task: MatchTask, events: pa.Table, at_once: int) -> pa.Table:
 
 
 def task_for(
-    folder: IndexFolder, segments: list[Segment], kind: type[MatchTask] = MatchTask, **options: Any
+    folder: IndexFolder, segments: list[SegmentFiles], kind: type[MatchTask] = MatchTask, **options: Any
 ) -> MatchTask:
     names = COUNT if kind is CountTask else PAIR
     return kind(str(folder.path), (tuple(segments),), "id", ("price",), names=names, **options)
@@ -53,12 +53,12 @@ def test_the_number_of_pairs_at_a_time_is_bounded(
     rows, quiet, loud = 1000, 1500, 300
     segment = written(folder, {"id": range(rows), "expression": [f"price > {number}" for number in range(rows)]})
     pairs, most = 1 << 14, 1 << 17
-    limits = Limits(pairs, most)
+    limits = TaskLimits(pairs, most)
     sizes: list[int] = []
     named: list[int] = []
     found_in = MatchTask._found_in
 
-    def watched(task: MatchTask, opened: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
+    def watched(task: MatchTask, opened: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[SegmentMatches]:
         sizes.append(len(events))
         for found in found_in(task, opened, events, limit):
             named.append(len(found.event))
@@ -95,7 +95,7 @@ def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, m
             super().__init__(folder, name)
 
     monkeypatch.setattr(segment_files, "OpenSegment", Watched)
-    limits = Limits(open=3)
+    limits = TaskLimits(open=3)
     events = pa.table({"id": range(6000), "price": [number % 6 for number in range(6000)]})
     for k in (None, 1):
         opened.clear()

@@ -129,7 +129,7 @@ def _learn(shape: str, pieces: list[str], literals: list[str], max_shapes: int) 
         return None
     if (
         any(map(_DOUBTFUL.search, pieces[::2]))
-        or found != [(slot.start, slot.end) for slot in reading.slots]
+        or found != [(place.start, place.end) for place in reading.places]
         or not all(map(is_regular, reading.uses))
     ):
         return None

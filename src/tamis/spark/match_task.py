@@ -24,7 +24,7 @@ from tamis.kernels.numbers import Bools, I64s
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.matcher.naming import pieces
-from tamis.spark.manifest import IndexFolder, Segment
+from tamis.spark.manifest import IndexFolder, SegmentFiles
 from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
 
 SUBSCRIPTION, MATCHES = "subscription", "matches"
@@ -49,7 +49,7 @@ _HINT = (
 Rows = I64s
 
 
-class Limits(NamedTuple):
+class TaskLimits(NamedTuple):
     """What bounds the memory of a task, however many subscriptions match."""
 
     pairs: int = 1 << 22
@@ -61,14 +61,14 @@ class Limits(NamedTuple):
     """Most segments that are open at a time."""
 
 
-class Found(NamedTuple):
+class SegmentMatches(NamedTuple):
     """Matches with the rows of one segment."""
 
     segment: OpenSegment
     event: Rows
     row: Rows
 
-    def where(self, holds: Bools) -> Found:
+    def where(self, holds: Bools) -> SegmentMatches:
         """The matches for which `holds` is true."""
         return self._replace(event=self.event[holds], row=self.row[holds])
 
@@ -81,7 +81,7 @@ class MatchTask:
     ----------
     path : str
         The folder of the index.
-    groups : tuple of tuple of Segment
+    groups : tuple of tuple of SegmentFiles
         Each event is matched with all segments of its group. The column `GROUP` names the group if there are several.
     event_id : str
         The column of events with their ids.
@@ -104,7 +104,7 @@ class MatchTask:
     """
 
     path: str
-    groups: tuple[tuple[Segment, ...], ...]
+    groups: tuple[tuple[SegmentFiles, ...], ...]
     event_id: str
     attributes: tuple[str, ...]
     keep: tuple[str, ...] = ()
@@ -117,13 +117,13 @@ class MatchTask:
     asked: frozenset[str] = frozenset()
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
-    limits: Limits = field(default_factory=Limits)
+    limits: TaskLimits = field(default_factory=TaskLimits)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for events, found in self._found(batches):
             yield from self._named(events, found)
 
-    def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Found]]:
+    def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, SegmentMatches]]:
         """All matches, in parts: some events with some rows of one segment at a time."""
         parts = PartSizes(self.limits, learns=self.k is None)
         for block, segments in self._blocks(batches):
@@ -132,7 +132,7 @@ class MatchTask:
             for each in found if self.k is None else _heaviest_of(found, self.k, self.limits.pairs):
                 yield events, each
 
-    def _blocks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
+    def _blocks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, tuple[SegmentFiles, ...]]]:
         """Blocks of events, each with the segments to match."""
         waiting: dict[int, list[pa.Table]] = defaultdict(list)
         for batch in batches:
@@ -157,12 +157,12 @@ class MatchTask:
         # The matches with the largest weights of each event stay in memory until all segments are done.
         return _BLOCK if self.k is None else min(_BLOCK, max(_EVENTS, self.limits.pairs // self.k))
 
-    def _cut(self, tables: list[pa.Table], group: int) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
+    def _cut(self, tables: list[pa.Table], group: int) -> Iterator[tuple[pa.Table, tuple[SegmentFiles, ...]]]:
         events, size = pa.concat_tables(tables), self._block_size(group)
         for start in range(0, len(events), size):
             yield events.slice(start, size), self.groups[group]
 
-    def _met(self, events: pa.Table, segments: tuple[Segment, ...], parts: PartSizes) -> Iterator[Found]:
+    def _met(self, events: pa.Table, segments: tuple[SegmentFiles, ...], parts: PartSizes) -> Iterator[SegmentMatches]:
         """The matches of some events, segment by segment, in parts that are not too large."""
         folder = IndexFolder(self.path)
         for segment in segments:
@@ -181,7 +181,7 @@ class MatchTask:
                 parts.note(segment, len(part), pairs)
                 start += len(part)
 
-    def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
+    def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[SegmentMatches]:
         try:
             counts, slots = segment.matcher.match(events.select(self.attributes), limit)
         except (EventError, TableError):
@@ -194,7 +194,7 @@ class MatchTask:
         ends = np.append(0, np.cumsum(counts))
         for first, last in pieces(ends, self.limits.pairs):
             event = np.repeat(np.arange(first, last), counts[first:last])
-            yield Found(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
+            yield SegmentMatches(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
 
     def _wrong(self, events: pa.Table) -> dict[int, str]:
         return _wrong_among(events, self.attributes, self.asked, self.schema)
@@ -205,7 +205,7 @@ class MatchTask:
             return np.full(len(events), self.moment)
         return moments_of(combined(events[self.time]), _NEVER)
 
-    def _named(self, events: pa.Table, found: Found) -> Iterator[pa.RecordBatch]:
+    def _named(self, events: pa.Table, found: SegmentMatches) -> Iterator[pa.RecordBatch]:
         for start in range(0, len(found.event), _ROWS):
             event, row = (pa.array(part[start : start + _ROWS]) for part in (found.event, found.row))
             columns = [combined(events[self.event_id]).take(event), found.segment.take(ID, row)]
@@ -228,18 +228,18 @@ class PartSizes:
     known, and nothing is learned.
     """
 
-    def __init__(self, limits: Limits, *, learns: bool) -> None:
+    def __init__(self, limits: TaskLimits, *, learns: bool) -> None:
         self._limits = limits
         self._learns = learns
         self._sizes: dict[str, int] = {}
 
-    def size(self, segment: Segment) -> int:
+    def size(self, segment: SegmentFiles) -> int:
         if segment.name not in self._sizes:
             pairs = self._limits.pairs if self._learns else self._limits.most_pairs
             self._sizes[segment.name] = max(1, min(_EVENTS, pairs // segment.living))
         return self._sizes[segment.name]
 
-    def note(self, segment: Segment, events: int, pairs: int) -> None:
+    def note(self, segment: SegmentFiles, events: int, pairs: int) -> None:
         """Learn that `events` events had `pairs` matches."""
         if self._learns:
             most = min(_EVENTS, self._limits.most_pairs // segment.living, 2 * self._sizes[segment.name])
@@ -298,7 +298,7 @@ _NEVER = np.iinfo(np.int64).min
 """The time of an event without a time: only subscriptions without bounds are valid then."""
 
 
-def _valid(found: Found, times: Rows) -> Found:
+def _valid(found: SegmentMatches, times: Rows) -> SegmentMatches:
     """The matches whose subscription is valid at the time of the event: from its beginning on, before its end."""
     begins, ends = (bound[found.row] for bound in found.segment.validity)
     time = times[found.event]
@@ -307,9 +307,9 @@ def _valid(found: Found, times: Rows) -> Found:
     return found.where(valid)
 
 
-def _heaviest_of(found: Iterable[Found], k: int, pairs: int) -> list[Found]:
+def _heaviest_of(found: Iterable[SegmentMatches], k: int, pairs: int) -> list[SegmentMatches]:
     """The `k` matches with the largest weights of each event. At most about `pairs` more are in memory."""
-    kept: list[Found] = []
+    kept: list[SegmentMatches] = []
     fresh = 0
     for each in found:
         kept.append(each)
@@ -319,7 +319,7 @@ def _heaviest_of(found: Iterable[Found], k: int, pairs: int) -> list[Found]:
     return heaviest(kept, k)
 
 
-def heaviest(found: list[Found], k: int) -> list[Found]:
+def heaviest(found: list[SegmentMatches], k: int) -> list[SegmentMatches]:
     """The `k` matches of each event with the largest weights; for equal weights, those with the lower ids."""
     place = np.repeat(np.arange(len(found)), [len(each.event) for each in found])
     if not len(place):

@@ -41,9 +41,9 @@ Nodes = I32s
 Words = U32s
 Bytes = U8s
 
-# How needles are cut: (others, more, most bytes). A needle is cut `more` bytes behind the first byte that fewer than `others`
-# other needles share with it. The first plan whose rows take at most so many bytes is used. Time per byte with 5,000 needles of
-# a dozen characters, searched in command lines:
+# Plans for cutting needles: (others, more, most bytes). The first bytes of a needle that at least `others` other needles share
+# are kept, and `more` bytes after the next one. Tamis takes the first plan whose rows fit in `most bytes`. Time per byte with
+# 5,000 needles of a dozen characters, searched in command lines:
 #
 #     whole, 9 MB: 4.1 ns    3 more, 4 MB: 4.1    1 more, 2 MB: 5    0 more, 2 MB: 10    0 more, 4 others, 1 MB: 23
 #

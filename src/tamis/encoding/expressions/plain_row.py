@@ -26,7 +26,7 @@ from tamis.encoding.dimensions.dimension import Dimension, Facet, StringDimensio
 from tamis.encoding.dimensions.keys import code_of_bits, is_labelled, is_small
 from tamis.encoding.expressions.compile import Compiler, facet_of
 from tamis.encoding.expressions.conjunctions import Conjunctions, sort_predicates
-from tamis.encoding.expressions.predicate_encoding import WHOLE, judge_rows, plain_intervals
+from tamis.encoding.expressions.predicate_encoding import WHOLE, compared_intervals, judge_rows
 from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
@@ -242,7 +242,7 @@ def plain_conjunction(scratch: I64s, codes: I64s, count: int) -> int:
             if code & _NUMBER:
                 good[p] &= is_small(keys[v])  # Numbers that may have labels are for the compiler.
                 keys[v] = code_of_bits(keys[v])
-    plain_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
+    compared_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
     predicates = Predicates(dimension, mode, start, lo, hi)
     judge_rows(row, predicates, good, scalar, state)
     if state[0] != WHOLE:

@@ -23,7 +23,7 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, MADE, NO_ACCESS, NO_CLUSTER, NO_TABLE, AccessArrays
 from tamis.papers.fabret.bit_vector import FREE, NONE_LEFT, WORD, WORDS, BitArrays, Words, bit_of, is_equality, is_set
-from tamis.papers.fabret.clusters import Block, ClusterArrays, check_cluster
+from tamis.papers.fabret.clusters import ClusterArrays, ClusterPlace, check_cluster
 from tamis.papers.fabret.points import NOBODY, PointArrays
 from tamis.papers.fabret.ranges import NO_NODE, TreeArrays
 from tamis.papers.parts import pair_map
@@ -279,10 +279,10 @@ def _check_lists(
     for i in range(listed):
         cluster = index.accesses.head[lists[i]]
         while cluster != NO_CLUSTER:
-            block = Block(clusters.data, clusters.begin[cluster], clusters.room[cluster], clusters.size[cluster])
-            filled, more = check_cluster(block, clusters.columns[cluster], bits, ahead, out, filled)
+            place = ClusterPlace(clusters.data, clusters.begin[cluster], clusters.room[cluster], clusters.size[cluster])
+            filled, more = check_cluster(place, clusters.columns[cluster], bits, ahead, out, filled)
             visited += 1
-            candidates += block.size
+            candidates += place.size
             tested += more
             cluster = clusters.following[cluster]
     return filled, candidates, tested, visited

@@ -25,7 +25,7 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, I32s, I64s
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, vacate, value_of
 from tamis.papers.parts.past_events import History, HistoryArrays, count_between
 from tamis.papers.ps_tree import nodes
 from tamis.papers.ps_tree.checking import chain_of, check_all
@@ -239,7 +239,7 @@ def _cut(
                 if lo <= KEY_MIN + 1 if side == BEFORE else hi == KEY_MAX:
                     continue
                 lowest = lo if side == BEFORE else hi + 1
-                at = slot_of(cuts, d, lowest)
+                at = pair_place(cuts, d, lowest)
                 if cuts.value[at] != FREE:
                     users = trees.nodes.before if cuts.value[at] & 1 == BEFORE else trees.nodes.after
                     users[cuts.value[at] >> 1] += 1
@@ -264,7 +264,7 @@ def _release(forest: ForestArrays, predicates: Predicates, chosen: I64s, element
                 if predicates.lo[i] <= KEY_MIN + 1 if end == 0 else predicates.hi[i] == KEY_MAX:
                     continue
                 lowest = predicates.lo[i] if end == 0 else predicates.hi[i] + 1
-                at = slot_of(cuts, d, lowest)
+                at = pair_place(cuts, d, lowest)
                 node, side = cuts.value[at] >> 1, cuts.value[at] & 1
                 kept = trees.nodes.e[node] if side == BEFORE else trees.nodes.g[node]
                 gone = nodes.let_go(trees, node, side)
