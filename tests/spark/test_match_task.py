@@ -13,7 +13,7 @@ import pytest
 
 from tamis.spark import match_task, segment_files
 from tamis.spark.manifest import IndexFolder, SegmentFiles
-from tamis.spark.match_task import CountTask, SegmentMatches, TaskLimits, MatchTask
+from tamis.spark.match_task import CountTask, MatchTask, SegmentMatches, TaskLimits
 from tamis.spark.segment_files import OpenSegment, write_removed, write_segment
 
 PAIR = ("id", "subscription")
