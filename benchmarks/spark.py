@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SHAPE = "dense"
-_SLOW_EVENTS = {"nested loop": 40, "explode and count": 100, "Python": 4_000, "DuckDB": 1_000}
+SLOW_EVENTS = {"nested loop": 40, "explode and count": 100, "Python": 4_000, "DuckDB": 1_000}
 """Events for plans that would take hours. These plans are also measured with a quarter of the events. A line through both times
 gives the time for all events."""
-_ROUNDS = 3
 _MEMORY_PAUSE = 0.25
 
 
@@ -78,7 +77,7 @@ class Plan(NamedTuple):
     match: Callable[[int], int]
 
 
-def measure_plans(bench: Bench) -> list[dict[str, Any]]:
+def measure_plans(bench: Bench, slow_events: Mapping[str, int] = SLOW_EVENTS) -> list[dict[str, Any]]:
     """The figures of every plan. Each must find as many matches as Tamis."""
     plans: dict[str, Callable[[Bench], Plan]] = {
         "nested loop": nested_loop,
@@ -91,10 +90,8 @@ def measure_plans(bench: Bench) -> list[dict[str, Any]]:
     tamis_spark.build(bench.frame("subscriptions"), index)
     rows = []
     for name, prepare in plans.items():
-        row = {
-            "plan": name,
-            **_measured(bench, prepare(bench), min(_SLOW_EVENTS.get(name, bench.events), bench.events)),
-        }
+        events = min(slow_events.get(name, bench.events), bench.events)
+        row = {"plan": name, **_measured(bench, prepare(bench), events)}
         truth = tamis_spark.match(bench.some_events(row["events"]), index).count()
         if row["matches"] != truth:
             raise AssertionError(f"{name}: {row['matches']} matches, Tamis finds {truth}")
@@ -129,7 +126,7 @@ def with_tamis(bench: Bench) -> Plan:
     return Plan(prepared, lambda events: tamis_spark.match(bench.some_events(events), index).count())
 
 
-def measure_framework(bench: Bench) -> dict[str, float]:
+def measure_framework(bench: Bench, rounds: int = 3) -> dict[str, float]:
     """The seconds to match all events with the index that `with_tamis` built, and the seconds of the same job without matching.
     Both take turns, and the best time of each counts."""
     index = bench.path("index")
@@ -138,7 +135,7 @@ def measure_framework(bench: Bench) -> dict[str, float]:
             _timed(lambda: _without_matching(bench))[1],
             _timed(lambda: tamis_spark.match(bench.frame("events"), index).count())[1],
         )
-        for _ in range(_ROUNDS)
+        for _ in range(rounds)
     ]
     without, matching = (min(each) for each in zip(*times, strict=True))
     return {"framework_seconds": without, "matching_seconds": matching}

@@ -44,7 +44,7 @@ def measure_updates(loaded: Loaded, fresh: AnyConfig, effort: Effort) -> dict[st
     table = generate(fresh).subscriptions().slice(0, _PREPARED)
     rows = read_predicates(table.column("predicates"))
     coming = itertools.cycle([tamis.prepare(rows.expression(row)) for row in range(len(table))])
-    # So many events that few repeat: the engine would plan for a few repeated events.
+    # Enough events that few of them repeat. Otherwise the engine would plan for the repeated ones.
     events = itertools.cycle(list(as_dicts(loaded.workload.other_events(_EVENTS_PER_ROUND * effort.update_rounds))))
     changes = _Changes(loaded.matcher, coming)
     changes.make(_CHANGES_PER_MATCH)  # compiles all kernels before the measurement

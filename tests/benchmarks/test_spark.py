@@ -16,17 +16,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_plans_and_growth(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bench, "_SLOW_EVENTS", {"Python": 8})
-    monkeypatch.setattr(bench, "_ROUNDS", 1)
+def test_plans_and_growth(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = bench.Bench(spark, tmp_path / "plans", 300, 20, planted=True, dimensions=35)
     result: dict[str, Any] = {
         "subscriptions": 300,
         "events": 20,
-        "plans": bench.measure_plans(small),
-        **bench.measure_framework(small),
+        "plans": bench.measure_plans(small, {"Python": 8}),
+        **bench.measure_framework(small, rounds=1),
         "growth": [bench.measure_growth(spark, tmp_path / "growth", 500, 20)],
     }
     assert [row["plan"] for row in result["plans"]] == ["nested loop", "explode and count", "Python", "DuckDB", "Tamis"]

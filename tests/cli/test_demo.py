@@ -7,8 +7,8 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from tamis.cli import demo as demo_module
 from tamis.cli.bookshop import Bookshop, works
+from tamis.cli.demo import whole_day
 from tamis.cli.main import main
 from tamis.language.evaluate import evaluate
 from tamis.language.parser import parse
@@ -50,10 +50,11 @@ def test_colour_on_a_terminal() -> None:
     assert "\x1b[32mTRUE\x1b[0m" in result.stdout
 
 
-def test_it_stops_when_the_machine_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_module, "_PATIENCE_SECONDS", 1e-9)
-    monkeypatch.setattr(demo_module, "_BATCH", 10)
-    assert "  10 books against 510 wishes" in run(*SMALL).stdout
+def test_it_stops_when_the_machine_is_slow(capsys: pytest.CaptureFixture[str]) -> None:
+    shop, matcher = Bookshop(7), Matcher()
+    matcher.add_table(shop.wishes(500))
+    whole_day(matcher, shop, 40, batch=10, most_seconds=1e-9)
+    assert "  10 books against 500 wishes" in capsys.readouterr().out
 
 
 def test_wishes_are_what_they_say() -> None:

@@ -13,16 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.cli import match_files
-from tamis.cli.match_files import open_matches
+from tamis.cli.match_files import ROWS_AT_ONCE, open_matches
 from tamis.errors import FileError
 
 SCHEMA = pa.schema({"event": pa.int64(), "subscription": pa.string()})
 AWKWARD = ["plain", "", "a,b", 'say "x"', "two\nlines", "é 𝄞", "back\\slash", "\x01"]
 
 
-def write(path: Path, *tables: pa.Table, format: str | None = None) -> Path:
-    with open_matches(str(path), format) as writer:
+def write(path: Path, *tables: pa.Table, format: str | None = None, rows_at_once: int = ROWS_AT_ONCE) -> Path:
+    with open_matches(str(path), format, rows_at_once=rows_at_once) as writer:
         for table in tables:
             writer.write(table)
         writer.finish(SCHEMA)
@@ -55,11 +54,10 @@ def test_awkward_ids_survive(tmp_path: Path, name: str) -> None:
     assert found == list(zip(AWKWARD, AWKWARD[::-1], strict=True))
 
 
-def test_long_tables_are_written_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match_files, "_ROWS_AT_ONCE", 3)
+def test_long_tables_are_written_in_pieces(tmp_path: Path) -> None:
     table = matches(list(range(10)), list(range(10)))
-    assert len(write(tmp_path / "m.jsonl", table, table).read_text().splitlines()) == 20
-    path = write(tmp_path / "m.parquet", table.slice(0, 1), table.slice(1, 1), table.slice(2))
+    assert len(write(tmp_path / "m.jsonl", table, table, rows_at_once=3).read_text().splitlines()) == 20
+    path = write(tmp_path / "m.parquet", table.slice(0, 1), table.slice(1, 1), table.slice(2), rows_at_once=3)
     assert pq.read_table(path) == table
     assert pq.ParquetFile(path).num_row_groups == 1
 

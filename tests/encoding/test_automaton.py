@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.encoding.dimensions import automaton
-from tamis.encoding.dimensions.automaton import Automaton, build, search, search_one
+from tamis.encoding.dimensions.automaton import LONGEST_TAIL, PLANS, Automaton, Plan, build, search, search_one
 from tamis.encoding.dimensions.texts import Texts
 
 pytestmark = pytest.mark.kernels
@@ -22,10 +22,12 @@ LETTERS = ["a", "b", "\0", "é", "è", "Ã", "©", "中", "\ud7ff", "😀", "�
 WORDS = st.text(st.sampled_from(LETTERS), max_size=6)
 
 
-def check(needles: Sequence[str], strings: Sequence[str]) -> Automaton:
+def check(
+    needles: Sequence[str], strings: Sequence[str], plans: Sequence[Plan] = PLANS, longest_tail: int = LONGEST_TAIL
+) -> Automaton:
     """Search all strings at once and one by one. The numbers of needles differ from their places in the list."""
     numbers = [7 * number + 3 for number in range(len(needles))]
-    built = build(needles, numbers)
+    built = build(needles, numbers, plans, longest_tail)
     expected = [[number for needle, number in zip(needles, numbers, strict=True) if needle in text] for text in strings]
     assert [search_one(built, text) for text in strings] == expected
     assert found(built, Texts(pa.array(strings, pa.string()))) == expected
@@ -65,27 +67,23 @@ def test_needles_inside_needles(needles: list[str]) -> None:
     check(needles, [*texts, *(first + second for first in texts for second in texts[:6])])
 
 
-@pytest.mark.parametrize("plan", automaton._PLANS)
-@pytest.mark.parametrize("longest_tail", [0, 2, automaton._LONGEST_TAIL])
-def test_needles_may_be_cut_anywhere(
-    plan: tuple[int, int, int], longest_tail: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(automaton, "_PLANS", (plan,))
-    monkeypatch.setattr(automaton, "_LONGEST_TAIL", longest_tail)
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("longest_tail", [0, 2, LONGEST_TAIL])
+def test_needles_may_be_cut_anywhere(plan: Plan, longest_tail: int) -> None:
     chance = random.Random(3)
     for letters in ("ab", "abcdé"):
         needles = list({"".join(chance.choices(letters, k=chance.randint(1, 12))) for _ in range(60)})
-        check(needles, ["".join(chance.choices(letters, k=chance.randint(0, 60))) for _ in range(40)])
+        strings = ["".join(chance.choices(letters, k=chance.randint(0, 60))) for _ in range(40)]
+        check(needles, strings, [plan], longest_tail)
 
 
-def test_more_needles_than_the_largest_plan_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    plans = [(others, more, 1 << (12 - place)) for place, (others, more, _) in enumerate(automaton._PLANS)]
-    monkeypatch.setattr(automaton, "_PLANS", plans)
+def test_more_needles_than_the_largest_plan_can_hold() -> None:
+    plans = [(others, more, 1 << (12 - place)) for place, (others, more, _) in enumerate(PLANS)]
     chance = random.Random(4)
     sizes = []
     for count in (5, 20, 50, 150):
         needles = list({"".join(chance.choices("abc", k=chance.randint(4, 9))) for _ in range(count)})
-        built = check(needles, ["".join(chance.choices("abc", k=40)) for _ in range(20)])
+        built = check(needles, ["".join(chance.choices("abc", k=40)) for _ in range(20)], plans)
         sizes.append(built.nbytes)
     assert sizes[-1] < 20 * sizes[0]
 

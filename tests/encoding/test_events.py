@@ -21,7 +21,6 @@ from tamis.encoding.dimensions.dimension import Facet
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.dimensions.keys import INT_EXACT, ascend, double_code
 from tamis.encoding.events import event_batch as events
-from tamis.encoding.events import one_event
 from tamis.encoding.events.event_batch import EncodedEvents, EventBatch, encode_flat, encode_plain
 from tamis.encoding.events.one_event import HEAD, OneEvent, unpack_event
 from tamis.encoding.expressions.compile import Compiler
@@ -430,10 +429,9 @@ def test_names_that_contain_the_separator_have_no_form() -> None:
 
 
 @pytest.mark.kernels
-def test_forms_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_event, "_MOST_FORMS", 3)
+def test_forms_are_bounded() -> None:
     dimensions = dimensions_of(*(f"a{number} > 3" for number in range(6)))
-    room = OneEvent()
+    room = OneEvent(most_forms=3)
     for number in range(6):
         for _ in range(3):
             assert room.pack({f"a{number}": 1}, dimensions) == 0

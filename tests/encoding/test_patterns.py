@@ -68,10 +68,9 @@ def test_patterns_are_added_and_removed(
         check(searched, members, is_in, TEXTS)
 
 
-@pytest.mark.parametrize("largest_set", [1, 4, patterns._LARGEST_SET])
-def test_regexes_in_several_sets(largest_set: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "_LARGEST_SET", largest_set)
-    searched = Regexes()
+@pytest.mark.parametrize("largest_set", [1, 4, 128])
+def test_regexes_in_several_sets(largest_set: int) -> None:
+    searched = Regexes(largest_set=largest_set)
     check(searched, {regex: searched.add(regex) for regex in MANY_REGEXES}, contains_regex, TEXTS)
 
 

@@ -15,7 +15,6 @@ from tamis.encoding.dimensions.dimension import Facet
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.dimensions.intervals import complement
 from tamis.encoding.dimensions.leaf import Mode
-from tamis.encoding.expressions import plain_row
 from tamis.encoding.expressions.compile import Compiler
 from tamis.encoding.expressions.plain_row import (
     DIMENSION,
@@ -24,10 +23,12 @@ from tamis.encoding.expressions.plain_row import (
     MODE,
     ORDER,
     START,
+    Comparisons,
     PlainEncoder,
     PlainRow,
     plain_conjunction,
     prepare,
+    words_of,
 )
 from tamis.language.expression import Expression, Predicate, all_of
 from tamis.language.operators import COMPARED, Operator
@@ -48,11 +49,13 @@ Predicates = list[tuple[int, int, list[tuple[int, int]]]]
 """The dimension, mode and intervals of each predicate."""
 
 
-def encoder_of(expressions: list[Expression], scalars: tuple[str, ...] = ()) -> tuple[Compiler, PlainEncoder]:
+def encoder_of(
+    expressions: list[Expression], scalars: tuple[str, ...] = (), comparisons: Comparisons | None = None
+) -> tuple[Compiler, PlainEncoder]:
     """A compiler that knows some expressions, and an encoder beside it."""
     compiler = Compiler(Dimensions(), lambda dimension, relabelling: None, scalars)
     compiler.compile_many(expressions)
-    return compiler, PlainEncoder(compiler)
+    return compiler, PlainEncoder(compiler) if comparisons is None else PlainEncoder(compiler, comparisons)
 
 
 def encoded(encoder: PlainEncoder, expression: Expression) -> Predicates | None:
@@ -179,14 +182,13 @@ def test_rows_are_in_canonical_order_without_repetition() -> None:
 
 
 @pytest.mark.kernels
-def test_more_comparisons_than_can_have_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_row, "_comparisons", {})
-    monkeypatch.setattr(plain_row, "_MOST_COMPARISONS", 2)
+def test_more_comparisons_than_can_have_numbers() -> None:
+    comparisons = Comparisons(most=2)
     texts = ["a = 1 AND b = 1", "b = 1 AND c = 1", "a = 2 AND b = 3", "c < 5"]
-    compiler, encoder = encoder_of([parse(text) for text in texts])
+    compiler, encoder = encoder_of([parse(text) for text in texts], comparisons=comparisons)
     for text in texts * 2:
-        expression = prepare(text)
-        assert hasattr(expression, "_prepared") == ("c" not in text)
+        expression = parse(text)
+        assert (words_of(expression, comparisons) is None) == ("c" in text)
         assert encoded(encoder, expression) == compiled(compiler, expression)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import re2
 
-from tamis.encoding.dimensions import regex_literals
 from tamis.encoding.dimensions.regex_literals import Needed, needed, needed_in_any_case
 from tamis.language.like import LikePattern
 
@@ -174,10 +173,11 @@ def compiled(pattern: str) -> Any:
         return None
 
 
-def check(pattern: str, texts: list[str]) -> int:
+def check(pattern: str, texts: list[str], shortest: int) -> int:
     """Check that all texts that match a pattern have its needed literals. Returns how many texts match."""
     regex = compiled(pattern)
-    needs = [needed(pattern), needed(pattern, lower=True), needed_in_any_case(pattern)]
+    needs = [needed(pattern, lower=lower, shortest=shortest) for lower in (False, True)]
+    needs.append(needed_in_any_case(pattern, shortest=shortest))
     matched = [text for text in texts if regex is not None and regex.search(text)]
     for text in matched:
         assert all(holds(need, text) for need in needs), (pattern, text, needs)
@@ -186,8 +186,7 @@ def check(pattern: str, texts: list[str]) -> int:
 
 @pytest.mark.parametrize("shortest", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_every_match_contains_a_needed_literal(seed: int, shortest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(regex_literals, "_SHORTEST", shortest)
+def test_every_match_contains_a_needed_literal(seed: int, shortest: int) -> None:
     chance = random.Random(seed)
     source = RandomRegex(seed)
     matched = 0
@@ -197,7 +196,7 @@ def test_every_match_contains_a_needed_literal(seed: int, shortest: int, monkeyp
         swapped = "".join(chance.choice([letter, letter.swapcase()]) for letter in sample)
         folded = sample.replace("s", "ſ").replace("K", "\u212a").replace("k", "\u212a")
         texts = [sample, swapped, folded, "x" + sample + "y", swapped[: len(swapped) // 2], swapped * 2, ""]
-        matched += check(pattern, texts)
+        matched += check(pattern, texts, shortest)
     assert matched > 400
 
 
@@ -209,15 +208,14 @@ PIECES = [
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_syntax_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_syntax_at_random(seed: int) -> None:
     """RE2 reads some syntax in its own way."""
-    monkeypatch.setattr(regex_literals, "_SHORTEST", 1)
     chance = random.Random(seed)
     matched = 0
     for _ in range(2000):
         pattern = "".join(chance.choices(PIECES, k=chance.randint(1, 9)))
         texts = ["".join(chance.choices("absSkKA2\u212aſ]-^\\[:{}\n", k=length)) for length in (0, 1, 2, 2, 3, 4, 8)]
-        matched += check(pattern, [pattern, "a", "b", "]", "-", "[", *texts])
+        matched += check(pattern, [pattern, "a", "b", "]", "-", "[", *texts], shortest=1)
     assert matched > 1000
 
 

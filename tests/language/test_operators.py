@@ -7,7 +7,7 @@ from tamis.language.alternatives import OTHER_FUNCTION
 from tamis.language.builder import Attribute
 from tamis.language.cursor import SUPPORTED
 from tamis.language.expression import Predicate
-from tamis.language.functions import CASES, FUNCTIONS
+from tamis.language.functions import FUNCTIONS
 from tamis.language.operators import (
     CALLED,
     CHECKED,
@@ -27,6 +27,7 @@ from tamis.language.operators import (
     read_operator,
 )
 from tamis.language.parser import parse
+from tamis.language.predicate_reader import CASES
 from tamis.language.words import CONTEXTUAL, FUNCTION_NAMES, RESERVED
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from random import Random
 
 import pytest
@@ -15,6 +16,7 @@ from tamis.language import shapes
 from tamis.language.engine_sql import to_sql
 from tamis.language.expression import Expression, Predicate
 from tamis.language.parser import parse, parse_afresh
+from tamis.language.shapes import parse_by_shape
 from tests.strategies import expressions
 
 STRINGS = [
@@ -340,19 +342,17 @@ def test_errors_leave_no_template() -> None:
     assert known() == 0
 
 
-def test_the_oldest_templates_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shapes, "MAX_SHAPES", 3)
+def test_the_oldest_templates_go_first() -> None:
     for name in "abcde":
-        parse(f"{name} = 1")
-        parse(f"{name} = 2")
+        parse_by_shape(f"{name} = 1", max_shapes=3)
+        parse_by_shape(f"{name} = 2", max_shapes=3)
     assert known() == 3
     assert {shape[0] for shape in shapes._templates} == {"c", "d", "e"}
 
 
-def test_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shapes, "MAX_SHAPES", 5)
+def test_many_threads() -> None:
     texts = [f"a{i % 17} = {i} AND b IN ('{i}', 'x')" for i in range(2000)]
     with ThreadPoolExecutor(8) as pool:
-        read = list(pool.map(parse, texts))
+        read = list(pool.map(partial(parse_by_shape, max_shapes=5), texts))
     assert [str(expression) for expression in read] == texts
     assert known() == 5

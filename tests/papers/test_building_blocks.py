@@ -33,7 +33,7 @@ pytestmark = pytest.mark.kernels
 
 @lean_kernel
 def put(pairs: PairArrays, first: int, second: int, value: int) -> None:
-    at = pair_map.slot_of(pairs, first, second)
+    at = pair_map.pair_place(pairs, first, second)
     if pairs.value[at] == FREE:
         pair_map.enter(pairs, at, first, second, value)
     else:
@@ -42,7 +42,7 @@ def put(pairs: PairArrays, first: int, second: int, value: int) -> None:
 
 @lean_kernel
 def drop(pairs: PairArrays, first: int, second: int) -> None:
-    pair_map.vacate(pairs, pair_map.slot_of(pairs, first, second))
+    pair_map.vacate(pairs, pair_map.pair_place(pairs, first, second))
 
 
 def test_pairs_are_added_and_removed_like_in_a_dict() -> None:

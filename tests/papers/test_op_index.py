@@ -181,7 +181,7 @@ def test_an_attribute_counts_once_per_event() -> None:
 
 
 @pytest.mark.parametrize(
-    ("leaf", "clauses"),
+    ("leaf", "factors"),
     [
         (equal(1, 3), [[(EQ, 3)]]),
         (equal(1, 3, 6, 9), [[(EQ, 3), (EQ, 6), (EQ, 9)]]),
@@ -200,13 +200,13 @@ def test_an_attribute_counts_once_per_event() -> None:
         (Leaf(1, Mode.ABSENT, ()), []),
     ],
 )
-def test_predicates_become_clauses_of_entries(leaf: Leaf, clauses: list[list[tuple[int, int]]]) -> None:
+def test_predicates_become_factors_of_entries(leaf: Leaf, factors: list[list[tuple[int, int]]]) -> None:
     entries = entries_of(rows_of([[leaf]]), np.zeros(1, np.int32))
-    made: list[list[tuple[int, int]]] = [[] for _ in range(int(entries.clauses[0]))]
-    for operator, attribute, operand, clause in zip(*(column.tolist() for column in entries[3:]), strict=True):
+    made: list[list[tuple[int, int]]] = [[] for _ in range(int(entries.factors[0]))]
+    for operator, attribute, operand, factor in zip(*(column.tolist() for column in entries[3:]), strict=True):
         assert attribute == 1
-        made[clause].append((operator, operand))
-    assert made == clauses
+        made[factor].append((operator, operand))
+    assert made == factors
     assert bool(entries.verified[0]) is (leaf.mode is Mode.ABSENT)
 
 

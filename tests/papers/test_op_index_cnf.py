@@ -14,11 +14,11 @@ from tamis.encoding.dimensions.intervals import points
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.language.evaluate import matches as is_true
 from tamis.language.expression import Expression, all_of, any_of
-from tamis.papers.clause_table import ClauseTable, FactorRows
-from tamis.papers.op_index.clauses import MOST_CLAUSES
+from tamis.papers.factor_table import FactorRows, FactorTable
 from tamis.papers.op_index.cnf import CnfOpIndex
 from tamis.papers.op_index.counting_index import OpIndexOptions
 from tamis.papers.op_index.entries import EQ, GE, LE
+from tamis.papers.op_index.factors import MOST_FACTORS
 from tests.papers.naive import Event, RandomKeys, batch_of, holds, rows_of
 from tests.papers.test_op_index import TABLE_1, A, B, C, D, E, at_least, at_most, equal, event, within
 from tests.random_cases import RandomCases
@@ -29,7 +29,7 @@ Cnf = list[list[Leaf]]
 
 
 def built(subscriptions: list[Cnf], **options: Any) -> CnfOpIndex:
-    table = ClauseTable()
+    table = FactorTable()
     index = CnfOpIndex(table, OpIndexOptions(cnf=True, **options))
     index.insert(table.intern_factors(FactorRows.of(subscriptions)))
     index.check()
@@ -48,12 +48,12 @@ def expected(subscriptions: dict[int, Cnf], events: list[Event]) -> set[tuple[in
     return {
         (row, number)
         for row, each in enumerate(events)
-        for number, clauses in subscriptions.items()
-        if all(any(holds(leaf, each) for leaf in clause) for clause in clauses)
+        for number, factors in subscriptions.items()
+        if all(any(holds(leaf, each) for leaf in factor) for factor in factors)
     }
 
 
-def test_pivots_are_the_attributes_of_the_shortest_clause() -> None:
+def test_pivots_are_the_attributes_of_the_shortest_factor() -> None:
     index = built([[[equal(A, 1), equal(B, 2), equal(C, 3)], [equal(D, 1), at_most(E, 4)]]])
     assert {pivot: index.counters(pivot) for pivot in (A, B, C, D, E)} == {
         A: {},
@@ -76,13 +76,13 @@ def test_ties_go_to_the_least_frequent_attributes() -> None:
 
 
 def test_ties_by_events() -> None:
-    index = CnfOpIndex(ClauseTable())
+    index = CnfOpIndex(FactorTable())
     index.observe(batch_of([event(C=1), {C: [(1, 1), (2, 2)]}]), 8)
     index.insert(index.table.intern_factors(FactorRows.of([[[equal(C, 1)], [equal(D, 4)]]])))
     assert index.counters(D) == {0: 0b11}
 
 
-def test_clauses_are_cleared_by_any_of_their_predicates() -> None:
+def test_factors_are_cleared_by_any_of_their_predicates() -> None:
     index = built([[[equal(A, 1), equal(B, 2)], [at_most(C, 3), equal(D, 4), at_least(A, 7)]]])
     assert index.counters(A) == index.counters(B) == {0: 0b11}
     events = [event(A=1), event(A=1, C=3), event(B=2, D=4), event(A=7, B=2), event(C=3, D=4), event(A=1, B=2, C=1)]
@@ -101,8 +101,8 @@ def test_an_interval_in_a_disjunction_is_distributed() -> None:
     assert two.counters(E) == {0: 0b1111}
 
 
-def test_an_in_is_one_clause_of_equalities() -> None:
-    index = CnfOpIndex(ClauseTable())
+def test_an_in_is_one_factor_of_equalities() -> None:
+    index = CnfOpIndex(FactorTable())
     index.insert(index.table.intern(rows_of(TABLE_1)))
     index.check()
     assert index.counters(A) == {0: 0b11, 1: 0b11, 3: 0b1}
@@ -111,7 +111,7 @@ def test_an_in_is_one_clause_of_equalities() -> None:
     assert found(index, [event(A=2, B=6), event(B=6, C=3, E=9)]) == {(0, 0), (0, 3)}
 
 
-def test_more_clauses_than_bits_in_a_word() -> None:
+def test_more_factors_than_bits_in_a_word() -> None:
     many = [[equal(A, number)] for number in range(3)] + [[at_least(B, number)] for number in range(150)]
     none = [[Leaf(A, Mode.NONE, ((number, number),))] for number in range(100)]
     index = built([many, none, [[at_least(A, number), equal(B, -1)] for number in range(70)]])
@@ -119,12 +119,12 @@ def test_more_clauses_than_bits_in_a_word() -> None:
     assert found(index, [event(A=200, B=200), event(A=2, B=200), event(A=50), event(A=69)]) == {(0, 1), (0, 2), (3, 2)}
 
 
-def test_a_long_list_is_a_short_clause() -> None:
+def test_a_long_list_is_a_short_factor() -> None:
     index = built([[[equal(A, 1, 2, 3)], [equal(B, 4), equal(C, 5)]]])
     assert index.pivots_of(0) == [A]
 
 
-def test_expressions_with_too_many_clauses_are_verified() -> None:
+def test_expressions_with_too_many_factors_are_verified() -> None:
     wide = [within(number, 3, 9) for number in range(13)]
     index = built([[wide], [wide, [equal(13, 1)]], [wide[:7]]])
     assert index.stats()["rest"] == 1
@@ -134,7 +134,7 @@ def test_expressions_with_too_many_clauses_are_verified() -> None:
     assert found(index, events, 14) == {(0, 0), (1, 0), (1, 1), (3, 0), (3, 2)}
     long = Leaf(B, Mode.NONE, points(range(0, 2000, 2)))
     assert built([[[equal(A, *range(0, 200, 2)), long], [equal(C, 1)]]]).counters(C) == {0: 0b1}
-    assert MOST_CLAUSES < 2**13
+    assert MOST_FACTORS < 2**13
 
 
 def test_a_row_that_comes_back_has_one_bitmap_per_pivot() -> None:
@@ -163,7 +163,7 @@ def random_rows(keys: RandomKeys, chance: random.Random, count: int) -> list[Cnf
     made: dict[frozenset[frozenset[Leaf]], Cnf] = {}
     while len(made) < count:
         row = random_cnf(keys, chance)
-        made[frozenset(frozenset(clause) for clause in row)] = row
+        made[frozenset(frozenset(factor) for factor in row)] = row
     return list(made.values())
 
 
@@ -191,7 +191,7 @@ def test_it_finds_exactly_the_rows_that_match(options: dict[str, Any]) -> None:
 def test_deleting_all_returns_the_memory_and_it_can_be_pickled() -> None:
     keys, chance = RandomKeys(6), random.Random(6)
     subscriptions = random_rows(keys, chance, 200)
-    table = ClauseTable()
+    table = FactorTable()
     index = CnfOpIndex(table)
     empty = index.stats()["bytes"]
     numbers = table.intern_factors(FactorRows.of(subscriptions))
@@ -213,8 +213,8 @@ def test_room_for_matches_grows() -> None:
 # -- the table
 
 
-def test_rows_with_the_same_clauses_in_any_order_are_stored_once() -> None:
-    table = ClauseTable()
+def test_rows_with_the_same_factors_in_any_order_are_stored_once() -> None:
+    table = FactorTable()
     rows = [
         [[equal(A, 1), equal(B, 2)], [equal(C, 3)]],
         [[equal(C, 3)], [equal(B, 2), equal(A, 1)], [equal(C, 3)]],
@@ -223,10 +223,10 @@ def test_rows_with_the_same_clauses_in_any_order_are_stored_once() -> None:
     ]
     assert table.intern_factors(FactorRows.of(rows)).tolist() == [0, 0, 1, 2]
     assert table.intern(rows_of([[equal(A, 1), equal(C, 3)], []])).tolist() == [2, 3]
-    assert len(table.clauses) == 4
+    assert len(table.factors) == 4
     swept, numbers = table.swept(np.array([1, 3]), lambda predicates: None)
     assert numbers.tolist() == [0, 1]
-    assert len(swept.clauses) == 2
+    assert len(swept.factors) == 2
     assert swept.nbytes <= table.nbytes
 
 

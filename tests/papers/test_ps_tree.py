@@ -14,6 +14,7 @@ from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.papers.interface import Index
 from tamis.papers.parts.past_events import History, by_selectivity
 from tamis.papers.ps_tree.bloom import BloomOptions, PSTBloom
+from tamis.papers.ps_tree.forest import Forest
 from tamis.papers.ps_tree.hashed import HashOptions, PSTHash
 from tamis.papers.ps_tree.lists import ListOptions, PSTreeLists
 from tests.papers.naive import Event, RandomKeys, batch_of, matching, rows_of
@@ -304,19 +305,19 @@ def test_records_move_after_many_removals() -> None:
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_the_tree_and_its_flat_copy_find_the_same(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tree_and_its_flat_copy_find_the_same(kind: type[Any]) -> None:
     keys = RandomKeys(3)
     clauses = keys.clauses(40)
     events = [keys.event() for _ in range(10)]
     expected = matching(dict(enumerate(clauses)), events)
-    for cheap in (0, 1 << 20):
-        monkeypatch.setattr("tamis.papers.ps_tree.forest._CHEAP", cheap)
-        monkeypatch.setattr("tamis.papers.ps_tree.forest._LEAVES_PER_EVENT", 0)
-        index = built(kind, clauses)
+    for few in (0, 1 << 20):
+        index = built(kind, [])
+        index.forest = Forest(few=few, leaves_per_event=0)
+        index.insert(index.table.intern(rows_of(clauses)))
         matches = index.match(batch_of(events), keys.dimensions)
         assert set(zip(matches.event.tolist(), matches.conjunction.tolist(), strict=True)) == expected
         forest = index.forest.view()
-        assert len(forest.flat.start) == (0 if cheap == 0 else 1 + len(forest.roots))
+        assert len(forest.flat.start) == (0 if few == 0 else 1 + len(forest.roots))
 
 
 @pytest.mark.parametrize("kind", INDEXES)

@@ -13,10 +13,9 @@ from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.papers.interface import Matches
 from tamis.papers.registry import find_index
-from tamis.papers.tatbul import cluster_tree, elementary
 from tamis.papers.tatbul.cluster_index import ClusterIndex
-from tamis.papers.tatbul.cluster_tree import LEAF, Ordered, choose_key, endpoints_of, halves, score_of
-from tamis.papers.tatbul.elementary import cells_of
+from tamis.papers.tatbul.cluster_tree import LEAF, Ordered, build_clusters, choose_key, endpoints_of, halves, score_of
+from tamis.papers.tatbul.elementary import cells_of, vectors_of_cells
 from tamis.papers.tatbul.hybrid_index import HybridIndex, HybridOptions
 from tamis.papers.tatbul.interval_index import IntervalIndex
 from tamis.papers.tatbul.interval_tree import IntervalTree
@@ -252,21 +251,28 @@ def test_several_predicates_on_one_attribute_are_one_set(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["cluster-index", "hybrid-index", "interval-index", "interval-tree"])
-def test_an_index_that_does_not_fit_at_once_is_built_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = RandomKeys(3)
-    clauses = keys.clauses(150)
-    whole = built(name, clauses)
-    monkeypatch.setattr(elementary, "_MOST_AT_ONCE", 50)
-    monkeypatch.setattr(cluster_tree, "_LOWEST_ROOM", 4)
-    monkeypatch.setattr("tamis.papers.tatbul.interval_tree._LOWEST_ROOM", 1)
-    parts = built(name, clauses)
-    assert [set(each) for each in parts._vectors] == [set(each) for each in whole._vectors]
-    events = [keys.event() for _ in range(10)]
-    found = parts.match(batch_of(events), keys.dimensions)
-    assert set(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == matching(
-        dict(enumerate(clauses)), events
-    )
+def test_an_index_that_does_not_fit_at_once_is_built_in_parts() -> None:
+    table = ConjunctionTable()
+    numbers = table.intern(rows_of(RandomKeys(3).clauses(150)))
+    intervals = profiles_of(table.view(), numbers).intervals
+    (tree, whole), (other, parts) = build_clusters(intervals, 1), build_clusters(intervals, 1, least_room=4)
+    assert [each.tolist() for each in parts] == [each.tolist() for each in whole]
+    has_key = tree.left != LEAF
+    assert [each.tolist() for each in (other.root, other.key[has_key], other.left, other.right)] == [
+        each.tolist() for each in (tree.root, tree.key[has_key], tree.left, tree.right)
+    ]
+    cells = cells_of(intervals)
+    (vectors, covered), in_parts = vectors_of_cells(intervals, cells), vectors_of_cells(intervals, cells, 50)
+    assert vectors == in_parts[0]
+    assert np.array_equal(covered, in_parts[1])
+
+
+def test_an_interval_tree_finds_more_than_it_has_room_for_at_first() -> None:
+    index = of_one_attribute("interval-tree", [(number % 7, 100 + number) for number in range(200)])
+    found = index.match(batch_of([{0: [(key, key)]} for key in range(10, 60)]), 1)
+    assert sorted(zip(found.event.tolist(), found.conjunction.tolist(), strict=True)) == [
+        (event, profile) for event in range(50) for profile in range(200)
+    ]
 
 
 def comparisons(name: str, width: int, count: int = 200) -> float:

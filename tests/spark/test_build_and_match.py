@@ -13,7 +13,7 @@ import pytest
 import tamis
 import tamis.spark
 from tamis.language.engine_sql import to_sql
-from tamis.spark.manifest import Segment
+from tamis.spark.manifest import SegmentFiles
 from tamis.spark.match_task import GROUP
 from tamis.spark.matching import _spread
 from tamis.workload import generate, preset
@@ -107,7 +107,7 @@ def test_an_index_that_does_not_fit_is_matched_in_groups(
 def test_groups_with_more_subscriptions_get_more_tasks(spark: SparkSession) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    groups = ((Segment("large", rows=900, bytes=9),), (Segment("small", rows=100, bytes=1),))
+    groups = ((SegmentFiles("large", rows=900, bytes=9),), (SegmentFiles("small", rows=100, bytes=1),))
     spark.conf.set("spark.sql.shuffle.partitions", "10")
     try:
         spread = (

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 
 from tamis.errors import ConflictError, IndexFolderError, TamisError
-from tamis.spark.manifest import IndexFolder, Manifest, Segment, address, local_path, pattern
+from tamis.spark.manifest import IndexFolder, Manifest, SegmentFiles, address, local_path, pattern
 from tamis.spark.matching import grouped
 
 
 def manifest(version: int = 1) -> Manifest:
-    segments = (Segment("a", rows=10, bytes=100), Segment("b", rows=4, bytes=40, removed=1, removed_name="gone"))
+    segments = (
+        SegmentFiles("a", rows=10, bytes=100),
+        SegmentFiles("b", rows=4, bytes=40, removed=1, removed_name="gone"),
+    )
     return Manifest(
         version=version,
         published="2026-11-16T10:00:00+00:00",
@@ -149,7 +152,9 @@ def test_paths(tmp_path: Path) -> None:
 
 
 def test_segments_are_grouped_by_size() -> None:
-    segments = [Segment(name, rows=1, bytes=size) for name, size in zip("abcde", [60, 50, 40, 30, 200], strict=True)]
+    segments = [
+        SegmentFiles(name, rows=1, bytes=size) for name, size in zip("abcde", [60, 50, 40, 30, 200], strict=True)
+    ]
     groups = [[segment.bytes for segment in group] for group in grouped(segments, 100)]
     assert groups == [[200], [60, 40], [50, 30]]
     assert len(grouped(segments, 1000)) == 1

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.spark import match_task, segment_files
-from tamis.spark.manifest import IndexFolder, Segment
-from tamis.spark.match_task import CountTask, Found, MatchTask
+from tamis.spark.manifest import IndexFolder, SegmentFiles
+from tamis.spark.match_task import CountTask, MatchTask, SegmentMatches, TaskLimits
 from tamis.spark.segment_files import OpenSegment, write_removed, write_segment
 
 PAIR = ("id", "subscription")
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> IndexFolder:
     return folder
 
 
-def written(folder: IndexFolder, rows: dict[str, Any]) -> Segment:
+def written(folder: IndexFolder, rows: dict[str, Any]) -> SegmentFiles:
     result = write_segment(folder, pa.table(rows), "expression", None, None)
     assert result.segment is not None
     assert result.refused == []
@@ -40,7 +40,7 @@ def handed_over(task: MatchTask, events: pa.Table, at_once: int) -> pa.Table:
 
 
 def task_for(
-    folder: IndexFolder, segments: list[Segment], kind: type[MatchTask] = MatchTask, **options: Any
+    folder: IndexFolder, segments: list[SegmentFiles], kind: type[MatchTask] = MatchTask, **options: Any
 ) -> MatchTask:
     names = COUNT if kind is CountTask else PAIR
     return kind(str(folder.path), (tuple(segments),), "id", ("price",), names=names, **options)
@@ -53,13 +53,12 @@ def test_the_number_of_pairs_at_a_time_is_bounded(
     rows, quiet, loud = 1000, 1500, 300
     segment = written(folder, {"id": range(rows), "expression": [f"price > {number}" for number in range(rows)]})
     pairs, most = 1 << 14, 1 << 17
-    monkeypatch.setattr(match_task, "_PAIRS", pairs)
-    monkeypatch.setattr(match_task, "_MOST_PAIRS", most)
+    limits = TaskLimits(pairs, most)
     sizes: list[int] = []
     named: list[int] = []
     found_in = MatchTask._found_in
 
-    def watched(task: MatchTask, opened: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
+    def watched(task: MatchTask, opened: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[SegmentMatches]:
         sizes.append(len(events))
         for found in found_in(task, opened, events, limit):
             named.append(len(found.event))
@@ -68,7 +67,7 @@ def test_the_number_of_pairs_at_a_time_is_bounded(
     monkeypatch.setattr(MatchTask, "_found_in", watched)
     prices = np.concatenate([np.zeros(quiet), np.full(loud, 5000.0)])
     events = pa.table({"id": range(quiet + loud), "price": prices})
-    found = handed_over(task_for(folder, [segment], k=k), events, 700)
+    found = handed_over(task_for(folder, [segment], k=k, limits=limits), events, 700)
     assert max(sizes) == most // rows  # so that it fits even if all subscriptions match
     assert sum(sizes) == quiet + loud
     assert max(named) <= pairs
@@ -79,7 +78,7 @@ def test_the_number_of_pairs_at_a_time_is_bounded(
     else:
         best = [(event, number) for event in range(quiet, quiet + loud) for number in range(k)]
         assert sorted(zip(*found.to_pydict().values(), strict=True)) == best
-    counted = handed_over(task_for(folder, [segment], CountTask, k=k), events, 700)
+    counted = handed_over(task_for(folder, [segment], CountTask, k=k, limits=limits), events, 700)
     assert counted.to_pydict() == {"subscription": list(range(k or rows)), "matches": [loud] * (k or rows)}
 
 
@@ -96,16 +95,15 @@ def test_segments_that_cannot_all_be_open_are_opened_once(folder: IndexFolder, m
             super().__init__(folder, name)
 
     monkeypatch.setattr(segment_files, "OpenSegment", Watched)
-    monkeypatch.setattr(segment_files, "MOST_OPEN", 3)
-    monkeypatch.setattr(match_task, "MOST_OPEN", 3)
+    limits = TaskLimits(open=3)
     events = pa.table({"id": range(6000), "price": [number % 6 for number in range(6000)]})
     for k in (None, 1):
         opened.clear()
-        found = handed_over(task_for(folder, segments, k=k), events, 500).sort_by("id")
+        found = handed_over(task_for(folder, segments, k=k, limits=limits), events, 500).sort_by("id")
         assert found.to_pydict() == {"id": list(range(6000)), "subscription": [2 * (n % 6) for n in range(6000)]}
         assert len(opened) <= 6
     opened.clear()
-    counts = handed_over(task_for(folder, segments, CountTask), events, 500).sort_by("subscription")
+    counts = handed_over(task_for(folder, segments, CountTask, limits=limits), events, 500).sort_by("subscription")
     assert counts.to_pydict() == {"subscription": [0, 2, 4, 6, 8, 10], "matches": [1000] * 6}
     assert len(opened) <= 12  # Once to match, and once for the ids.
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
 from tamis.errors import FileError, SnapshotError
-from tamis.storage import array_bytes, container
+from tamis.storage import container
+from tamis.storage.array_bytes import PIECE_BYTES, write_array
 from tamis.storage.layout import DTYPES
 from tamis.storage.tables import to_bytes
 
@@ -136,17 +138,17 @@ def test_a_file_that_was_read_may_be_cut_off(path: Path) -> None:
     ],
     ids=["transposed", "Fortran", "backwards", "slice", "broadcast", "unaligned", "big-endian", "both"],
 )
-def test_any_layout_in_memory_is_stored_in_order(
-    path: Path, array: npt.NDArray[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(array_bytes, "PIECE_BYTES", 64)
+def test_any_layout_in_memory_is_stored_in_order(path: Path, array: npt.NDArray[Any]) -> None:
     container.write(path, {"a": array})
     expected = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     assert same(container.open(path).array("a"), expected)
+    whole, pieces = BytesIO(), BytesIO()
+    assert write_array(pieces, "a", array, "", piece=64) == write_array(whole, "a", array, "")
+    assert pieces.getvalue() == whole.getvalue()
 
 
 def test_an_array_of_many_pieces(path: Path) -> None:
-    array = np.random.default_rng(1).integers(0, 2**63, 3 * array_bytes.PIECE_BYTES // 8 + 5)
+    array = np.random.default_rng(1).integers(0, 2**63, 3 * PIECE_BYTES // 8 + 5)
     container.write(path, {"a": array, "b": array[::2]})
     opened = container.open(path)
     assert same(opened.array("a"), array)
@@ -233,7 +235,7 @@ def test_no_second_copy_is_held(path: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 4 * array_bytes.PIECE_BYTES
+    assert peak < 4 * PIECE_BYTES
 
 
 def test_two_processes_read_one_file_and_a_new_one_does_not_disturb_them(path: Path) -> None:

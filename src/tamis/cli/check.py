@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tamis.cli.check_report import Finding, Report
+from tamis.cli.check_report import FileMessage, Report
 from tamis.cli.diagnostics import Diagnostics, counted, is_terminal
 from tamis.cli.error_file import message_of
 from tamis.cli.exit_status import FAILED
@@ -64,7 +64,7 @@ def _check(path: str, format: str | None, schema: Schema | None, *, quiet: bool,
     """Go through a file, and show findings unless silent."""
     diagnostics = Diagnostics(quiet=quiet, progress=not is_terminal(sys.stdout))
     report = Report(path, schema)
-    findings: list[tuple[str, Finding]]
+    findings: list[tuple[str, FileMessage]]
     try:
         file = SubscriptionFile(path, format)
         report.path = file.name
@@ -77,13 +77,13 @@ def _check(path: str, format: str | None, schema: Schema | None, *, quiet: bool,
         if not report.subscriptions and not report.errors:
             raise FileError("the file has no subscriptions", path=file.name)
     except FileError as error:  # about the whole file; other files are still checked
-        report.errors.append(Finding(error.line, message_of(error)))
+        report.errors.append(FileMessage(error.line, message_of(error)))
         _show(report.path, [] if silent else [("error", report.errors[-1])])
     diagnostics.clear()
     return report
 
 
-def _show(path: str, findings: list[tuple[str, Finding]]) -> None:
+def _show(path: str, findings: list[tuple[str, FileMessage]]) -> None:
     for kind, finding in findings:
         place = path if finding.line is None else f"{path}:{finding.line}"
         click.echo(f"{place}: {click.style(kind, fg=_COLOURS[kind], bold=True)}: {finding.message}")
@@ -94,7 +94,7 @@ def _show_summary(report: Report) -> None:
     for lines in repeated[:_SHOWN]:
         shown = ", ".join(str(line) for line in lines[:_SHOWN])
         more = f" and {len(lines) - _SHOWN:,} more" if len(lines) > _SHOWN else ""
-        _show(report.path, [("note", Finding(lines[0], f"the same expression in lines {shown}{more}"))])
+        _show(report.path, [("note", FileMessage(lines[0], f"the same expression in lines {shown}{more}"))])
     if len(repeated) > _SHOWN:
         click.echo(f"... and {counted(len(repeated) - _SHOWN, 'more expression')} that are in several lines")
     result = [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 
-class Finding(NamedTuple):
+class FileMessage(NamedTuple):
     """A line and a message about it; without a line, the message is about the whole file."""
 
     line: int | None
@@ -31,8 +31,8 @@ class Report:
     path: str
     schema: Schema | None = None
     subscriptions: int = 0
-    errors: list[Finding] = field(default_factory=list)
-    warnings: list[Finding] = field(default_factory=list)
+    errors: list[FileMessage] = field(default_factory=list)
+    warnings: list[FileMessage] = field(default_factory=list)
     attributes: Counter[str] = field(default_factory=Counter)
     operators: Counter[str] = field(default_factory=Counter)
 
@@ -41,7 +41,7 @@ class Report:
         # Keyed by digest: a million expressions would take too much memory.
         self._lines: dict[bytes, int | list[int]] = {}
 
-    def add(self, item: Read) -> list[tuple[str, Finding]]:
+    def add(self, item: Read) -> list[tuple[str, FileMessage]]:
         """Take in a line; returns the findings, each as an "error" or a "warning"."""
         errors, warnings = self._findings(item)
         self.errors += errors
@@ -65,21 +65,21 @@ class Report:
             "operators": dict(self.operators.most_common()),
         }
 
-    def _findings(self, item: Read) -> tuple[list[Finding], list[Finding]]:
+    def _findings(self, item: Read) -> tuple[list[FileMessage], list[FileMessage]]:
         if isinstance(item, FileError):
-            return [Finding(item.line, message_of(item))], []
+            return [FileMessage(item.line, message_of(item))], []
         self.subscriptions += 1
         errors = []
         if problem := self._ids.problem(item):
-            errors.append(Finding(item.line, problem))
+            errors.append(FileMessage(item.line, problem))
         try:
             expression = expression_of(item)
             if self.schema is not None:
                 self.schema.check(expression)
         except ExpressionError as error:
-            return [*errors, Finding(item.line, wrong_expression(error))], []
+            return [*errors, FileMessage(item.line, wrong_expression(error))], []
         self._count(expression, item.line)
-        return errors, [Finding(item.line, remark) for remark in _remarks(expression, self.schema)]
+        return errors, [FileMessage(item.line, remark) for remark in _remarks(expression, self.schema)]
 
     def _count(self, expression: Expression, line: int) -> None:
         from tamis.language.expression import CasePredicate, Predicate, TruthTest
@@ -108,15 +108,14 @@ class Report:
 
 def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
     """Warnings about a correct expression. Attributes without a declaration are assumed to have one value."""
-    from tamis.language.simplify import Finding as Kind
-    from tamis.language.simplify import simplify
+    from tamis.language.simplify import Finding, simplify
 
     remarks = simplify(expression, scalars=None if schema is None else schema.scalars).remarks
-    said = [str(remark) for remark in remarks if remark.finding not in (Kind.NEVER, Kind.ALWAYS)]
+    said = [str(remark) for remark in remarks if remark.finding not in (Finding.NEVER, Finding.ALWAYS)]
     kinds = {remark.finding for remark in remarks}
-    if Kind.NEVER in kinds:
+    if Finding.NEVER in kinds:
         said = ["never matches: " + "; ".join(said) if said else "never matches"]
-    if Kind.ALWAYS in kinds:
+    if Finding.ALWAYS in kinds:
         said = ["matches every event"]
     if expression.needs_history():
         said.append("compares with earlier events; `tamis match` keeps none")

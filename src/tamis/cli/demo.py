@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from tamis.matcher.matcher import Matcher
 
 _SHOWN = 3
-_BATCH = 100
-# The demo should end within a minute, even on a slow machine.
-_PATIENCE_SECONDS = 12.0
 
 _READER = "camille"
 _WISH = "author = 'Virginia Woolf' AND price <= {} AND (format = 'hardback' OR inscribed) AND NOT condition = 'worn'"
@@ -63,7 +60,7 @@ def demo(wishes: int, books: int, seed: int) -> None:
     _first_books(matcher, shop)
     _explanations(matcher)
     _change_of_mind(matcher)
-    _whole_day(matcher, shop, books)
+    whole_day(matcher, shop, books)
     _what_next()
 
 
@@ -144,16 +141,17 @@ def _change_of_mind(matcher: Matcher) -> None:
     page.call(f"matcher.remove({_READER!r})", _READER in matcher.match(_TOO_DEAR))
 
 
-def _whole_day(matcher: Matcher, shop: Bookshop, count: int) -> None:
+def whole_day(matcher: Matcher, shop: Bookshop, count: int, *, batch: int = 100, most_seconds: float = 12.0) -> None:
+    """Match a day's books. This stops after some seconds, since the demo should end within a minute, even on a slow machine."""
     page.heading("The rest of the day")
     progress = Diagnostics()
     books = list(shop.books(count))
     wanted: list[int] = []
     started = time.perf_counter()
     seconds = 0.0
-    while len(wanted) < count and seconds < _PATIENCE_SECONDS:
+    while len(wanted) < count and seconds < most_seconds:
         progress.progress(f"{len(wanted):,} books", len(wanted) / count)
-        wanted += matcher.count_batch(books[len(wanted) : len(wanted) + _BATCH]).tolist()
+        wanted += matcher.count_batch(books[len(wanted) : len(wanted) + batch]).tolist()
         seconds = time.perf_counter() - started
     progress.clear()
     done, wishes = len(wanted), len(matcher)

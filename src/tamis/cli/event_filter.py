@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.cli.diagnostics import counted
 from tamis.errors import HistoryError, did_you_mean
-from tamis.language.evaluate import evaluate, evaluate_flat
-from tamis.language.event import FlatEvent, flatten, kind_of_value
+from tamis.language.evaluate import evaluate_flat
+from tamis.language.event import FlatEvent, flatten, kind_of_value, refuse_asked
 from tamis.language.expression import Expression, Predicate
 from tamis.language.operators import NULL_TESTS
 from tamis.language.values import Kind
@@ -95,19 +95,14 @@ class EventFilter:
         ------
         EventError
         """
-        asked = self.asked.of(event)
-        if self._schema is not None:
-            self._schema.check_event(flatten(asked))
-        if self._noted < _NOTED:
-            self._note(event, flatten(asked))
-        return evaluate(self._expression, asked) is True
+        flat = flatten(self.asked.of(event))
+        self._check(event, flat)
+        refuse_asked(flat, lambda: self.attributes)
+        return evaluate_flat(self._expression, flat) is True
 
     def matches_flat(self, event: FlatEvent) -> bool:
         """The same for an event that is already flat, and has only the attributes of the expression."""
-        if self._schema is not None:
-            self._schema.check_event(event)
-        if self._noted < _NOTED:
-            self._note(event, event)
+        self._check(event, event)
         return evaluate_flat(self._expression, event) is True
 
     def hint(self) -> list[str]:
@@ -126,11 +121,15 @@ class EventFilter:
                 said.append(f"in {among}, values of {name!r} are {found}, but the expression compares with {wanted}")
         return said
 
-    def _note(self, event: Mapping[str, Any], flat: FlatEvent) -> None:
-        self._noted += 1
-        self._names.update(dict.fromkeys(event))
-        for name, values in flat.items():
-            self._kinds[name].update(map(kind_of_value, values))
+    def _check(self, event: Mapping[str, Any], flat: FlatEvent) -> None:
+        """Check an event against the schema, and note it if it is one of the first."""
+        if self._schema is not None:
+            self._schema.check_event(flat)
+        if self._noted < _NOTED:
+            self._noted += 1
+            self._names.update(dict.fromkeys(event))
+            for name, values in flat.items():
+                self._kinds[name].update(map(kind_of_value, values))
 
 
 def _asked_kinds(expression: Expression) -> dict[str, set[Kind]]:

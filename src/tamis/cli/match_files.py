@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 STDOUT = "-"
 FORMATS = ("jsonl", "csv", "parquet")
 
-# Bounds the text in memory, and keeps it within the 2 GB of an Arrow string array.
-_ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 18
+"""Matches written at a time. This bounds the text in memory, and keeps it within the 2 GB of an Arrow string array."""
 
 
 class MatchWriter(ABC):
     """Takes tables of matches, all with the same columns."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, rows_at_once: int) -> None:
         self.stream = stream
+        self.rows_at_once = rows_at_once
 
     @abstractmethod
     def write(self, matches: pa.Table) -> None:
@@ -43,9 +44,22 @@ class MatchWriter(ABC):
     def finish(self, schema: pa.Schema) -> None:
         """Complete the file. The schema gives its columns if there were no matches."""
 
+    def _write_lines(self, matches: pa.Table, around: list[str], quote: Callable[[str], str]) -> None:
+        """Write a line per row: its values as text, with the strings `around` before, between and after them."""
+        import pyarrow.compute as pc
+
+        for start in range(0, matches.num_rows, self.rows_at_once):
+            part = matches.slice(start, self.rows_at_once)
+            values = [_texts(column, quote) for column in part.columns]
+            pieces = [piece for pair in zip(around, values, strict=False) for piece in pair]
+            lines = pc.binary_join_element_wise(*pieces, around[-1], "")
+            size = pc.sum(pc.binary_length(lines)).as_py()
+            self.stream.write(memoryview(lines.buffers()[2])[:size])
+        self.stream.flush()
+
 
 @contextmanager
-def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
+def open_matches(path: str, format: str | None = None, *, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[MatchWriter]:
     """A writer to a file, which appears when the block ends without an error, or to stdout (``-``).
 
     Parameters
@@ -65,15 +79,15 @@ def open_matches(path: str, format: str | None = None) -> Iterator[MatchWriter]:
             raise FileError("Parquet must be written to a file. Hint: --output matches.parquet", path="stdout")
         if sys.stdout is None:
             raise FileError("is closed", path="stdout")
-        yield writer(sys.stdout.buffer)
+        yield writer(sys.stdout.buffer, rows_at_once)
     elif path.lower().endswith(PACKED_ENDS):
         if kind == "parquet":
             raise FileError("Parquet files are already compressed. Hint: use a name that ends in .parquet", path=path)
         with whole_file(path) as stream, _packing(path, stream) as packed:
-            yield writer(packed)
+            yield writer(packed, rows_at_once)
     else:
         with whole_file(path) as stream:
-            yield writer(stream)
+            yield writer(stream, rows_at_once)
 
 
 def _format_of(path: str) -> str:
@@ -95,7 +109,7 @@ def _packing(path: str, stream: BinaryIO) -> BinaryIO:
 class _JsonWriter(MatchWriter):
     def write(self, matches: pa.Table) -> None:
         first, *others = (f'"{name}": ' for name in matches.column_names)
-        _write_lines(self.stream, matches, ["{" + first, *(f", {name}" for name in others), "}\n"], json.dumps)
+        self._write_lines(matches, ["{" + first, *(f", {name}" for name in others), "}\n"], json.dumps)
 
     def finish(self, schema: pa.Schema) -> None:
         self.stream.flush()
@@ -107,7 +121,7 @@ class _CsvWriter(MatchWriter):
     def write(self, matches: pa.Table) -> None:
         self._begin(matches.column_names)
         between = [","] * (matches.num_columns - 1)
-        _write_lines(self.stream, matches, ["", *between, "\n"], _csv_field)
+        self._write_lines(matches, ["", *between, "\n"], _csv_field)
 
     def finish(self, schema: pa.Schema) -> None:
         self._begin(schema.names)
@@ -122,14 +136,14 @@ class _CsvWriter(MatchWriter):
 class _ParquetWriter(MatchWriter):
     """Collects small tables: each written table is a row group, and many small row groups make a file slow."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        super().__init__(stream)
+    def __init__(self, stream: BinaryIO, rows_at_once: int) -> None:
+        super().__init__(stream, rows_at_once)
         self._writer: Any = None
         self._waiting: list[pa.Table] = []
 
     def write(self, matches: pa.Table) -> None:
         self._waiting.append(matches)
-        if sum(table.num_rows for table in self._waiting) >= _ROWS_AT_ONCE:
+        if sum(table.num_rows for table in self._waiting) >= self.rows_at_once:
             self._write_waiting()
 
     def finish(self, schema: pa.Schema) -> None:
@@ -151,20 +165,6 @@ class _ParquetWriter(MatchWriter):
 
 
 _WRITERS: dict[str, type[MatchWriter]] = {"jsonl": _JsonWriter, "csv": _CsvWriter, "parquet": _ParquetWriter}
-
-
-def _write_lines(stream: BinaryIO, matches: pa.Table, around: list[str], quote: Callable[[str], str]) -> None:
-    """Write a line per row: its values as text, with the strings `around` before, between and after them."""
-    import pyarrow.compute as pc
-
-    for start in range(0, matches.num_rows, _ROWS_AT_ONCE):
-        part = matches.slice(start, _ROWS_AT_ONCE)
-        values = [_texts(column, quote) for column in part.columns]
-        pieces = [piece for pair in zip(around, values, strict=False) for piece in pair]
-        lines = pc.binary_join_element_wise(*pieces, around[-1], "")
-        size = pc.sum(pc.binary_length(lines)).as_py()
-        stream.write(memoryview(lines.buffers()[2])[:size])
-    stream.flush()
 
 
 def _texts(column: pa.ChunkedArray, quote: Callable[[str], str]) -> pa.Array:

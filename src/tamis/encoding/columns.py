@@ -156,7 +156,7 @@ def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column | Odd
     if not len(rows):
         return
     try:
-        found, plain = plain_values(attribute, values, np.arange(len(rows)))
+        found, plain = kind_and_values(attribute, values, np.arange(len(rows)))
     except EventError as error:
         wrong = np.zeros(len(rows), np.bool_)
         wrong[slice(None) if error.rows is None else error.rows] = True
@@ -175,7 +175,7 @@ def typed(attribute: str, values: pa.Array, rows: Rows) -> Iterator[Column | Odd
         yield Column(attribute, found, rows, plain)
 
 
-def plain_values(attribute: str, values: pa.Array, rows: Rows) -> tuple[Kind, Any]:
+def kind_and_values(attribute: str, values: pa.Array, rows: Rows) -> tuple[Kind, Any]:
     """The kind of a column of scalars without nulls, and its values in the form that `Column` holds.
 
     Raises

@@ -4,7 +4,7 @@
     first       -    20   22
     values      0    2    1           0 for every dimension between events
 
-Indexes that have a better way to test most of their conjunctions come here with the others.
+An index may test most conjunctions in a faster way of its own. It tests the remaining ones here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def predicate_holds(p: int, predicates: Predicates, batch: EventBatch, places: E
 
 @inlined
 def count_holding(c: int, table: Conjunctions, batch: EventBatch, places: EventPlaces) -> int:
-    """How many predicates of a conjunction are true of the loaded event before one that is not."""
+    """How many predicates of a conjunction are true of the loaded event, up to the first that is not."""
     begin, end = table.start[c], table.start[c + 1]
     for p in range(begin, end):
         if not predicate_holds(p, table.predicates, batch, places):

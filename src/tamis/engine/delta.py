@@ -34,7 +34,7 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.layout.lists import home_of
 from tamis.engine.matching.lists_met import first_above
-from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingSpace, OwnerArrays, Owners, Place, name_owners
+from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingScratch, OwnerArrays, Owners, Place, name_owners
 from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import DeltaEvent, DeltaScratch, Extent
 from tamis.engine.rows import Rows, concatenated_programs, nbytes
@@ -351,11 +351,11 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
         at = 0
         size = int(counts[event:stop].sum())
         while event < stop:
-            space = NamingSpace(loaded.places, np.empty(size, np.int32), room.clauses(size))
+            naming = NamingScratch(loaded.places, np.empty(size, np.int32), room.clauses(size))
             event, at, filled, judged = name_owners(
-                columns.given, batch, life, found, counts, Place(event, stop, at), space
+                columns.given, batch, life, found, counts, Place(event, stop, at), naming
             )
-            parts.append(space.slots[:filled])
+            parts.append(naming.slots[:filled])
             work[JUDGED] += judged
             size = max(2 * size, 1024)
     slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
@@ -460,7 +460,7 @@ def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
     """Note the rows that an event satisfies, among the first `count` rows apart."""
     apart, extent = scan.arrays.chains.apart, scan.loaded.extent
     for i in range(count):
-        # Only one branch, for the few rows that pass: the processor cannot predict others, which took four times as long.
+        # One branch, taken by the few rows that pass. With more branches, which are hard to predict, it took four times as long.
         d = apart.dimension[UP(i)]
         at = UP(max(d, 0))
         if (d == _ANY) | ((apart.lo[UP(i)] <= extent.highest[at]) & (extent.lowest[at] <= apart.hi[UP(i)])):

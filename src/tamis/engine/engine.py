@@ -95,7 +95,7 @@ class Engine:
 
     @property
     def version(self) -> Version:
-        """What matching sees from now on. Only this makes a version of changes that came alone: there may be many of them."""
+        """What matching sees from now on. Changes that come alone get a version only here, since there may be many of them."""
         if self._stale:
             with self.lock:
                 self._catch_up()
@@ -163,7 +163,7 @@ class Engine:
         version = tuple.__new__(Version, (segments, deltas, life, next(self._numbers), self._segment_sets))
         self._current = version
         self._latest = version, deltas[-1][1].number if deltas else 0, life.now
-        self._stale = False  # Last: a reader that finds it False takes the version.
+        self._stale = False  # This comes last: a reader that sees False uses the version.
 
     # -- changing
 
@@ -329,7 +329,7 @@ class Engine:
 
     @contextmanager
     def rewriting(self, changed: Callable[[Rows], Rows], sample: EventBatch | None) -> Iterator[Rewritten]:
-        """Build all rows again, changed, without anybody seeing it; then call `put`. Nobody changes rows meanwhile."""
+        """Build segments of all rows after `changed`. Matching sees them when `put` is called. No rows change meanwhile."""
         try:
             with self.lock:
                 self._show()

@@ -1,4 +1,4 @@
-"""Sizes at which the engine changes its ways, and sizes of its first buffers. All of them only decide how fast it is."""
+"""Limits of the engine, and sizes of its first buffers. They change how fast it is, and no result."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class Limits(NamedTuple):
     tier_rows: int = 4096
     """Rows of the largest segment of the first tier."""
     fan: int = 4
-    """Segments of one tier that are merged. A tier has segments this many times as large as the tier before."""
+    """Segments merged at a time when a tier is full. Each tier has segments this many times as large as the tier before."""
     most_merged: int = 1 << 22
     """Rows of the largest segment that is merged with others. A larger one is only built again."""
     large_merge: int = 1 << 17
-    """Rows of the largest merge that is not large. Large merges have a thread of their own."""
+    """Merges with more rows than this are large. Large merges have a thread of their own."""
     slots_at_once: int = 64
     """New slots that are made together for subscriptions that come alone."""
     changes_per_look: int = 512
-    """Changes that come alone between two looks for parts to merge."""
+    """Single changes after which the engine looks for parts to merge."""
     changes_per_break: int = 32
-    """Calls that change something between two breaks, in which threads that merge can run."""
+    """Calls of a writer between two breaks. Threads that merge run in these breaks."""
     event_matches: int = 1 << 14
-    """Matches of a single event that the buffers of a thread first have room for."""
+    """First room for the matches of a single event, in the buffers of a thread."""
     event_rows: int = 1 << 16
-    """Rows that a single event satisfies in one part, likewise."""
+    """First room for the rows of one part that a single event satisfies."""
     event_dimensions: int = 256
-    """Dimensions of a single event, likewise."""
+    """First room for the dimensions of a single event."""
     event_deltas: int = 8
-    """Deltas of a version, likewise."""
+    """First room for the deltas of a version."""
     scratch: ScratchSizes = USUAL_SIZES
-    """Sizes of the buffers for batches and segments at first."""
+    """First sizes of the buffers for batches and segments."""
     brief_entries: int = 10_000
-    """Entries that a single event may be expected to visit if it is to be matched without releasing the GIL."""
+    """A single event keeps the GIL if it is expected to visit at most this many entries."""
 
 
 USUAL_LIMITS = Limits()

@@ -21,7 +21,7 @@ from tamis.kernels.background import begin_named_thread
 Part: TypeAlias = Segment | Delta
 
 _BREAK_SECONDS = 1e-6
-"""Length of a break. The system makes some 60 microseconds of it: enough for a thread to wake up and take the GIL."""
+"""Length of a break. The system sleeps for some 60 microseconds, enough for a thread to wake up and take the GIL."""
 
 
 def due_parts(
@@ -104,7 +104,7 @@ class Merges:
         self._survive_fork()
         parts = self._take(engine, lambda parts: not isinstance(parts[0], Segment))
         if parts:
-            # A failure is no concern of the caller, who made a change: a thread tries again and reports the error.
+            # The caller only made a change, so it gets no error of a merge. A thread tries again and reports the error.
             with suppress(Exception):
                 self._do(engine, parts)
         self.begin_in_background(engine)

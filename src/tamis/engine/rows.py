@@ -167,16 +167,16 @@ def distinct(rows: Rows) -> tuple[Conjunctions, Owners]:
     """Each distinct conjunction once, and its owners."""
     count = rows.number
     group = _groups(rows.table)
-    plain = (rows.program == ACCEPT) & ~rows.several
+    alone = (rows.program == ACCEPT) & ~rows.several
     if group is None:
-        table, shared = rows.table, ~plain
+        table, shared = rows.table, ~alone
         group = np.arange(count)
     else:
         first = np.full(int(group.max()) + 1, count, np.int64)
         np.minimum.at(first, group, np.arange(count))
         table = conjunctions_taken(rows.table, first)
         shared = np.bincount(group, minlength=len(first)) > 1
-        np.logical_or.at(shared, group, ~plain)
+        np.logical_or.at(shared, group, ~alone)
     sole = np.empty(len(shared), np.int32)
     sole[group] = rows.slot
     sole[shared] = ~np.arange(int(shared.sum()), dtype=np.int32)

@@ -41,15 +41,15 @@ from tamis.language.event import FlatEvent
 SIZE = 2048
 """Events in the sample."""
 SPARSEST = 32
-"""Matched events for each that is taken, in the long run."""
+"""In the long run, one event is taken of this many matched events."""
 _WARM = 64
-"""Matched events after which sampling becomes sparser by one."""
+"""After this many more matched events, the distance between two taken events grows by one."""
 _MOST_OF_BATCH = 256
-"""Events that are taken from one batch at most, so that a large batch is not delayed."""
+"""The most events taken from one batch, so that a large batch is not delayed."""
 _EVENTS_PER_COLUMN = 30
-"""Events per column between two times that rows of tables are taken."""
+"""Rows of tables are taken after this many events for each column, since taking rows costs time per column."""
 _FEWEST_COLUMNS = 50
-"""Columns that a table counts as at least: a column of lists or structs stands for many."""
+"""A table counts as having at least this many columns: one column of lists or structs may stand for many."""
 _GROWTH = 0.1
 """Growth of dimensions and constants after which the sample is encoded again."""
 _RENEWED = SIZE // 8
@@ -196,7 +196,7 @@ class Sample:
                 or self._taken - kept.taken > min(_RENEWED, kept.taken)
             ):
                 flat, tables = self._tidy()
-                # Leniently: by now, somebody may ask about an attribute that nobody asked about when the event was taken.
+                # Leniently: a predicate may now ask about an attribute that was not checked when the event was taken.
                 parts = [encode_flat(flat, dimensions, lenient=True)]
                 parts += [part for table in tables for part in _encoded_leniently(table, dimensions)]
                 batch = _joined([part.batch for part in parts])

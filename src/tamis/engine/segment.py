@@ -16,7 +16,7 @@ from tamis.engine.layout.records import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
 from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build
 from tamis.engine.matching.match import NO_ROOM_SLOTS, Matching, RowsCall, match_events, match_rows
-from tamis.engine.matching.owners import NamingSpace, OwnerArrays, Owners, Place, numbering_of, slot_numbers
+from tamis.engine.matching.owners import NamingScratch, OwnerArrays, Owners, Place, numbering_of, slot_numbers
 from tamis.engine.matching.results import Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
@@ -66,16 +66,16 @@ class Segment:
     def rows(self, life: Life) -> Rows:
         """The rows whose owners are alive."""
         owners = self.owners
-        plain = np.flatnonzero(owners.sole >= 0)
+        alone = np.flatnonzero(owners.sole >= 0)
         shared = np.flatnonzero(owners.sole < 0)
         groups = ~owners.sole[shared]
         sizes = np.diff(owners.start)[groups]
         edges = run_indices(owners.start[:-1][groups], sizes)
-        slot = np.concatenate((owners.sole[plain], owners.slot[edges]))
+        slot = np.concatenate((owners.sole[alone], owners.slot[edges]))
         alive = np.ones(len(slot), np.bool_) if len(life.died) == 0 else life.died[slot] > life.now
-        conjunction = np.concatenate((self.body.row[plain], np.repeat(self.body.row[shared], sizes)))[alive]
-        program = np.concatenate((np.full(len(plain), ACCEPT, np.int64), owners.program[edges]))
-        several = np.concatenate((np.zeros(len(plain), np.bool_), owners.several[edges]))
+        conjunction = np.concatenate((self.body.row[alone], np.repeat(self.body.row[shared], sizes)))[alive]
+        program = np.concatenate((np.full(len(alone), ACCEPT, np.int64), owners.program[edges]))
+        several = np.concatenate((np.zeros(len(alone), np.bool_), owners.several[edges]))
         table = conjunctions_taken(self.table, conjunction)
         return without_idle_programs(Rows(table, slot[alive], program[alive], several[alive], self.programs))
 
@@ -148,8 +148,8 @@ class Segment:
             body, owners = self.packed
             call = packed_fields(RowsCall(body, scratch.packed_scratch, batch, counts, scratch.rows, work))
             matching = Matching(entry_of(match_rows), call, address_of(call))
-            space = NamingSpace(scratch.places(dimensions), out, scratch.clauses(size))
-            place, filled, lack, need = match_events(matching, owners, batch, life, place, space)
+            naming = NamingScratch(scratch.places(dimensions), out, scratch.clauses(size))
+            place, filled, lack, need = match_events(matching, owners, batch, life, place, naming)
             if filled:
                 parts.append(out[:filled])
             if lack == NO_ROOM_SLOTS:

@@ -32,7 +32,7 @@ from tamis.engine.matching.match import (
     RowsCall,
     match_rows,
 )
-from tamis.engine.matching.owners import NamingSpace, Place, name_owners
+from tamis.engine.matching.owners import NamingScratch, Place, name_owners
 from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
@@ -167,7 +167,7 @@ class Single:
     def _prepare(self, version: Version) -> None:
         """Pack the arguments of the kernel for the segments of a version. The caller holds the version while it matches."""
         self._buffers = buffers = self._new_buffers(len(version.segments) + self._most_deltas)
-        self._names = buffers.names.data  # A few of them are read in two thirds of the time.
+        self._names = buffers.names.data  # A memoryview reads a few ids in two thirds of the time of an array.
         self._words = words = self.event.words
         self._values, self._start = np.zeros(words_in(EventValues), np.int64), np.zeros(2, np.int64)
         self._values[LO] = self._values[HI] = address_of(words) + 8 * HEAD
@@ -208,7 +208,7 @@ class Single:
     def _packed_segments(self, segments: Sequence[Segment]) -> Packed:
         """A packed `_SegmentCall` for each segment, with the buffers and scratch of this thread."""
         scratches, buffers, words = self._scratches_for(segments), self._buffers, self.event.words
-        # Each event writes itself where its values lie.
+        # These arrays are placeholders: each event writes the addresses of its values.
         event = EventBatch(self._start, words.view(np.int32), words, words)
         self._calls = []
         packed = [np.zeros(0, np.int64)]
@@ -310,9 +310,9 @@ def match_single(given: Packed) -> int:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
             owners = delta.columns
             scan_delta(owners, delta.rows, batch, (0, 1), buffers.event, buffers.counts, buffers.rows, done)
-        space = NamingSpace(buffers.event.places, buffers.out[filled:], buffers.clauses)
+        naming = NamingScratch(buffers.event.places, buffers.out[filled:], buffers.clauses)
         event, _, slots, compared = name_owners(
-            owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), space
+            owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), naming
         )
         if event == 0:
             lack[_LACK] = NO_ROOM_SLOTS

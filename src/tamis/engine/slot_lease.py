@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 class Lease:
-    """Lives as long as its part, and as the parts that its part was made of."""
+    """Lives while its part lives, or a part that its part was made of."""
 
     __slots__ = ("__weakref__", "after")
 

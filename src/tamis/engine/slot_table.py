@@ -36,9 +36,9 @@ class SlotTable:
         self.now = 0
         """The time: how often slots have died."""
         self._lives = 0
-        """How often everything was forgotten, and slots were given from 0 again."""
+        """How often `clear` has forgotten all slots, so that numbers begin at 0 again."""
         self._released: deque[tuple[int, list[int]]] = deque()
-        """Slots that nobody can find any more, each list with the number of the life in which they were given."""
+        """Lists of slots that no reader can find any more, each with the value of `_lives` when its slots were given."""
         self._reset()
 
     def _reset(self) -> None:
@@ -122,7 +122,7 @@ class SlotTable:
         self._home.data[slot] = key
 
     def settle_part(self, slots: _SlotArray, key: int, seen: int) -> None:
-        """Note that a new part has the rows of slots, and count those that were dead at the time that matching sees."""
+        """Note that a new part has the rows of slots. Count slots that were dead at `seen`, the time that matching sees."""
         self.settle(slots, key)
         dead = int(np.count_nonzero(self._died.view()[slots] <= seen))
         if dead:

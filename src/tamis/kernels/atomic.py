@@ -23,7 +23,7 @@ def _count_up(typing_context: Any, counts: Any, place: Any, number: Any) -> Any:
 
 
 def _add(counts: Any, place: int, number: int) -> None:
-    """The plain twin."""
+    """The uncompiled twin."""
     counts[place] += number
 
 
@@ -46,7 +46,7 @@ def _store_last(typing_context: Any, array: Any, place: Any, value: Any) -> Any:
 
 
 def _store(array: Any, place: int, value: int) -> None:
-    """The plain twin."""
+    """The uncompiled twin."""
     array[place] = value
 
 

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from tamis.kernels.kernel import COMPILED
 
 _uncompiled: dict[int, Callable[[int], int]] = {}
-"""The plain twin of addresses."""
+"""The uncompiled twin of addresses."""
 
 
 @functools.cache
@@ -43,10 +43,10 @@ def _call(typing_context: Any, entry: Any, given: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-def _plain_call(entry: int, given: int) -> int:
-    """The plain twin."""
+def _uncompiled_call(entry: int, given: int) -> int:
+    """The uncompiled twin."""
     return _uncompiled[int(entry)](int(given))
 
 
-call_entry: Any = intrinsic(_call) if COMPILED else _plain_call
+call_entry: Any = intrinsic(_call) if COMPILED else _uncompiled_call
 """Call the kernel at an address."""

@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from tamis.kernels.kernel import COMPILED
-from tamis.kernels.packed import Packed, address_of, array_at, array_type, plain_array
+from tamis.kernels.packed import Packed, address_of, array_at, array_type, uncompiled_array
 
 
 class _Field(NamedTuple):
@@ -83,7 +83,7 @@ def reader_of(cls: Any) -> Any:
     """A function for kernels that turns packed words into the named tuple again."""
     plan = _plan(cls)
     if not COMPILED:
-        return lambda words: _plain(plan, words)
+        return lambda words: _uncompiled(plan, words)
     kind = _type(plan)
 
     def typed(typing_context: Any, words: Any) -> Any:
@@ -144,9 +144,9 @@ def _made(context: Any, builder: Any, data: Any, kind: Any, field: _Field | _Gro
     return array_at(context, builder, kind, first, length)
 
 
-def _plain(field: _Field | _Group, words: Any) -> Any:
-    """The plain twin."""
+def _uncompiled(field: _Field | _Group, words: Any) -> Any:
+    """The uncompiled twin."""
     if isinstance(field, _Group):
-        return field.cls(*[_plain(each, words) for each in field.fields])
+        return field.cls(*[_uncompiled(each, words) for each in field.fields])
     first = int(words[field.word])
-    return plain_array(field.dtype, first, int(words[field.word + 1])) if field.dtype else first
+    return uncompiled_array(field.dtype, first, int(words[field.word + 1])) if field.dtype else first

@@ -1,4 +1,4 @@
-"""A message that kernels are being compiled, if that takes so long that users wonder.
+"""A message that kernels are being compiled, given if compiling takes long.
 
 Users at a terminal see one line. Programs get the same line through `logging`, from the logger ``tamis``.
 """

@@ -64,8 +64,8 @@ def array_at(context: Any, builder: Any, kind: Any, address: Any, length: Any) -
     return array._getvalue()
 
 
-def plain_array(dtype: npt.DTypeLike, address: int, length: int) -> npt.NDArray[Any]:
-    """The plain twin."""
+def uncompiled_array(dtype: npt.DTypeLike, address: int, length: int) -> npt.NDArray[Any]:
+    """The uncompiled twin."""
     if length == 0:
         return np.empty(0, dtype)
     memory: Any = (ctypes.c_char * (length * np.dtype(dtype).itemsize)).from_address(address)
@@ -75,7 +75,7 @@ def plain_array(dtype: npt.DTypeLike, address: int, length: int) -> npt.NDArray[
 def _reader(dtype: type[np.generic]) -> Any:
     """A function for kernels that reads the array at a place of a packed array. Its elements are of one type."""
     if not COMPILED:
-        return lambda given, place: plain_array(dtype, int(given[2 * place]), int(given[2 * place + 1]))
+        return lambda given, place: uncompiled_array(dtype, int(given[2 * place]), int(given[2 * place + 1]))
     kind = array_type(dtype)
 
     def typed(typing_context: Any, given: Any, place: Any) -> Any:
@@ -101,12 +101,12 @@ def _words_at(typing_context: Any, address: Any, length: Any) -> Any:
     return kind(types.intp, types.intp), generate
 
 
-def _plain_words_at(address: int, length: int) -> Any:
-    """The plain twin."""
-    return plain_array(np.int64, int(address), int(length))
+def _uncompiled_words_at(address: int, length: int) -> Any:
+    """The uncompiled twin."""
+    return uncompiled_array(np.int64, int(address), int(length))
 
 
-words_at: Any = intrinsic(_words_at) if COMPILED else _plain_words_at
+words_at: Any = intrinsic(_words_at) if COMPILED else _uncompiled_words_at
 """The words at an address, for a kernel that gets a packed array by its address."""
 
 u1 = _reader(np.uint8)

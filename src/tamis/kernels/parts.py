@@ -121,7 +121,7 @@ def call_as_part(dispatcher: Any, part: Any) -> None:
 
 
 class Helper:
-    """A function that is a part for kernels, and the plain function for Python."""
+    """A function that is a part for kernels, and the function itself for Python."""
 
     def __init__(self, function: Callable[..., Any], part: Any) -> None:
         functools.update_wrapper(self, function)

@@ -30,7 +30,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 def _nothing(array: Any, index: int) -> None:
-    """The plain twin."""
+    """The uncompiled twin."""
 
 
 prefetch: Any = _nothing if not COMPILED else intrinsic(_prefetch)

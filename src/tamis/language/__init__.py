@@ -4,7 +4,7 @@
     expression, joins, operators     the tree, its nodes for earlier events, its operators
     checks                           what makes a predicate right
     evaluate, explain                the reference evaluator: it defines what matches, and why
-    parser, grammar, operands, functions, history_sql                SQL text -> expression
+    parser, grammar, functions, history_sql, predicate_reader, operands  SQL text -> expression
     dialect, cursor, words, literals, quoting, spark_numbers         the words of the text
     refusals, alternatives           what to write instead of what the language does not have
     shapes, template                 texts that differ in literals only are read once

@@ -10,35 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tamis.language.checks import check_argument
 from tamis.language.dialect import STRING
 from tamis.language.expression import Predicate
 from tamis.language.operands import Subject
-from tamis.language.operators import CALLED, ROWS, Case, Operator
-
-if TYPE_CHECKING:
-    from tamis.language.grammar import Reader
-
-CASES = frozenset(Case)
+from tamis.language.operators import CALLED, ROWS, Operator
+from tamis.language.predicate_reader import PredicateReader
 
 
-def read_case(reader: Reader) -> Subject:
-    """`lower(a)` or `upper(a)`."""
-    case = Case(reader.take().text.lower())
-    reader.at += 1
-    form = f"{case}(a) = 'x'"
-    if not reader.is_name():
-        reader.refuse(f"{case}(...) takes an attribute", hint=form)
-    if reader.kind_after(1) == "(":
-        reader.refuse("a function inside a function is not supported", hint=form)
-    attribute = reader.attribute(reader.name())
-    reader.expect(")", f"the closing parenthesis of {case} is missing", form)
-    return Subject(attribute, case)
-
-
-def _array_contains(reader: Reader) -> Predicate:
+def _array_contains(reader: PredicateReader) -> Predicate:
     name, form = "array_contains", "array_contains(attribute, literal)"
     subject = _subject(reader, name, form)
     start = reader.word.start
@@ -47,11 +28,11 @@ def _array_contains(reader: Reader) -> Predicate:
     return reader.make(subject, start, Operator.EQ, (literal,))
 
 
-def _like(name: str, around: tuple[str, str]) -> Callable[[Reader], Predicate]:
+def _like(name: str, around: tuple[str, str]) -> Callable[[PredicateReader], Predicate]:
     """The reader of a function that looks for a plain string at some place."""
     form = f"{name}(a, 'x')"
 
-    def read(reader: Reader) -> Predicate:
+    def read(reader: PredicateReader) -> Predicate:
         subject = _subject(reader, name, form)
         if reader.kind != STRING:
             reader.refuse(f"{name} takes a string after the comma", hint=form)
@@ -62,11 +43,11 @@ def _like(name: str, around: tuple[str, str]) -> Callable[[Reader], Predicate]:
     return read
 
 
-def _operator(operator: Operator) -> Callable[[Reader], Predicate]:
+def _operator(operator: Operator) -> Callable[[PredicateReader], Predicate]:
     """The reader of an operator that is a function: an attribute, then literals."""
     form = ROWS[operator].example
 
-    def read(reader: Reader) -> Predicate:
+    def read(reader: PredicateReader) -> Predicate:
         subject = _subject(reader, operator, form)
         literals = [reader.literal("the comma")]
         while reader.take_if(","):
@@ -80,7 +61,7 @@ def _operator(operator: Operator) -> Callable[[Reader], Predicate]:
     return read
 
 
-def _subject(reader: Reader, name: str, form: str) -> Subject:
+def _subject(reader: PredicateReader, name: str, form: str) -> Subject:
     """The parenthesis, the first argument and the comma behind it."""
     reader.at += 2
     if not reader.is_name():
@@ -90,13 +71,13 @@ def _subject(reader: Reader, name: str, form: str) -> Subject:
     return subject
 
 
-def _close(reader: Reader, name: str, form: str) -> None:
+def _close(reader: PredicateReader, name: str, form: str) -> None:
     reader.expect(")", f"the closing parenthesis of {name} is missing", form)
 
 
 _STARTS, _ENDS, _CONTAINS = ("", "%"), ("%", ""), ("%", "%")
 
-FUNCTIONS: dict[str, Callable[[Reader], Predicate]] = {
+FUNCTIONS: dict[str, Callable[[PredicateReader], Predicate]] = {
     "array_contains": _array_contains,
     **{operator.value: _operator(operator) for operator in CALLED},
     "contains": _like("contains", _CONTAINS),

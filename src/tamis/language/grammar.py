@@ -11,58 +11,24 @@ Everything else is refused, with its place.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from tamis.errors import NestingError
 from tamis.language import refusals
-from tamis.language.checks import check_escape
-from tamis.language.dialect import END, NAME, QUOTED, STRING, Word, split_words
-from tamis.language.expression import (
-    FALSE,
-    MAX_DEPTH,
-    TRUE,
-    CasePredicate,
-    Expression,
-    Not,
-    Predicate,
-    TruthTest,
-    all_of,
-    any_of,
-)
-from tamis.language.functions import CASES, FUNCTIONS, read_case
-from tamis.language.history_sql import QUANTIFIERS, SYMBOLS, read_exists, read_quantified, unqualified
-from tamis.language.operands import Literal, Name, Operands, Slot, Subject
-from tamis.language.operators import INFIX, INVERSE, LIKES, MIRRORED, NEGATION, SYNONYMS, Operator, Quantifier
-from tamis.language.quoting import quoted
-from tamis.language.values import Scalar
+from tamis.language.dialect import END, QUOTED, STRING, split_words
+from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, TruthTest, all_of, any_of
+from tamis.language.functions import FUNCTIONS
+from tamis.language.history_sql import QUANTIFIERS, SYMBOLS, read_exists, read_quantified
+from tamis.language.operands import Literal, Subject
+from tamis.language.operators import INFIX, INVERSE, MIRRORED, NEGATION, SYNONYMS, Operator, Quantifier
+from tamis.language.predicate_reader import PredicateReader, Reading
 
 _SUFFIXES = INFIX | SYNONYMS
 _TRUTHS: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
 _IS = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
 
 
-class Use(NamedTuple):
-    """Which literals a predicate was made of; `around` is what `quoted` puts around the literal of starts_with and its kin."""
-
-    predicate: Predicate
-    literals: tuple[Literal, ...]
-    escape: Literal | None
-    around: tuple[str, str] | None = None
-
-
-class Reading(NamedTuple):
-    """An expression, and where its literals come from: `fixed` are the slots that no predicate holds."""
-
-    expression: Expression
-    slots: list[Slot]
-    uses: list[Use]
-    fixed: list[int]
-
-
 def read(text: str, dialect: str = "tamis") -> Reading:
     """Read a text word by word."""
     reader = Reader(text, split_words(text, dialect), spark=dialect == "spark")
-    return Reading(reader.expression(), reader.slots, reader.uses, reader.fixed)
+    return Reading(reader.expression(), reader.places, reader.uses, reader.fixed)
 
 
 class _Group:
@@ -94,20 +60,8 @@ class _Group:
         return any_of(*self._alternatives)
 
 
-class Reader(Operands):
-    """Reads one expression from its words.
-
-    `default_escape` is the escape of a LIKE that names none; `alias` is what the attributes of the earlier event begin
-    with while EXISTS is read.
-    """
-
-    def __init__(self, text: str, words: list[Word], *, spark: bool = False) -> None:
-        super().__init__(text, words, spark=spark)
-        # In Spark a backslash escapes in LIKE, whatever it has done already in the string.
-        self.default_escape = "\\" if spark else None
-        self.alias: str | None = None
-        self.uses: list[Use] = []
-        self.fixed: list[int] = []
+class Reader(PredicateReader):
+    """Reads one expression from its words."""
 
     def expression(self) -> Expression:
         """The whole text. The stack is our own, since the caller may have nearly used up Python's."""
@@ -151,25 +105,6 @@ class Reader(Operands):
             operand = TruthTest(operand, truth, negated)
         return operand
 
-    def nots(self, level: int) -> int:
-        """How many NOTs stand here, going past them."""
-        count = 0
-        while self.kind == "NOT" and not self.is_name():
-            count = self.deeper(level + count) - level
-            self.at += 1
-        return count
-
-    def deeper(self, level: int) -> int:
-        """The next level of nesting, if there may be one."""
-        if level < MAX_DEPTH:
-            return level + 1
-        start = self.word.start
-        line, column = self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start)
-        raise NestingError(
-            f"parentheses and NOTs are nested deeper than {MAX_DEPTH} levels (line {line}, column {column}). "
-            "Hint: long flat chains of AND or OR are no problem"
-        )
-
     def predicate(self) -> Expression:
         """One predicate or constant."""
         if self.is_literal():
@@ -177,31 +112,9 @@ class Reader(Operands):
         if not self.is_name():
             refusals.refuse_operand(self)
         start = self.word.start
-        if self.kind_after(1) == "(" and not self._is_case():
+        if self.kind_after(1) == "(" and not self.is_case():
             return self._call()
         return self._tail(self.subject(), start)
-
-    def _is_case(self) -> bool:
-        """Whether lower( or upper( stands here."""
-        return self.kind == NAME and self.word.text.lower() in CASES and self.kind_after(1) == "("
-
-    def subject(self) -> Subject:
-        """An attribute, or its lower or upper case."""
-        if self._is_case():
-            return read_case(self)
-        if self.kind_after(1) == "(":
-            refusals.refuse_function(self)
-        return Subject(self.attribute(self.name()))
-
-    def attribute(self, name: Name) -> str:
-        """The attribute that a name stands for: inside EXISTS one of the earlier event."""
-        if self.alias is None:
-            return name.attribute
-        earlier = unqualified(name, self.alias)
-        if earlier is None:
-            hint = f"write {self.alias}.{name.attribute}, or move the predicate out of EXISTS"
-            self.refuse(f"{name.attribute} is not an attribute of the earlier event", name.start, hint)
-        return earlier
 
     def _tail(self, subject: Subject, start: int) -> Expression:
         """What follows the subject of a predicate: operator and literals, or nothing."""
@@ -243,42 +156,6 @@ class Reader(Operands):
             "NULL", f"IS [NOT] must be followed by {_IS}", "write a IS TRUE to test a boolean, a = 5 to test equality"
         )
         return self.make(subject, start, Operator.IS_NOT_NULL if negated else Operator.IS_NULL, ())
-
-    def make(
-        self,
-        subject: Subject,
-        start: int,
-        operator: Operator,
-        literals: tuple[Literal, ...],
-        escape: Literal | None = None,
-    ) -> Predicate:
-        """The predicate, once its parts are read."""
-        values = [literal.value for literal in literals]
-        symbol = None if escape is None else str(escape.value)
-        if escape is not None:
-            self.located(escape.start, lambda: check_escape(operator, symbol))
-        if symbol is None and operator in LIKES and self.default_escape and self.default_escape in str(values[0]):
-            symbol = self.default_escape
-        place = literals[0].start if literals else start
-        predicate = self.located(place, lambda: self._predicate_of(subject, operator, values, symbol))
-        self.uses.append(Use(predicate, literals, escape))
-        return predicate
-
-    def _predicate_of(
-        self, subject: Subject, operator: Operator, values: list[Scalar], escape: str | None = None
-    ) -> Predicate:
-        attribute, case = subject
-        if case is None:
-            return Predicate(attribute, operator, values, escape=escape)
-        return CasePredicate(case, attribute, operator, values, escape=escape)
-
-    def like_around(self, subject: Subject, literal: Literal, around: tuple[str, str]) -> Predicate:
-        """The LIKE for a plain string between two pieces of pattern."""
-        before, after = around
-        pattern, escape = quoted(str(literal.value), before=before, after=after)
-        predicate = self._predicate_of(subject, Operator.LIKE, [pattern], escape)
-        self.uses.append(Use(predicate, (literal,), None, around))
-        return predicate
 
     def _comparison(self, subject: Subject, operator: Operator) -> Expression:
         if self.kind in QUANTIFIERS and self.kind_after(1) == "(":
@@ -348,8 +225,8 @@ class Reader(Operands):
         literal = self.literal()
         operator = SYMBOLS.get(self.kind)
         if operator is None:
-            # NULL is refused and every other literal has a slot or is TRUE or FALSE.
-            if literal.slot is None:
+            # NULL is refused and every other literal has a number or is TRUE or FALSE.
+            if literal.number is None:
                 return TRUE if literal.value else FALSE
             refusals.refuse_literal_alone(self, literal.start)
         self.at += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tamis.language import refusals
 from tamis.language.dialect import END
@@ -10,9 +10,7 @@ from tamis.language.expression import Predicate
 from tamis.language.joins import Exists, Join, Quantified
 from tamis.language.operands import Name
 from tamis.language.operators import COMPARISONS, MIRRORED, OPPOSITE, Operator, Quantifier
-
-if TYPE_CHECKING:
-    from tamis.language.grammar import Reader
+from tamis.language.predicate_reader import PredicateReader
 
 HISTORY = "history"
 """The name of the one table that subqueries may read."""
@@ -24,7 +22,7 @@ _QUANTIFIED = "x < ANY (SELECT y FROM history)"
 _EXISTS = "EXISTS (SELECT 1 FROM history h WHERE h.x = x AND h.y > 5)"
 
 
-def read_quantified(reader: Reader, attribute: str, operator: Operator) -> Quantified:
+def read_quantified(reader: PredicateReader, attribute: str, operator: Operator) -> Quantified:
     """`ANY (SELECT y FROM history)` after an attribute and a comparison."""
     _refuse_nested(reader)
     quantifier = QUANTIFIERS[reader.take().kind]
@@ -37,10 +35,10 @@ def read_quantified(reader: Reader, attribute: str, operator: Operator) -> Quant
     if reader.kind == "WHERE":
         reader.refuse("WHERE is supported only in EXISTS", hint=_EXISTS)
     reader.expect(")", "the closing parenthesis of the subquery is missing", _QUANTIFIED)
-    return Quantified(attribute, operator, quantifier, unqualified(name, alias) or name.attribute)
+    return Quantified(attribute, operator, quantifier, name.below(alias) or name.attribute)
 
 
-def read_exists(reader: Reader) -> Exists:
+def read_exists(reader: PredicateReader) -> Exists:
     """`EXISTS (SELECT 1 FROM history h WHERE ...)`."""
     _refuse_nested(reader)
     reader.at += 2
@@ -48,9 +46,9 @@ def read_exists(reader: Reader) -> Exists:
     start = reader.word.start
     if not reader.take_if("*"):
         one = reader.literal() if reader.is_literal() else None
-        if one is None or one.slot is None or one.value != 1:
+        if one is None or one.number is None or one.value != 1:
             reader.refuse("the subquery of EXISTS must begin with SELECT 1 or SELECT *", start, _EXISTS)
-        reader.fixed.append(one.slot)
+        reader.fixed.append(one.number)
     reader.alias = _from_history(reader, _EXISTS)
     terms = _terms(reader, reader.alias) if reader.take_if("WHERE") else []
     reader.alias = None
@@ -62,12 +60,7 @@ def read_exists(reader: Reader) -> Exists:
     )
 
 
-def unqualified(name: Name, alias: str) -> str | None:
-    """The attribute of the earlier event that `h.x` names; None for a name that does not begin with the alias."""
-    return ".".join(name.parts[1:]) if len(name.parts) > 1 and name.parts[0] == alias else None
-
-
-def _from_history(reader: Reader, form: str) -> str:
+def _from_history(reader: PredicateReader, form: str) -> str:
     """Read `FROM history [AS] h`; the name that qualifies the attributes of the earlier event."""
     reader.expect("FROM", "FROM history is expected here", form)
     start = reader.word.start
@@ -93,7 +86,7 @@ class _Open(NamedTuple):
     level: int
 
 
-def _terms(reader: Reader, alias: str) -> list[Join | Predicate]:
+def _terms(reader: PredicateReader, alias: str) -> list[Join | Predicate]:
     """What follows WHERE: terms joined with AND. Parentheses are dropped, and NOT goes into a term's operator."""
     terms: list[Join | Predicate] = []
     opened: list[_Open] = []
@@ -120,7 +113,7 @@ def _terms(reader: Reader, alias: str) -> list[Join | Predicate]:
     return terms
 
 
-def _negated(reader: Reader, term: Join | Predicate, nots: int, start: int) -> Join | Predicate:
+def _negated(reader: PredicateReader, term: Join | Predicate, nots: int, start: int) -> Join | Predicate:
     if nots % 2 == 0:
         return term
     operator = OPPOSITE.get(term.operator)
@@ -138,7 +131,7 @@ def _negated(reader: Reader, term: Join | Predicate, nots: int, start: int) -> J
     return negated
 
 
-def _join(reader: Reader, alias: str) -> Join | None:
+def _join(reader: PredicateReader, alias: str) -> Join | None:
     """A comparison of two attributes, one of each event; None, with nothing read, for anything else."""
     before = reader.at
     if reader.is_name() and reader.kind_after(1) != "(":
@@ -152,8 +145,8 @@ def _join(reader: Reader, alias: str) -> Join | None:
     return None
 
 
-def _make_join(reader: Reader, alias: str, left: Name, operator: Operator, right: Name) -> Join:
-    first, second = unqualified(left, alias), unqualified(right, alias)
+def _make_join(reader: PredicateReader, alias: str, left: Name, operator: Operator, right: Name) -> Join:
+    first, second = left.below(alias), right.below(alias)
     if first is not None and second is None:
         return Join(first, operator, right.attribute)
     if second is None or first is not None:
@@ -163,7 +156,7 @@ def _make_join(reader: Reader, alias: str, left: Name, operator: Operator, right
     return Join(second, MIRRORED[operator], left.attribute)
 
 
-def _condition(reader: Reader) -> Predicate:
+def _condition(reader: PredicateReader) -> Predicate:
     """A predicate on the earlier event alone."""
     start = reader.word.start
     condition = reader.predicate()
@@ -172,6 +165,6 @@ def _condition(reader: Reader) -> Predicate:
     return condition
 
 
-def _refuse_nested(reader: Reader) -> None:
+def _refuse_nested(reader: PredicateReader) -> None:
     if reader.alias is not None:
         reader.refuse("a subquery inside a subquery is not supported", hint=_EXISTS)

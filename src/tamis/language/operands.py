@@ -1,7 +1,7 @@
 """The operands of predicates in SQL text: attributes' names and literals.
 
-A literal that is written as a string or a number is a *slot*. Slots are counted in the order of the text, so that
-`template` can put other literals in their places later.
+Literals that are written as strings or numbers are numbered in the order of the text. Their places are kept, so that `template`
+can put other literals there.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _PARTS = KEYWORDS | {NAME, QUOTED}
 _MORE_NUMBER = _PARTS | {NUMBER, "."}
 
 
-class Slot(NamedTuple):
-    """A literal's text is ``source[start:end]``; `form` tells what it is read as (the keys of `template.FORMS`)."""
+class LiteralPlace(NamedTuple):
+    """The text of a literal is ``source[start:end]``. `form` says how it is read: a key of `template.FORMS`."""
 
     form: str
     start: int
@@ -41,11 +41,11 @@ class Slot(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """A literal that was read; `slot` is None for TRUE and FALSE."""
+    """A literal that was read. `number` counts the places of literals; it is None for TRUE and FALSE."""
 
     value: Scalar
     start: int
-    slot: int | None
+    number: int | None
 
 
 class Name(NamedTuple):
@@ -57,6 +57,10 @@ class Name(NamedTuple):
     @property
     def attribute(self) -> str:
         return ".".join(self.parts)
+
+    def below(self, alias: str) -> str | None:
+        """The attribute of the earlier event that `h.x` names; None for a name that does not begin with the alias."""
+        return ".".join(self.parts[1:]) if len(self.parts) > 1 and self.parts[0] == alias else None
 
 
 class Subject(NamedTuple):
@@ -70,12 +74,12 @@ class Subject(NamedTuple):
 
 
 class Operands(Cursor):
-    """Reads names and literals, in Spark's forms if `spark` says so; `slots` collects the literals' places."""
+    """Reads names and literals, in Spark's forms if `spark` says so; `places` collects the places of literals."""
 
     def __init__(self, text: str, words: list[Word], *, spark: bool = False) -> None:
         super().__init__(text, words)
         self.spark = spark
-        self.slots: list[Slot] = []
+        self.places: list[LiteralPlace] = []
 
     def is_name(self) -> bool:
         """Whether a name begins here: with a word that is not reserved, or with a reserved one before a dot."""
@@ -124,10 +128,12 @@ class Operands(Cursor):
         if word.kind in _DATED:
             self.at += 1
             day = self.take()
-            return self._slot(word.kind, day, word.start, self.located(day.start, lambda: _DATED[word.kind](day.text)))
+            return self._placed(
+                word.kind, day, word.start, self.located(day.start, lambda: _DATED[word.kind](day.text))
+            )
         if word.kind == STRING:
             text = self._string()
-            return self._slot(STRING, word, word.start, self.located(word.start, lambda: check_literal(text)))
+            return self._placed(STRING, word, word.start, self.located(word.start, lambda: check_literal(text)))
         return self._number()
 
     def _string(self) -> str:
@@ -151,17 +157,17 @@ class Operands(Cursor):
         if self.spark and self.word.start == word.end and self.word.text.upper() in SPARK_SUFFIXES and is_number(text):
             suffix = self.take().text
             value = self.located(start, lambda: read_spark_number(text, suffix, negative=negative))
-            return self._slot("spark", word, start, value)
+            return self._placed("spark", word, start, value)
         if not is_number(text) or (self.word.start == word.end and self.kind in _MORE_NUMBER):
             self.refuse("this is not a number", word.start, NUMBERS)
         read = read_integer if text.isdigit() else read_decimal
         value = self.located(start, lambda: read(text, negative=negative))
         form = "integer" if text.isdigit() else "decimal"
-        return self._slot(f"-{form}" if negative else form, word, start, value)
+        return self._placed(f"-{form}" if negative else form, word, start, value)
 
-    def _slot(self, form: str, word: Word, start: int, value: Scalar) -> Literal:
-        self.slots.append(Slot(form, word.start, word.end))
-        return Literal(value, start, len(self.slots) - 1)
+    def _placed(self, form: str, word: Word, start: int, value: Scalar) -> Literal:
+        self.places.append(LiteralPlace(form, word.start, word.end))
+        return Literal(value, start, len(self.places) - 1)
 
     def _refuse_no_literal(self, taker: str) -> NoReturn:
         after = f" after {taker}" if taker else ""

@@ -1,6 +1,6 @@
-"""The table of operators: what there is to know about each of them, and what follows from it.
+"""The table of operators, and sets and dictionaries that are made from it.
 
-One row holds for an operator and for its negation. The other modules read the sets and dictionaries below the table.
+One row holds for an operator and for its negation. Other modules read the sets and dictionaries below the table.
 docs/language.md lists what a new operator needs besides its row ("Adding an operator").
 """
 

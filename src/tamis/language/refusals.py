@@ -153,7 +153,7 @@ def refuse_literal_alone(reader: Operands, start: int) -> NoReturn:
 
 
 def _turned(reader: Operands, start: int) -> str:
-    """For `1 IS DISTINCT FROM a`, between literal and IS: how to write it with the attribute first."""
+    """How to write `1 IS DISTINCT FROM a` with the attribute first. The reader stands at IS."""
     literal, operator = reader.text[start : reader.words[reader.at - 1].end], "IS DISTINCT FROM"
     reader.at += 1
     if reader.take_if("NOT"):

@@ -55,8 +55,8 @@ _MAX_SIGHTED = 1 << 17
 _writing = threading.Lock()
 
 
-def parse_by_shape(text: str) -> Expression:
-    """Read a text, by its template if there is one."""
+def parse_by_shape(text: str, max_shapes: int = MAX_SHAPES) -> Expression:
+    """Read a text, by its template if there is one. At most `max_shapes` templates are kept."""
     if _MARK in text or not is_well_formed(text):
         return _read_afresh(text)
     pieces = _PIECE.split(text)
@@ -81,7 +81,7 @@ def parse_by_shape(text: str) -> Expression:
     if template is None:
         if len(shape) > MAX_LENGTH or not (_seen_before(shape) or long):
             return _read_afresh(text)
-        template = _learn(shape, pieces, literals)
+        template = _learn(shape, pieces, literals, max_shapes)
     try:
         filled = None if template is None else template.fill(literals)
     except ExpressionError:
@@ -115,7 +115,7 @@ def _read_afresh(text: str) -> Expression:
     return read(text).expression
 
 
-def _learn(shape: str, pieces: list[str], literals: list[str]) -> Template | None:
+def _learn(shape: str, pieces: list[str], literals: list[str], max_shapes: int) -> Template | None:
     """The template of a shape, which is kept; None if the text is wrong, or the template would not be safe to use.
 
     It is made of a text with one literal in each list.
@@ -129,13 +129,13 @@ def _learn(shape: str, pieces: list[str], literals: list[str]) -> Template | Non
         return None
     if (
         any(map(_DOUBTFUL.search, pieces[::2]))
-        or found != [(slot.start, slot.end) for slot in reading.slots]
+        or found != [(place.start, place.end) for place in reading.places]
         or not all(map(is_regular, reading.uses))
     ):
         return None
     template = Template(text, reading, lists)
     with _writing:
-        if shape not in _templates and len(_templates) >= MAX_SHAPES:
+        if shape not in _templates and len(_templates) >= max_shapes:
             del _templates[next(iter(_templates))]
         _templates[shape] = template
     return template

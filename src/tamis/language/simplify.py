@@ -247,7 +247,7 @@ def _denial(literals: list[Expression]) -> list[Expression]:
 
 
 def _satisfying(name: str, candidates: list[Scalar | None], patterns: tuple[_Pattern, ...]) -> ScalarSet:
-    """Those of some states in which all patterns hold."""
+    """The candidates for which all patterns hold."""
     condition = all_of(*[pattern.expression for pattern in patterns])
     events: list[tuple[Scalar | None, FlatEvent]]
     events = [(value, {} if value is None else {name: (value,)}) for value in candidates]

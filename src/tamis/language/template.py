@@ -18,8 +18,8 @@ from tamis.language.operators import CHECKED, SETS
 from tamis.language.quoting import quoted
 from tamis.language.values import Scalar, distinct
 
-if TYPE_CHECKING:
-    from tamis.language.grammar import Reading, Use
+if TYPE_CHECKING:  # These types come with sqlglot, which a text should load, not an import.
+    from tamis.language.predicate_reader import Reading, Use
 
 
 def _string(literal: str) -> str:
@@ -52,7 +52,7 @@ FORMS: dict[str, Callable[[str], Scalar]] = {
     "TIMESTAMP": _timestamp,
     "TIMESTAMPTZ": _timestamp,
 }
-"""How the text of a literal is read, by the form of its slot."""
+"""How the text of a literal is read, by the form of its place."""
 
 
 _STRING = re.compile("'[^']*(?:''[^']*)*'")
@@ -75,7 +75,7 @@ def _signed_number(text: str) -> int | float:
 
 
 class _Blank:
-    """A predicate whose literals are those of the slots ``first`` to ``last - 1``, its escape that of `escape`."""
+    """A predicate that takes literals ``first`` to ``last - 1`` of the text. Its escape is literal number `escape`."""
 
     __slots__ = ("attribute", "escape", "first", "last", "operator")
 
@@ -132,8 +132,8 @@ class _AroundBlank(_CheckedBlank):
 
     __slots__ = ("after", "before")
 
-    def __init__(self, predicate: Predicate, slot: int, around: tuple[str, str]) -> None:
-        super().__init__(predicate, slot, slot + 1, None)
+    def __init__(self, predicate: Predicate, number: int, around: tuple[str, str]) -> None:
+        super().__init__(predicate, number, number + 1, None)
         self.before, self.after = around
 
     def fill(self, values: list[Any]) -> Predicate:
@@ -172,11 +172,12 @@ class Template:
     __slots__ = ("_fixed", "_readers", "_steps")
 
     def __init__(self, text: str, reading: Reading, lists: Collection[int] = ()) -> None:
-        """`lists` are the slots that stand for all literals of an IN."""
+        """`lists` has the numbers of literals that stand for all literals of an IN."""
         self._readers: list[Callable[[Any], Any]] = [
-            read_list if number in lists else FORMS[slot.form] for number, slot in enumerate(reading.slots)
+            read_list if number in lists else FORMS[place.form] for number, place in enumerate(reading.places)
         ]
-        self._fixed = {slot: text[reading.slots[slot].start : reading.slots[slot].end] for slot in reading.fixed}
+        fixed = ((number, reading.places[number]) for number in reading.fixed)
+        self._fixed = {number: text[place.start : place.end] for number, place in fixed}
         blanks = {id(use.predicate): _blank(use, lists) for use in reading.uses}
         self._steps = _steps(reading.expression, blanks)
 
@@ -190,8 +191,8 @@ class Template:
         ExpressionError
             When a literal is wrong.
         """
-        for slot, literal in self._fixed.items():
-            if literals[slot] != literal:
+        for number, literal in self._fixed.items():
+            if literals[number] != literal:
                 return None
         values = [read(literal) for read, literal in zip(self._readers, literals, strict=True)]
         made: list[Expression] = []
@@ -206,24 +207,24 @@ class Template:
 
 
 def _blank(use: Use, lists: Collection[int]) -> _Blank | None:
-    """The predicate's blank; None when it holds no slot and can be used as it is."""
-    slots = [literal.slot for literal in use.literals if literal.slot is not None]
-    if not slots:
+    """The predicate's blank; None if no literal can change and the predicate is used as it is."""
+    numbers = [literal.number for literal in use.literals if literal.number is not None]
+    if not numbers:
         return None
     if use.around is not None:
-        return _AroundBlank(use.predicate, slots[0], use.around)
+        return _AroundBlank(use.predicate, numbers[0], use.around)
     if use.escape is not None or use.predicate.operator in CHECKED or type(use.predicate) is not Predicate:
         made: type[_Blank] = _CheckedBlank
-    elif slots[0] in lists:
+    elif numbers[0] in lists:
         made = _ListBlank
     else:
         made = _SetBlank if use.predicate.operator in SETS else _Blank
-    return made(use.predicate, slots[0], slots[-1] + 1, None if use.escape is None else use.escape.slot)
+    return made(use.predicate, numbers[0], numbers[-1] + 1, None if use.escape is None else use.escape.number)
 
 
 def is_regular(use: Use) -> bool:
-    """Whether a predicate's literals are all slots or all not, as IN (TRUE, 1) is not."""
-    return len({literal.slot is None for literal in use.literals}) < 2
+    """Whether all literals of a predicate have numbers, or none has. In IN (TRUE, 1) only one has."""
+    return len({literal.number is None for literal in use.literals}) < 2
 
 
 def _steps(root: Expression, blanks: dict[int, _Blank | None]) -> list[_Step]:

@@ -29,7 +29,7 @@ from tamis.language.expression import Expression
 from tamis.language.values import is_iterable
 from tamis.matcher.event_input import arrow_errors
 from tamis.matcher.expression_reader import ExpressionReader, kept
-from tamis.matcher.expression_store import Block, GivenExpressions, TableRows
+from tamis.matcher.expression_store import ExpressionBlock, GivenExpressions, TableRows
 from tamis.matcher.ids import Id, list_of_ids
 from tamis.matcher.options import list_of_weights, plain_weight, weights_of
 from tamis.matcher.rejected import Rejected, Rejections
@@ -226,7 +226,7 @@ class _Addition:
             errors[row] = error
         return errors
 
-    def _enter(self, clauses: Any, block: Block) -> list[Rejected]:
+    def _enter(self, clauses: Any, block: ExpressionBlock) -> list[Rejected]:
         identifiers: list[Id] = [self._ids[row] for row in self._rows]
         self._store.add(identifiers, clauses, block, self._weights[_places(self._rows)])
         return self._rejections.listed()

@@ -25,7 +25,7 @@ _PATIENCE = 1.0
 """Seconds that a thread waits for items. Items come within milliseconds, or not at all: if an interrupt comes while another is
 handled, the caller may leave without telling the crew."""
 _LAST = 8
-"""The last parts have one of this many parts of a thread's share. Smaller parts take longer than they save."""
+"""The smallest part is a thread's share divided by this number. Smaller parts cost more time than they save."""
 
 
 class _Shift:

@@ -174,7 +174,7 @@ class EngineMatching(Store[ClauseRows]):
         given, row, mismatched = 0, 0, 0
         with Crew(match, threads) as crew:
             if by_one:
-                crew.begin()  # Not behind the gate: nobody who changes constants waits for the pool of threads.
+                crew.begin()  # Outside of the gate, so that a writer does not wait for the pool of threads.
             with self.gate.reading():
                 version, ids, weights, dimensions = self.engine.version, self.ids, self._weights, len(self.dimensions)
                 names = ids.names_at_hand()

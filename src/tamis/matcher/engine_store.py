@@ -23,13 +23,13 @@ from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.clauses import ClauseRows
 from tamis.matcher.engine_matching import EngineMatching
-from tamis.matcher.expression_store import Block, Sources
+from tamis.matcher.expression_store import ExpressionBlock, Sources
 from tamis.matcher.ids import Id, Ids, StoredIds
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.plan import Plan, plan_of
 
 _MOST_PENDING = 256
-"""Subscriptions added one by one that wait to be compiled together."""
+"""The most subscriptions, added one by one, that wait to be compiled together."""
 
 
 class Contents(NamedTuple):
@@ -68,7 +68,7 @@ class EngineStore(EngineMatching):
     # -- adding and removing
 
     def compile(self, expressions: Sequence[Expression]) -> ClauseRows:
-        # First what waits: its constants may move labels, which would make the keys of these expressions stale.
+        # Waiting subscriptions come first: their constants may move labels, which would make the keys of these expressions stale.
         self.flush()
         return self.keyed.compile(expressions)
 
@@ -76,7 +76,7 @@ class EngineStore(EngineMatching):
         self.flush()
         return self.keyed.compile_rows(rows)
 
-    def add(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: F64s) -> None:
+    def add(self, identifiers: list[Id], clauses: ClauseRows, block: ExpressionBlock, weights: F64s) -> None:
         slots = self.engine.new_slots(len(identifiers))
         try:
             self._enter(identifiers, slots, block, weights)
@@ -113,7 +113,7 @@ class EngineStore(EngineMatching):
             self._remove_slot(slot)
         self.engine.publish()
 
-    def _enter(self, identifiers: list[Id], slots: I32s, block: Block, weights: F64s) -> None:
+    def _enter(self, identifiers: list[Id], slots: I32s, block: ExpressionBlock, weights: F64s) -> None:
         self.sources.add(block, slots)
         if len(slots):
             self._weigh(slots, weights)
@@ -189,7 +189,7 @@ class EngineStore(EngineMatching):
             self.sources.remove(slot)
             self._pending.pop(slot, None)
 
-    def replace(self, identifiers: list[Id], clauses: ClauseRows, block: Block, weights: F64s) -> None:
+    def replace(self, identifiers: list[Id], clauses: ClauseRows, block: ExpressionBlock, weights: F64s) -> None:
         old = np.array([self.ids.slot(identifier) for identifier in identifiers], np.int32)
         slots = self.engine.new_slots(len(identifiers))
         try:

@@ -11,7 +11,7 @@ from tamis.encoding.events.event_table import TableEncoder
 from tamis.matcher.crew import each, shares_of, tapering
 
 _FIRST = 8
-"""If one thread encodes a small table, the others begin with one row of this many."""
+"""If one thread encodes a small table, the other threads begin when one eighth of its rows is encoded."""
 
 Encoded = tuple[list[EventBatch], int]
 """Some events in parts, and the number of their mismatched values."""

@@ -22,14 +22,14 @@ from tamis.language.reading import to_expression
 _ALONE = -1
 
 
-class Block(Protocol):
+class ExpressionBlock(Protocol):
     """The expressions of some consecutive slots."""
 
     def __len__(self) -> int: ...
 
     def expression(self, row: int) -> Expression: ...
 
-    def taken(self, rows: I64s) -> Block:
+    def taken(self, rows: I64s) -> ExpressionBlock:
         """Some of the expressions, as a block of their own."""
         ...
 
@@ -98,17 +98,17 @@ class TextColumn:
 class ClosedBlock:
     """A block of a snapshot. It is opened when somebody first asks for one of its expressions."""
 
-    def __init__(self, open: Callable[[], Block]) -> None:
+    def __init__(self, open: Callable[[], ExpressionBlock]) -> None:
         self._open = open
 
     @cached_property
-    def opened(self) -> Block:
+    def opened(self) -> ExpressionBlock:
         return self._open()
 
     def __len__(self) -> int:
         return len(self.opened)
 
-    def taken(self, rows: I64s) -> Block:
+    def taken(self, rows: I64s) -> ExpressionBlock:
         return self.opened.taken(rows)
 
     def expression(self, row: int) -> Expression:
@@ -139,13 +139,13 @@ class Sources:
 
     def __init__(self) -> None:
         self._alone: dict[int, str | Expression] = {}
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, ExpressionBlock] = {}
         self._alive: dict[int, int] = {}
         self._next = 0
         self._block = GrowingArray(np.int32)
         self._row = GrowingArray(np.int32)
 
-    def add(self, block: Block, slots: npt.NDArray[Any]) -> None:
+    def add(self, block: ExpressionBlock, slots: npt.NDArray[Any]) -> None:
         if len(slots) == 0:
             return
         needed = int(slots.max()) + 1
@@ -215,7 +215,7 @@ class Sources:
                 filled += len(some)
         return LaidOut(block, row, pa.concat_arrays(texts), tables)
 
-    def restore(self, block: I32s, row: I32s, blocks: Sequence[Block]) -> None:
+    def restore(self, block: I32s, row: I32s, blocks: Sequence[ExpressionBlock]) -> None:
         """Take over expressions that were laid out. There are none yet."""
         self._block.extend(block)
         self._row.extend(row)

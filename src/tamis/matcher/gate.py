@@ -10,14 +10,13 @@ from tamis.engine.interrupts import holding
 
 
 class Gate:
-    """Guards data that changes seldom, and is read for an instant or for longer.
+    """A lock with many readers or one writer, for data that seldom changes.
 
     `lock` alone is for readers that are done at once: it takes a tenth of the time of `reading`, and keeps writers out too. A
-    writer that waits comes before readers that come later. A reader may read again inside of that, which happens when a finalizer
-    calls.
+    waiting writer comes before later readers. A reader may call `reading` again inside of `reading`, as finalizers do.
 
-    `changes` is for readers without any lock. It is odd during a change, and another number afterwards: then such a reader has to
-    read again.
+    `changes` is for readers without any lock. It is odd during a change, and differs afterwards. A reader that sees an odd or a
+    changed number reads again.
     """
 
     def __init__(self) -> None:

@@ -31,8 +31,8 @@ from tamis.matcher.compiling import SubscriptionCompiler
 from tamis.matcher.gate import Gate
 
 _MOST_ONE_BY_ONE = 32
-"""Expressions of one call that are laid out one by one if they are plain. Compiling one or ten takes twice as long, compiling a
-hundred takes as long."""
+"""Up to this many plain expressions of one call are laid out one by one. Compiling one or ten expressions takes twice as long,
+compiling a hundred takes as long."""
 
 
 class KeyedEngine:

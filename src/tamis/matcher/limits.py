@@ -1,4 +1,4 @@
-"""Sizes at which a store changes its ways. All of them only decide how fast it is."""
+"""Limits of a store. They change how fast it is, and no result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class StoreLimits(NamedTuple):
 
     engine: Limits = USUAL_LIMITS
     gone_per_look: int = 1024
-    """Removed subscriptions between two checks whether constants and dimensions are due to be swept from the engine's store."""
+    """Removed subscriptions after which the store of the engine checks whether constants and dimensions are due to be swept."""
     fewest_to_sweep: int = 256
     """Removed subscriptions from which on the store of an index may be swept."""
     share_bytes: int = 1 << 19

@@ -34,19 +34,19 @@ from tamis.language.event import FlatEvent, flatten
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
 from tamis.matcher.compiling import CompiledMany, SubscriptionCompiler, clauses_of
-from tamis.matcher.expression_store import Block, GivenExpressions, Sources
+from tamis.matcher.expression_store import ExpressionBlock, GivenExpressions, Sources
 from tamis.matcher.ids import Id, Ids
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.plan import Plan
 from tamis.matcher.store import Part, R, Store
-from tamis.papers.clause_table import ClauseTable, FactorRows
+from tamis.papers.factor_table import FactorRows, FactorTable
 from tamis.papers.interface import Index
 from tamis.papers.options import Options
 from tamis.papers.owners import NO_PROGRAM, Owners, verify
 
 _MOST_PENDING = 4096
-"""Subscriptions added one by one that wait to be compiled together. More than in the store of the engine: an index takes in many
-conjunctions faster than one by one."""
+"""The most subscriptions, added one by one, that wait to be compiled together. There are more than in the store of the engine: an
+index inserts many conjunctions together faster than one by one."""
 
 
 class Clauses(NamedTuple):
@@ -61,7 +61,7 @@ class Clauses(NamedTuple):
 
 
 @dataclass(slots=True)
-class Work:
+class WorkTotals:
     """How much matching has been done so far."""
 
     events: int = 0
@@ -86,7 +86,7 @@ class IndexStore(Store[Clauses]):
         self.options = options
         self.sample = Sample()
         self._moves = 0
-        self.work = Work()
+        self.work = WorkTotals()
         self.clear()
 
     def clear(self) -> None:
@@ -105,7 +105,7 @@ class IndexStore(Store[Clauses]):
 
     def _new_compiler(self) -> SubscriptionCompiler:
         """A compiler over the dimensions. It keeps conjunctions of disjunctions as they are if the table can hold them."""
-        factors = isinstance(self.table, ClauseTable)
+        factors = isinstance(self.table, FactorTable)
         compiler = Compiler(self.dimensions, self._relabel, self.scalars, factors=factors)
         return SubscriptionCompiler(compiler, lambda: self._moves)
 
@@ -151,7 +151,7 @@ class IndexStore(Store[Clauses]):
     def _interned_others(self, compiled: Sequence[Compiled]) -> I32s:
         """The numbers of all clauses in the table, one for an expression with factors."""
         table = self.table
-        if isinstance(table, ClauseTable):
+        if isinstance(table, FactorTable):
             rows = [row for each in compiled for row in ([each.factors] if each.factors else map(_alone, each.clauses))]
             return self._taken(table.intern_factors(FactorRows.of(rows)))
         return self._taken(table.intern(clauses_of(compiled)))
@@ -161,7 +161,7 @@ class IndexStore(Store[Clauses]):
         self.index.refuse(numbers)
         return numbers
 
-    def add(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: F64s) -> None:
+    def add(self, identifiers: list[Id], clauses: Clauses, block: ExpressionBlock, weights: F64s) -> None:
         self.flush()
         slots = np.arange(self._slots, self._slots + len(identifiers))
         self._slots += len(slots)
@@ -205,7 +205,7 @@ class IndexStore(Store[Clauses]):
         else:
             self._sweep_if_due()
 
-    def replace(self, identifiers: list[Id], clauses: Clauses, block: Block, weights: F64s) -> None:
+    def replace(self, identifiers: list[Id], clauses: Clauses, block: ExpressionBlock, weights: F64s) -> None:
         self._release(identifiers)
         self.add(identifiers, clauses, block, weights)
         self._sweep_if_due()

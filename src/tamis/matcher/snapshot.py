@@ -29,7 +29,7 @@ from tamis.kernels.numbers import I64s
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 from tamis.matcher.engine_store import Contents
-from tamis.matcher.expression_store import Block, ClosedBlock, Sources, TableRows, TextColumn
+from tamis.matcher.expression_store import ClosedBlock, ExpressionBlock, Sources, TableRows, TextColumn
 from tamis.storage import container
 from tamis.storage.container import Container
 from tamis.storage.layout import Json
@@ -141,10 +141,10 @@ def _type_of(ids: I64s | pa.Array | None) -> str | None:
 
 
 def _read_sources(opened: Container) -> Sources:
-    def texts() -> Block:
+    def texts() -> ExpressionBlock:
         return TextColumn(_column(opened, "sources/texts"))
 
-    def table(number: int, kinds: list[str]) -> Block:
+    def table(number: int, kinds: list[str]) -> ExpressionBlock:
         return ClosedBlock(lambda: TableRows(_read_table(opened, f"sources/tables/{number}", kinds)))
 
     tables = [table(number, kinds) for number, kinds in enumerate(opened.meta["tables"])]

@@ -26,7 +26,7 @@ from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.language.event import FlatEvent
 from tamis.language.expression import Expression
 from tamis.language.schema import Schema
-from tamis.matcher.expression_store import Block, Sources
+from tamis.matcher.expression_store import ExpressionBlock, Sources
 from tamis.matcher.ids import Id, Ids, Names
 from tamis.matcher.limits import StoreLimits
 from tamis.matcher.plan import Plan
@@ -159,7 +159,7 @@ class Store(ABC, Generic[ClausesT]):
         """
 
     @abstractmethod
-    def add(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: F64s) -> None:
+    def add(self, identifiers: list[Id], clauses: ClausesT, block: ExpressionBlock, weights: F64s) -> None:
         """Take in new subscriptions, whose ids were checked."""
 
     @abstractmethod
@@ -184,7 +184,7 @@ class Store(ABC, Generic[ClausesT]):
         """Remove subscriptions at one moment. They are there, and each is named once."""
 
     @abstractmethod
-    def replace(self, identifiers: list[Id], clauses: ClausesT, block: Block, weights: F64s) -> None:
+    def replace(self, identifiers: list[Id], clauses: ClausesT, block: ExpressionBlock, weights: F64s) -> None:
         """Give subscriptions other clauses at one moment. They are there, and each is named once."""
 
     @abstractmethod

@@ -6,7 +6,7 @@
     be_tree/    counting/    fabret/    gryphon    k_index/    op_index/    ps_tree/    tatbul/
     parts/      code that several indexes share
     owners      which subscriptions own which conjunctions
-    clause_table  the table of indexes that take conjunctions of disjunctions
+    factor_table  the table of indexes that take conjunctions of disjunctions
 
 An index never imports an index of another paper.
 """

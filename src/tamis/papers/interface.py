@@ -112,7 +112,7 @@ class Index(ABC):
     """The capabilities of the class; options may remove some from an object."""
     options_type: ClassVar[type[Options]] = Options
     table_type: ClassVar[type[ConjunctionTable]] = ConjunctionTable
-    """The table that it reads: a `ClauseTable` if it takes conjunctions of disjunctions."""
+    """The table that it reads: a `FactorTable` if it takes conjunctions of disjunctions."""
 
     @classmethod
     def variant(cls, options: Options) -> type[Index]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tamis.encoding.columns import combined
 from tamis.spark.frames import BUCKET, Batches, map_in_arrow
-from tamis.spark.manifest import Segment
+from tamis.spark.manifest import SegmentFiles
 from tamis.spark.segment_files import ID, stored
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class BucketReport:
 
     Attributes
     ----------
-    segments : tuple of Segment
+    segments : tuple of SegmentFiles
         All segments of the bucket from now on.
     rejected : int
         Number of rejected rows.
@@ -36,7 +36,7 @@ class BucketReport:
     """
 
     bucket: int
-    segments: tuple[Segment, ...]
+    segments: tuple[SegmentFiles, ...]
     rejected: int
     rejected_name: str | None
     added: int
@@ -50,13 +50,13 @@ class BucketReport:
     @staticmethod
     def from_json(text: str) -> BucketReport:
         given = json.loads(text)
-        return BucketReport(**{**given, "segments": tuple(Segment(**segment) for segment in given["segments"])})
+        return BucketReport(**{**given, "segments": tuple(SegmentFiles(**segment) for segment in given["segments"])})
 
 
 class JobReport(NamedTuple):
     """The result for all buckets; `added` and the other counts are sums."""
 
-    buckets: tuple[tuple[Segment, ...], ...]
+    buckets: tuple[tuple[SegmentFiles, ...], ...]
     rejected_names: tuple[str, ...]
     rejected: int
     added: int
@@ -65,7 +65,7 @@ class JobReport(NamedTuple):
 
 
 def run_in_buckets(
-    frame: DataFrame, task: Callable[[Batches], Batches], buckets: Sequence[tuple[Segment, ...]]
+    frame: DataFrame, task: Callable[[Batches], Batches], buckets: Sequence[tuple[SegmentFiles, ...]]
 ) -> JobReport:
     """Divide rows into buckets, and let executors run a task on each. A bucket without rows stays as it is."""
     reports = [

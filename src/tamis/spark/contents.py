@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.spark.frames import id_type_of, type_of
 from tamis.spark.given import checked_session, plain_version
-from tamis.spark.manifest import IndexFolder, Segment
+from tamis.spark.manifest import IndexFolder, SegmentFiles
 from tamis.spark.rejected_rows import rejected_frame, rejected_schema
 from tamis.spark.segment_files import ID, living_columns
 
@@ -60,7 +60,7 @@ class ContentsTask:
     """Reads the segments with the numbers that it gets."""
 
     path: str
-    segments: tuple[Segment, ...]
+    segments: tuple[SegmentFiles, ...]
     columns: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -37,8 +37,10 @@ SEGMENTS, REMOVED, SAMPLES, REJECTED = "segments", "removed", "samples", "reject
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """Some subscriptions of a bucket, in files that never change.
+class SegmentFiles:
+    """Some subscriptions of a bucket, in files that never change: a snapshot, and columns beside it.
+
+    In this package a segment is such a set of files. The snapshot may have several segments of the engine.
 
     Attributes
     ----------
@@ -89,7 +91,7 @@ class Manifest:
         The declared schema, as `tamis.Schema.to_dict` returns it.
     sample : str or None
         The file with the sample of events.
-    buckets : tuple of tuple of Segment
+    buckets : tuple of tuple of SegmentFiles
         The segments of each bucket, the newest last. The hash of an id gives its bucket.
     applied : dict
         Stream of changes -> its last batch that is in this version.
@@ -103,14 +105,14 @@ class Manifest:
     form: str
     form_type: str
     columns: dict[str, str]
-    buckets: tuple[tuple[Segment, ...], ...]
+    buckets: tuple[tuple[SegmentFiles, ...], ...]
     schema: dict[str, Any] | None = None
     sample: str | None = None
     applied: dict[str, int] = field(default_factory=dict)
     rejected: tuple[str, ...] = ()
 
     @property
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[SegmentFiles]:
         """All segments that are not empty."""
         return [segment for bucket in self.buckets for segment in bucket if segment.living]
 
@@ -153,7 +155,7 @@ class Manifest:
                 f"{path} has format {number}, but this Tamis reads up to {FORMAT_VERSION}. Hint: use a newer Tamis"
             )
         try:
-            buckets = tuple(tuple(Segment(**segment) for segment in bucket) for bucket in given.pop("buckets"))
+            buckets = tuple(tuple(SegmentFiles(**segment) for segment in bucket) for bucket in given.pop("buckets"))
             manifest = cls(buckets=buckets, rejected=tuple(given.pop("rejected")), **given)
         except (TypeError, KeyError):
             raise IndexFolderError(f"{path} is damaged") from None
@@ -179,7 +181,7 @@ def _problem(manifest: Manifest) -> str | None:
 
 _TEXT_OR_NONE = (str, type(None))
 _KINDS: dict[type, dict[str, Any]] = {
-    Segment: {"name": str, "rows": int, "bytes": int, "removed": int, "removed_name": _TEXT_OR_NONE},
+    SegmentFiles: {"name": str, "rows": int, "bytes": int, "removed": int, "removed_name": _TEXT_OR_NONE},
     Manifest: {
         "version": int,
         "published": str,
@@ -344,6 +346,6 @@ def pattern(path: str | os.PathLike[str]) -> str:
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", address(path))
 
 
-def without_rows(segment: Segment, removed_name: str, removed: int) -> Segment:
+def without_rows(segment: SegmentFiles, removed_name: str, removed: int) -> SegmentFiles:
     """The segment with more rows left out."""
     return replace(segment, removed_name=removed_name, removed=removed)

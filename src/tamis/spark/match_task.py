@@ -24,7 +24,7 @@ from tamis.kernels.numbers import Bools, I64s
 from tamis.language.schema import Schema
 from tamis.matcher.event_input import right_rows, wrong_rows
 from tamis.matcher.naming import pieces
-from tamis.spark.manifest import IndexFolder, Segment
+from tamis.spark.manifest import IndexFolder, SegmentFiles
 from tamis.spark.segment_files import ID, MOST_OPEN, OpenSegment, moments_of, open_segment
 
 SUBSCRIPTION, MATCHES = "subscription", "matches"
@@ -34,13 +34,8 @@ RANKED_WEIGHT = "__tamis_weight"
 GROUP = "__tamis_group"
 """The column with an event's group of segments, if there are several groups."""
 
-# Memory stays bounded however many subscriptions match. At most `_EVENTS` events are matched at a time, fewer if they are known
-# to have more than `_PAIRS` pairs. At most `_PAIRS` pairs are named at a time.
 _EVENTS = 1024
-_PAIRS = 1 << 22
-# Most pairs if suddenly every subscription matches: some gigabytes, at 4 to 8 bytes a pair. Less would be slow: a call takes one
-# to two milliseconds besides the matching (measured with a list, and with 100 columns).
-_MOST_PAIRS = 1 << 29
+"""Most events matched at a time."""
 _ROWS = 1 << 18
 """Rows returned at a time."""
 _BLOCK = 1 << 16
@@ -54,14 +49,26 @@ _HINT = (
 Rows = I64s
 
 
-class Found(NamedTuple):
+class TaskLimits(NamedTuple):
+    """What bounds the memory of a task, however many subscriptions match."""
+
+    pairs: int = 1 << 22
+    """Most pairs named at a time. Fewer events are matched at a time if they are known to have more pairs."""
+    most_pairs: int = 1 << 29
+    """Most pairs if suddenly every subscription matches: some gigabytes, at 4 to 8 bytes a pair. Less would be slow: a call takes
+    one to two milliseconds besides the matching (measured with a list, and with 100 columns)."""
+    open: int = MOST_OPEN
+    """Most segments that are open at a time."""
+
+
+class SegmentMatches(NamedTuple):
     """Matches with the rows of one segment."""
 
     segment: OpenSegment
     event: Rows
     row: Rows
 
-    def where(self, holds: Bools) -> Found:
+    def where(self, holds: Bools) -> SegmentMatches:
         """The matches for which `holds` is true."""
         return self._replace(event=self.event[holds], row=self.row[holds])
 
@@ -74,7 +81,7 @@ class MatchTask:
     ----------
     path : str
         The folder of the index.
-    groups : tuple of tuple of Segment
+    groups : tuple of tuple of SegmentFiles
         Each event is matched with all segments of its group. The column `GROUP` names the group if there are several.
     event_id : str
         The column of events with their ids.
@@ -97,7 +104,7 @@ class MatchTask:
     """
 
     path: str
-    groups: tuple[tuple[Segment, ...], ...]
+    groups: tuple[tuple[SegmentFiles, ...], ...]
     event_id: str
     attributes: tuple[str, ...]
     keep: tuple[str, ...] = ()
@@ -110,21 +117,22 @@ class MatchTask:
     asked: frozenset[str] = frozenset()
     names: tuple[str, ...] = field(default=())
     """What the columns that are handed over are called."""
+    limits: TaskLimits = field(default_factory=TaskLimits)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for events, found in self._found(batches):
             yield from self._named(events, found)
 
-    def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Found]]:
+    def _found(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, SegmentMatches]]:
         """All matches, in parts: some events with some rows of one segment at a time."""
-        parts = PartSizes(learns=self.k is None)
+        parts = PartSizes(self.limits, learns=self.k is None)
         for block, segments in self._blocks(batches):
             events = right_rows(block, self._wrong(block)) if self.skip_wrong else block
             found = self._met(events, segments, parts)
-            for each in found if self.k is None else _heaviest_of(found, self.k):
+            for each in found if self.k is None else _heaviest_of(found, self.k, self.limits.pairs):
                 yield events, each
 
-    def _blocks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
+    def _blocks(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, tuple[SegmentFiles, ...]]]:
         """Blocks of events, each with the segments to match."""
         waiting: dict[int, list[pa.Table]] = defaultdict(list)
         for batch in batches:
@@ -144,21 +152,21 @@ class MatchTask:
 
     def _block_size(self, group: int) -> int:
         """How many events are matched with a segment before the next one: a few, unless segments cannot all be open."""
-        if len(self.groups[group]) <= MOST_OPEN:
+        if len(self.groups[group]) <= self.limits.open:
             return _EVENTS
         # The matches with the largest weights of each event stay in memory until all segments are done.
-        return _BLOCK if self.k is None else min(_BLOCK, max(_EVENTS, _PAIRS // self.k))
+        return _BLOCK if self.k is None else min(_BLOCK, max(_EVENTS, self.limits.pairs // self.k))
 
-    def _cut(self, tables: list[pa.Table], group: int) -> Iterator[tuple[pa.Table, tuple[Segment, ...]]]:
+    def _cut(self, tables: list[pa.Table], group: int) -> Iterator[tuple[pa.Table, tuple[SegmentFiles, ...]]]:
         events, size = pa.concat_tables(tables), self._block_size(group)
         for start in range(0, len(events), size):
             yield events.slice(start, size), self.groups[group]
 
-    def _met(self, events: pa.Table, segments: tuple[Segment, ...], parts: PartSizes) -> Iterator[Found]:
+    def _met(self, events: pa.Table, segments: tuple[SegmentFiles, ...], parts: PartSizes) -> Iterator[SegmentMatches]:
         """The matches of some events, segment by segment, in parts that are not too large."""
         folder = IndexFolder(self.path)
         for segment in segments:
-            opened = open_segment(folder, segment)
+            opened = open_segment(folder, segment, self.limits.open)
             lives = opened.living(folder, segment)
             # A subscription that is not valid, or removed, must not take the place of a valid one.
             limit = self.k if lives is None and not opened.expires else None
@@ -173,7 +181,7 @@ class MatchTask:
                 parts.note(segment, len(part), pairs)
                 start += len(part)
 
-    def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[Found]:
+    def _found_in(self, segment: OpenSegment, events: pa.Table, limit: int | None) -> Iterator[SegmentMatches]:
         try:
             counts, slots = segment.matcher.match(events.select(self.attributes), limit)
         except (EventError, TableError):
@@ -184,9 +192,9 @@ class MatchTask:
             which = events[self.event_id][row].as_py()
             raise EventError(f"the event whose {self.event_id} is {which!r}: {reason}. {_HINT}") from None
         ends = np.append(0, np.cumsum(counts))
-        for first, last in pieces(ends, _PAIRS):
+        for first, last in pieces(ends, self.limits.pairs):
             event = np.repeat(np.arange(first, last), counts[first:last])
-            yield Found(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
+            yield SegmentMatches(segment, event, segment.matcher.ids(slots[ends[first] : ends[last]]))
 
     def _wrong(self, events: pa.Table) -> dict[int, str]:
         return _wrong_among(events, self.attributes, self.asked, self.schema)
@@ -197,7 +205,7 @@ class MatchTask:
             return np.full(len(events), self.moment)
         return moments_of(combined(events[self.time]), _NEVER)
 
-    def _named(self, events: pa.Table, found: Found) -> Iterator[pa.RecordBatch]:
+    def _named(self, events: pa.Table, found: SegmentMatches) -> Iterator[pa.RecordBatch]:
         for start in range(0, len(found.event), _ROWS):
             event, row = (pa.array(part[start : start + _ROWS]) for part in (found.event, found.row))
             columns = [combined(events[self.event_id]).take(event), found.segment.take(ID, row)]
@@ -220,21 +228,22 @@ class PartSizes:
     known, and nothing is learned.
     """
 
-    def __init__(self, *, learns: bool) -> None:
+    def __init__(self, limits: TaskLimits, *, learns: bool) -> None:
+        self._limits = limits
         self._learns = learns
         self._sizes: dict[str, int] = {}
 
-    def size(self, segment: Segment) -> int:
+    def size(self, segment: SegmentFiles) -> int:
         if segment.name not in self._sizes:
-            pairs = _PAIRS if self._learns else _MOST_PAIRS
+            pairs = self._limits.pairs if self._learns else self._limits.most_pairs
             self._sizes[segment.name] = max(1, min(_EVENTS, pairs // segment.living))
         return self._sizes[segment.name]
 
-    def note(self, segment: Segment, events: int, pairs: int) -> None:
+    def note(self, segment: SegmentFiles, events: int, pairs: int) -> None:
         """Learn that `events` events had `pairs` matches."""
         if self._learns:
-            most = min(_EVENTS, _MOST_PAIRS // segment.living, 2 * self._sizes[segment.name])
-            self._sizes[segment.name] = max(1, min(most, _PAIRS * events // max(pairs, 1)))
+            most = min(_EVENTS, self._limits.most_pairs // segment.living, 2 * self._sizes[segment.name])
+            self._sizes[segment.name] = max(1, min(most, self._limits.pairs * events // max(pairs, 1)))
 
 
 class CountTask(MatchTask):
@@ -248,7 +257,7 @@ class CountTask(MatchTask):
                 counts[opened.name] = np.zeros(len(opened.columns), np.int64)
             np.add.at(counts[opened.name], rows, 1)
         for name, sums in counts.items():
-            segment = open_segment(IndexFolder(self.path), segments[name])
+            segment = open_segment(IndexFolder(self.path), segments[name], self.limits.open)
             rows = np.flatnonzero(sums)
             columns = [segment.take(ID, rows), pa.array(sums[rows])]
             columns += [segment.take(name, rows) for name in self.carry]
@@ -289,7 +298,7 @@ _NEVER = np.iinfo(np.int64).min
 """The time of an event without a time: only subscriptions without bounds are valid then."""
 
 
-def _valid(found: Found, times: Rows) -> Found:
+def _valid(found: SegmentMatches, times: Rows) -> SegmentMatches:
     """The matches whose subscription is valid at the time of the event: from its beginning on, before its end."""
     begins, ends = (bound[found.row] for bound in found.segment.validity)
     time = times[found.event]
@@ -298,19 +307,19 @@ def _valid(found: Found, times: Rows) -> Found:
     return found.where(valid)
 
 
-def _heaviest_of(found: Iterable[Found], k: int) -> list[Found]:
-    """The `k` matches with the largest weights of each event. Never many more are in memory."""
-    kept: list[Found] = []
+def _heaviest_of(found: Iterable[SegmentMatches], k: int, pairs: int) -> list[SegmentMatches]:
+    """The `k` matches with the largest weights of each event. At most about `pairs` more are in memory."""
+    kept: list[SegmentMatches] = []
     fresh = 0
     for each in found:
         kept.append(each)
         fresh += len(each.event)
-        if fresh > _PAIRS:
+        if fresh > pairs:
             kept, fresh = heaviest(kept, k), 0
     return heaviest(kept, k)
 
 
-def heaviest(found: list[Found], k: int) -> list[Found]:
+def heaviest(found: list[SegmentMatches], k: int) -> list[SegmentMatches]:
     """The `k` matches of each event with the largest weights; for equal weights, those with the lower ids."""
     place = np.repeat(np.arange(len(found)), [len(each.event) for each in found])
     if not len(place):

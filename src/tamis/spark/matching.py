@@ -33,7 +33,7 @@ from tamis.spark.frames import (
     type_of,
 )
 from tamis.spark.given import checked_frame, checked_index, listed, plain_count, plain_version
-from tamis.spark.manifest import IndexFolder, Manifest, Segment, local_path
+from tamis.spark.manifest import IndexFolder, Manifest, SegmentFiles, local_path
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 from tamis.spark.segment_files import asked_attributes
 
@@ -271,7 +271,7 @@ def _summed(found: DataFrame, carried: Sequence[str]) -> DataFrame:
     return found.groupBy(SUBSCRIPTION).agg(F.sum(MATCHES).alias(MATCHES), *others)
 
 
-def _spread(frame: DataFrame, groups: tuple[tuple[Segment, ...], ...]) -> DataFrame:
+def _spread(frame: DataFrame, groups: tuple[tuple[SegmentFiles, ...], ...]) -> DataFrame:
     """Each event once for every group. Groups with more subscriptions get more partitions."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -365,9 +365,9 @@ def checked_attributes(events: DataFrame, carried: Collection[str], options: Mat
     return tuple(event_attributes(events, options.event_id, options.attributes, aside))
 
 
-def grouped(segments: Sequence[Segment], memory: int) -> tuple[tuple[Segment, ...], ...]:
+def grouped(segments: Sequence[SegmentFiles], memory: int) -> tuple[tuple[SegmentFiles, ...], ...]:
     """Segments in groups of at most `memory` bytes: each, the largest first, goes into the fullest group with room."""
-    groups: list[list[Segment]] = []
+    groups: list[list[SegmentFiles]] = []
     sizes: list[int] = []
     for segment in sorted(segments, key=lambda segment: (-segment.bytes, segment.name)):
         room = [(size, place) for place, size in enumerate(sizes) if size + segment.bytes <= memory]

@@ -28,7 +28,7 @@ from tamis.kernels.numbers import Bools, F64s, I64s
 from tamis.matcher.frozen import FrozenMatcher
 from tamis.matcher.matcher import Matcher
 from tamis.matcher.snapshot import open_snapshot
-from tamis.spark.manifest import REMOVED, SAMPLES, SEGMENTS, IndexFolder, Segment, new_name
+from tamis.spark.manifest import REMOVED, SAMPLES, SEGMENTS, IndexFolder, SegmentFiles, new_name
 from tamis.storage import container
 from tamis.storage.replacing import replacing
 
@@ -45,7 +45,7 @@ Rows = I64s
 class Written(NamedTuple):
     """The result of writing some rows."""
 
-    segment: Segment | None
+    segment: SegmentFiles | None
     """The new segment; None if all rows were refused."""
     refused: list[tuple[int, str]]
     """Rows that are not in the segment, with the reasons."""
@@ -72,7 +72,7 @@ def write_segment(
     with replacing(str(folder / f"{SEGMENTS}/{name}.parquet")) as stream:
         pq.write_table(rows, stream)
     size = sum((folder / f"{SEGMENTS}/{name}.{ending}").stat().st_size for ending in ("tamis", "arrow"))
-    return Written(Segment(name, rows=len(matcher), bytes=size), refused)
+    return Written(SegmentFiles(name, rows=len(matcher), bytes=size), refused)
 
 
 def refused_rows(rows: pa.Table, form: str, schema: dict[str, Any] | None) -> list[tuple[int, str]]:
@@ -175,7 +175,7 @@ def write_removed(folder: IndexFolder, rows: Rows) -> str:
     return name
 
 
-def removed_rows(folder: IndexFolder, segment: Segment) -> Rows:
+def removed_rows(folder: IndexFolder, segment: SegmentFiles) -> Rows:
     """The rows of a segment that a version leaves out."""
     if segment.removed_name is None:
         return np.zeros(0, np.int64)
@@ -188,24 +188,24 @@ def read_sample(folder: IndexFolder, name: str | None) -> pa.Table | None:
     return None if name is None else map_arrow(folder / f"{SAMPLES}/{name}.arrow")
 
 
-def living_rows(folder: IndexFolder, segment: Segment) -> pa.Table:
+def living_rows(folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
     """The rows of a segment as they were given, without refused and removed rows."""
     rows = pq.read_table(folder / f"{SEGMENTS}/{segment.name}.parquet", memory_map=True, partitioning=None)
     return _living(rows, folder, segment)
 
 
-def living_columns(folder: IndexFolder, segment: Segment, names: list[str]) -> pa.Table:
+def living_columns(folder: IndexFolder, segment: SegmentFiles, names: list[str]) -> pa.Table:
     """Some columns of the subscriptions of a segment."""
     return _living(map_arrow(folder / f"{SEGMENTS}/{segment.name}.arrow").select(names), folder, segment)
 
 
-def _living(rows: pa.Table, folder: IndexFolder, segment: Segment) -> pa.Table:
+def _living(rows: pa.Table, folder: IndexFolder, segment: SegmentFiles) -> pa.Table:
     lives = combined(pc.is_valid(rows[ID])).to_numpy(zero_copy_only=False)
     lives[removed_rows(folder, segment)] = False
     return rows.filter(pa.array(lives))
 
 
-def asked_attributes(folder: IndexFolder, segments: Iterable[Segment]) -> frozenset[str]:
+def asked_attributes(folder: IndexFolder, segments: Iterable[SegmentFiles]) -> frozenset[str]:
     """The attributes that the subscriptions of some segments ask about."""
     return frozenset().union(*(_asked_in(folder / f"{SEGMENTS}/{segment.name}.tamis") for segment in segments))
 
@@ -228,7 +228,7 @@ class OpenSegment:
         self.columns = map_arrow(path.with_suffix(".arrow"))
         self._lives: tuple[str | None, Bools | None] = (None, None)
 
-    def living(self, folder: IndexFolder, segment: Segment) -> Bools | None:
+    def living(self, folder: IndexFolder, segment: SegmentFiles) -> Bools | None:
         """Which rows a version has; None: all. Only the last answer is cached, since versions follow each other."""
         removed_name, lives = self._lives
         if removed_name != segment.removed_name:
@@ -280,8 +280,8 @@ _open: OrderedDict[tuple[Path, str], OpenSegment] = OrderedDict()
 """The segments that this process has mapped. Spark uses a worker process for many tasks."""
 
 
-def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
-    """A segment, mapped once per process.
+def open_segment(folder: IndexFolder, segment: SegmentFiles, most_open: int = MOST_OPEN) -> OpenSegment:
+    """A segment, mapped once per process. At most `most_open` segments stay open.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def open_segment(folder: IndexFolder, segment: Segment) -> OpenSegment:
             raise IndexFolderError(_not_seen(path))
         _warm_up()
         opened = _open[key] = OpenSegment(folder, segment.name)
-        while len(_open) > MOST_OPEN:
+        while len(_open) > most_open:
             _open.popitem(last=False)
     _open.move_to_end(key)
     return opened

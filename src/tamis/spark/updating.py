@@ -25,7 +25,7 @@ from tamis.spark.bucket_tasks import BucketReport, by_bucket, run_in_buckets
 from tamis.spark.building import now
 from tamis.spark.frames import ADDED, CHANGE, FORMS, MEANT, REMOVED, SubscriptionFrame, subscription_frame, type_of
 from tamis.spark.given import checked_frame
-from tamis.spark.manifest import SEGMENTS, IndexFolder, Manifest, Segment, without_rows
+from tamis.spark.manifest import SEGMENTS, IndexFolder, Manifest, SegmentFiles, without_rows
 from tamis.spark.rejected_rows import Rejections, rejected_frame
 from tamis.spark.segment_files import (
     ID,
@@ -237,14 +237,14 @@ class Bucket:
         rejections.add(changes, [(row, reason) for row, (_, reason) in zip(wrong.tolist(), refused, strict=True)])
         return changes.take(pa.array(np.setdiff1d(np.arange(len(changes)), wrong)))
 
-    def _written(self, rows: pa.Table) -> tuple[Segment | None, list[tuple[int, str]]]:
+    def _written(self, rows: pa.Table) -> tuple[SegmentFiles | None, list[tuple[int, str]]]:
         if not len(rows):
             return None, []
         manifest = self._manifest
         sample = read_sample(self._folder, manifest.sample)
         return write_segment(self._folder, rows, manifest.form, manifest.schema, sample)
 
-    def _found(self, segment: Segment, changes: pa.Table) -> tuple[Rows, pa.Array]:
+    def _found(self, segment: SegmentFiles, changes: pa.Table) -> tuple[Rows, pa.Array]:
         """The living rows of a segment whose ids are those of some changes, and these ids."""
         ids = combined(map_arrow(self._folder / f"{SEGMENTS}/{segment.name}.arrow")[ID])
         is_there = _is_in(ids, combined(changes[ID]))
@@ -253,13 +253,13 @@ class Bucket:
         rows = np.flatnonzero(is_there)
         return rows, ids.take(pa.array(rows))
 
-    def _without(self, segment: Segment, rows: Rows) -> Segment:
+    def _without(self, segment: SegmentFiles, rows: Rows) -> SegmentFiles:
         if not len(rows):
             return segment
         gone = np.union1d(removed_rows(self._folder, segment), rows)
         return without_rows(segment, write_removed(self._folder, gone), len(gone))
 
-    def _merged(self, segments: list[Segment], fresh: Segment | None) -> list[Segment]:
+    def _merged(self, segments: list[SegmentFiles], fresh: SegmentFiles | None) -> list[SegmentFiles]:
         """The segments of the bucket, after merging those that are worth it into one."""
         total = 0 if fresh is None else fresh.rows
         chosen = [] if fresh is None else [fresh]

@@ -17,14 +17,14 @@ PIECE_BYTES = 2**20
 """Bytes to checksum and write at a time: few enough to stay in the processor's cache between the two steps."""
 
 
-def write_array(stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str) -> Entry:
-    """Write an array at the end of the file."""
+def write_array(stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str, piece: int = PIECE_BYTES) -> Entry:
+    """Write an array at the end of the file, so many bytes at a time."""
     dtype = _stored_dtype(name, array, path)
     start = stream.tell()
     total = Checksum()
-    for piece in _pieces(array, dtype):
-        total.update(piece)
-        stream.write(piece.data)
+    for data in _pieces(array, dtype, piece):
+        total.update(data)
+        stream.write(data.data)
     return Entry(name, dtype, array.shape, start, array.size * dtype.itemsize, total.value())
 
 
@@ -40,10 +40,10 @@ def _stored_dtype(name: str, array: npt.NDArray[Any], path: str) -> np.dtype[Any
     return dtype
 
 
-def _pieces(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[U8s]:
+def _pieces(array: npt.NDArray[Any], dtype: np.dtype[Any], piece_bytes: int) -> Iterator[U8s]:
     """The bytes of an array in C order, piece by piece. Only arrays in another order are copied."""
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
-    step = PIECE_BYTES // dtype.itemsize
+    step = piece_bytes // dtype.itemsize
     for first in range(0, array.size, step):
         piece = np.ascontiguousarray(flat[first : first + step], dtype)
         yield padded(piece.view(np.uint8))

@@ -17,7 +17,7 @@ most share a cache line. All other bytes are class 0. UTF-8 needs no care: no ch
 
 Reference: A. V. Aho, M. J. Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18(6), 1975: the trie is
 the goto function of algorithm 2, and the failures of algorithm 3 become the complete rows of algorithm 4.
-Departures: needles are cut (see `_PLANS`), so where a cut needle ends, its tail is compared byte by byte; outputs are chained,
+Departures: needles are cut (see `PLANS`), so where a cut needle ends, its tail is compared byte by byte; outputs are chained,
 not copied; sixteen strings are read in turn, since every step waits for the state before it: 2 to 3 times faster than one string
 after the other.
 """
@@ -41,15 +41,16 @@ Nodes = I32s
 Words = U32s
 Bytes = U8s
 
-# How needles are cut: (others, more, most bytes). A needle is cut `more` bytes behind the first byte that fewer than `others`
-# other needles share with it. The first plan whose rows take at most so many bytes is used. Time per byte with 5,000 needles of
-# a dozen characters, searched in command lines:
+# Plans for cutting needles: (others, more, most bytes). The first bytes of a needle that at least `others` other needles share
+# are kept, and `more` bytes after the next one. Tamis takes the first plan whose rows fit in `most bytes`. Time per byte with
+# 5,000 needles of a dozen characters, searched in command lines:
 #
 #     whole, 9 MB: 4.1 ns    3 more, 4 MB: 4.1    1 more, 2 MB: 5    0 more, 2 MB: 10    0 more, 4 others, 1 MB: 23
 #
 # and pyahocorasick, string by string, 47 ns. With 50,000 needles: 9.1 (79 MB), 10.5 (42 MB), 12, 17, 29, and 78.
+Plan = tuple[int, int, int]
 _WHOLE = 1 << 30
-_PLANS = (
+PLANS = (
     (1, _WHOLE, 1 << 20),
     (1, 3, 64 << 20),
     (1, 1, 64 << 20),
@@ -58,7 +59,7 @@ _PLANS = (
     (16, 0, 1 << 62),
 )
 # The longest tail, in bytes. No byte of a string is compared more often than this with one needle, however alike the two are.
-_LONGEST_TAIL = 255
+LONGEST_TAIL = 255
 
 # Strings that are read in turn, and the bytes read of each before the odd states among them are looked at.
 _LANES = 16
@@ -85,7 +86,9 @@ class Automaton(NamedTuple):
         return self.code.nbytes + self.text.nbytes
 
 
-def build(needles: Sequence[str], numbers: Sequence[int]) -> Automaton:
+def build(
+    needles: Sequence[str], numbers: Sequence[int], plans: Sequence[Plan] = PLANS, longest_tail: int = LONGEST_TAIL
+) -> Automaton:
     """An automaton for distinct needles, each with the number that it is reported by."""
     column = pa.array(needles, pa.large_string())
     order = pc.array_sort_indices(column).to_numpy().astype(np.int64)
@@ -95,7 +98,7 @@ def build(needles: Sequence[str], numbers: Sequence[int]) -> Automaton:
     if len(offsets) > 1 and offsets[1] == offsets[0]:  # the empty needle is the first
         everywhere, sorted_numbers, offsets = int(sorted_numbers[0]), sorted_numbers[1:], offsets[1:]
     classes, width = _classes(data)
-    trie = _trie(offsets, data, 4 * width)
+    trie = _trie(offsets, data, 4 * width, plans, longest_tail)
     nodes = len(trie.parent)
     first = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(trie.end, minlength=nodes), out=first[1:])
@@ -177,13 +180,13 @@ class _Trie(NamedTuple):
     end: Nodes
 
 
-def _trie(offsets: I64s, data: Bytes, row_bytes: int) -> _Trie:
+def _trie(offsets: I64s, data: Bytes, row_bytes: int, plans: Sequence[Plan], longest_tail: int) -> _Trie:
     """The trie of sorted needles by the first plan that fits."""
     lengths = np.diff(offsets)
     common = np.zeros(len(lengths), np.int64)
     _common_prefixes(offsets, data, common)
-    for others, more, most_bytes in _PLANS:
-        cut = np.minimum(lengths, np.maximum(_shared(common, others) + 1 + more, lengths - _LONGEST_TAIL))
+    for others, more, most_bytes in plans:
+        cut = np.minimum(lengths, np.maximum(_shared(common, others) + 1 + more, lengths - longest_tail))
         parent, label = np.zeros(int(cut.sum()) + 1, np.int32), np.zeros(int(cut.sum()) + 1, np.uint8)
         end = np.empty(len(lengths), np.int32)
         nodes = _grow(offsets, data, common, cut, parent, label, end)

@@ -56,7 +56,7 @@ Keys = I64s
 State = tuple[list[str], list[int]]
 """The constants that a dimension knows, as strings and integers."""
 
-# The most strings that are located one by one: cheaper than laying out all constants for the kernel.
+# Up to this many strings, looking up each string is cheaper than laying out all constants for the kernel.
 _FEW = 64
 
 

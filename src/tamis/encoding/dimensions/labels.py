@@ -31,11 +31,11 @@ import pyarrow as pa
 
 from tamis.kernels.numbers import Bools, I64s
 
-# A constant takes at least this power of 1/2 of its gap: there is room for a million in a gap of 2**40.
+# A constant takes at least 1 / 2**16 of its gap. So a million constants fit into a gap of 2**40.
 _LEAST_SHARE = 16
-# A larger gap is halved: that is quicker, and leaves room for a run of any length.
+# Gaps above this size are halved. Halving is quicker, and still leaves room for any number of ascending constants.
 _ROOMY = 1 << 40
-# Bytes that decide where a string lies between two others, after the prefix that these two share.
+# The bytes after the common prefix of two constants that decide where a string lies between them.
 _BYTES = 8
 # Up to this many constants are inserted one by one; more are merged in a pass over all.
 _FEW = 16
@@ -151,7 +151,7 @@ class Labels:
         return self._arrays[name]
 
     def keeping(self, keys: I64s) -> Callable[[], None]:
-        """A function that forgets the constants on which none of these ends of intervals depends. Labels stay as they are."""
+        """A function that keeps only the constants that these ends of intervals need. Labels stay as they are."""
         if not self.labels:
             return lambda: None  # without work on millions of ends
         labels = self.label_array()
@@ -200,7 +200,7 @@ class Labels:
         self.labels = [self._label_of[constant] for constant in self.constants]
 
     def _merge(self, new: list[Any]) -> bool:
-        """Add many constants. Those that fall in one gap are spread over it."""
+        """Add many constants. Constants that fall into the same gap are spread evenly over it."""
         constants: list[Any] = []
         labels: list[int] = []
         added: list[int] = []

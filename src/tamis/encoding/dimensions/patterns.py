@@ -78,7 +78,8 @@ class Patterns(ABC):
             # In this order no other pattern gets the number, even if this is interrupted.
             number = self._next
             self._next += 1
-            self._state[1][pattern] = number
+            _, waiting = self._state
+            waiting[pattern] = number
             self._numbers[pattern] = number
         return number
 
@@ -166,12 +167,12 @@ class Regexes(Patterns):
 
     few = 32
 
-    def __init__(self, *, one_case: bool = False) -> None:
+    def __init__(self, *, one_case: bool = False, largest_set: int = _LARGEST_SET) -> None:
         super().__init__()
-        self._one_case = one_case
+        self._one_case, self._largest_set = one_case, largest_set
 
     def _tier(self, members: dict[str, int]) -> Tier:
-        return _RegexTier(members, self._one_case)
+        return _RegexTier(members, self._one_case, self._largest_set)
 
 
 _Match = tuple[Callable[[bytes | memoryview], list[int] | None], list[int]]
@@ -186,9 +187,9 @@ class _RegexTier(Tier):
     given to one set of all: that takes 2 us, as long as an automaton takes to find the literals.
     """
 
-    def __init__(self, members: dict[str, int], one_case: bool) -> None:
+    def __init__(self, members: dict[str, int], one_case: bool, largest_set: int) -> None:
         super().__init__(members)
-        self._all = _RegexSet(members) if len(members) <= _LARGEST_SET else None
+        self._all = _RegexSet(members, largest_set) if len(members) <= largest_set else None
         guarded: dict[bool, dict[frozenset[str], dict[str, int]]] = {False: {}, True: {}}
         by_length: dict[int, list[tuple[int, str]]] = {}
         for pattern, number in members.items():
@@ -197,9 +198,10 @@ class _RegexTier(Tier):
                 guarded[need.lower].setdefault(need.literals, {})[pattern] = number
             else:
                 by_length.setdefault(need.shortest.bit_length(), []).append((need.shortest, pattern))
-        self._guards = [(lower, _Guard(sets)) for lower, sets in guarded.items() if sets]
+        self._guards = [(lower, _Guard(sets, largest_set)) for lower, sets in guarded.items() if sets]
         self._unguarded = [
-            (min(part)[0], _RegexSet({pattern: members[pattern] for _, pattern in part})) for part in by_length.values()
+            (min(part)[0], _RegexSet({pattern: members[pattern] for _, pattern in part}, largest_set))
+            for part in by_length.values()
         ]
 
     def hits(self, text: str) -> list[int]:
@@ -231,8 +233,8 @@ class _RegexTier(Tier):
 class _Guard:
     """Lets strings through to the sets of expressions of which they contain a literal."""
 
-    def __init__(self, sets: dict[frozenset[str], dict[str, int]]) -> None:
-        self._sets = [_RegexSet(members) for members in sets.values()]
+    def __init__(self, sets: dict[frozenset[str], dict[str, int]], largest_set: int) -> None:
+        self._sets = [_RegexSet(members, largest_set) for members in sets.values()]
         behind: dict[str, list[int]] = {}
         for number, literals in enumerate(sets):
             for literal in literals:
@@ -261,8 +263,9 @@ class _Guard:
 class _RegexSet:
     """Regular expressions that are searched for at once."""
 
-    def __init__(self, members: dict[str, int]) -> None:
+    def __init__(self, members: dict[str, int], largest: int) -> None:
         self._members = members
+        self._largest = largest
         self._compiled: list[_Match] | None = None
 
     def hits(self, data: bytes) -> list[int]:
@@ -273,7 +276,7 @@ class _RegexSet:
         """The compiled sets, made at the first call."""
         if self._compiled is None:
             patterns = list(self._members)
-            parts = [patterns[start : start + _LARGEST_SET] for start in range(0, len(patterns), _LARGEST_SET)]
+            parts = [patterns[start : start + self._largest] for start in range(0, len(patterns), self._largest)]
             self._compiled = [(_matcher(part), [self._members[pattern] for pattern in part]) for part in parts]
         return self._compiled
 

@@ -19,7 +19,7 @@ import re
 from typing import NamedTuple
 
 _LONG_S = "ſ"
-# A shorter literal is in too many texts.
+# The length of the shortest literal that is looked for. Shorter ones are in too many texts.
 _SHORTEST = 3
 _MOST_LITERALS = 16
 _LONGEST = 256
@@ -45,8 +45,8 @@ class Needed(NamedTuple):
     shortest: int
 
 
-def needed(pattern: str, *, lower: bool = False) -> Needed:
-    r"""What an expression asks of a text, or of its lower case.
+def needed(pattern: str, *, lower: bool = False, shortest: int = _SHORTEST) -> Needed:
+    r"""What an expression asks of a text, or of its lower case. All literals have at least `shortest` characters.
 
     >>> sorted(needed(r"\A.*(net|tel)work\d*\.exe\z").literals)
     ['network', 'telwork']
@@ -59,10 +59,12 @@ def needed(pattern: str, *, lower: bool = False) -> Needed:
     except _NotUnderstoodError:
         part = _ANYTHING
     literals = part.some or frozenset()
+    if literals and min(map(len, literals)) < shortest:
+        literals = frozenset()
     return Needed(literals | {_LONG_S} if literals and parser.met_s else literals, lower, part.shortest)
 
 
-def needed_in_any_case(pattern: str) -> Needed:
+def needed_in_any_case(pattern: str, *, shortest: int = _SHORTEST) -> Needed:
     """What an expression asks of a text or of its lower case, whichever has the longer literals.
 
     Lower case, if they are as long: most expressions that ignore case leave no choice, and one pass then serves all.
@@ -71,7 +73,7 @@ def needed_in_any_case(pattern: str) -> Needed:
     def length(need: Needed) -> int:
         return min(map(len, need.literals - {_LONG_S}), default=0)
 
-    return max(needed(pattern, lower=True), needed(pattern), key=length)
+    return max((needed(pattern, lower=lower, shortest=shortest) for lower in (True, False)), key=length)
 
 
 class _NotUnderstoodError(Exception):
@@ -96,10 +98,8 @@ def _exactly(strings: frozenset[str]) -> _Part:
 
 
 def _worth(strings: frozenset[str] | None) -> frozenset[str] | None:
-    """Strings, if they are good enough to be looked for."""
-    if not strings or len(strings) > _MOST_LITERALS or min(map(len, strings)) < _SHORTEST:
-        return None
-    return strings
+    """Strings, if they are few enough to be looked for."""
+    return strings if strings and len(strings) <= _MOST_LITERALS else None
 
 
 def _better(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:

@@ -165,7 +165,7 @@ def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions
         if not _is_known(rest):
             return None
         flat = flatten(rest)
-    except Exception:  # an unknown class may raise any error, and an attribute before it may be wrong, too
+    except Exception:  # Unknown classes may raise any error. Flattening the whole event reports the first one.
         return None
     # A name that is not in the rest was plain, or no predicate uses it.
     if any(name in event and name not in rest and name in dimensions.by_attribute for name in flat):

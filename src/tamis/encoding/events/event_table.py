@@ -6,6 +6,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,13 +26,17 @@ from tamis.kernels.numbers import I32s, I64s
 from tamis.language.schema import Schema
 from tamis.language.values import Kind
 
-_Part = tuple[int, Rows, I64s]
-
 # The number of strings from which a sample tells whether they all differ.
 _SAMPLED = 1024
-# Above this number, attributes are looked up all at once.
-_MANY_NAMES = 1024
 _NOT_PLAIN = -2
+
+
+class _Part(NamedTuple):
+    """The keys of some rows in one dimension."""
+
+    dimension: int
+    rows: Rows
+    keys: I64s
 
 
 def encode_table(
@@ -46,6 +51,9 @@ def encode_table(
 
 class TableEncoder:
     """Encodes any range of rows of a table of events. Several threads may encode at once while no dimension changes."""
+
+    many_names = 1024
+    """The attributes of a long table are looked up all at once if they are more than this."""
 
     def __init__(
         self, table: pa.Table, dimensions: Dimensions, schema: Schema | None = None, *, lenient: bool = False
@@ -70,7 +78,7 @@ class TableEncoder:
         """
         table = self._table.slice(first, last - first)
         if self._rest is None:
-            batch = _plain_entries(table, self._dimensions, self._schema) if len(table) else None
+            batch = self._plain_entries(table) if len(table) else None
             return self._encoded(table, None) if batch is None else EncodedEvents(batch, 0)
         rest = self._rest
         batch, large = self._plain.batch(first, last)
@@ -81,6 +89,20 @@ class TableEncoder:
             return EncodedEvents(batch, 0)
         others, mismatched = self._encoded(table, rest)
         return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
+
+    def _plain_entries(self, table: pa.Table) -> EventBatch | None:
+        """The keys of a long table if all its values are numbers of plain attributes. None if not, or if something is wrong."""
+        parents, attributes, values = entries(table)
+        if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
+            return None
+        encoded = pc.dictionary_encode(without_views(attributes))
+        names, dimensions, schema = encoded.dictionary, self._dimensions, self._schema
+        many = schema is None and len(names) > self.many_names
+        numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
+        if numbers is None:
+            return None
+        codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
+        return entries_batch(parents, codes, values, numbers, len(table))
 
     def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
         """Encode a table column by column: the columns in `among`, or all."""
@@ -94,11 +116,11 @@ class TableEncoder:
             rows_of.setdefault(column.attribute, {}).setdefault(column.kind, []).append(column.rows)
             if facets.presence is not None:
                 rows = np.unique(column.rows)
-                parts.append((facets.presence.number, rows, np.zeros(len(rows), np.int64)))
+                parts.append(_Part(facets.presence.number, rows, np.zeros(len(rows), np.int64)))
             of_column = _utf8_parts(column, facets)
             parts.extend(of_column)
             if facets.address is not None:
-                addresses = [rows for number, rows, _ in of_column if number == facets.address.number]
+                addresses = [part.rows for part in of_column if part.dimension == facets.address.number]
                 rows_of[column.attribute].setdefault(Facet.ADDRESS, []).extend(addresses)
         mismatched = sum(
             _mismatched(dimensions.by_attribute[attribute].asked, kinds) for attribute, kinds in rows_of.items()
@@ -194,21 +216,6 @@ def _sorted_apart(table: pa.Table, dimensions: Dimensions, schema: Schema | None
     return plain, rest
 
 
-def _plain_entries(table: pa.Table, dimensions: Dimensions, schema: Schema | None) -> EventBatch | None:
-    """The keys of a long table if all its values are numbers of plain attributes. None if not, or if something is wrong."""
-    parents, attributes, values = entries(table)
-    if not is_plain(values.type) or attributes.null_count or values.null_count == len(values):
-        return None
-    encoded = pc.dictionary_encode(without_views(attributes))
-    names = encoded.dictionary
-    many = schema is None and len(names) > _MANY_NAMES
-    numbers = _numbers_of_many(names, dimensions) if many else _numbers_of(names_in(encoded), dimensions, schema)
-    if numbers is None:
-        return None
-    codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
-    return entries_batch(parents, codes, values, numbers, len(table))
-
-
 def _numbers_of(names: list[str | None], dimensions: Dimensions, schema: Schema | None) -> list[int] | None:
     """The dimension of each attribute, or NOT_ASKED. None if an attribute is not plain, or its values may be wrong."""
     numbers: list[int] = []
@@ -282,22 +289,22 @@ def _parts(column: Column, facets: Facets) -> list[_Part]:
     """The rows and keys of a column for each dimension of its attribute."""
     if column.kind is not Kind.STRING:
         dimension = getattr(facets, column.kind.value)
-        return [] if dimension is None else [(dimension.number, column.rows, dimension.keys(column.values))]
+        return [] if dimension is None else [_Part(dimension.number, column.rows, dimension.keys(column.values))]
     if not facets.texts and not facets.patterns and facets.address is None:
         return []
     codes, distinct = _distinct(column.values)
     parts: list[_Part] = []
     for text in facets.texts:
         keys = text.keys(distinct)
-        parts.append((text.number, column.rows, keys if codes is None else keys[codes]))
+        parts.append(_Part(text.number, column.rows, keys if codes is None else keys[codes]))
     for pattern in facets.patterns:
         keys, counts = pattern.keys(distinct)
         if codes is None:
-            parts.append((pattern.number, np.repeat(column.rows, counts), keys))
+            parts.append(_Part(pattern.number, np.repeat(column.rows, counts), keys))
         else:
-            parts.append((pattern.number, *_spread(column.rows, codes, keys, counts)))
+            parts.append(_Part(pattern.number, *_spread(column.rows, codes, keys, counts)))
     if facets.address is not None:
-        parts.append((facets.address.number, *_addresses(facets.address, column.rows, codes, distinct)))
+        parts.append(_Part(facets.address.number, *_addresses(facets.address, column.rows, codes, distinct)))
     return parts
 
 
@@ -356,11 +363,11 @@ def _spread_runs(rows: Rows, codes: I32s, keys: Rows, ends: Rows, spread_rows: R
 
 def _batch(parts: list[_Part], count: int) -> EventBatch:
     """Merge the parts of all dimensions into rows. Sorting makes parts of one dimension neighbours, as a batch requires."""
-    parts.sort(key=lambda part: part[0])
-    sizes = [len(rows) for _, rows, _ in parts]
-    dimension = np.repeat(np.array([number for number, _, _ in parts], np.int32), sizes)
-    rows = np.concatenate([rows for _, rows, _ in parts]) if parts else np.zeros(0, np.int64)
-    keys = np.concatenate([keys for _, _, keys in parts]) if parts else np.zeros(0, np.int64)
+    parts.sort(key=lambda part: part.dimension)
+    sizes = [len(part.rows) for part in parts]
+    dimension = np.repeat(np.array([part.dimension for part in parts], np.int32), sizes)
+    rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, np.int64)
+    keys = np.concatenate([part.keys for part in parts]) if parts else np.zeros(0, np.int64)
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=count), out=start[1:])
     placed, placed_keys = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)

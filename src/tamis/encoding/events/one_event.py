@@ -33,7 +33,6 @@ _WORDS = 1024
 # The attribute names, joined by a character that no usual name has, identify the form of an event. A tuple of names would take
 # three quarters of the time, but names may be of a class that decides itself what it equals.
 _BETWEEN = "\0"
-_MOST_FORMS = 4096
 _NUMBERS = frozenset({int, float})
 _SEEN_ONCE, _HAS_NONE = None, False
 INTERVALS, GAPS = 1, 2
@@ -63,9 +62,10 @@ class Form(NamedTuple):
 
 
 class OneEvent:
-    """The buffer of one thread."""
+    """The buffer of one thread. If the dimensions have `most_forms` forms of events, they forget them before the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_forms: int = 4096) -> None:
+        self._most_forms = most_forms
         self._reserve(_WORDS)
         self._form: Form | None = None
         """Kept alive while the buffer has its address."""
@@ -135,7 +135,7 @@ class OneEvent:
         except KeyError:
             return False
         self._write(event.values(), dimension, ())
-        _note(dimensions, names, len(event))
+        _note(dimensions, names, len(event), self._most_forms)
         return True
 
     def _pack_plain(self, event: dict[str, Any], names: str, dimensions: Dimensions, flattens: bool) -> int | None:
@@ -151,7 +151,7 @@ class OneEvent:
         numbers, dimension, keys, _, mismatched = plain
         self._write(numbers, dimension, keys)
         if not keys:
-            _note(dimensions, names, len(event))
+            _note(dimensions, names, len(event), self._most_forms)
         return mismatched
 
     def _write(self, numbers: Collection[float], dimension: list[int], keys: Sequence[int]) -> None:
@@ -174,11 +174,11 @@ class OneEvent:
         words[end:].view(np.int32)[:count] = batch.dimension
 
 
-def _note(dimensions: Dimensions, joined: str, size: int) -> None:
+def _note(dimensions: Dimensions, joined: str, size: int, most: int) -> None:
     """Note the attributes of an event, joined, so many; they have a form from the second time on, if they can have one."""
     forms = dimensions.forms
     if joined not in forms:
-        if len(forms) >= _MOST_FORMS:
+        if len(forms) >= most:
             forms.clear()
         forms[joined] = _SEEN_ONCE
         return

@@ -43,21 +43,21 @@ class Conjunctions(NamedTuple):
 
 
 class ConjunctionTable:
-    """All conjunctions that were added, numbered from 0. `swept` makes a table without those that nobody needs."""
+    """All conjunctions that were added, numbered from 0. `swept` makes a table of the needed ones."""
 
     def __init__(self) -> None:
         self._start = GrowingArray(np.int64)
         self._start.append(0)
         self._predicates = GrowingPredicates()
         self._hashes = GrowingArray(np.uint64)
-        self._slots = np.full(_LOWEST_CAPACITY, _EMPTY, np.int32)
+        self._by_hash = np.full(_LOWEST_CAPACITY, _EMPTY, np.int32)
 
     def __len__(self) -> int:
         return len(self._hashes)
 
     @property
     def nbytes(self) -> int:
-        return self._start.nbytes + self._predicates.nbytes + self._hashes.nbytes + self._slots.nbytes
+        return self._start.nbytes + self._predicates.nbytes + self._hashes.nbytes + self._by_hash.nbytes
 
     def view(self) -> Conjunctions:
         return Conjunctions(self._start.view(), self._predicates.view())
@@ -69,7 +69,7 @@ class ConjunctionTable:
         self._reserve(len(self) + len(hashes))
         numbers = np.empty(len(hashes), np.int32)
         fresh = np.empty(len(hashes), np.int32)
-        count = _intern(fresh_form, hashes, self.view(), self._hashes.view(), self._slots, numbers, fresh)
+        count = _intern(fresh_form, hashes, self.view(), self._hashes.view(), self._by_hash, numbers, fresh)
         self._append(fresh_form, hashes, fresh[:count])
         return numbers
 
@@ -77,7 +77,7 @@ class ConjunctionTable:
         """Change the keys of a dimension to its new labels. Equal conjunctions stay equal; their hashes change."""
         self._predicates.relabel(dimension, relabelling)
         _hash(self.view(), self._hashes.view())
-        self._slots = _filled_slots(len(self._slots), self._hashes.view())
+        self._by_hash = _filled(len(self._by_hash), self._hashes.view())
 
     def swept(self, kept: npt.NDArray[Any], change: Callable[[Predicates], None]) -> tuple[Self, I32s]:
         """A new table of some rows, whose predicates `change` has changed in place; and the numbers of these rows there."""
@@ -94,11 +94,11 @@ class ConjunctionTable:
 
     def _reserve(self, count: int) -> None:
         """Keep the hash table at most half full."""
-        capacity = len(self._slots)
+        capacity = len(self._by_hash)
         while capacity < 2 * count:
             capacity *= 2
-        if capacity > len(self._slots):
-            self._slots = _filled_slots(capacity, self._hashes.view())
+        if capacity > len(self._by_hash):
+            self._by_hash = _filled(capacity, self._hashes.view())
 
 
 def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjunctions:
@@ -108,10 +108,10 @@ def conjunctions_taken(table: Conjunctions, rows: npt.NDArray[Any]) -> Conjuncti
     return Conjunctions(np.append(0, np.cumsum(counts)), predicates)
 
 
-def _filled_slots(capacity: int, hashes: Hashes) -> I32s:
-    slots = np.full(capacity, _EMPTY, np.int32)
-    _fill(slots, hashes)
-    return slots
+def _filled(capacity: int, hashes: Hashes) -> I32s:
+    by_hash = np.full(capacity, _EMPTY, np.int32)
+    _fill(by_hash, hashes)
+    return by_hash
 
 
 @lean_kernel
@@ -184,7 +184,7 @@ def hash_conjunctions(table: Conjunctions) -> Hashes:
 
 @kernel
 def all_differ(hashes: Hashes) -> bool:
-    """Whether no two hashes are equal. It takes the hashes 0 and 1 for equal."""
+    """Whether no two hashes are equal. Hashes 0 and 1 count as equal."""
     size = 2
     while size < 2 * len(hashes):
         size *= 2
@@ -235,20 +235,20 @@ def _intern(
     hashes: Hashes,
     table: Conjunctions,
     table_hashes: Hashes,
-    slots: I32s,
+    by_hash: I32s,
     numbers: I32s,
     fresh: I32s,
 ) -> int:
     """Find or place every conjunction; `fresh` gets the rows that are new, in the order of their numbers. Returns their count."""
-    mask = np.uint64(len(slots) - 1)
+    mask = np.uint64(len(by_hash) - 1)
     old = len(table_hashes)
     count = 0
     for c in range(len(hashes)):
         at = hashes[c] & mask
         while True:
-            number = slots[at]
+            number = by_hash[at]
             if number == _EMPTY:
-                slots[at] = old + count
+                by_hash[at] = old + count
                 numbers[c] = old + count
                 fresh[count] = c
                 count += 1
@@ -278,10 +278,10 @@ def _equal(left: Conjunctions, c: int, right: Conjunctions, d: int) -> bool:
 
 
 @kernel
-def _fill(slots: I32s, hashes: Hashes) -> None:
-    mask = np.uint64(len(slots) - 1)
+def _fill(by_hash: I32s, hashes: Hashes) -> None:
+    mask = np.uint64(len(by_hash) - 1)
     for number in range(len(hashes)):
         at = hashes[number] & mask
-        while slots[at] != _EMPTY:
+        while by_hash[at] != _EMPTY:
             at = (at + np.uint64(1)) & mask
-        slots[at] = number
+        by_hash[at] = number

@@ -96,7 +96,7 @@ class _Part(NamedTuple):
 
 
 def _any_of(parts: Sequence[_Part], negated: bool, more: int) -> str:
-    """Some parts of which one holds, or none if `negated`. `more` parts are left out."""
+    """One of these parts holds; if `negated`, none of them. The text leaves out `more` other parts."""
     alone = negated or len(parts) == 1
     texts = [part.text(negated) if alone or len(part.predicates) == 1 else f"({part.text(negated)})" for part in parts]
     if more > 0:
@@ -141,7 +141,7 @@ def _pattern(dimension: PatternDimension, number: int) -> _Part:
 def _like(dimension: Dimension, pattern: str, escape: str | None) -> _Part:
     """A pattern for strings as they are, for their lower case (ILIKE), or for their upper case.
 
-    ILIKE would also lower the pattern, so it cannot stand for a pattern with capitals, which no lower case matches.
+    ILIKE lowers its pattern too. So it is not used for a pattern with capitals, which matches no lower case.
     """
     lowered = CASE_OF.get(dimension.facet) is Case.LOWER and pattern == pattern.lower()
     predicate = Predicate.unchecked(
@@ -215,12 +215,12 @@ def _low(dimension: Dimension, key: int) -> _Bound | None:
         return None
     labels = dimension.labels_at(key)
     if labels is None:
-        # Just above -2**63 begins a region of labels, whose numbers have other keys than their doubles.
+        # The integers just above -2**63 have labels, which are not the keys of their doubles.
         inside = None if key == SMALL_FIRST else _value(dimension, key)
         return _shorter(inside, _value(dimension, key - 1))
     at = bisect_right(labels.labels, key) - 1
     if at < 0:
-        # The integers from 2**53 on have labels, and those above -2**63.
+        # This region of labels begins at 2**53, or just above -2**63.
         is_large = labels.first > 0
         return _edge(dimension, labels.first if is_large else labels.first - 1, is_large)
     return _Bound(labels.constants[at], labels.labels[at] == key)
@@ -234,7 +234,7 @@ def _high(dimension: Dimension, key: int) -> _Bound | None:
         return _shorter(_value(dimension, key), _value(dimension, key + 1))
     at = bisect_left(labels.labels, key)
     if at == len(labels):
-        # The integers below 2**63 have labels, and those up to -2**53.
+        # This region of labels ends just below 2**63, or at -2**53.
         is_large = labels.first > 0
         return _edge(dimension, labels.last if is_large else labels.last - 1, not is_large)
     return _Bound(labels.constants[at], labels.labels[at] == key)

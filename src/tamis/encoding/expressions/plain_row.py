@@ -26,7 +26,7 @@ from tamis.encoding.dimensions.dimension import Dimension, Facet, StringDimensio
 from tamis.encoding.dimensions.keys import code_of_bits, is_labelled, is_small
 from tamis.encoding.expressions.compile import Compiler, facet_of
 from tamis.encoding.expressions.conjunctions import Conjunctions, sort_predicates
-from tamis.encoding.expressions.predicate_encoding import WHOLE, judge_rows, plain_intervals
+from tamis.encoding.expressions.predicate_encoding import WHOLE, compared_intervals, judge_rows
 from tamis.encoding.expressions.predicate_rows import OPERATOR_CODE
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
@@ -56,11 +56,25 @@ _CODES = {
 _COMPARED = operator.attrgetter("attribute", "operator")
 _VALUES = operator.attrgetter("values")
 
-_comparisons: dict[tuple[str, Operator], int] = {}
-"""Attribute and operator -> the number of the comparison, the same for all encoders."""
-_MOST_COMPARISONS = 1 << 16
-"""The most comparisons that get a number. Numbers are never given back."""
-_numbers = itertools.count()
+
+class Comparisons(dict[tuple[str, Operator], int]):
+    """Attribute and operator -> the number of the comparison. At most `most` get a number, and numbers are never given back."""
+
+    def __init__(self, most: int = 1 << 16) -> None:
+        super().__init__()
+        self._most = most
+        self._numbers = itertools.count()
+
+    def number(self, attribute: str, operator: Operator) -> int | None:
+        """The number of a comparison, a new one if it has none; None if it cannot have one."""
+        number = self.get((attribute, operator))
+        if number is None and operator in _CODES and len(self) < self._most:
+            number = self.setdefault((attribute, operator), next(self._numbers))
+        return number
+
+
+_COMPARISONS = Comparisons()
+"""The same for all encoders."""
 
 
 class Prepared(NamedTuple):
@@ -89,18 +103,18 @@ def prepare(source: Any) -> Expression:
     """
     expression = to_expression(source)
     if not hasattr(expression, "_prepared"):
-        prepared = _prepared(expression)
+        prepared = words_of(expression)
         if prepared is not None:
             expression._prepared = prepared
     return expression
 
 
-def _prepared(expression: Expression) -> Prepared | None:
+def words_of(expression: Expression, comparisons: Comparisons = _COMPARISONS) -> Prepared | None:
     """The words of an expression; None if it does more than compare with numbers, or is long."""
     predicates: Any = expression.operands if type(expression) is And else (expression,)
     try:
         # Maps instead of a loop: they take half of the time, and this is most of what adding a subscription costs.
-        compared = list(map(_comparisons.get, map(_COMPARED, predicates)))
+        compared = list(map(comparisons.get, map(_COMPARED, predicates)))
         values = list(map(_VALUES, predicates))
     except AttributeError:  # no predicate
         return None
@@ -109,19 +123,11 @@ def _prepared(expression: Expression) -> Prepared | None:
     if length > _MOST_WORDS or not set(map(type, literals)) <= _PLAIN:
         return None
     if None in compared:
-        compared = [_comparison(*pair) for pair in map(_COMPARED, predicates)]
+        compared = [comparisons.number(*pair) for pair in map(_COMPARED, predicates)]
         if None in compared:
             return None
     words = _layout(len(compared), len(literals))(*compared, *map(len, values), *literals)
     return Prepared(words, len(compared), length)
-
-
-def _comparison(attribute: str, operator: Operator) -> int | None:
-    """The number of a comparison, a new one if it has none; None if it cannot have one."""
-    number = _comparisons.get((attribute, operator))
-    if number is None and operator in _CODES and len(_comparisons) < _MOST_COMPARISONS:
-        number = _comparisons.setdefault((attribute, operator), next(_numbers))
-    return number
 
 
 @functools.lru_cache(maxsize=1024)
@@ -142,8 +148,9 @@ class PlainRow(NamedTuple):
 class PlainEncoder:
     """Lays conjunctions out. One thread uses it at a time, and is done with a row before it asks for the next."""
 
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, compiler: Compiler, comparisons: Comparisons = _COMPARISONS) -> None:
         self._compiler = compiler
+        self._comparisons = comparisons
         self._codes = np.full(16, _UNKNOWN, np.int64)
         """Number of a comparison -> its code, if it compares with numbers."""
         self._scratch = np.zeros((_WORDS + 1, _MOST_WORDS + 1), np.int64)
@@ -154,7 +161,7 @@ class PlainEncoder:
 
         `plain_conjunction` may refuse the row, for instance because a comparison is new here. `keyed_row` may then succeed.
         """
-        prepared: Prepared | None = getattr(expression, "_prepared", None) or _prepared(expression)
+        prepared: Prepared | None = getattr(expression, "_prepared", None) or words_of(expression, self._comparisons)
         if prepared is None:
             return None
         words, predicates, length = prepared
@@ -182,7 +189,7 @@ class PlainEncoder:
             code = (dimension.number << _DIMENSION) + _CODES[predicate.operator]
             code += _SCALAR * self._compiler.is_scalar(predicate.attribute)
             if facet is Facet.NUMBER:
-                self._learn(_comparison(predicate.attribute, predicate.operator), code + _NUMBER)
+                self._learn(self._comparisons.number(predicate.attribute, predicate.operator), code + _NUMBER)
             codes.append(~code)
             counts.append(len(predicate.values))
             keys += [dimension.key(value) for value in predicate.values]
@@ -235,7 +242,7 @@ def plain_conjunction(scratch: I64s, codes: I64s, count: int) -> int:
             if code & _NUMBER:
                 good[p] &= is_small(keys[v])  # Numbers that may have labels are for the compiler.
                 keys[v] = code_of_bits(keys[v])
-    plain_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
+    compared_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
     predicates = Predicates(dimension, mode, start, lo, hi)
     judge_rows(row, predicates, good, scalar, state)
     if state[0] != WHOLE:

@@ -63,14 +63,14 @@ def encode_rows(table: PredicateRows, compiler: Compiler) -> EncodedRows:
     for column in columns:
         compiler.add_column(column.attribute, column.facet, column.constants())
     keys = np.zeros(int(table.value_start[-1]), np.int64)
-    for kind, positions, plain in table.values:
+    for kind, positions, literals in table.values:
         if kind is not Kind.STRING:
-            keys[positions] = _plain_keys(kind, plain)
+            keys[positions] = _unlabelled_keys(kind, literals)
     for column in columns:
         keys[column.positions] = column.keys(compiler)
     kind_of, good = _kinds(table)
     good &= _takes(table.operator, np.diff(table.value_start), kind_of)
-    encoded = _plain_predicates(table, kind_of, keys, good, compiler)
+    encoded = _compared_predicates(table, kind_of, keys, good, compiler)
     encoded = specials.placed(encoded, good, compiler)
     scalar = np.array([compiler.is_scalar(name) for name in table.attributes], np.bool_)[table.attribute]
     state = np.empty(len(table), np.uint8)
@@ -102,49 +102,49 @@ class _Column(NamedTuple):
 
 
 def _labelled_columns(table: PredicateRows) -> Iterator[_Column]:
-    """The literals whose keys are labels, by attribute and facet. Those of patterns are not compared, so they are left out."""
+    """The literals whose keys are labels, by attribute and facet. Literals of patterns are not compared, so they have no keys."""
     lengths = np.diff(table.value_start)
     attribute = np.repeat(table.attribute, lengths)
-    plain_operator = np.array([operator in COMPARED for operator in OPERATORS], np.bool_)[table.operator]
-    compared = np.repeat(plain_operator, lengths)
-    for kind, positions, plain in table.values:
+    is_compared = np.array([operator in COMPARED for operator in OPERATORS], np.bool_)[table.operator]
+    compared = np.repeat(is_compared, lengths)
+    for kind, positions, literals in table.values:
         if kind is Kind.STRING:
             chosen = np.flatnonzero(compared[positions])
         elif kind is Kind.NUMBER:
-            chosen = np.flatnonzero(NumberDimension.labelled(plain))
+            chosen = np.flatnonzero(NumberDimension.labelled(literals))
         else:
             continue
         order = chosen[grouped(attribute[positions[chosen]])]
         owner = attribute[positions[order]]
         bounds = np.flatnonzero(np.diff(owner, prepend=-1, append=-1))
         for start, end in itertools.pairwise(bounds):
-            part = order[start:end]
-            literals = plain.take(pa.array(part)) if kind is Kind.STRING else plain[part]
-            yield _Column(table.attributes[owner[start]], FACET_OF_KIND[kind], positions[part], literals)
+            chosen = order[start:end]
+            of_one = literals.take(pa.array(chosen)) if kind is Kind.STRING else literals[chosen]
+            yield _Column(table.attributes[owner[start]], FACET_OF_KIND[kind], positions[chosen], of_one)
 
 
-def _plain_keys(kind: Kind, plain: Any) -> I64s:
+def _unlabelled_keys(kind: Kind, literals: Any) -> I64s:
     """The keys of literals that need no labels."""
     if kind is Kind.NUMBER:
-        return double_codes(plain.astype(np.float64))
-    keys: I64s = plain.astype(np.int64)
+        return double_codes(literals.astype(np.float64))
+    keys: I64s = literals.astype(np.int64)
     return keys
 
 
-def _fine(kind: Kind, plain: Any) -> Any:
+def _fine(kind: Kind, literals: Any) -> Any:
     """Which literals are inside the language: finite numbers, timestamps of the years 1 to 9999."""
     if kind is Kind.TIMESTAMP:
-        return is_moment(plain)
-    return np.isfinite(plain) if kind is Kind.NUMBER and plain.dtype == np.float64 else True
+        return is_moment(literals)
+    return np.isfinite(literals) if kind is Kind.NUMBER and literals.dtype == np.float64 else True
 
 
 def _kinds(table: PredicateRows) -> tuple[I64s, Bools]:
     """The kind of each predicate's first literal, and whether all its literals are of this kind and of the language."""
     kinds = np.full(table.value_start[-1], _NO_KIND, np.int64)
     fine = np.zeros(table.value_start[-1], np.bool_)
-    for kind, positions, plain in table.values:
+    for kind, positions, literals in table.values:
         # A second field that is set in the same variant makes the value wrong.
-        fine[positions] = (kinds[positions] == _NO_KIND) & _fine(kind, plain)
+        fine[positions] = (kinds[positions] == _NO_KIND) & _fine(kind, literals)
         kinds[positions] = _KINDS.index(kind)
     kind_of, good = np.empty(len(table.attribute), np.int64), np.empty(len(table.attribute), np.bool_)
     _one_kind(table.value_start, kinds, fine, kind_of, good)
@@ -163,8 +163,8 @@ def _takes(operators: I64s, lengths: I64s, kind: I64s) -> Bools:
     return np.asarray(fits & ~(ordered[operators] & (kind == _BOOLEAN)))
 
 
-def _plain_predicates(table: PredicateRows, kind: I64s, keys: I64s, good: Bools, compiler: Compiler) -> Predicates:
-    """The good predicates in columns, the others with no interval."""
+def _compared_predicates(table: PredicateRows, kind: I64s, keys: I64s, good: Bools, compiler: Compiler) -> Predicates:
+    """The good predicates in columns. The others have no interval."""
     pairs = table.attribute * len(_KINDS) + np.where(good, kind, 0)
     numbers = np.zeros(len(table.attributes) * len(_KINDS), np.int32)
     for pair in np.flatnonzero(np.bincount(pairs[good], minlength=len(numbers))).tolist():
@@ -174,7 +174,7 @@ def _plain_predicates(table: PredicateRows, kind: I64s, keys: I64s, good: Bools,
     start = np.zeros(len(pairs) + 1, np.int64)
     lo, hi = np.empty(len(keys) + 1, np.int64), np.empty(len(keys) + 1, np.int64)
     modes = mode[table.operator]
-    filled = plain_intervals(base[table.operator], table.value_start, keys, good, modes, start, lo, hi)
+    filled = compared_intervals(base[table.operator], table.value_start, keys, good, modes, start, lo, hi)
     return Predicates(numbers[pairs], modes, start, lo[:filled], hi[:filled])
 
 
@@ -198,7 +198,7 @@ class _Specials:
         self.distinct = dict.fromkeys(predicate for predicate in self._predicates if predicate is not None)
 
     def placed(self, encoded: Predicates, good: Bools, compiler: Compiler) -> Predicates:
-        """Put the special predicates in their places among the plain ones, and mark them good if they are."""
+        """Put the special predicates in their places among the compared ones, and mark them good if they are."""
         if not len(self._at):
             return encoded
         compiled = compiler.compile_many(self.distinct)
@@ -239,7 +239,7 @@ def _one_kind(value_start: I64s, kinds: I64s, fine: Bools, kind_of: I64s, good: 
 
 
 @lean_kernel
-def plain_intervals(
+def compared_intervals(
     base: I64s, value_start: I64s, keys: I64s, good: Flags, mode: Codes, start: I64s, lo: I64s, hi: I64s
 ) -> int:
     """Write the intervals of every good predicate; returns their number. The keys of IN are sorted in their place.

@@ -39,12 +39,12 @@ class WrongRowsError(Exception):
 
 
 class TypedValues(NamedTuple):
-    """Literals of one kind: their places among all, and themselves; NumPy for numbers, booleans and microseconds, Arrow
-    for strings."""
+    """Literals of one kind, and their places among all literals."""
 
     kind: Kind
     positions: I64s
-    plain: Any
+    literals: Any
+    """NumPy for numbers, booleans and microseconds, Arrow for strings."""
 
 
 class PredicateRows(ABC):
@@ -145,12 +145,12 @@ def _by_type(literals: list[Any]) -> list[TypedValues]:
     for cls, (positions, values) in by_type.items():
         kind = kind_of(values[0])
         assert kind is not None
-        plain: Any
+        array: Any
         if cls is str:
-            plain = pa.array(values, pa.large_string())
+            array = pa.array(values, pa.large_string())
         elif kind is Kind.TIMESTAMP:
-            plain = np.array([to_microseconds(value) for value in values], np.int64)
+            array = np.array([to_microseconds(value) for value in values], np.int64)
         else:
-            plain = np.array(values, {bool: np.bool_, int: np.int64, float: np.float64}[cls])
-        typed.append(TypedValues(kind, np.array(positions, np.int64), plain))
+            array = np.array(values, {bool: np.bool_, int: np.int64, float: np.float64}[cls])
+        typed.append(TypedValues(kind, np.array(positions, np.int64), array))
     return typed

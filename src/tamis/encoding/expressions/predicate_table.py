@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.encoding.columns import combined, is_text, is_variant, plain_texts, plain_values
+from tamis.encoding.columns import combined, is_text, is_variant, kind_and_values, plain_texts
 from tamis.encoding.expressions.predicate_rows import (
     OPERATOR_CODE,
     OPERATORS,
@@ -64,12 +64,12 @@ class PredicateTable(PredicateRows):
     def predicate(self, p: int) -> Predicate:
         first, last = int(self.value_start[p]), int(self.value_start[p + 1])
         literals: list[Any] = [None] * (last - first)
-        for kind, positions, plain in self.values:
+        for kind, positions, typed in self.values:
             for at in range(*np.searchsorted(positions, (first, last))):
                 place = int(positions[at]) - first
                 if literals[place] is not None:
                     raise ExpressionError("a value must set one field, not several")
-                literals[place] = _literal(kind, plain[at])
+                literals[place] = _literal(kind, typed[at])
         return Predicate(self.attributes[self.attribute[p]], OPERATORS[self.operator[p]], literals)
 
     def expression(self, row: int) -> Expression:
@@ -82,21 +82,21 @@ class PredicateTable(PredicateRows):
             decoded = plain_texts(part)
             positions = np.flatnonzero(decoded.is_valid().to_numpy(zero_copy_only=False))
             try:
-                kind, plain = plain_values("values", decoded.drop_null(), positions)
+                kind, literals = kind_and_values("values", decoded.drop_null(), positions)
             except EventError as error:
                 reason = f"a literal is wrong: {error.reason}"
                 if error.rows is None:
                     raise TableError(reason) from None
                 owners = np.searchsorted(self.value_start, error.rows, side="right") - 1
                 raise _wrong(_rows_of(owners, self.start), reason) from None
-            yield TypedValues(kind, positions, plain)
+            yield TypedValues(kind, positions, literals)
 
 
-def _literal(kind: Kind, plain: Any) -> Any:
+def _literal(kind: Kind, typed: Any) -> Any:
     """A literal as Python has it."""
     if kind is Kind.TIMESTAMP:
-        return from_microseconds(int(plain))
-    return plain.as_py() if kind is Kind.STRING else plain.item()
+        return from_microseconds(int(typed))
+    return typed.as_py() if kind is Kind.STRING else typed.item()
 
 
 def read_predicates(column: pa.ChunkedArray) -> PredicateTable:

@@ -19,18 +19,18 @@ LIST = 25.0
 RUN = 60.0
 """Finding a run and its end."""
 TRY_PAIR = 8.0
-"""Trying a pair of values, measured with 435 of them."""
+"""Looking up a pair of values; measured with the 435 pairs of 30 values."""
 MEET_PAIR = 25.0
-"""A pair that is there, without its entries: they and their records lie scattered."""
+"""Going to the entries of a pair that was found. They lie scattered, and so do their records."""
 SPACE = 0.005
-"""Memory of an additional entry, weighed in the same unit."""
+"""Memory of one more entry, as if it took time."""
 
 GUARD = 0.8
-"""Looking at the guard of a block, in entries."""
+"""Reading the guard of a block, as a number of entries."""
 LEAST_SAVED_BY_GUARD = 1.0
-"""Entries of its block that a guard must save: a block that is not full takes memory, and its guard is looked at."""
+"""Entries that a guard must save per block, since padding takes memory and the guard must be read."""
 MOST_WITH_GUARDS = 0.75
 """Share of the cost of long lists up to which guards pay. At 0.85, where events have 15 of 20 attributes, events were 10 % faster
 or slower."""
 CAUTION_WITH_PAIRS = 2.0
-"""Factor by which pairs must save more than they cost: events that match more than others pay more."""
+"""Pairs are used if they save this many times their cost. Events that match much pay more than the average."""

@@ -33,17 +33,17 @@ from tamis.kernels.ranges import run_indices
 BLOCK = 8
 """Entries of a block: two words each, together a cache line."""
 GUARDED = 32
-"""Entries, padding included, from which on a list of a space or a dimension is laid out in blocks with guards."""
+"""Entries, padding included, from which on a list of a space or dimension has blocks with guards."""
 _FEWEST = GUARDED - BLOCK + 1
-"""Entries without padding that such a list has at least. Shorter lists stay below GUARDED even with padding."""
+"""The fewest entries of such a list before padding. Shorter lists stay below GUARDED even with padding."""
 _UNKNOWN = 0.5
-"""Share of events taken to have the dimension that most conjunctions ask about, if there is no sample."""
+"""Without a sample: the assumed share of events that have the most frequent dimension of predicates."""
 _TRIED = 64
-"""Lists of spaces, and lists of dimensions, that show whether guards pay, about."""
+"""About how many lists of spaces, and how many lists of dimensions, are tried to see whether guards pay."""
 _AT_ONCE = 256
 """Entries of a list that are divided into blocks together."""
 _NEEDS = 16
-"""Predicates of a conjunction among whose dimensions guards are chosen."""
+"""Only the first predicates of a conjunction, up to this number, offer their dimensions as guards."""
 _NONE = -1
 
 Guards = U16s
@@ -148,7 +148,7 @@ class GuardedLists:
     def _share(self) -> float:
         """The cost of long lists with guards, divided by the cost without, estimated from some lists; 1.0: guards do not pay."""
         cost = np.zeros(2)
-        # Lists of dimensions are few and met often. Among all lists, they would be missing in the sample, or decide alone.
+        # Lists of dimensions are few, and most events visit them. So they are sampled apart from the lists of spaces.
         for long in np.split(self._long, [np.searchsorted(self._long, self._cells)]):
             if len(long):
                 tried = long[:: max(1, len(long) // _TRIED)]
@@ -184,7 +184,7 @@ def _in_blocks(entries: Entries, listed: int, sizes: I64s, asked: _Asked) -> tup
     Also how many entries of long lists an event is expected to visit, with guards and without.
     """
     dimensions = len(asked.presence)
-    # A block that is not full has at least two entries. Others may end each part, and lie around a list.
+    # A block with a guard has at least two entries. A part of a list may end with a shorter block. Padding lies around a list.
     room = len(entries.row) + BLOCK * int((sizes // 2 + sizes // _AT_ONCE + 6).sum()) + BLOCK
     guard = np.full(room // BLOCK + 1, min(dimensions, RANKED), np.uint16)
     out = _Blocks(np.empty(room, np.int64), np.empty(room, np.int32), guard)

@@ -9,8 +9,8 @@ Its place is its number. Each line also has a word of marks. A mark is one more 
     marks      7f 03 c1 00 00 00 00 00        00: free
     keys       a  b  c  -  -  -  -  -
 
-No predicate names most keys of events. For 97 % of these, the marks show it, and no line is fetched: the table of keys is too
-large for the inner caches. If a line is full, the marks of the next line are looked at too.
+Most keys of events are named by no predicate. The marks show this for 97 % of them without reading a line of keys. This saves
+time, since the table of keys is too large for the inner caches. If a line is full, the marks of the next line are read too.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
 
 _MOST_CELLS = 4
-"""Spaces of a range, at most, that pairs are made of."""
+"""The most spaces of a range that pairs are made of."""
 _WORDS = 4
 """Words of an entry."""
 _PADDING = 64
@@ -53,9 +53,9 @@ _PART_BITS = 3
 _HITS = 1024
 """Pairs that were not turned down and are looked up together."""
 _MOST_TRIED = 4
-"""Pairs of an event per entry, from which on the event visits all entries instead."""
+"""If an event has more pairs than this many times the entries, it visits all entries instead."""
 _PLANNED, _SAMPLED = 1 << 15, 512
-"""Conjunctions, and events of the sample, that show whether pairs pay."""
+"""Conjunctions, and events of the sample, that are tried to see whether pairs pay."""
 _NONE = -1
 
 

@@ -46,7 +46,7 @@ from tamis.kernels.packed import Packed
 CELLS, POINTS, UPPER, LOWER, PRESENCE, ALWAYS, PAIRS = range(7)
 
 MOST_LISTS = 1 << 16
-"""Lists that a predicate may be entered in."""
+"""The most lists that a predicate may be entered in."""
 RANKED = 65_534
 """Dimensions from this number on do not fit into filter words: their predicates are decided by comparing keys."""
 SHORT_SETS = 32_767
@@ -243,7 +243,7 @@ def most_cells(p: int, coded: Coded) -> int:
 
 @inlined
 def _one_sided(first: int, last: int, kind: int, top: int, wide: bool) -> int:
-    """The way of a one-sided range, ALWAYS if the predicate is none. Wide ones may form runs in the list of the dimension."""
+    """The way of a one-sided range; ALWAYS for other predicates. In wide dimensions, ranges may form runs."""
     if (first == 0) == (last == top) or kind >= POINT:
         return ALWAYS
     if wide:
@@ -264,9 +264,9 @@ def _decides(p: int, way: int, coded: Coded, scales: Scales) -> bool:
 
 @inlined
 def deciding(access: int, mode: U8s) -> int:
-    """The access predicate, -1 if finding the conjunction by it cannot decide it.
+    """The access predicate; -1 if it must be checked even for events that find the conjunction by it.
 
-    Of several values of an event, one may be none of the excluded ones: this says nothing about the others.
+    NONE must be checked: if an event has several values, a list shows only that one of them is not excluded.
     """
     return access if access >= 0 and mode[access] == SOME else _NONE
 

@@ -68,7 +68,7 @@ from tamis.kernels.packed import Packed
 DOUBT = 1 << 31
 """Set in a row whose keys must be compared."""
 PREDICATES_AT = 24
-"""The bits of word 0 from here on: how many predicates the tests for keys stand for, in a short record."""
+"""In a short record, word 0 has from this bit on the number of predicates that the tests for keys stand for."""
 ROW = (1 << PREDICATES_AT) - 1
 PLACE_BITS = 24
 """Bits of the place in a reference to a record; the shape lies above."""
@@ -80,17 +80,17 @@ LONG, DONE = 255, 254
 _MOST_IN_SHAPE = 15
 _HEADER_MOST = 255
 _MOST_SIZE = (1 << 16) - 1
-"""Words of a record, at most: its size has 16 bits while the segment is built."""
+"""The most words of a record: its size has 16 bits while the segment is built."""
 _NONE = int(Mode.NONE)
 
 RANGES, NAMES, BOUNDS, FAR_TESTS, FAR_SETS, SETS, MASKS = range(7)
 """The groups of words of a record, in their order. NAMES are tests for keys, BOUNDS are tests for bounds."""
 GROUPS = 7
 _MOST_MEMBERS = 8
-"""Members of a set, at most, that become tests. A larger set becomes a far set, which takes fewer steps per member."""
+"""The most members of a set that become tests. A larger set becomes a far set, which takes fewer steps per member."""
 _NO_WORDS = -1
 _FEW = 24
-"""Predicates of a record, at most, that are sorted by counting. This takes 15 % off the time to write records of ten."""
+"""The most predicates of a record that are sorted by counting. This takes 15 % off the time to write records of ten."""
 _GROUP_AT = 56
 _MEMBERS_AT = 18
 
@@ -345,7 +345,7 @@ def _tests(p: int, coded: Coded, scales: Scales) -> tuple[int, int, int, int]:
 
 @merged
 def _select(count: int, choice: Choice, table: CodedTable, scratch: RecordScratch) -> tuple[int, bool]:
-    """Keep those of the first `count` predicates in `order` that the record holds, with their groups, and count their words.
+    """Keep the predicates that the record holds, of the first `count` in `order`, with their groups. Count their words.
 
     Returns how many are kept, and whether others must be decided by comparing keys.
     """

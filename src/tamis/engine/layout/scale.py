@@ -40,10 +40,10 @@ LOWEST_CODE = 1
 """The code of all keys below the first cut."""
 CODE_BITS = 22
 HIGHEST_CODE = (1 << CODE_BITS) - 1
-"""A code that no key has; no key has 0 either. So a bound that excludes no key is equal to no code."""
+"""A code that no key has. No key has code 0 either. A bound that excludes no key has one of these codes, so it is never tied."""
 BLOCK = 16
 _SAMPLE = 1 << 14
-"""Ends of a wide dimension, at most, from which its quantiles are taken."""
+"""The most ends of a wide dimension from which its quantiles are computed."""
 _TABLE = 1024
 """Places in the hash table of a dimension's ends."""
 _FULL = -1
@@ -307,14 +307,14 @@ def _find_distinct(predicates: Predicates, local: Dimensions, table: Keys, disti
 @inlined
 def _put(end: int, table: Keys, at: int, count: int) -> int:
     """Put an end into the table at `at`, which has `count` ends; returns the new count, or _FULL."""
-    slot = I64((U64(end) * U64(0x9E3779B97F4A7C15)) >> U64(54))
-    while table[UP(at + slot)] != _EMPTY and table[UP(at + slot)] != end:
-        slot = (slot + 1) & (_TABLE - 1)
-    if table[UP(at + slot)] == end:
+    place = I64((U64(end) * U64(0x9E3779B97F4A7C15)) >> U64(54))
+    while table[UP(at + place)] != _EMPTY and table[UP(at + place)] != end:
+        place = (place + 1) & (_TABLE - 1)
+    if table[UP(at + place)] == end:
         return count
     if count == MOST_SPACES - 1:
         return _FULL
-    table[UP(at + slot)] = end
+    table[UP(at + place)] = end
     return count + 1
 
 
@@ -359,7 +359,7 @@ def _collect_ends(predicates: Predicates, local: Dimensions, distinct: I64s, at:
 def _cut(ends: _Ends, own: Keys, sample: Keys, cuts: _Cuts) -> None:
     """Choose the cuts of every dimension: all ends, or quantiles if there are too many; estimate how many ends differ.
 
-    `own` has room for a table, in case there are none, and `sample` for the ends that quantiles are taken from.
+    `own` has room for one table, for dimensions without a table; `sample` for the ends of which quantiles are computed.
     """
     filled = 0
     for d in range(len(cuts.number)):
@@ -381,9 +381,9 @@ def _cut(ends: _Ends, own: Keys, sample: Keys, cuts: _Cuts) -> None:
                     count += 1
         else:
             place = filled
-            for slot in range(at, at + _TABLE):
-                if table[slot] != _EMPTY:
-                    cuts.key[place] = table[slot]
+            for i in range(at, at + _TABLE):
+                if table[i] != _EMPTY:
+                    cuts.key[place] = table[i]
                     place += 1
             sort_part(cuts.key, filled, filled + count)
             ends.distinct[d] = count
@@ -409,7 +409,7 @@ def _sorted_sample(ends: Keys, begin: int, end: int, sample: Keys) -> int:
 
 @inlined
 def _differ(sample: Keys, size: int, count: int) -> int:
-    """Estimate how many of `count` ends differ, by a sorted sample. An end that it has once stands for others like it."""
+    """Estimate how many of `count` ends differ, from a sorted sample. An end that occurs once in it stands for others."""
     once, several = 0, 0
     begin = 0
     for i in range(1, size + 1):

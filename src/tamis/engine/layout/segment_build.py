@@ -4,7 +4,7 @@
 
 An entry is two words side by side, which is 10 % faster than two arrays: a *filter word*, the hull of the least likely other
 predicate of its conjunction, and a reference to its record. So a list is scanned without a branch, and only survivors touch their
-records. If that keeps many entries from their records, entries have a second filter word. Long lists have blocks of entries that
+records. If a second filter word would spare many records, entries have one. Long lists have blocks of entries that
 events may skip, or parts that are sorted by a bound: see `guards` and `runs`.
 
 Rows are numbered by the slots of their owners if these lie close together (see `matching.owners`), else in the order of their
@@ -55,7 +55,7 @@ HAS_RUNS = 1 << 31
 _NONE = -1
 _PADDING = 64
 _FAR, _NEAR = 16, 8
-"""Entries ahead of which the place of a record, and the record itself, are fetched."""
+"""How many entries ahead the place of a record, and the record itself, are fetched."""
 _PLACE = (1 << 40) - 1
 
 
@@ -140,7 +140,7 @@ class Body(NamedTuple):
 class _Listed(NamedTuple):
     """The entries of a segment in lists and runs."""
 
-    plain: Entries
+    in_lists: Entries
     """Entries of lists, perhaps in blocks; the conjunction of padding is -1."""
     guard: Guards
     points: Points
@@ -189,21 +189,21 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
     has_second = choose_second(table, plan)
     checkpoint()
     listed = _enter_lists(table, plan, sample, has_second)
-    plain, run_rows = listed.plain.row, listed.run_rows
+    list_rows, run_rows = listed.in_lists.row, listed.run_rows
     checkpoint()
-    rows = np.concatenate((plain, pair_rows, run_rows))
-    before_runs = len(plain) + len(pair_rows)
+    rows = np.concatenate((list_rows, pair_rows, run_rows))
+    before_runs = len(list_rows) + len(pair_rows)
     written, words = _write_records(table, plan, roll, rows[:before_runs], has_second)
     checkpoint()
     complete = np.zeros(len(rows), np.bool_)
     complete[before_runs:] = np.repeat(listed.runs.complete, np.diff(listed.runs.start))
     laid_out = _lay_out_records(rows, complete, written, words, numbers)
     checkpoint()
-    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(plain), before_runs])
-    entry = _entries(_filter_words(plain, plan.filter, table), of_lists)
+    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(list_rows), before_runs])
+    entry = _entries(_filter_words(list_rows, plan.filter, table), of_lists)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
     if has_second:
-        second[: len(plain)] = _filter_words(plain, plan.second, table)
+        second[: len(list_rows)] = _filter_words(list_rows, plan.second, table)
     checkpoint()
     complete_pairs(pairs, _filter_words(pair_rows, plan.second, table), of_pairs)
     lookup, directory = _lookup(table, plan, listed)
@@ -236,13 +236,13 @@ def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_s
     in_run = joined != 0
     checkpoint()
     in_lists = Entries(entries.list[~in_run], entries.row[~in_run])
-    plain, guard = GuardedLists(table, plan, in_lists, sample).in_blocks()
-    visited = visited_share(plain, guard, table.likelihood, len(table.start) - 1)
+    in_lists, guard = GuardedLists(table, plan, in_lists, sample).in_blocks()
+    visited = visited_share(in_lists, guard, table.likelihood, len(table.start) - 1)
     expected = expected_entries(table, plan, visited, entries.row, in_run)
     checkpoint()
     in_runs = Entries(entries.list[in_run], entries.row[in_run])
     runs, run_rows = sorted_runs(in_runs, joined[in_run], plan, table.predicates)
-    return _Listed(plain, guard, points, runs, run_rows, expected)
+    return _Listed(in_lists, guard, points, runs, run_rows, expected)
 
 
 def _write_records(table: CodedTable, plan: Plan, roll: Roll, listed: I32s, has_second: bool) -> tuple[_Written, int]:
@@ -276,8 +276,8 @@ def _entries(words: Words, references: Words) -> Words:
 def _lookup(table: CodedTable, plan: Plan, listed: _Listed) -> tuple[Lookup, Directory]:
     """How matching finds the lists of a value."""
     scales = table.scales
-    plain_lists = first_point_list(scales) + len(listed.points.key)
-    directory, sides = _directory(listed.plain.list, listed.runs.list, scales, plain_lists)
+    unsorted = first_point_list(scales) + len(listed.points.key)
+    directory, sides = _directory(listed.in_lists.list, listed.runs.list, scales, unsorted)
     about = _about(scales, plan, table.coded, directory, sides)
     whole = np.zeros(max(len(scales.table), 2), np.int64)
     _fill_whole_words(scales, directory, sides, whole)
@@ -285,19 +285,19 @@ def _lookup(table: CodedTable, plan: Plan, listed: _Listed) -> tuple[Lookup, Dir
     return Lookup(scales.local, about, scales.cuts, scales.table, scales.shift, whole, brief), directory
 
 
-def _directory(lists: I64s, run_lists: I64s, scales: Scales, plain: int) -> tuple[Directory, _Sides]:
-    """The directory, and where the sorted bounds of each dimension lie in it. The first `plain` lists are not sorted."""
+def _directory(lists: I64s, run_lists: I64s, scales: Scales, unsorted: int) -> tuple[Directory, _Sides]:
+    """The directory, and where the sorted bounds of each dimension lie in it. The first `unsorted` lists are not sorted."""
     cells = int(scales.cell[-1])
-    counts = np.bincount(lists, minlength=plain + 2 * cells)
+    counts = np.bincount(lists, minlength=unsorted + 2 * cells)
     ends = np.cumsum(counts)
-    begin = np.zeros(plain + 1, np.uint32)
-    begin[1:] = ends[:plain]
+    begin = np.zeros(unsorted + 1, np.uint32)
+    begin[1:] = ends[:unsorted]
     begin[run_lists] |= U32(HAS_RUNS)
     # A dimension with bounds on one side only has an empty list on the other side, which saves branches in matching.
     places, filled = [], MOST_SPACES + 2
     bounds: list[I64s] = [np.zeros(filled, np.int64)]
     for side in range(2):
-        base = plain + side * cells
+        base = unsorted + side * cells
         used = np.add.reduceat(counts[base : base + cells], scales.cell[:-1]) if cells else np.zeros(0)
         at = np.zeros(len(scales.spaces), np.int64)
         for d in np.flatnonzero(used).tolist():
@@ -359,7 +359,7 @@ def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides
 
 
 def _all_enrolled(plan: Plan, coded: Coded) -> Bools:
-    """By dimension: whether all keys that have lists of their own are on the roll, as are the keys that POINT and KEYS name."""
+    """By dimension: whether all keys that have lists of their own are on the roll. The keys of POINT and KEYS are on it."""
     by_keys = plan.access[plan.way == POINTS]
     unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
     all_enrolled = coded.enrolled.copy()

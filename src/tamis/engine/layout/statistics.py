@@ -18,7 +18,7 @@ from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import F64s
 
 _PRIOR = 8.0
-"""Values added to those counted in each dimension, spread evenly over its spaces: no space gets the likelihood 0."""
+"""Values added to the counts of each dimension, spread evenly over its spaces, so that no space has likelihood 0."""
 Counts = F64s
 
 

@@ -15,7 +15,7 @@ from tamis.engine.matching.checking import check
 from tamis.engine.matching.filtering import filter_pairs, scan_lists, scan_runs
 from tamis.engine.matching.lists_met import MOST_LISTS, bound_runs, lists_of_several, presence_runs
 from tamis.engine.matching.loading import load, load_wide, note_cells, show_several, unload
-from tamis.engine.matching.owners import NamingSpace, Place, name_owners
+from tamis.engine.matching.owners import NamingScratch, Place, name_owners
 from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
@@ -56,7 +56,7 @@ class RowsCall(NamedTuple):
 
 
 class _Noted(NamedTuple):
-    """What an event meets, in numbers."""
+    """How many lists, runs and entries an event meets."""
 
     lists: int
     once: int
@@ -217,7 +217,7 @@ class Reached(NamedTuple):
 
 @lean_kernel
 def match_events(
-    matching: Matching, owners: Packed, batch: EventBatch, life: Life, place: Place, space: NamingSpace
+    matching: Matching, owners: Packed, batch: EventBatch, life: Life, place: Place, naming: NamingScratch
 ) -> Reached:
     """Match the events of a batch from a place on, and write the slots of each and how many they are."""
     words = matching.call
@@ -230,7 +230,7 @@ def match_events(
             found, at = call_entry(matching.entry, matching.address), 0
             if found == event:
                 return Reached(Place(event, found, at), filled, words[LACK], words[NEED])
-        rest = NamingSpace(space.places, space.slots[filled:], space.clauses)
+        rest = NamingScratch(naming.places, naming.slots[filled:], naming.clauses)
         event, at, slots, compared = name_owners(
             owners, batch, life, call.rows, call.counts, Place(event, found, at), rest
         )

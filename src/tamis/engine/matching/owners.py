@@ -106,7 +106,7 @@ class OwnerArrays(NamedTuple):
     numbering: Numbering
 
 
-class NamingSpace(NamedTuple):
+class NamingScratch(NamedTuple):
     """What naming owners writes to."""
 
     places: EventPlaces
@@ -131,7 +131,7 @@ _read_owners = reader_of(OwnerArrays)
 
 @lean_kernel
 def name_owners(
-    given: Packed, batch: EventBatch, life: Life, rows: U32s, counts: I64s, place: Place, space: NamingSpace
+    given: Packed, batch: EventBatch, life: Life, rows: U32s, counts: I64s, place: Place, naming: NamingScratch
 ) -> tuple[int, int, int, int]:
     """Turn the rows of events into slots; `counts`, which were those of rows, become those of slots.
 
@@ -143,14 +143,14 @@ def name_owners(
     filled, compared = 0, 0
     while event < place.stop:
         before, end = filled, at + counts[event]
-        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, space, filled)
+        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, naming, filled)
         compared += more
-        if filled + parts > len(space.slots) or parts > len(space.clauses):
+        if filled + parts > len(naming.slots) or parts > len(naming.clauses):
             return event, at, before, compared
         if parts:
-            parts = sort_unique(space.clauses, 0, parts)
+            parts = sort_unique(naming.clauses, 0, parts)
             for i in range(parts):
-                space.slots[UP(filled + i)] = space.clauses[UP(i)]
+                naming.slots[UP(filled + i)] = naming.clauses[UP(i)]
             filled += parts
         counts[event] = filled - before
         at = end
@@ -166,7 +166,7 @@ def _name_rows(
     batch: EventBatch,
     event: int,
     life: Life,
-    space: NamingSpace,
+    naming: NamingScratch,
     filled: int,
 ) -> tuple[int, int, int]:
     """Name the owners of the rows of one event, without writing beyond the room that there is.
@@ -175,7 +175,7 @@ def _name_rows(
     clauses, and how many rows were compared.
     """
     i, end = part
-    owners, numbering, out = arrays.owners, arrays.numbering, space.slots
+    owners, numbering, out = arrays.owners, arrays.numbering, naming.slots
     by_slot = numbering.first[0] != NOT_BY_SLOT
     loaded, parts, compared = False, 0, 0
     while i < end:
@@ -190,10 +190,10 @@ def _name_rows(
         i += 1
         if word & U32(DOUBT):
             if not loaded:
-                load_event(batch, event, space.places)
+                load_event(batch, event, naming.places)
                 loaded = True
             compared += 1
-            if not conjunction_holds(arrays.conjunction[UP(row)], arrays.table, batch, space.places):
+            if not conjunction_holds(arrays.conjunction[UP(row)], arrays.table, batch, naming.places):
                 continue
         owner = I64(owners.sole[UP(row)])
         if owner >= 0:
@@ -202,9 +202,9 @@ def _name_rows(
             filled += I64(len(life.died) == 0 or life.died[UP(owner)] > life.now)
         else:
             state = filled, parts, compared, loaded
-            filled, parts, compared, loaded = _name_group(~owner, arrays, batch, event, life, space, state)
+            filled, parts, compared, loaded = _name_group(~owner, arrays, batch, event, life, naming, state)
     if loaded:
-        unload_event(batch, event, space.places)
+        unload_event(batch, event, naming.places)
     return filled, parts, compared
 
 
@@ -215,7 +215,7 @@ def _name_group(
     batch: EventBatch,
     event: int,
     life: Life,
-    space: NamingSpace,
+    naming: NamingScratch,
     state: tuple[int, int, int, bool],
 ) -> tuple[int, int, int, bool]:
     """Name the owners of a row that has several; `state` is as `_name_rows` has it: filled, parts, compared, loaded."""
@@ -227,18 +227,18 @@ def _name_group(
             continue
         if owners.program[UP(o)] != ACCEPT:
             if not loaded:
-                load_event(batch, event, space.places)
+                load_event(batch, event, naming.places)
                 loaded = True
             compared += 1
-            if not accepts(owners.program[UP(o)], arrays.programs, batch, space.places):
+            if not accepts(owners.program[UP(o)], arrays.programs, batch, naming.places):
                 continue
         if owners.several[UP(o)]:
-            if parts < len(space.clauses):
-                space.clauses[UP(parts)] = slot
+            if parts < len(naming.clauses):
+                naming.clauses[UP(parts)] = slot
             parts += 1
         else:
-            if filled < len(space.slots):
-                space.slots[UP(filled)] = slot
+            if filled < len(naming.slots):
+                naming.slots[UP(filled)] = slot
             filled += 1
     return filled, parts, compared, loaded
 

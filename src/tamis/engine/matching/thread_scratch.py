@@ -19,14 +19,14 @@ from tamis.kernels.packed import Packed
 
 
 class ScratchSizes(NamedTuple):
-    """Sizes of buffers at first. They grow when a kernel lacks room."""
+    """First sizes of buffers. They grow when a kernel lacks room."""
 
     entries: int = 1 << 16
-    """Entries of a segment that an event meets, at most so many as the segment has."""
+    """Entries that an event meets in a segment; less if the segment has fewer entries."""
     lists: int = 256
     """Lists that an event meets."""
     slots: int = 1024
-    """Slots of a batch, and those that are expected besides."""
+    """Slots of a batch, in addition to the number that is expected."""
     most_slots: int = 1 << 22
     """The most slots to make room for beforehand."""
     delta_rows: int = 1 << 16
@@ -123,7 +123,7 @@ class DeltaEvent(NamedTuple):
 
 
 def delta_event(dimensions: int) -> DeltaEvent:
-    """Room for so many dimensions: at least one, since rows without a dimension look there too."""
+    """Room for `dimensions` dimensions. There must be at least one, since rows without a dimension read it too."""
     return DeltaEvent(event_places(dimensions), Extent(np.full(dimensions, KEY_MAX), np.full(dimensions, KEY_MIN)))
 
 

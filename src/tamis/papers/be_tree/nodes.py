@@ -28,7 +28,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64, I32s, I64s
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, vacate
 from tamis.papers.parts.records import Words
 from tamis.papers.parts.size import held_bytes
 
@@ -353,7 +353,7 @@ def new_pnode(tree: Tree, x: int, attribute: int) -> int:
     if first > 0:
         pnode[first, BEFORE] = p
     hot[x, PDIR] = ((hot[x, PDIR] >> 32) + 1) << 32 | p
-    enter(tree.pairs, slot_of(tree.pairs, x, attribute), x, attribute, p)
+    enter(tree.pairs, pair_place(tree.pairs, x, attribute), x, attribute, p)
     return p
 
 
@@ -370,7 +370,7 @@ def free_pnode(tree: Tree, p: int) -> None:
     if following > 0:
         pnode[following, BEFORE] = before
     hot[x, PDIR] = (number - 1) << 32 | first
-    at = slot_of(tree.pairs, x, pnode[p, ATTR])
+    at = pair_place(tree.pairs, x, pnode[p, ATTR])
     if tree.pairs.value[at] != FREE:
         vacate(tree.pairs, at)
     pnode[p, TOP], pnode[p, NEXT] = 0, state[P_FREE]

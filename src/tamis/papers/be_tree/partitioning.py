@@ -46,7 +46,7 @@ _MOVED = HALF
 
 
 class Scratch(NamedTuple):
-    """Arrays by dimension. Kernels leave them in their initial state, except `wanted_lo`, `wanted_hi` and `slot`."""
+    """Arrays by dimension. Kernels leave them in their initial state, except `wanted_lo`, `wanted_hi` and `candidate`."""
 
     score: F64s
     """The score of an attribute in the l-node that is partitioned."""
@@ -60,7 +60,7 @@ class Scratch(NamedTuple):
     """How many expressions of an l-node have the attribute."""
     seen: I64s
     """The last entry that was found to have the attribute."""
-    slot: I64s
+    candidate: I64s
     """The place of the attribute in `Lists`."""
 
 
@@ -206,11 +206,11 @@ def _count_attributes(
 @lean_kernel
 def _list_entries(tree: Tree, records: RecordArrays, scratch: Scratch, lists: Lists, candidates: int, x: int) -> int:
     """Write the entries of each attribute that enough entries have, and these attributes into the heap; returns its size."""
-    number, seen, slot, least = scratch.number, scratch.seen, scratch.slot, tree.settings.min_size
+    number, seen, candidate, least = scratch.number, scratch.seen, scratch.candidate, tree.settings.min_size
     size, places = 0, I64(0)
     for a in range(candidates):
         d = lists.attribute[a]
-        slot[d], lists.begin[a], lists.end[a] = a, places, places
+        candidate[d], lists.begin[a], lists.end[a] = a, places, places
         if number[d] >= least:
             lists.heap[size], lists.key[a] = a, scratch.score[d]
             size += 1
@@ -224,8 +224,8 @@ def _list_entries(tree: Tree, records: RecordArrays, scratch: Scratch, lists: Li
             d = head >> 32
             if head & 3 != ABSENT and scratch.path[d] == 0 and number[d] >= least and seen[d] != -i - 1:
                 seen[d] = -i - 1
-                lists.entry[lists.end[slot[d]]] = i
-                lists.end[slot[d]] += 1
+                lists.entry[lists.end[candidate[d]]] = i
+                lists.end[candidate[d]] += 1
             at = following(records.words, at)
     return size
 

@@ -59,7 +59,7 @@ from tamis.papers.counting.sift import KeyMethod, SiftIndex, TreeMethod
 from tamis.papers.interface import Capabilities, Index, Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import collect
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, vacate, value_of
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 
 Bounds = I64s
@@ -351,7 +351,7 @@ def _number(
     """The number of each predicate. A new one gets the last free number or the next; `fresh` receives the places of new ones."""
     added = 0
     for i in range(len(groups)):
-        at = slot_of(pairs, groups[i], bounds[i])
+        at = pair_place(pairs, groups[i], bounds[i])
         if pairs.value[at] == FREE:
             number = free[len(free) - 1 - added] if added < len(free) else old + added - len(free)
             enter(pairs, at, groups[i], bounds[i], number)
@@ -370,7 +370,7 @@ def _find_numbers(pairs: PairArrays, groups: Bounds, bounds: Bounds, numbers: Bo
 @lean_kernel
 def _vacate(pairs: PairArrays, groups: Bounds, bounds: Bounds) -> None:
     for i in range(len(groups)):
-        vacate(pairs, slot_of(pairs, groups[i], bounds[i]))
+        vacate(pairs, pair_place(pairs, groups[i], bounds[i]))
 
 
 @lean_kernel

@@ -12,7 +12,7 @@ from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
 from tamis.kernels.numbers import I64, Bools, F64s, I32s, I64s
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, value_of
 
 _SOME = int(Mode.SOME)
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
@@ -99,7 +99,7 @@ def _count_terms(terms: Terms, first: int, last: int, pairs: PairArrays, frequen
     for p in range(first, last):
         for i in range(terms.ranges[p], terms.ranges[p + 1]):
             for value in range(terms.lo[i], terms.hi[i] + 1):
-                at = slot_of(pairs, terms.dimension[p], value)
+                at = pair_place(pairs, terms.dimension[p], value)
                 if pairs.value[at] == FREE:
                     enter(pairs, at, terms.dimension[p], value, pairs.size[0])
                 frequency[pairs.value[at]] += 1
@@ -154,10 +154,10 @@ def grow(
         for j in range(terms.ranges[p], terms.ranges[p + 1]):
             for value in range(terms.lo[j], terms.hi[j] + 1):
                 number = value_of(pairs, terms.dimension[p], value)
-                slot = slot_of(edges, node[i], number)
-                if edges.value[slot] == FREE:
-                    enter(edges, slot, node[i], number, nodes)
+                place = pair_place(edges, node[i], number)
+                if edges.value[place] == FREE:
+                    enter(edges, place, node[i], number, nodes)
                     nodes += 1
-                child[at] = edges.value[slot]
+                child[at] = edges.value[place]
                 at += 1
     return nodes

@@ -114,7 +114,7 @@ def _find_or_make(arrays: AccessArrays, ids: Ids, starts: I64s, tables: I32s, ac
             return i
         access = ALWAYS
         for k in range(starts[i], starts[i + 1]):
-            at = pair_map.slot_of(pairs, access, ids[k])
+            at = pair_map.pair_place(pairs, access, ids[k])
             if pairs.value[at] == pair_map.FREE:
                 if counts[FREED] > 0:
                     counts[FREED] -= 1
@@ -141,7 +141,7 @@ def drop_if_idle(arrays: AccessArrays, access: int) -> None:
     """Free an access predicate that has neither clusters nor children, then its parents if the same is true of them."""
     while access != ALWAYS and arrays.head[access] == NO_CLUSTER and arrays.children[access] == 0:
         above, number = arrays.parent[access], arrays.predicate[access]
-        pair_map.vacate(arrays.map, pair_map.slot_of(arrays.map, above, number))
+        pair_map.vacate(arrays.map, pair_map.pair_place(arrays.map, above, number))
         if above == ALWAYS:
             arrays.single[number] = NO_ACCESS
         arrays.parent[access] = NO_ACCESS

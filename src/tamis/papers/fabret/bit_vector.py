@@ -36,7 +36,7 @@ WORD = 64
 _SOME, _NONE, _ABSENT = int(Mode.SOME), int(Mode.NONE), int(Mode.ABSENT)
 _LOWEST, _HIGHEST = EVERYTHING[0]
 _LOWEST_WORDS = 2
-_LOWEST_SLOTS = 16
+_LOWEST_CAPACITY = 16
 
 WORDS, FREE_IDS, FREE_WORDS, LIVE = range(4)
 """Places in `totals`: words ever used, free ids, free words, ids with references."""
@@ -53,7 +53,8 @@ class BitArrays(NamedTuple):
     exemplar: TableNumbers
     hash: U64s
     references: I32s
-    slots: Ids
+    by_hash: Ids
+    """A hash table of ids, by the hash of their predicates; FREE where there is none."""
     bits: Words
     rest: Words
     fill: Words
@@ -75,7 +76,7 @@ class BitVector:
             np.full(ids, FREE, np.int64),
             np.zeros(ids, np.uint64),
             np.zeros(ids, np.int32),
-            np.full(_LOWEST_SLOTS, FREE, np.int32),
+            np.full(_LOWEST_CAPACITY, FREE, np.int32),
             np.zeros(words, np.uint64),
             np.zeros(words, np.uint64),
             np.zeros(words, np.uint64),
@@ -137,10 +138,10 @@ class BitVector:
 
     def _enlarge(self) -> None:
         arrays = self._arrays
-        if 2 * (arrays.totals[LIVE] + 1) > len(arrays.slots):
-            slots = np.full(2 * len(arrays.slots), FREE, np.int32)
-            arrays = arrays._replace(slots=slots)
-            _fill_slots(arrays)
+        if 2 * (arrays.totals[LIVE] + 1) > len(arrays.by_hash):
+            by_hash = np.full(2 * len(arrays.by_hash), FREE, np.int32)
+            arrays = arrays._replace(by_hash=by_hash)
+            _enter_all(arrays)
         if arrays.totals[WORDS] == len(arrays.bits):
             words = 2 * len(arrays.bits)
             ids = words * WORD
@@ -231,12 +232,12 @@ def _same(predicates: Predicates, p: int, q: int) -> bool:
 
 
 @inlined
-def _slot_of(arrays: BitArrays, predicates: Predicates, p: int, hashed: Any) -> int:
+def _place_of(arrays: BitArrays, predicates: Predicates, p: int, hashed: Any) -> int:
     """Where the id of a predicate is, or where it would go."""
-    slots, mask = arrays.slots, U64(len(arrays.slots) - 1)
+    by_hash, mask = arrays.by_hash, U64(len(arrays.by_hash) - 1)
     at = hashed & mask
-    while slots[at] != FREE:
-        if arrays.hash[slots[at]] == hashed and _same(predicates, arrays.exemplar[slots[at]], p):
+    while by_hash[at] != FREE:
+        if arrays.hash[by_hash[at]] == hashed and _same(predicates, arrays.exemplar[by_hash[at]], p):
             break
         at = (at + U64(1)) & mask
     return I64(at)
@@ -272,14 +273,14 @@ def _intern(
     arrays: BitArrays, predicates: Predicates, numbers: TableNumbers, ids: Ids, fresh: Ids, progress: I64s
 ) -> bool:
     """Go on where `progress` says; False if there is no room."""
-    slots, totals = arrays.slots, arrays.totals
+    by_hash, totals = arrays.by_hash, arrays.totals
     for i in range(progress[0], len(numbers)):
         p = numbers[i]
         hashed = _hash_of(predicates, p)
-        at = _slot_of(arrays, predicates, p, hashed)
-        if slots[at] == FREE:
+        at = _place_of(arrays, predicates, p, hashed)
+        if by_hash[at] == FREE:
             no_word = totals[FREE_WORDS] == 0 and totals[WORDS] == len(arrays.bits)
-            if 2 * (totals[LIVE] + 1) > len(slots) or no_word:
+            if 2 * (totals[LIVE] + 1) > len(by_hash) or no_word:
                 progress[0] = i
                 return False
             d = predicates.dimension[p]
@@ -297,12 +298,12 @@ def _intern(
                     arrays.absent[d] = number
                     arrays.rest[number >> 6] |= bit_of(number)
                     arrays.bits[number >> 6] |= bit_of(number)
-            arrays.exemplar[number], arrays.hash[number], slots[at] = p, hashed, number
+            arrays.exemplar[number], arrays.hash[number], by_hash[at] = p, hashed, number
             totals[LIVE] += 1
             fresh[progress[1]] = number
             progress[1] += 1
-        ids[i] = slots[at]
-        arrays.references[slots[at]] += 1
+        ids[i] = by_hash[at]
+        arrays.references[by_hash[at]] += 1
     return True
 
 
@@ -310,28 +311,28 @@ def _intern(
 def _find(arrays: BitArrays, predicates: Predicates, numbers: TableNumbers, ids: Ids) -> None:
     for i in range(len(numbers)):
         hashed = _hash_of(predicates, numbers[i])
-        ids[i] = arrays.slots[_slot_of(arrays, predicates, numbers[i], hashed)]
+        ids[i] = arrays.by_hash[_place_of(arrays, predicates, numbers[i], hashed)]
 
 
 @lean_kernel
 def _release(arrays: BitArrays, ids: Ids, died: Ids) -> int:
-    hashes, slots = arrays.hash, arrays.slots
-    mask = len(slots) - 1
+    hashes, by_hash = arrays.hash, arrays.by_hash
+    mask = len(by_hash) - 1
     count = 0
     for number in ids:
         arrays.references[number] -= 1
         if arrays.references[number] == 0:
             at = I64(hashes[number] & U64(mask))
-            while slots[at] != number:
+            while by_hash[at] != number:
                 at = (at + 1) & mask
             hole, at = at, (at + 1) & mask
-            while slots[at] != FREE:  # others move up to where they belong
-                home = I64(hashes[slots[at]] & U64(mask))
+            while by_hash[at] != FREE:  # others move up to where they belong
+                home = I64(hashes[by_hash[at]] & U64(mask))
                 if (at - home) & mask >= (at - hole) & mask:
-                    slots[hole] = slots[at]
+                    by_hash[hole] = by_hash[at]
                     hole = at
                 at = (at + 1) & mask
-            slots[hole] = FREE
+            by_hash[hole] = FREE
             arrays.totals[LIVE] -= 1
             died[count] = number
             count += 1
@@ -371,11 +372,11 @@ def _set_free(arrays: BitArrays, predicates: Predicates, ids: Ids) -> None:
 
 
 @lean_kernel
-def _fill_slots(arrays: BitArrays) -> None:
-    slots, mask = arrays.slots, U64(len(arrays.slots) - 1)
+def _enter_all(arrays: BitArrays) -> None:
+    by_hash, mask = arrays.by_hash, U64(len(arrays.by_hash) - 1)
     for number in range(len(arrays.hash)):
         if arrays.references[number] > 0:
             at = arrays.hash[number] & mask
-            while slots[at] != FREE:
+            while by_hash[at] != FREE:
                 at = (at + U64(1)) & mask
-            slots[at] = number
+            by_hash[at] = number

@@ -333,7 +333,7 @@ def _compact(head: I32s, clusters: ClusterArrays, kept: I32s) -> None:
 # -- the cluster matching algorithm: methods for small numbers of columns, and a generic one
 
 
-class Block(NamedTuple):
+class ClusterPlace(NamedTuple):
     """The place of one cluster in `data`."""
 
     data: I32s
@@ -384,15 +384,15 @@ def _test_many(bits: Words, data: Ids, at: int, room: int, columns: int) -> int:
 
 
 _Test = Callable[[Words, Ids, int, int, int], int]
-_Method = Callable[[Block, int, Words, bool, I32s, int], tuple[int, int]]
+_Method = Callable[[ClusterPlace, int, Words, bool, I32s, int], tuple[int, int]]
 
 
 def _method(test: _Test) -> _Method:
     """The cluster matching algorithm around one way to test a subscription."""
 
     @inlined
-    def check(block: Block, columns: int, bits: Words, ahead: bool, out: I32s, filled: int) -> tuple[int, int]:
-        data, begin, room, size = block.data, block.begin, block.room, block.size
+    def check(cluster: ClusterPlace, columns: int, bits: Words, ahead: bool, out: I32s, filled: int) -> tuple[int, int]:
+        data, begin, room, size = cluster.data, cluster.begin, cluster.room, cluster.size
         line = begin + columns * room
         whole = size - size % LINE
         tested = 0
@@ -420,18 +420,20 @@ _check_many = _method(_test_many)
 
 
 @inlined
-def check_cluster(block: Block, columns: int, bits: Words, ahead: bool, out: I32s, filled: int) -> tuple[int, int]:
+def check_cluster(
+    cluster: ClusterPlace, columns: int, bits: Words, ahead: bool, out: I32s, filled: int
+) -> tuple[int, int]:
     """Append the subscriptions of a cluster that match; returns where they end, and how many predicates were tested."""
     if columns == 0:
-        for i in range(block.begin, block.begin + block.size):
-            filled = _emit(out, filled, block.data[UP(i)])
+        for i in range(cluster.begin, cluster.begin + cluster.size):
+            filled = _emit(out, filled, cluster.data[UP(i)])
         return filled, 0
     if columns == 1:
-        return _check_1(block, 1, bits, ahead, out, filled)
+        return _check_1(cluster, 1, bits, ahead, out, filled)
     if columns == 2:
-        return _check_2(block, 2, bits, ahead, out, filled)
+        return _check_2(cluster, 2, bits, ahead, out, filled)
     if columns == 3:
-        return _check_3(block, 3, bits, ahead, out, filled)
+        return _check_3(cluster, 3, bits, ahead, out, filled)
     if columns == 4:
-        return _check_4(block, 4, bits, ahead, out, filled)
-    return _check_many(block, columns, bits, ahead, out, filled)
+        return _check_4(cluster, 4, bits, ahead, out, filled)
+    return _check_many(cluster, columns, bits, ahead, out, filled)

@@ -248,19 +248,19 @@ def _move(
             continue
         saved += current[s] - new
         columns += len(at) - state.width[s]
-        slot = I64(hashed & U64(mask))
-        while table.uses[slot] == use and table.hashes[slot] != hashed:
-            slot = (slot + 1) & mask
-        if table.uses[slot] != use:
-            table.hashes[slot], numbers[slot], table.uses[slot] = hashed, first + made, use
+        place = I64(hashed & U64(mask))
+        while table.uses[place] == use and table.hashes[place] != hashed:
+            place = (place + 1) & mask
+        if table.uses[place] != use:
+            table.hashes[place], numbers[place], table.uses[place] = hashed, first + made, use
             made += 1
         old = state.entry[s]
         if old >= 0:
             leaving[old] += 1
             emptied += leaving[old] == state.population[old]
         if for_good:
-            current[s], state.width[s], state.entry[s] = new, len(at), numbers[slot]
-            state.population[numbers[slot]] += 1
+            current[s], state.width[s], state.entry[s] = new, len(at), numbers[place]
+            state.population[numbers[place]] += 1
     if for_good:
         for old in range(len(leaving)):
             state.population[old] -= leaving[old]

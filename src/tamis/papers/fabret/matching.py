@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.encoding.evaluation import EventPlaces, event_places, predicate_holds, unload_event
+from tamis.encoding.evaluation import EventPlaces, event_places, load_event, predicate_holds, unload_event
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, MADE, NO_ACCESS, NO_CLUSTER, NO_TABLE, AccessArrays
 from tamis.papers.fabret.bit_vector import FREE, NONE_LEFT, WORD, WORDS, BitArrays, Words, bit_of, is_equality, is_set
-from tamis.papers.fabret.clusters import Block, ClusterArrays, check_cluster
+from tamis.papers.fabret.clusters import ClusterArrays, ClusterPlace, check_cluster
 from tamis.papers.fabret.points import NOBODY, PointArrays
 from tamis.papers.fabret.ranges import NO_NODE, TreeArrays
 from tamis.papers.parts import pair_map
@@ -163,12 +163,10 @@ def _satisfy(
         d, key = batch.dimension[v], batch.lo[v]
         if d >= len(bits.block):
             continue
-        if places.values[d] == 0:
-            places.first[d] = v
+        if places.first[d] == v:
             n = _begin_dimension(d, bits, touched, n)
         elif chosen[d] != _INTERVAL:
             chosen[d] = _ODD
-        places.values[d] += 1
         if key != batch.hi[v]:
             chosen[d], intervals = _INTERVAL, True
             continue
@@ -182,7 +180,7 @@ def _satisfy(
                 if access != NO_ACCESS and accesses.head[access] != NO_CLUSTER:
                     scratch.lists[listed] = access
                     listed += 1
-                if places.values[d] == 1:
+                if places.first[d] == v:
                     chosen[d] = number
             first, size = points.lists.begin[point], points.lists.size[point]
             for i in range(first, first + size):
@@ -281,10 +279,10 @@ def _check_lists(
     for i in range(listed):
         cluster = index.accesses.head[lists[i]]
         while cluster != NO_CLUSTER:
-            block = Block(clusters.data, clusters.begin[cluster], clusters.room[cluster], clusters.size[cluster])
-            filled, more = check_cluster(block, clusters.columns[cluster], bits, ahead, out, filled)
+            place = ClusterPlace(clusters.data, clusters.begin[cluster], clusters.room[cluster], clusters.size[cluster])
+            filled, more = check_cluster(place, clusters.columns[cluster], bits, ahead, out, filled)
             visited += 1
-            candidates += block.size
+            candidates += place.size
             tested += more
             cluster = clusters.following[cluster]
     return filled, candidates, tested, visited
@@ -301,6 +299,7 @@ def match(
         if accesses.head[ALWAYS] != NO_CLUSTER:
             scratch.lists[0] = ALWAYS
             listed = 1
+        load_event(batch, e, scratch.places)
         n, listed, hits, intervals = _satisfy(e, index, batch, scratch, listed)
         if intervals:
             n, listed = _evaluate_intervals(index, batch, scratch, n, listed)

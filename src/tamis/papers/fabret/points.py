@@ -113,7 +113,7 @@ def _enter(
             key = predicates.lo[k]
             if key != predicates.hi[k]:
                 continue
-            at = pair_map.slot_of(pairs, d, key)
+            at = pair_map.pair_place(pairs, d, key)
             if pairs.value[at] == pair_map.FREE:
                 if counts[FREED] > 0:
                     counts[FREED] -= 1
@@ -141,7 +141,7 @@ def _leave(predicates: Predicates, exemplar: TableNumbers, ids: Ids, arrays: Poi
         for k in range(predicates.start[p], predicates.start[p + 1]):
             if predicates.lo[k] != predicates.hi[k]:
                 continue
-            at = pair_map.slot_of(arrays.map, predicates.dimension[p], predicates.lo[k])
+            at = pair_map.pair_place(arrays.map, predicates.dimension[p], predicates.lo[k])
             point = arrays.map.value[at]
             if alone:
                 arrays.equality[point] = NOBODY

@@ -31,7 +31,7 @@ _NOTHING = 1e-6
 
 
 class _Accessed(NamedTuple):
-    """The access predicate of each of some subscriptions, and what says its attributes."""
+    """The access predicates of some subscriptions, and the arrays that show their attributes."""
 
     chosen: I32s
     accesses: AccessArrays

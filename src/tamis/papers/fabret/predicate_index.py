@@ -61,7 +61,7 @@ class PredicateIndex:
         ids = self.bits.find(table, numbers)
         assert (np.bincount(ids, minlength=len(bits.references)) == bits.references).all(), "references are counted"
         live = np.flatnonzero(bits.references)
-        assert len(live) == bits.totals[LIVE] == np.count_nonzero(bits.slots != FREE)
+        assert len(live) == bits.totals[LIVE] == np.count_nonzero(bits.by_hash != FREE)
         assert (bits.bits == bits.rest).all(), "between events the bits are at rest"
         retired = np.flatnonzero((bits.references == 0) & (bits.exemplar != FREE)).astype(np.int32)
         assert with_ranges(table, bits.exemplar, retired).all(), "only ranges outlive their predicates"

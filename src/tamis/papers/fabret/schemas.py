@@ -171,7 +171,7 @@ def _equalities(
 def child(schemas: SchemaArrays, node: int, d: int) -> int:
     """The schema with one attribute more, added if it is new; there must be room for it."""
     pairs = schemas.map
-    at = pair_map.slot_of(pairs, node, d)
+    at = pair_map.pair_place(pairs, node, d)
     if pairs.value[at] == pair_map.FREE:
         new = schemas.nodes[0]
         pair_map.enter(pairs, at, node, d, new)

@@ -122,7 +122,7 @@ def _last(batch: EventBatch) -> EventBatch:
 @lean_kernel
 def _count(seen: PairArrays, dimension: I32s, key: I64s, counts: I64s) -> None:
     for i in range(len(key)):
-        pair_map.enter(seen, pair_map.slot_of(seen, dimension[i], key[i]), dimension[i], key[i], counts[i])
+        pair_map.enter(seen, pair_map.pair_place(seen, dimension[i], key[i]), dimension[i], key[i], counts[i])
 
 
 @inlined

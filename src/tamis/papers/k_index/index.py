@@ -174,8 +174,8 @@ class KIndex(StaticIndex):
         lists, groups = self._lists, self._lists.groups
         sizes, keys, numbers = lists.directory.first, lists.directory.second, lists.directory.value
         used = np.flatnonzero(numbers >= 0)
-        for slot in used[np.lexsort((keys[used], sizes[used]))].tolist():
-            size, key, group = int(sizes[slot]), int(keys[slot]), int(numbers[slot])
+        for at in used[np.lexsort((keys[used], sizes[used]))].tolist():
+            size, key, group = int(sizes[at]), int(keys[at]), int(numbers[at])
             for place in range(int(groups.width[group])):
                 number, values = groups.base[group] + place, groups.values[group]
                 entries = lists.data[lists.start[number] : lists.start[number + 1]].tolist()

@@ -29,7 +29,7 @@ from tamis.papers.k_index.enumeration import (
     last_cell,
     values_between,
 )
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, value_of
 
 _SOME = int(Mode.SOME)
 _GROUPS_AT_ONCE = 1 << 12
@@ -222,7 +222,7 @@ def _enter_groups(
             for each in range(predicates.start[p], predicates.start[p + 1]):
                 gap |= gap_of(domain, predicates.lo[each]) != NO_GAP
             for key in range(2 * d, 2 * d + (2 if gap else 1)):
-                at = slot_of(directory, size, key)
+                at = pair_place(directory, size, key)
                 if directory.value[at] == FREE:
                     enter(directory, at, size, key, directory.size[0])
             group[i] = value_of(directory, size, 2 * d)

@@ -4,24 +4,24 @@
 
     rewritten    (A = 1 | B = 2)  (C <= 3 | D = 4 | A >= 7)  (E >= 3 | D = 5)  (E <= 9 | D = 5)
     bit           0                1                          2                 3
-    pivots       all attributes of the clause with the fewest attributes; of several such clauses, the one whose attributes
+    pivots       all attributes of the factor with the fewest attributes; of several such factors, the one whose attributes
                  are least frequent together: here {A, B}, {D, E} or {D, E}
     V_A, V_B     S: 1111, in both: if an event has one of the pivots, the lists of this pivot have all predicates of S
 
-A true predicate clears the bit of its clause; a bitmap of zeros is a match. An event finds S under each pivot of S that the event
+A true predicate clears the bit of its factor; a bitmap of zeros is a match. An event finds S under each pivot of S that the event
 has, and reports S under the first of them. The pointer of an entry is ``64 * word + bit``. A subscription with more than 64
-clauses has several words, which must all be zero. Expressions in disjunctive normal form do not need bitmaps: each of their
+factors has several words, which must all be zero. Expressions in disjunctive normal form do not need bitmaps: each of their
 conjunctions is a row, and the store unites the matches.
 
     _pivot       the first pivot of a row               _pivots     A  B  - | D  E  - |       up to END
     _place       where its pivots are in `_pivots`      _places     0  4  - | 0  1  - |       its first word in V of that pivot
 
-Invariants: under every pivot of a row in the index, its words have all bits of its clauses; a row without bits is in the rest.
+Invariants: under every pivot of a row in the index, its words have all bits of its factors; a row without bits is in the rest.
 
 Departures from the paper:
 
-- The shortest clause is the one with the fewest attributes, not predicates: ``A IN (1, 2, 3)`` is short.
-- An interval inside a disjunction is distributed over it, as above. A clause that would become too many clauses, or that has
+- The shortest factor is the one with the fewest attributes, not predicates: ``A IN (1, 2, 3)`` is short.
+- An interval inside a disjunction is distributed over it, as above. A factor that would become too many factors, or that has
   IS NULL, has no bit. It is verified when all bits are zero, or with every event if the row has no bits.
 - Events with several values or intervals, and deleting: as in `index`.
 """
@@ -36,9 +36,9 @@ from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, I32s, I64s
 from tamis.kernels.ranges import run_indices
-from tamis.papers.clause_table import ClauseTable
-from tamis.papers.op_index.clauses import Distributed, distributed
+from tamis.papers.factor_table import FactorTable
 from tamis.papers.op_index.counting_index import REST, Added, CountingOpIndex, ListEntries
+from tamis.papers.op_index.factors import Distributed, distributed
 from tamis.papers.op_index.growing_lists import GrowingRuns
 from tamis.papers.op_index.matching import GONE, BitmapArrays, CounterArrays
 
@@ -48,8 +48,8 @@ END = -1
 class CnfOpIndex(CountingOpIndex):
     """Several pivots, operator lists, bitmaps."""
 
-    table: ClauseTable
-    table_type = ClauseTable
+    table: FactorTable
+    table_type = FactorTable
     _pointer_type = np.int64
     _v_types = (np.uint64, np.int32, np.bool_, np.int32, np.int32)
     """The columns of V: a word of a bitmap, conjunction, whether it must be verified, first word, how many words."""
@@ -106,7 +106,7 @@ class CnfOpIndex(CountingOpIndex):
         )
 
     def _rows(self) -> Conjunctions:
-        return self.table.clauses.view()
+        return self.table.factors.view()
 
     # -- telling
 
@@ -160,9 +160,9 @@ class CnfOpIndex(CountingOpIndex):
 
 @lean_kernel
 def _choose_pivots(parts: Distributed, frequency: I64s, seen: I64s, pivot_start: I64s, pivots: I32s) -> int:
-    """Write, for every row, the attributes of the clause with the fewest, then END; returns how many numbers in all.
+    """Write, for every row, the attributes of the factor with the fewest, then END; returns how many numbers in all.
 
-    A row whose clauses have no entries gets none. `seen` is by attribute, and starts with negative numbers.
+    A row whose factors have no entries gets none. `seen` is by attribute, and starts with negative numbers.
     """
     start, attribute, bit, total = parts.start, parts.attribute, parts.bit, I64(0)
     for i in range(len(start) - 1):
@@ -190,7 +190,7 @@ def _choose_pivots(parts: Distributed, frequency: I64s, seen: I64s, pivot_start:
 
 @inlined
 def _write_attributes(attribute: I32s, begin: int, end: int, pivots: I32s, first: int) -> None:
-    """Write each attribute of a clause once."""
+    """Write each attribute of a factor once."""
     at = first
     for e in range(begin, end):
         known = e > begin and attribute[e] == attribute[e - 1]
@@ -205,11 +205,11 @@ def _write_attributes(attribute: I32s, begin: int, end: int, pivots: I32s, first
 def _append(added: Added, counters: CounterArrays, bitmaps: BitmapArrays, places: I32s) -> None:
     """Append the bitmap of each row to V of a pivot; `places` receives where in V it begins."""
     for i in range(len(added.row)):
-        target, count = counters.number[added.pivot[i]], (added.clauses[i] + 63) // 64
+        target, count = counters.number[added.pivot[i]], (added.factors[i] + 63) // 64
         places[i] = counters.size[target]
         for word in range(count):
             at = counters.begin[target] + places[i] + word
-            counters.initial[at] = ~U64(0) >> U64(64 - min(added.clauses[i] - 64 * word, 64))
+            counters.initial[at] = ~U64(0) >> U64(64 - min(added.factors[i] - 64 * word, 64))
             counters.conjunction[at], counters.verified[at] = added.row[i], added.verified[i]
             bitmaps.first[at], bitmaps.words[at] = places[i], count
         counters.size[target] += count

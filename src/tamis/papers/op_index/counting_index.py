@@ -14,8 +14,8 @@ operator, see `lists`. Predicates become entries of these lists, see `entries`.
                                                                  to which it points; at zero, the subscription matches
     rest:     subscriptions that need no attribute to be present; every event evaluates them
 
-Invariants: a subscription is in V of its pivot or in the rest, once; its size is the number of its clauses; its entries are all
-in lists of its pivot, and have exactly these clauses.
+Invariants: a subscription is in V of its pivot or in the rest, once; its size is the number of its factors; its entries are all
+in lists of its pivot, and have exactly these factors.
 
 Departures from the paper:
 
@@ -24,7 +24,7 @@ Departures from the paper:
 - Before an event, only the counters of its pivots are set, not all (line 2 of Algorithm 2): no other counter is read.
 - IS NULL has no list. A subscription with it is verified when its counter is zero, or with every event if it has no pivot.
 - If an event has several values of an attribute, or an interval, an entry counts as true if it may be true, and subscriptions
-  that end at zero are verified. Every clause of a matching subscription has a true entry, so no match is missed.
+  that end at zero are verified. Every factor of a matching subscription has a true entry, so no match is missed.
 - LIKE 'x%' is an interval of string labels, `>=` and `<=`, not a trie; LIKE '%x%' and RLIKE are `=` of the number of a pattern
   that was found. The trie and lists for other operators work on strings, which an index never sees: see `operator_lists`.
 - The outer loop goes over operators, the inner one over attributes; Algorithm 2 has these loops the other way round.
@@ -76,11 +76,11 @@ ListEntries = dict[tuple[int, int], list[tuple[int, int, int]]]
 
 
 class Added(NamedTuple):
-    """Conjunctions that are appended to V: their pivots, how many clauses they have, and whether they must be verified."""
+    """Conjunctions that are appended to V: their pivots, how many factors they have, and whether they must be verified."""
 
     row: I32s
     pivot: I32s
-    clauses: I32s
+    factors: I32s
     verified: Bools
 
 
@@ -169,7 +169,7 @@ class CountingOpIndex(Index):
         rows, pivot = conjunctions[pivot != REST], pivot[pivot != REST]
         entries = entries_of(table, rows)
         self._make_room(pivot, np.ones(len(pivot), np.int64))
-        _append(Added(rows, pivot, entries.clauses, entries.verified), self._v_arrays(), self._place.view())
+        _append(Added(rows, pivot, entries.factors, entries.verified), self._v_arrays(), self._place.view())
         counts = np.diff(entries.start)
         self.lists.put(
             np.repeat(pivot, counts),
@@ -243,7 +243,7 @@ class CountingOpIndex(Index):
         return None
 
     def _rows(self) -> Conjunctions:
-        """The predicates of conjunctions, or of the clauses of which they are made."""
+        """The predicates of conjunctions, or of the factors of which they are made."""
         return self.table.view()
 
     # -- telling
@@ -306,7 +306,7 @@ class CountingOpIndex(Index):
         for i, row in enumerate(rows.tolist()):
             pivot, place = int(self._pivot.view()[row]), int(self._place.view()[row])
             held = [self._v_part(pivot, column)[place] for column in range(3)]
-            assert held == [entries.clauses[i], row, entries.verified[i]]
+            assert held == [entries.factors[i], row, entries.verified[i]]
             for e in range(entries.start[i], entries.start[i + 1]):
                 entry = int(entries.attribute[e]), int(entries.operand[e]), place
                 expected.setdefault((pivot, int(entries.operator[e])), []).append(entry)
@@ -358,7 +358,7 @@ def _append(added: Added, counters: CounterArrays, place: I32s) -> None:
     for i in range(len(added.row)):
         target = counters.number[added.pivot[i]]
         at = counters.begin[target] + counters.size[target]
-        counters.initial[at], counters.conjunction[at] = added.clauses[i], added.row[i]
+        counters.initial[at], counters.conjunction[at] = added.factors[i], added.row[i]
         counters.verified[at] = added.verified[i]
         place[added.row[i]] = counters.size[target]
         counters.size[target] += 1

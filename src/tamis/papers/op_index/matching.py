@@ -2,7 +2,7 @@
 
 Both go through the same lists in the same way. A subscription has a counter, or a bitmap if there are `BitmapArrays`. If these
 are None, Numba leaves out the code for bitmaps. The code for counters must compile with bitmaps too, though it never runs then.
-`table` is the table of conjunctions. With bitmaps it is the table of clauses, and `BitmapArrays` say which conjunction has which.
+`table` is the table of conjunctions. With bitmaps it is the table of factors, and `BitmapArrays` say which conjunction has which.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import U64, UP, Bools, I32s, I64s
 from tamis.papers.op_index.entries import NE
 from tamis.papers.op_index.lists import NO_LIST, ListArrays, Shape
-from tamis.papers.op_index.probes import Probes, Segment, ask, lower, operands_between, prepare, segment_of
+from tamis.papers.op_index.probes import ListSegment, Probes, ask, lower, operands_between, prepare, segment_of
 from tamis.papers.parts.collecting import CANDIDATES, NODES, PREDICATES, Output, is_true, note_event
 
 DEAD = 1 << 30
@@ -44,7 +44,7 @@ class BitmapArrays(NamedTuple):
     """The arrays that only bitmaps need.
 
     The subscription of a word in V has `words` words there from `first` on. The pivots of a conjunction are in `pivots`, from
-    `place` on; conjunction c is the clauses ``clause[start[c]]`` to ``clause[start[c + 1] - 1]``.
+    `place` on; conjunction c is the factors ``factor[start[c]]`` to ``factor[start[c + 1] - 1]``.
     """
 
     first: I32s
@@ -52,7 +52,7 @@ class BitmapArrays(NamedTuple):
     place: I32s
     pivots: I32s
     start: I64s
-    clause: I32s
+    factor: I32s
 
 
 class OpIndexArrays(NamedTuple):
@@ -150,7 +150,7 @@ def _count_down(
 
 @merged
 def _scan(
-    segment: Segment, v: int, index: OpIndexArrays, batch: EventBatch, probes: Probes, scratch: Scratch, zero: int
+    segment: ListSegment, v: int, index: OpIndexArrays, batch: EventBatch, probes: Probes, scratch: Scratch, zero: int
 ) -> tuple[int, int]:
     """Count down for the entries of a segment that are true of a value; returns how many are zero, and how many were visited."""
     attributes, operands, pointers = index.lists.attribute, index.lists.operand, index.lists.pointer
@@ -167,7 +167,7 @@ def _scan(
 
 @inlined
 def _lower_one(pointer: int, left: npt.NDArray[Any], zeros: I32s, zero: int, bitmaps: BitmapArrays | None) -> int:
-    """Lower a counter, or clear the bit of a clause in its word; returns how many have become zero."""
+    """Lower a counter, or clear the bit of a factor in its word; returns how many have become zero."""
     if bitmaps is None:
         left[UP(pointer)] -= 1
         if left[UP(pointer)] == 0:
@@ -237,16 +237,16 @@ def _is_true(c: int, table: Conjunctions, bitmaps: BitmapArrays | None, batch: E
         scratch.tally[PREDICATES] += tested
         return true
     for k in range(bitmaps.start[c], bitmaps.start[c + 1]):  # noqa: SIM110 - a kernel
-        if not _has_true(bitmaps.clause[k], table, batch, scratch):
+        if not _has_true(bitmaps.factor[k], table, batch, scratch):
             return False
     return True
 
 
 @inlined
-def _has_true(clause: int, clauses: Conjunctions, batch: EventBatch, scratch: Scratch) -> bool:
+def _has_true(factor: int, factors: Conjunctions, batch: EventBatch, scratch: Scratch) -> bool:
     """Whether some predicate of a disjunction is true."""
-    for p in range(clauses.start[clause], clauses.start[clause + 1]):
+    for p in range(factors.start[factor], factors.start[factor + 1]):
         scratch.tally[PREDICATES] += 1
-        if predicate_holds(p, clauses.predicates, batch, scratch.places):
+        if predicate_holds(p, factors.predicates, batch, scratch.places):
             return True
     return False

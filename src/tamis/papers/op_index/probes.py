@@ -43,8 +43,11 @@ def probes_for(values: int) -> Probes:
     return Probes(leads, least, most, segment, equal_word, equal_mask, attribute_word, attribute_mask, hits)
 
 
-class Segment(NamedTuple):
-    """A segment to search for a value: the place of the value in its event, the operator of the list, begin and end."""
+class ListSegment(NamedTuple):
+    """A segment of a list, as the paper says, to search for a value.
+
+    `value` is the place of the value in its event, `operator` the operator of the list.
+    """
 
     value: int
     operator: int
@@ -128,9 +131,9 @@ def ask(pivot: int, values: int, lists: ListArrays, shape: Shape, probes: Probes
 
 
 @merged
-def segment_of(hit: int, pivot: int, lists: ListArrays, segments: int, probes: Probes) -> Segment:
+def segment_of(hit: int, pivot: int, lists: ListArrays, segments: int, probes: Probes) -> ListSegment:
     """Decode a hit of `ask`."""
     value, operator = hit // OPERATORS, hit % OPERATORS
     number = lists.number[pivot * OPERATORS + operator]
     listed, begin = number * (segments + 1) + probes.segment[value], lists.begin[number]
-    return Segment(value, operator, begin + lists.directory[UP(listed)], begin + lists.directory[UP(listed + 1)])
+    return ListSegment(value, operator, begin + lists.directory[UP(listed)], begin + lists.directory[UP(listed + 1)])

@@ -4,7 +4,7 @@
     second    .    10   .    12   5    .
     value     -1   0    -1   1    2    -1       FREE where there is no pair
 
-Invariant: no slot is free between the place that the hash of a pair gives and the place of the pair.
+Invariant: no place is free between the place that the hash of a pair gives and the place of the pair.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ def home_of(mixed: Any, capacity: int) -> int:
 
 
 @inlined
-def slot_of(pairs: PairArrays, first: int, second: int) -> int:
+def pair_place(pairs: PairArrays, first: int, second: int) -> int:
     """Where a pair is, or, if the value there is FREE, where it would go."""
-    return slot_from(pairs, first, second, home_of(mixed_of(first, second), len(pairs.value)))
+    return pair_place_from(pairs, first, second, home_of(mixed_of(first, second), len(pairs.value)))
 
 
 @inlined
-def slot_from(pairs: PairArrays, first: int, second: int, at: int) -> int:
+def pair_place_from(pairs: PairArrays, first: int, second: int, at: int) -> int:
     """The same, starting at the home of the pair: for callers that have already fetched it from memory."""
     while pairs.value[UP(at)] != FREE and not (pairs.first[UP(at)] == first and pairs.second[UP(at)] == second):
         at = (at + 1) & (len(pairs.value) - 1)
@@ -106,19 +106,19 @@ def slot_from(pairs: PairArrays, first: int, second: int, at: int) -> int:
 @inlined
 def value_of(pairs: PairArrays, first: int, second: int) -> int:
     """The value of a pair; FREE if it is not there."""
-    return pairs.value[UP(slot_of(pairs, first, second))]
+    return pairs.value[UP(pair_place(pairs, first, second))]
 
 
 @inlined
 def enter(pairs: PairArrays, at: int, first: int, second: int, value: int) -> None:
-    """Put a pair where `slot_of` said it would go."""
+    """Put a pair where `pair_place` said it would go."""
     pairs.first[at], pairs.second[at], pairs.value[at] = first, second, value
     pairs.size[0] += 1
 
 
 @inlined
 def vacate(pairs: PairArrays, at: int) -> None:
-    """Remove the pair at a slot. Pairs behind it move closer to their home."""
+    """Remove the pair at a place. Pairs behind it move closer to their home."""
     firsts, seconds, values = pairs.first, pairs.second, pairs.value
     mask = len(values) - 1
     hole, at = at, (at + 1) & mask
@@ -141,5 +141,5 @@ def _get(pairs: PairArrays, first: int, second: int) -> int:
 def _enter_all(old: PairArrays, new: PairArrays) -> None:
     for i in range(len(old.value)):
         if old.value[i] != FREE:
-            at = slot_of(new, old.first[i], old.second[i])
+            at = pair_place(new, old.first[i], old.second[i])
             enter(new, at, old.first[i], old.second[i], old.value[i])

@@ -1,4 +1,4 @@
-"""Parts intervals at a key, as interval trees do: lower intervals, those that contain the key, higher ones.
+"""Divides intervals at a key, as interval trees do: intervals below the key, intervals that contain it, intervals above it.
 
 those    4  6  1  2  7  0  3                 numbers of intervals, in any order
 at 35    0  3  |  4  6  1  2  |  7           each part keeps the order
@@ -20,7 +20,10 @@ Keys = I64s
 
 
 class Waiting(NamedTuple):
-    """Nodes that wait to be built: the range of their intervals, and twice the parent, plus one for its right child; or -1."""
+    """Nodes that wait to be built, and the range of their intervals.
+
+    `parent` is twice the number of the parent, plus one for its right child; -1 for a root.
+    """
 
     spare: I32s
     """Room for the numbers of all intervals."""
@@ -30,7 +33,7 @@ class Waiting(NamedTuple):
 
 
 def room_for(intervals: int) -> Waiting:
-    """Room to build trees of so many intervals."""
+    """Room to build trees of `intervals` intervals."""
     return Waiting(np.empty(intervals, np.int32), *np.empty((3, _MOST_WAITING), np.int64))
 
 

@@ -23,14 +23,14 @@ from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP, Bools, I32s, I64s, U64s
 from tamis.kernels.ranges import run_indices
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, slot_of, vacate, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, mixed_of, pair_place, vacate, value_of
 from tamis.papers.parts.records import RecordArrays
 from tamis.papers.parts.slabs import SlabArrays, Slabs, take_out
 from tamis.papers.ps_tree.forest import Log
 from tamis.papers.ps_tree.forest_index import drop_dead
 
 _AT_ONCE = 1 << 16
-_BITS_PER_SLOT = 4
+_BITS_PER_PLACE = 4
 ENTRY = 3
 """Numbers in an entry of a list."""
 _USED, _FREE = 0, 1
@@ -90,7 +90,7 @@ class Cells:
     def _found(self, keys: I32s) -> I64s:
         """The cells of some keys; missing cells are made."""
         self._table.reserve(len(keys))
-        words = len(self._table.view().value) * _BITS_PER_SLOT // 64
+        words = len(self._table.view().value) * _BITS_PER_PLACE // 64
         if words > len(self._filter):
             self._filter = np.zeros(words, np.uint64)
             _fill_filter(self._table.view(), self._filter)
@@ -220,7 +220,7 @@ def _find(cells: CellArrays, keys: I32s, found: I64s, fresh: I64s) -> int:
     n, table, leaf, state, made = cells.n, cells.table, cells.leaf, cells.state, 0
     for i in range(len(keys)):
         first, second = _key_of(n, keys, i)
-        at = slot_of(table, first, second)
+        at = pair_place(table, first, second)
         if table.value[at] == FREE:
             cell = state[_FREE]
             if cell == _NO_CELL:
@@ -258,7 +258,7 @@ def _drop(cells: CellArrays, gone: I64s) -> None:
     for cell in gone:
         at = cell * n
         first, second = pair_key(n, leaf[at], leaf[at + min(1, n - 1)], leaf[at + n - 1])
-        vacate(cells.table, slot_of(cells.table, first, second))
+        vacate(cells.table, pair_place(cells.table, first, second))
         for i in range(n):
             take_out(cells.of_leaf, leaf[at + i], cell)
         cells.lists.size[cell] = 0

@@ -25,7 +25,7 @@ from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, I32s, I64s
-from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, slot_of, vacate, value_of
+from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, vacate, value_of
 from tamis.papers.parts.past_events import History, HistoryArrays, count_between
 from tamis.papers.ps_tree import nodes
 from tamis.papers.ps_tree.checking import chain_of, check_all
@@ -33,9 +33,6 @@ from tamis.papers.ps_tree.elements import INT64_ELEMENTS, write_elements
 from tamis.papers.ps_tree.nodes import AFTER, BEFORE, LIVE_LEAVES, NONE, USED_LEAVES, TreeArrays
 
 _NONE = int(Mode.NONE)
-_CHEAP = 1 << 14
-"""Most leaves that are copied at once, even for a single event. More leaves wait for `_LEAVES_PER_EVENT`."""
-_LEAVES_PER_EVENT = 256
 
 
 class Flat(NamedTuple):
@@ -66,9 +63,10 @@ _NO_FLAT = Flat(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int
 
 
 class Forest:
-    """The trees."""
+    """The trees. Up to `few` leaves are copied to arrays for a single event; more leaves wait for `leaves_per_event`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, few: int = 1 << 14, leaves_per_event: int = 256) -> None:
+        self._few, self._leaves_per_event = few, leaves_per_event
         self._trees = nodes.empty_trees()
         self._roots = GrowingArray(np.int32)
         self._cuts = PairMap()
@@ -144,7 +142,7 @@ class Forest:
         """Copy the leaf chains to arrays, if the arrays are out of date and `events` more events pay for the copy."""
         if not len(self._flat.start) and len(self._roots):
             self._waited += events
-            if self.leaves <= max(_CHEAP, _LEAVES_PER_EVENT * self._waited):
+            if self.leaves <= max(self._few, self._leaves_per_event * self._waited):
                 start = np.zeros(len(self._roots) + 1, np.int64)
                 self._flat = Flat(start, np.empty(self.leaves, np.int64), np.empty(self.leaves, np.int32))
                 _flatten(self.view())
@@ -241,7 +239,7 @@ def _cut(
                 if lo <= KEY_MIN + 1 if side == BEFORE else hi == KEY_MAX:
                     continue
                 lowest = lo if side == BEFORE else hi + 1
-                at = slot_of(cuts, d, lowest)
+                at = pair_place(cuts, d, lowest)
                 if cuts.value[at] != FREE:
                     users = trees.nodes.before if cuts.value[at] & 1 == BEFORE else trees.nodes.after
                     users[cuts.value[at] >> 1] += 1
@@ -266,7 +264,7 @@ def _release(forest: ForestArrays, predicates: Predicates, chosen: I64s, element
                 if predicates.lo[i] <= KEY_MIN + 1 if end == 0 else predicates.hi[i] == KEY_MAX:
                     continue
                 lowest = predicates.lo[i] if end == 0 else predicates.hi[i] + 1
-                at = slot_of(cuts, d, lowest)
+                at = pair_place(cuts, d, lowest)
                 node, side = cuts.value[at] >> 1, cuts.value[at] & 1
                 kept = trees.nodes.e[node] if side == BEFORE else trees.nodes.g[node]
                 gone = nodes.let_go(trees, node, side)

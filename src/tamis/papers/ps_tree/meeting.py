@@ -11,7 +11,7 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import Output, note_event
-from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, slot_from
+from tamis.papers.parts.pair_map import FREE, PairArrays, home_of, mixed_of, pair_place_from
 from tamis.papers.parts.records import Words
 from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.cells import ENTRY, Bits, CellArrays, may_have, pair_key
@@ -193,7 +193,7 @@ def _next_keys(
     met_dimension: I32s,
     keys: KeyScratch,
 ) -> tuple[int, _Combination]:
-    """Write the keys of the next combinations of leaves, without most keys that have no cell, and fetch their home slots.
+    """Write the keys of the next combinations of leaves, without most keys that have no cell, and fetch their homes.
 
     Returns how many keys, and the combination that comes next.
     """
@@ -254,7 +254,7 @@ def _cells_of(count: int, table: PairArrays, lists: SlabArrays, keys: KeyScratch
     """Look up the keys, and fetch the entries of their cells; returns how many keys have cells."""
     hits = 0
     for x in range(count):
-        cell = table.value[UP(slot_from(table, keys.first[UP(x)], keys.second[UP(x)], keys.home[UP(x)]))]
+        cell = table.value[UP(pair_place_from(table, keys.first[UP(x)], keys.second[UP(x)], keys.home[UP(x)]))]
         if cell != FREE:
             keys.cell[UP(hits)] = cell
             prefetch(lists.begin, cell)

@@ -30,7 +30,6 @@ from tamis.papers.tatbul.profiles import Intervals
 from tamis.papers.tatbul.vectors import Array
 
 LEAF = -1
-_LOWEST_ROOM = 1 << 12
 _MOST_TRIES = 64
 """Most keys that a search tries: after this many halvings no endpoint is left."""
 
@@ -100,8 +99,8 @@ def _room(intervals: Intervals, root: I64s, size: int, endpoints: int) -> _Room:
     )
 
 
-def build_clusters(intervals: Intervals, smallest: int) -> tuple[ClusterTree, Clusters]:
-    """Build the trees of all attributes. Clusters of `smallest` intervals or fewer are not split."""
+def build_clusters(intervals: Intervals, smallest: int, least_room: int = 1 << 12) -> tuple[ClusterTree, Clusters]:
+    """Build the trees of all attributes, at first with this room. Clusters of `smallest` intervals or fewer are not split."""
     attributes = len(intervals.start) - 1
     owner = np.repeat(np.arange(attributes), np.diff(intervals.start))
     by_lo, by_hi = (np.lexsort((ends, owner)).astype(np.int32) for ends in (intervals.lo, intervals.hi))
@@ -110,7 +109,7 @@ def build_clusters(intervals: Intervals, smallest: int) -> tuple[ClusterTree, Cl
     trees: list[tuple[Array, ...]] = []
     leaves: list[tuple[Array, ...]] = []
     longest = 2 * int(np.diff(intervals.start).max(initial=0))
-    at, size = 0, max(_LOWEST_ROOM, longest)
+    at, size = 0, max(least_room, longest)
     nodes, clusters = 0, 0
     while at < attributes:
         room = _room(intervals, root, size, longest)

@@ -20,9 +20,6 @@ from tamis.kernels.numbers import I32s, I64s
 from tamis.papers.tatbul.profiles import Intervals
 from tamis.papers.tatbul.vectors import Lists, vectors
 
-_MOST_AT_ONCE = 1 << 25
-"""Most profiles of cells laid out at a time before they become vectors."""
-
 
 class Cells(NamedTuple):
     """The elementary intervals of all attributes: attribute a has ``start[a]`` to ``start[a + 1]``, closed in keys."""
@@ -68,8 +65,11 @@ def cells_of(intervals: Intervals) -> Cells:
     return Cells(rank[start], lo[kept], hi[kept], rank[first], rank[last + 1] - 1)
 
 
-def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[BitMap], I64s]:
-    """The vectors of the profiles that cover each cell, and the numbers of these cells; uncovered cells are left out."""
+def vectors_of_cells(intervals: Intervals, cells: Cells, most_at_once: int = 1 << 25) -> tuple[list[BitMap], I64s]:
+    """The vectors of the profiles that cover each cell, and the numbers of these cells; uncovered cells are left out.
+
+    At most `most_at_once` profiles of cells are laid out at a time before they become vectors.
+    """
     sizes = np.bincount(cells.first, minlength=len(cells.lo) + 1) - np.bincount(
         cells.last + 1, minlength=len(cells.lo) + 1
     )
@@ -78,7 +78,7 @@ def vectors_of_cells(intervals: Intervals, cells: Cells) -> tuple[list[BitMap], 
     made: list[BitMap] = []
     begin = 0
     while begin < len(sizes):
-        end = max(begin + 1, int(np.searchsorted(place, place[begin] + _MOST_AT_ONCE, side="right")) - 1)
+        end = max(begin + 1, int(np.searchsorted(place, place[begin] + most_at_once, side="right")) - 1)
         attribute = np.searchsorted(cells.start, [begin, end - 1], side="right") - 1
         data = np.empty(int(place[end] - place[begin]), np.int32)
         own = slice(intervals.start[attribute[0]], intervals.start[attribute[1] + 1])

@@ -1,9 +1,9 @@
-"""Conjunctions of disjunctions as clauses of entries of operator lists.
+"""Conjunctions of disjunctions as factors of entries of operator lists.
 
     (E BETWEEN 3 AND 9 | D = 5)        becomes        (E >= 3 | D = 5) (E <= 9 | D = 5)
 
-A predicate is a conjunction of clauses of entries, see `entries`. So a disjunction of predicates is a disjunction of
-conjunctions, and it is multiplied out: one clause for every choice of a clause from each predicate. A disjunction is left out
+A predicate is a conjunction of factors of entries, see `entries`. So a disjunction of predicates is a disjunction of
+conjunctions, and it is multiplied out: one factor for every choice of a factor from each predicate. A disjunction is left out
 if it would become too large, or if it has IS NULL, which has no entries. Its row must then be verified.
 """
 
@@ -16,19 +16,19 @@ import numpy as np
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import Bools, I32s, I64s, U8s
-from tamis.papers.clause_table import FactorRows
+from tamis.papers.factor_table import FactorRows
 from tamis.papers.op_index.entries import Entries, entries_of
 
-MOST_CLAUSES = 4096
-"""Most clauses of a row."""
+MOST_FACTORS = 4096
+"""Most factors of a row."""
 MOST_ENTRIES = 1 << 16
 """Most entries of a disjunction that is multiplied out."""
 
 
 class Distributed(NamedTuple):
-    """Clauses of entries: the i-th row has entries `start[i]` to `start[i + 1]`, grouped by their bits.
+    """Factors of entries: the i-th row has entries `start[i]` to `start[i + 1]`, grouped by their bits.
 
-    The row has `bits` clauses; `verified` says that the row has more conditions than these clauses.
+    The row has `bits` factors; `verified` says that the row has more conditions than these factors.
     """
 
     start: I64s
@@ -51,8 +51,8 @@ class _Sources(NamedTuple):
 
 
 def distributed(rows: FactorRows) -> Distributed:
-    """The clauses of rows, every interval distributed over its disjunction."""
-    predicates, count = rows.clauses.predicates, len(rows.start) - 1
+    """The factors of rows, every interval distributed over its disjunction."""
+    predicates, count = rows.factors.predicates, len(rows.start) - 1
     numbers = np.arange(len(predicates.dimension) + 1)
     entries = entries_of(Conjunctions(numbers, predicates), numbers[:-1].astype(np.int32))
     start, bits, verified = np.zeros(count + 1, np.int64), np.zeros(count, np.int32), np.zeros(count, np.bool_)
@@ -66,22 +66,22 @@ def distributed(rows: FactorRows) -> Distributed:
 
 @lean_kernel
 def _distribute(rows: FactorRows, entries: Entries, made: _Sources) -> None:
-    """Count the entries and clauses of every row, and write the entries if there is room."""
-    clauses, at = rows.clauses.start, 0
+    """Count the entries and factors of every row, and write the entries if there is room."""
+    factors, at = rows.factors.start, 0
     for i in range(len(rows.start) - 1):
         made.start[i] = at
         used = 0
         for k in range(rows.start[i], rows.start[i + 1]):
-            combinations = _combinations(entries, clauses[k], clauses[k + 1])
-            if combinations == 0 or used + combinations > MOST_CLAUSES:
+            combinations = _combinations(entries, factors[k], factors[k + 1])
+            if combinations == 0 or used + combinations > MOST_FACTORS:
                 made.verified[i] = True
                 continue
             for combination in range(combinations):
                 rest = combination
-                for p in range(clauses[k], clauses[k + 1]):
-                    digit, rest = rest % entries.clauses[p], rest // entries.clauses[p]
+                for p in range(factors[k], factors[k + 1]):
+                    digit, rest = rest % entries.factors[p], rest // entries.factors[p]
                     for e in range(entries.start[p], entries.start[p + 1]):
-                        if entries.clause[e] == digit:
+                        if entries.factor[e] == digit:
                             if at < len(made.source):
                                 made.source[at], made.bit[at] = e, used + combination
                             at += 1
@@ -92,13 +92,13 @@ def _distribute(rows: FactorRows, entries: Entries, made: _Sources) -> None:
 
 @inlined
 def _combinations(entries: Entries, begin: int, end: int) -> int:
-    """The number of clauses of a disjunction of predicates; 0 if a predicate has no entries, or if there are too many."""
+    """The number of factors of a disjunction of predicates; 0 if a predicate has no entries, or if there are too many."""
     combinations = 1
     for p in range(begin, end):
         if entries.verified[p]:
             return 0
-        combinations = min(combinations * entries.clauses[p], MOST_CLAUSES + 1)
+        combinations = min(combinations * entries.factors[p], MOST_FACTORS + 1)
     made = 0
     for p in range(begin, end):
-        made += (entries.start[p + 1] - entries.start[p]) * combinations // entries.clauses[p]
+        made += (entries.start[p + 1] - entries.start[p]) * combinations // entries.factors[p]
     return 0 if combinations > 1 and made > MOST_ENTRIES else combinations
