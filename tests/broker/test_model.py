@@ -319,7 +319,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
 TestBroker = BrokerMachine.TestCase
 TestBroker.settings = settings(
-    max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
