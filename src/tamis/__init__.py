@@ -9,6 +9,7 @@
 What is inside, from the top down; a package imports only packages below it:
 
     cli  spark  workload       the command, matching on clusters, workloads to try and measure with
+    broker                     `tamis.open`: durable publish/subscribe
     matcher                    `Matcher`: subscriptions by id, batches, explain
     papers  engine             the algorithms of the papers, and our own index
     storage  encoding          arrays in files; expressions and events as integers
