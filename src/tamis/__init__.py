@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import (
+    BrokerError,
     CapabilityError,
     ConflictError,
     DuplicateIdError,
@@ -36,10 +37,13 @@ from tamis.errors import (
     JavaNotFoundError,
     KindError,
     LiteralError,
+    LockedError,
     NestingError,
     OptionError,
     ParseError,
+    QueueFullError,
     ReentryError,
+    RetentionError,
     SchemaError,
     SnapshotError,
     TableError,
@@ -96,6 +100,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "BrokerError",
     "CapabilityError",
     "ConflictError",
     "DuplicateIdError",
@@ -112,13 +117,16 @@ __all__ = [
     "JavaNotFoundError",
     "KindError",
     "LiteralError",
+    "LockedError",
     "Matcher",
     "NestingError",
     "OptionError",
     "ParseError",
     "Plan",
+    "QueueFullError",
     "ReentryError",
     "Rejected",
+    "RetentionError",
     "Schema",
     "SchemaError",
     "SnapshotError",

@@ -36,6 +36,11 @@ class Retention(NamedTuple):
     when_full: WhenFull = "drop oldest"
     """With "refuse publish", notes that were not acknowledged are not dropped for others. Publishing is an error instead."""
 
+    def shown(self) -> dict[str, Any]:
+        """The settings as users give them."""
+        age = None if self.max_age is None else timedelta(microseconds=self.max_age)
+        return {"max_age": age, "max_notes": self.max_notes, "when_full": self.when_full}
+
     @property
     def refuses(self) -> bool:
         """Whether a full queue refuses events."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.broker.folder import TABLES
-from tamis.broker.retention import Retention, WhenFull, checked_retention, write_retention
+from tamis.broker.retention import WhenFull, checked_retention, write_retention
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven
 from tamis.errors import BrokerError
@@ -23,8 +23,8 @@ class StorageCalls(Session):
         max_age: timedelta | NotGiven | None = NOT_GIVEN,
         max_notes: int | NotGiven | None = NOT_GIVEN,
         when_full: WhenFull | NotGiven = NOT_GIVEN,
-    ) -> Retention:
-        """Say how long notes are kept. The folder remembers it. What is not given stays. Returns what is set.
+    ) -> None:
+        """Say how long notes are kept. The folder remembers it. What is not given stays.
 
         Parameters
         ----------
@@ -42,12 +42,10 @@ class StorageCalls(Session):
         """
         words = {"max_age": max_age, "max_notes": max_notes, "when_full": when_full}
         given = {name: value for name, value in words.items() if not isinstance(value, NotGiven)}
-        with self._writing() if given else self._looking():
-            if given:
-                retention = checked_retention(self._retention, given)
-                write_retention(self._tables, retention)
-                self._retention = retention
-            return self._retention
+        with self._writing():
+            retention = checked_retention(self._retention, given)
+            write_retention(self._tables, retention)
+            self._retention = retention
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the broker to a new folder, while it is in use. The copy has the state of one moment.
@@ -85,6 +83,7 @@ class StorageCalls(Session):
                 "last_event": self._state.event,
                 "last_change": self._state.change,
                 "notes": self._state.queues.notes,
+                "retention": self._retention.shown(),
                 "commits": self._line.commits,
                 "refused_values": self._state.refused_values,
                 "problem": self._housekeeping.problem,
