@@ -23,9 +23,10 @@ import os
 
 from tamis.broker.broker import Broker
 from tamis.broker.moments import Clock, system_clock
+from tamis.broker.records import Change, Matches, Note, Receipt, StandingSubscription
 from tamis.broker.tables import Synchronous
 
-__all__ = ["Broker", "open"]
+__all__ = ["Broker", "Change", "Matches", "Note", "Receipt", "StandingSubscription", "open"]
 
 
 def open(
