@@ -167,13 +167,7 @@ class Broker:
         UnknownIdError
         """
         with self._changing():
-            self._state.now()
-            owner = self._subscribing.owner(subscriber)
-            rows = list(self._tables.subscriptions("subscriber = ? AND removed = 0", (owner.number,)))
-            total = self._state.queues.total(owner.number)
-            self._subscribing.change(rows, removed=1, paused=0)
-            with self._tables.transaction():
-                self._tables.put_subscribers([owner._replace(cursor=total, dropped=total, removed=1)])
+            self._subscribing.remove(subscriber)
 
     def subscriptions(self, subscriber: str | None = None) -> Iterator[StandingSubscription]:
         """The subscriptions of a subscriber, or of all, in the order in which they first came.

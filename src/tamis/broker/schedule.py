@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
@@ -41,3 +41,9 @@ class Schedule:
             taken.append(heapq.heappop(self._ahead))
         for moment, turns in groupby(taken, key=lambda turn: turn.moment):
             yield moment, list(turns)
+
+    def put_back(self, due: Iterable[tuple[int, list[Turn]]]) -> None:
+        """Put back what was taken out: it could not be stored, and is due again."""
+        for _, turns in due:
+            for turn in turns:
+                heapq.heappush(self._ahead, turn)

@@ -14,7 +14,7 @@ from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
 from tamis.broker.moments import Clock, moment_of
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
-from tamis.broker.schedule import Schedule
+from tamis.broker.schedule import Schedule, Turn
 from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables
 from tamis.broker.valid_events import ValidEvents
 from tamis.kernels.growing import GrowingArray
@@ -122,11 +122,19 @@ class State:
         return moment
 
     def _pass(self, now: int) -> None:
-        """Let subscriptions begin and end."""
+        """Let subscriptions begin and end. If that cannot be stored, they are due again."""
+        due = list(self.schedule.due(now))
+        try:
+            self._pass_turns(due)
+        except BaseException:
+            self.schedule.put_back(due)
+            raise
+
+    def _pass_turns(self, due: Iterable[tuple[int, list[Turn]]]) -> None:
         started: list[SubscriptionRow] = []
         ended: list[int] = []
         meetings: list[Meeting] = []
-        for moment, turns in self.schedule.due(now):
+        for moment, turns in due:
             rows = self.rows(turn.number for turn in turns)
             starts = dict.fromkeys(turn.number for turn in turns if turn.is_start)
             begins = [rows[number] for number in starts if _begins(rows[number], moment)]

@@ -75,7 +75,8 @@ class Subscribing:
             row = _changed(each, owner.number, old, max(1, number), self._state.change + len(after) + 1, now)
             before.append(old)
             after.append(row)
-        self._store(before, after, [row for row in subscribers.values() if row.removed or self._is_new(row)], now)
+        fresh = [row._replace(removed=0) for row in subscribers.values() if row.removed or self._is_new(row)]
+        self._store(before, after, fresh, now)
 
     def _is_new(self, row: SubscriberRow) -> bool:
         return row.number > self._state.subscriber
@@ -100,11 +101,25 @@ class Subscribing:
         after = [row._replace(**fields, change=change + place) for place, row in enumerate(rows, 1)]
         self._store(rows, after, [], now)
 
+    def remove(self, subscriber: str) -> None:
+        """Remove a subscriber with its subscriptions and notes.
+
+        Raises
+        ------
+        UnknownIdError
+        """
+        now = self._state.now()
+        owner = self.owner(subscriber)
+        rows = list(self._state.tables.subscriptions("subscriber = ? AND removed = 0", (owner.number,)))
+        change, total = self._state.change, self._state.queues.total(owner.number)
+        after = [row._replace(removed=1, paused=0, change=change + place) for place, row in enumerate(rows, 1)]
+        self._store(rows, after, [owner._replace(cursor=total, dropped=total, removed=1)], now)
+
     def _store(
         self,
         before: Sequence[SubscriptionRow | None],
         after: Sequence[SubscriptionRow],
-        subscribers: Iterable[SubscriberRow],
+        subscribers: Sequence[SubscriberRow],
         now: int,
     ) -> None:
         state = self._state
@@ -113,7 +128,7 @@ class Subscribing:
             active = {row.number: row.expression for row in after if state.is_active(row)}
             meetings = state.meet(active, now, state.meeting + 1)
             with state.tables.transaction():
-                state.tables.put_subscribers(row._replace(removed=0) for row in subscribers)
+                state.tables.put_subscribers(subscribers)
                 state.tables.put_subscriptions(after)
                 state.put_meetings(meetings)
         except BaseException:
