@@ -7,7 +7,9 @@ does. A process that is killed leaves the state before the call or after it, nev
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from tamis.errors import BrokerError
 from tests.broker import faults as fault
 from tests.broker.faults import Faults, Method
 from tests.broker.model import Model
-from tests.broker.script import SCRIPT, Opening, Step, at_time, expected, shown, stored_events
+from tests.broker.script import SCRIPT, Opening, Step, at_time, expected, moment, shown, stored_events
 
 pytestmark = pytest.mark.skipif(not fault.available(), reason=fault.REASON)
 
@@ -167,5 +169,21 @@ def faults_at_opening(opening: Opening, faults: Faults) -> bool:
     return faults.happened > 0
 
 
-def test_a_call_fails_while_other_threads_wait_for_it() -> None:
-    """Placeholder."""
+def test_publishers_that_share_a_commit_share_its_failure(tmp_path: Path, faults: Faults) -> None:
+    """The disk fails when a subscription begins, which the first call of the line lets happen. Others wait behind it."""
+    opening = Opening(tmp_path / "broker")
+    broker = opening.broker()
+    broker.subscribe("ann", "later", "price > 1", valid_from=moment(5))
+    opening.now = 10
+    faults.fail("write", fault.FULL, at=1)
+    with ThreadPoolExecutor(4) as pool:
+        with broker._lock:  # All four calls are in the line before the first one has its turn.
+            calls = [pool.submit(broker.publish, {"price": price}) for price in range(4)]
+            while len(broker._line._waiting) < 4:
+                time.sleep(0)
+        for call in calls:
+            with pytest.raises(BrokerError, match="Hint: the disk is full"):
+                call.result()
+    assert [broker.publish({"price": price}).sequence for price in range(4)] == [1, 2, 3, 4]
+    assert [note.event for note in broker.notifications("ann")] == [{"price": 2}, {"price": 3}]
+    broker.close()

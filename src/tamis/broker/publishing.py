@@ -15,12 +15,14 @@ import pyarrow as pa
 
 from tamis.broker.event_text import event_text
 from tamis.broker.state import State, numbers_text
-from tamis.errors import EventError, TamisError
+from tamis.errors import BrokerError, EventError, TamisError
 
 KEY_LIFE = 24 * 60 * 60 * 1_000_000
 """Microseconds for which the key of an event is remembered."""
 _FEW = 64
 """Events that are matched faster one by one than as a batch."""
+
+_INTERRUPTED = "a call that stored this event with others was interrupted. Hint: publish it again, with the same `key`"
 
 
 class Published(NamedTuple):
@@ -91,6 +93,18 @@ class Line:
         offers = []
         while self._waiting:
             offers.append(self._waiting.popleft())
+        try:
+            self._store(offers)
+        except BaseException as error:
+            # The offers of other threads have left the line, too.
+            failed = error if isinstance(error, TamisError) else BrokerError(_INTERRUPTED)
+            for offer in offers:
+                if offer.done is None and offer.error is None:
+                    offer.error = failed
+            if failed is not error:
+                raise
+
+    def _store(self, offers: Sequence[Offer]) -> None:
         now = self._state.now()
         batch = _Batch(self._state, now)
         for offer in offers:
@@ -99,13 +113,8 @@ class Line:
             except TamisError as error:
                 offer.error = error
         taken = [offer for offer in offers if offer.error is None]
-        try:
-            batch.store()
-            self.commits += 1
-        except TamisError as error:
-            for offer in taken:
-                offer.error = error
-            return
+        batch.store()
+        self.commits += 1
         for offer, published in zip(taken, batch.published, strict=True):
             offer.done = published
         batch.tell()

@@ -309,7 +309,7 @@ def _hint(error: sqlite3.Error) -> str:
     if code.startswith("SQLITE_FULL"):
         return " Hint: the disk is full. Nothing of this call was stored; free some space and try again"
     if code.startswith("SQLITE_IOERR"):
-        return " Hint: the disk reported an error. Nothing of this call was stored; check the disk and open the folder again"
+        return " Hint: the disk reported an error. Check the disk, and open the folder again to see whether this call was stored"
     if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return " Hint: check that the folder exists and that you may write to it"
     return ""
