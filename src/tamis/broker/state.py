@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from tamis.broker.moments import Clock, moment_of
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
-from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables
+from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables, read_numbers
 from tamis.broker.valid_events import ValidEvents
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
@@ -66,7 +65,7 @@ class State:
         rows = self.tables.rows(
             "SELECT number, subscriber FROM subscriptions WHERE number >= ? ORDER BY number", (known,)
         )
-        pairs = np.array(rows.fetchall(), np.int32).reshape(-1, 2)
+        pairs = np.array(list(rows), np.int32).reshape(-1, 2)
         last = int(pairs[-1, 0]) if len(pairs) else known - 1
         grown = self.owners.grow(last + 1 - known, fill=0)
         grown[pairs[:, 0] - known] = pairs[:, 1]
@@ -222,17 +221,16 @@ class State:
         for number, rows in groupby(list(later), key=lambda row: row.number):
             met = list(rows)
             self._catch_up_events(met[0].after)
-            told = {row.subscription: np.array(json.loads(row.events), np.int64) for row in met}
+            told = {row.subscription: np.array(read_numbers(row.events), np.int64) for row in met}
             self.tell_meetings([Meeting(number, met[0].moment, told)])
         self._catch_up_events(None)
 
     def _catch_up_events(self, last: int | None) -> None:
         sql = "SELECT sequence, published, matches FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
-        while rows := self.tables.rows(
-            sql, (self.event, INT64_MAX if last is None else last, self._limits.rows_at_once)
-        ).fetchall():
+        end = INT64_MAX if last is None else last
+        while rows := list(self.tables.rows(sql, (self.event, end, self._limits.rows_at_once))):
             sequences, moments, matches = zip(*rows, strict=True)
-            lists = [json.loads(text) for text in matches]
+            lists = [read_numbers(text) for text in matches]
             names = np.fromiter(chain.from_iterable(lists), np.int32)
             counts = list(map(len, lists))
             self.event = sequences[-1]
