@@ -52,7 +52,9 @@ def at_time(model: Model, seconds: int) -> Model:
 
 
 def subscribe(at: int, subscriber: str, name: str, **given: Any) -> Step:
-    words = {word: moment(value) if word.startswith("valid") else value for word, value in given.items()}
+    words: dict[str, Any] = {
+        word: moment(value) if word.startswith("valid") else value for word, value in given.items()
+    }
     return Step(
         at,
         "subscribe",
