@@ -150,7 +150,7 @@ class Faults:
         self.after: Hook | None = None
         self.happened = 0
         self._failure: _Failure | None = None
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._watched = methods
         self._names: dict[int, str] = {}
         self._methods: dict[int, _Methods] = {}
@@ -250,7 +250,7 @@ class Faults:
         if hook is not None:
             try:
                 hook(method, name)
-            except Exception as error:
+            except BaseException as error:
                 self._error = error
 
     def _code(self, method: Method, name: str) -> int:

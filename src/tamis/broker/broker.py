@@ -400,6 +400,8 @@ class Broker:
     def _changing(self) -> threading.Condition:
         if self._is_closed:
             raise BrokerError("the broker is closed. Hint: open the folder again")
+        if self._state.is_doubtful:
+            raise BrokerError("a call was interrupted halfway. Hint: close this broker and open the folder again")
         return self._told
 
     def close(self) -> None:

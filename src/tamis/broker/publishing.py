@@ -113,11 +113,12 @@ class Line:
             except TamisError as error:
                 offer.error = error
         taken = [offer for offer in offers if offer.error is None]
-        batch.store()
+        with self._state.changing():
+            batch.store()
+            batch.tell()
         self.commits += 1
         for offer, published in zip(taken, batch.published, strict=True):
             offer.done = published
-        batch.tell()
 
 
 class _Batch:

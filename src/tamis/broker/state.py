@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
 from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables, read_numbers
 from tamis.broker.valid_events import ValidEvents
+from tamis.errors import TamisError
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
 from tamis.language.event import flatten
@@ -54,6 +56,19 @@ class State:
             "SELECT coalesce(max(published), 0) FROM (SELECT published FROM events ORDER BY sequence DESC LIMIT 1)"
         )[0]
         """The time of the last call. A clock that goes back is held here."""
+        self.is_doubtful = False
+        """Whether something interrupted a change, so that memory and tables may differ."""
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change memory and tables inside of the block. If an interrupt comes in between, nobody may trust the memory."""
+        try:
+            yield
+        except TamisError:
+            raise  # The block has taken the change back.
+        except BaseException:
+            self.is_doubtful = True
+            raise
 
     def know_numbers(self) -> None:
         """Read the subscribers and owners that are not known yet."""
@@ -124,7 +139,8 @@ class State:
         """Let subscriptions begin and end. If that cannot be stored, they are due again."""
         due = list(self.schedule.due(now))
         try:
-            self._pass_turns(due)
+            with self.changing():
+                self._pass_turns(due)
         except BaseException:
             self.schedule.put_back(due)
             raise

@@ -122,6 +122,17 @@ class Subscribing:
         subscribers: Sequence[SubscriberRow],
         now: int,
     ) -> None:
+        """Enter changes into the matcher and the tables, and tell what comes of it."""
+        with self._state.changing():
+            self._enter(before, after, subscribers, now)
+
+    def _enter(
+        self,
+        before: Sequence[SubscriptionRow | None],
+        after: Sequence[SubscriptionRow],
+        subscribers: Sequence[SubscriberRow],
+        now: int,
+    ) -> None:
         state = self._state
         undo = _entered(state, before, after)
         try:
