@@ -29,6 +29,7 @@ class Event:
 
     event: dict[str, Any]
     kind: str
+    run: int
     begin: int
     done: int = NEVER
     published: int = 0
@@ -48,6 +49,7 @@ class Version:
     """A subscription after one call, until the next one. `state` is None when it is removed."""
 
     state: State | None
+    run: int
     begin: int
     done: int = NEVER
     start: int = -NEVER
@@ -58,7 +60,7 @@ class Version:
     next_done: int = NEVER
 
     def wants(self, event: Event) -> bool:
-        if self.state is None or self.state.paused:
+        if self.state is None or self.state.paused or self.run > event.run + 1:
             return False
         return _matches(self.state.text, event.event["price"], event.event["genre"])
 
@@ -92,16 +94,18 @@ class History:
     """By subscriber: the number of the event and the names of each note that was seen at the last opening."""
     cursors: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     position: int = 0
+    run: int = 0
 
     def add_run(self, lines: list[str], broker: Broker, folder: Path, is_whole: bool) -> None:
-        """Check a run that was killed, with the broker that was opened after it. `is_whole`: also pairs of earlier runs."""
-        first = max(self.events, default=0) + 1
+        """Check a run that was killed, with the broker that was opened after it. `is_whole`: also pairs of old events."""
+        first = min([number for number, event in self.events.items() if event.run == self.run], default=1)
+        self.run += 1
         seen, begun = self._read(lines)
         self.position += 1
         self._check_stored(begun, folder)
         self._settle_subscriptions(begun, broker)
-        self._check_cursors(begun, broker)
         self._check_notes(seen, broker)
+        self._check_cursors(begun, broker)
         self._check_pairs(1 if is_whole else first)
 
     def _read(self, lines: list[str]) -> tuple[list[Any], dict[int, list[Any]]]:
@@ -127,7 +131,7 @@ class History:
             assert len(events) == len(answer[0])
             for event, (sequence, told) in zip(events, answer[0], strict=True):
                 assert sequence not in self.events
-                self.events[sequence] = Event(event, kind, position, self.position)
+                self.events[sequence] = Event(event, kind, self.run, position, self.position)
                 self.receipts[sequence] = {(subscriber, name) for subscriber, name in told}
         elif call == "acknowledge":
             self.cursors[words[0]] = max(words[1], self.cursors[words[0]])
@@ -142,7 +146,7 @@ class History:
             version.next_begin, version.next_done = position, self.position
         start, end = words[1:] or (-NEVER, NEVER)
         state = _after(call, self._state(subscriber, name), *words[:1])
-        versions.append(Version(state, position, self.position, start, end, is_sure))
+        versions.append(Version(state, self.run, position, self.position, start, end, is_sure))
 
     def _state(self, subscriber: str, name: str) -> State | None:
         versions = self.versions[subscriber, name]
@@ -157,7 +161,7 @@ class History:
         for position, call, *words in begun.values():
             if call == "publish" and any(event["id"] in numbers for event in words[0]):
                 for event in words[0]:
-                    self.events[numbers[event["id"]]] = Event(event, words[1], position, self.position)
+                    self.events[numbers[event["id"]]] = Event(event, words[1], self.run, position, self.position)
         assert sorted(self.events) == list(stored)
         for sequence, (event, published) in stored.items():
             assert self.events[sequence].event == event
@@ -177,8 +181,7 @@ class History:
         later = {words[0]: words[1] for _, call, *words in begun.values() if call == "acknowledge"}
         for subscriber in {subscriber for subscriber, _ in self.versions}:
             unread = next(broker.notifications(subscriber), None)
-            *_, last = [0, *(note.sequence for note in broker.notifications(subscriber, after=0))]
-            cursor = last if unread is None else unread.sequence - 1
+            cursor = len(self.notes[subscriber]) if unread is None else unread.sequence - 1
             assert cursor in (self.cursors[subscriber], later.get(subscriber))
             self.cursors[subscriber] = cursor
 

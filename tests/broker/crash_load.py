@@ -3,7 +3,8 @@
 It prints a line before and after each call, as JSON: ["begin", number, call, ...] and ["done", number, ...]. Each line is one
 write to the pipe, so a line is there whole or not at all, and none is lost when the process dies.
 
-Events are of three kinds: "moment" ones are valid at their own moment, "short" ones for a while, "long" ones for ever.
+Events are of three kinds: "moment" ones are valid at their own moment, "short" ones for a while, "long" ones until the end
+of the next run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ TICKS_OF_A_RUN = 1_000_000
 """The clock of a run starts so many milliseconds after that of the run before."""
 SUBSCRIBERS = ["ann", "bob", "eve"]
 GENRES = ["crime", "poetry", "classics"]
-FOR_EVER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def moment(tick: int) -> datetime:
@@ -48,6 +48,7 @@ class Load:
         self.run = run
         self.ticks = count(run * TICKS_OF_A_RUN)
         self.broker = opened(folder, self.ticks)
+        self.long = moment((run + 2) * TICKS_OF_A_RUN)
         self._numbers = count(1)
 
     def begin(self, call: str, *words: Any) -> int:
@@ -76,7 +77,7 @@ class Load:
         say("done", number, [[receipt.sequence, list(receipt.matches)] for receipt in receipts])
 
     def _until(self, kind: str) -> datetime | None:
-        return {"moment": None, "short": moment(next(self.ticks) + 40), "long": FOR_EVER}[kind]
+        return {"moment": None, "short": moment(next(self.ticks) + 40), "long": self.long}[kind]
 
     # Subscribers
 
