@@ -15,7 +15,7 @@ from tamis.broker.event_text import read_event
 from tamis.broker.folder import TABLES, Folder
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
 from tamis.broker.moments import Clock, as_datetime, read_moment, system_clock
-from tamis.broker.publishing import Line, Offer, Published
+from tamis.broker.publishing import INTERRUPTED, Line, Offer, Published
 from tamis.broker.queues import Queues
 from tamis.broker.records import Change, Matches, Note, Receipt, StandingSubscription
 from tamis.broker.state import State
@@ -273,7 +273,8 @@ class Broker:
                 self._told.notify_all()
         if offer.error is not None:
             raise offer.error
-        assert offer.done is not None
+        if offer.done is None:  # An interrupt came while another thread took it out of the line.
+            raise BrokerError(INTERRUPTED)
         return list(map(self._receipt, offer.done))
 
     def _receipt(self, published: Published) -> Receipt:

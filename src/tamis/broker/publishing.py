@@ -22,7 +22,7 @@ KEY_LIFE = 24 * 60 * 60 * 1_000_000
 _FEW = 64
 """Events that are matched faster one by one than as a batch."""
 
-_INTERRUPTED = "a call that stored this event with others was interrupted. Hint: publish it again, with the same `key`"
+INTERRUPTED = "a call that stored this event with others was interrupted. Hint: publish it again, with the same `key`"
 
 
 class Published(NamedTuple):
@@ -90,14 +90,14 @@ class Line:
 
     def commit(self) -> None:
         """Store all events of the line. The caller holds the lock."""
-        offers = []
-        while self._waiting:
-            offers.append(self._waiting.popleft())
+        offers: list[Offer] = []
         try:
+            while self._waiting:
+                offers.append(self._waiting.popleft())
             self._store(offers)
         except BaseException as error:
             # The offers of other threads have left the line, too.
-            failed = error if isinstance(error, TamisError) else BrokerError(_INTERRUPTED)
+            failed = error if isinstance(error, TamisError) else BrokerError(INTERRUPTED)
             for offer in offers:
                 if offer.done is None and offer.error is None:
                     offer.error = failed

@@ -112,11 +112,12 @@ class State:
     def valid(self) -> ValidEvents:
         """The valid events. They are read when somebody first needs them."""
         if self._valid is None:
-            self._valid = ValidEvents()
+            valid = ValidEvents()
             since = self.moment if self.schedule.next is None else min(self.moment, self.schedule.next)
             sql = "SELECT sequence, valid_until, event FROM events WHERE valid_until > ? ORDER BY sequence"
             for sequence, valid_until, text in self.tables.rows(sql, (since,)):
-                self._valid.add(sequence, flatten(read_event(text)), valid_until)
+                valid.add(sequence, flatten(read_event(text)), valid_until)
+            self._valid = valid  # Only now: if an event cannot be read, none is taken for all.
         return self._valid
 
     def add_valid(self, sequence: int, event: Any, valid_until: int) -> None:
@@ -137,13 +138,13 @@ class State:
 
     def _pass(self, now: int) -> None:
         """Let subscriptions begin and end. If that cannot be stored, they are due again."""
-        due = list(self.schedule.due(now))
-        try:
-            with self.changing():
+        with self.changing():
+            due = list(self.schedule.due(now))
+            try:
                 self._pass_turns(due)
-        except BaseException:
-            self.schedule.put_back(due)
-            raise
+            except BaseException:
+                self.schedule.put_back(due)
+                raise
 
     def _pass_turns(self, due: Iterable[tuple[int, list[Turn]]]) -> None:
         started: list[SubscriptionRow] = []
