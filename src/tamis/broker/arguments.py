@@ -12,8 +12,8 @@ from tamis.language.values import is_iterable
 
 
 def plain_key(key: object) -> str | None:
-    if key is not None and not isinstance(key, str):
-        raise OptionError(f"`key` must be a str, not {shortened(key)}")
+    if key is not None and (not isinstance(key, str) or not key):
+        raise OptionError(f"`key` must be a str with at least one character, not {shortened(key)}")
     return key
 
 

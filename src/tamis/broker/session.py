@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TypeVar
 
@@ -46,16 +46,16 @@ class Session:
         self._lock = threading.RLock()
         self._told = threading.Condition(self._lock)
         self._is_closed = False
-        try:
-            address = MEMORY if self._folder is None else str(self._folder / TABLES)
+        home = None if self._folder is None else self._folder.path
+        with ExitStack() as stack:  # closes all if one cannot be opened
+            if self._folder is not None:
+                stack.callback(self._folder.close)
+            address = MEMORY if home is None else str(home / TABLES)
             self._tables = Tables(address, read_only=read_only, synchronous=synchronous)
-            home = None if self._folder is None else self._folder.path
+            stack.callback(self._tables.close)
             self._state, saved = open_state(self._tables, home, clock, limits, read_only=read_only)
             self._reading = open_reading(self._tables, self._lock)
-        except BaseException:
-            if self._folder is not None:
-                self._folder.close()
-            raise
+            stack.pop_all()
         self._expressions = ExpressionReader(None)
         self._retention = read_retention(self._tables)
         self._subscribing = Subscribing(self._state)
@@ -95,6 +95,8 @@ class Session:
     def _check_open(self) -> None:
         if self._is_closed:
             raise BrokerError("the broker is closed. Hint: open the folder again")
+        if self._state.is_doubtful:
+            raise BrokerError("a call was interrupted halfway. Hint: close this broker and open the folder again")
 
     def _after_change(self) -> None:
         """Wake those who wait for notes, and begin what is due in the background. The caller holds the lock."""
