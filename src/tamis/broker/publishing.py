@@ -216,15 +216,20 @@ class _Batch:
             each is not None or _is_over(until, self._now) for each, until in zip(known, offer.valid_until, strict=True)
         ]
         if len(idle) < _FEW:
-            matcher = self._state.matcher
-            return [
-                () if skip else matcher.match(event, offer.k) for skip, event in zip(idle, offer.events, strict=True)
-            ]
+            return [() if skip else self._match(offer, row) for row, skip in enumerate(idle)]
         given = offer.events if offer.table is None else offer.table
         found = self._state.matcher.match_batch(given, k=offer.k)
         names = found["subscription"].to_numpy() if len(found) else np.empty(0, np.int64)
         ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(idle) + 1))
         return [() if idle[row] else names[ends[row] : ends[row + 1]] for row in range(len(idle))]
+
+    def _match(self, offer: Offer, row: int) -> list[int]:
+        try:
+            return self._state.matcher.match(offer.events[row], offer.k)
+        except EventError as error:
+            if len(offer.events) == 1:
+                raise
+            raise EventError(error.reason, row=row, attribute=error.attribute) from None
 
     def _known(self, key: str | None) -> Published | None:
         """The event that was stored under a key within the last day."""
