@@ -8,7 +8,7 @@ Read in this order:
     publishing      events of all threads, in one commit   subscribing     changes of subscriptions
     queues          the notes of each subscriber           queue_block     notes in immutable arrays
     valid_events    stored events that are still valid     event_text      events as JSON text
-    moments         times, and the clock
+    moments         times, and the clock                   acknowledging   the cursor, moved by a process that reads
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def backup(folder: str, target: str, quiet: bool) -> None:
     Example:
       tamis backup alerts copies/alerts-monday
     """
-    started = time.perf_counter()
     with reading(folder) as broker:
+        started = time.perf_counter()
         broker.backup(target)
     Diagnostics(quiet=quiet).summary(f"{target}: {size_of(target)} in {time.perf_counter() - started:.1f} s")

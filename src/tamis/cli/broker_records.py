@@ -29,10 +29,11 @@ def write_records(records: Iterable[Record]) -> None:
     """
     if sys.stdout is None:
         raise FileError("is closed", path="stdout")
-    text = "".join(f"{json.dumps(record)}\n" for record in records)
-    if text:
-        sys.stdout.buffer.write(text.encode("ascii"))
-        sys.stdout.buffer.flush()
+    left = memoryview("".join(f"{json.dumps(record)}\n" for record in records).encode("ascii"))
+    while left:
+        # With PYTHONUNBUFFERED, this is a plain file, which may write a part only.
+        left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
 
 
 def note_record(note: Note) -> Record:

@@ -25,9 +25,9 @@ def compact(folder: str, wait: float, quiet: bool) -> None:
     Example:
       tamis compact alerts
     """
-    started = time.perf_counter()
     before = size_of(folder)
     with writing(folder, wait) as broker:
+        started = time.perf_counter()
         broker.compact()
     Diagnostics(quiet=quiet).summary(
         f"{folder}: {size_of(folder)}, before {before}, in {time.perf_counter() - started:.1f} s"

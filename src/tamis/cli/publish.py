@@ -20,7 +20,7 @@ from tamis.cli.options import (
     read_schema,
     schema_option,
 )
-from tamis.errors import TamisError
+from tamis.errors import FileError, TamisError
 
 
 @click.command()
@@ -101,7 +101,7 @@ def publish(
         try:
             run.publish_all(batch_size)
         except TamisError as error:
-            diagnostics.say(str(error))
+            diagnostics.say(str(error) if isinstance(error, FileError) else f"Error: {error}")
             diagnostics.summary(f"stopped after {run.summary()}")
             sys.exit(FAILED)
     diagnostics.summary(run.summary())

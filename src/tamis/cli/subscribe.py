@@ -175,15 +175,15 @@ def _list(folder: str, subscriber: str | None = None, name: str | None = None) -
 def _subscribe_file(folder: str, path: str, format: str | None, diagnostics: Diagnostics, wait: float) -> None:
     from tamis.cli.wanted_load import WantedLoad
 
-    started = time.perf_counter()
     file = wanted_files.WantedFile(path, format)
     with writing(folder, wait, make=True) as broker:
+        started = time.perf_counter()
         load = WantedLoad(file, broker, diagnostics)
         try:
             load.put_all()
         except FileError as error:
             diagnostics.say(str(error))
-            diagnostics.summary(f"stopped after {counted(load.done, 'subscription')}, which are stored")
+            diagnostics.summary(f"stopped: {counted(load.done, 'subscription')} stored")
             sys.exit(FAILED)
     skipped = f"; {counted(diagnostics.bad_lines, 'bad line')} skipped" if diagnostics.bad_lines else ""
     diagnostics.summary(f"{counted(load.done, 'subscription')} in {time.perf_counter() - started:.1f} s{skipped}")

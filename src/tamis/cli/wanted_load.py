@@ -72,7 +72,7 @@ class WantedLoad:
         if first == read.line:
             return read
         subscriber, name = read.names
-        return self._file.error(read.line, f"{subscriber!r} already has a subscription {name!r} in line {first}")
+        return self._file.error(read.line, f"line {first} already has a subscription {name!r} of {subscriber!r}")
 
     def _put(self, wanted: Sequence[WantedLine]) -> Iterator[FileError]:
         """Subscribe; yields the errors of wrong subscriptions. A refused block is halved until the wrong one is alone."""
