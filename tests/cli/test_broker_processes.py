@@ -12,7 +12,6 @@ import pytest
 
 from tamis.broker import Broker
 from tamis.broker import open as open_broker
-from tamis.cli import broker_folder
 from tamis.cli.broker_folder import patient
 from tests.cli.broker_running import events_of, failure, publish, records
 from tests.cli.running import run, start
@@ -52,7 +51,7 @@ def test_one_process_writes_at_a_time(alerts: Path, writer: Broker, words: list[
 
 
 def test_a_command_waits_for_the_lock(alerts: Path, writer: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(broker_folder.time, "sleep", lambda _: writer.close())
+    monkeypatch.setattr("tamis.cli.broker_folder.time.sleep", lambda _: writer.close())
     assert len(records("publish", alerts, "--wait", PATIENCE, stdin=EVENT)) == 1
 
 

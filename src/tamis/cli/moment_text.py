@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from tamis.errors import LiteralError, OptionError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 NO_BOUND = "none"
 """The word that takes a bound away."""
@@ -32,14 +35,15 @@ def moment_of(text: str) -> datetime | None:
         ) from None
 
 
-class Moment(click.ParamType):
-    """An option whose value is a moment, or ``none``. It stays text until the command runs: None means that it is not given."""
+def moment_option(name: str, help: str) -> Callable[[F], F]:
+    """An option whose value is a moment, or ``none``. The value stays text until the command runs: None means "not given"."""
+    return click.option(name, metavar="MOMENT", callback=_checked, help=help)
 
-    name = "moment"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            moment_of(value)
-        except OptionError as error:
-            self.fail(str(error), param, ctx)
-        return str(value)
+def _checked(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    try:
+        if text is not None:
+            moment_of(text)
+    except OptionError as error:
+        raise click.BadParameter(str(error)) from None
+    return text

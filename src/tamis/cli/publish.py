@@ -11,7 +11,7 @@ from tamis.cli.diagnostics import Diagnostics, OnError, is_terminal
 from tamis.cli.error_file import open_errors
 from tamis.cli.event_files import EventFiles, expanded
 from tamis.cli.exit_status import FAILED, SKIPPED
-from tamis.cli.moment_text import Moment, moment_of
+from tamis.cli.moment_text import moment_of, moment_option
 from tamis.cli.options import (
     errors_option,
     event_format_option,
@@ -27,11 +27,7 @@ from tamis.errors import FileError, TamisError
 @click.argument("folder")
 @click.argument("files", nargs=-1, metavar="[EVENTS]...")
 @click.option("--matches", "with_matches", is_flag=True, help="Print which subscriptions were told, not only how many.")
-@click.option(
-    "--valid-until",
-    type=Moment(),
-    help="Until when new subscriptions meet these events, too. Default: they do not meet them.",
-)
+@moment_option("--valid-until", "Until when new subscriptions meet these events, too. Default: they do not meet them.")
 @click.option(
     "--key-from",
     metavar="FIELD",

@@ -16,7 +16,7 @@ from tamis.cli.diagnostics import Diagnostics, OnError, counted
 from tamis.cli.error_file import open_errors
 from tamis.cli.exit_status import FAILED, SKIPPED
 from tamis.cli.json_text import JsonError, read_json
-from tamis.cli.moment_text import Moment, moment_of
+from tamis.cli.moment_text import moment_of, moment_option
 from tamis.cli.options import errors_option, on_error_option, quiet_option
 from tamis.errors import ExpressionError, FileError, UnknownIdError
 
@@ -39,8 +39,8 @@ _ARGUMENTS = {
 @click.argument("folder")
 @click.argument("names", nargs=-1, metavar="[SUBSCRIBER [NAME [EXPRESSION]]]")
 @click.option("--weight", type=float, help="Weight of the subscription. Default for a new one: 1.")
-@click.option("--valid-from", type=Moment(), help="When the subscription begins; `none`: it has begun.")
-@click.option("--valid-until", type=Moment(), help="When the subscription ends; `none`: never.")
+@moment_option("--valid-from", "When the subscription begins; `none`: it has begun.")
+@moment_option("--valid-until", "When the subscription ends; `none`: never.")
 @click.option("--file", "path", metavar="FILE", help="Add or change the subscriptions in FILE; - is stdin.")
 @click.option(
     "--list", "lists", is_flag=True, help="Print the subscriptions of everybody, of SUBSCRIBER, or NAME only."
@@ -99,7 +99,7 @@ def subscribe(
     flags = {"--pause": pause, "--resume": resume, "--remove": remove, "--remove-subscriber": remove_subscriber}
     action = _action({"--file": path is not None, "--list": lists, **flags})
     bounds = {"valid_from": valid_from, "valid_until": valid_until}
-    words = {name: moment_of(text) for name, text in bounds.items() if text is not None}
+    words: dict[str, Any] = {name: moment_of(text) for name, text in bounds.items() if text is not None}
     if weight is not None:
         words["weight"] = weight
     _check_arguments(action, names, words)

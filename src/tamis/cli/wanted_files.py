@@ -160,7 +160,7 @@ def _words(given: dict[str, Any], is_text: bool) -> dict[str, Any]:
     if problem := _unknown(list(given), "key"):
         raise JsonError(problem)
     _check_paused(given.get("paused", False))
-    words = {"subscriber": checked_name(given["subscriber"], "subscriber")}
+    words: dict[str, Any] = {"subscriber": checked_name(given["subscriber"], "subscriber")}
     words["name"] = checked_name(given["name"], "subscription")
     for form in ("expression", "predicates"):
         if form in given:
