@@ -73,6 +73,19 @@ def test_a_live_stream_of_events_is_told_at_once(alerts: Path) -> None:
     assert (receiver.returncode, output, errors) == (130, "", "Interrupted\n")
 
 
+def test_an_interrupted_publisher_has_stored_what_it_acknowledged(alerts: Path) -> None:
+    process = start("publish", alerts, "-")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(EVENT + "\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["sequence"] == 1
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=PATIENCE) == ("", "Interrupted\n")
+    assert process.returncode == 130
+    assert events_of(alerts) == [{"price": 12}]
+
+
 def test_following_changes_ends_with_the_limit(alerts: Path) -> None:
     process = start("changes", alerts, "--follow", "--limit", "2")
     assert process.stdout is not None
