@@ -16,6 +16,13 @@ from tamis.cli.main import main
 PLACES = ["event", "file", "line"]
 COMMAND = [sys.executable, "-m", "tamis"]
 
+# Tests that are started in the background have SIGINT ignored, and children inherit that.
+_INTERRUPTIBLE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("tamis", run_name="__main__")
+"""
+
 
 def run(*words: object, stdin: str | bytes | None = None) -> Result:
     """Run ``tamis`` with these words; anything that escapes as an exception fails the test."""
@@ -25,9 +32,9 @@ def run(*words: object, stdin: str | bytes | None = None) -> Result:
 
 
 def start(*words: object, stdout: Any = subprocess.PIPE) -> subprocess.Popen[str]:
-    """Start ``tamis`` as a process with pipes to it."""
+    """Start ``tamis`` as a process with pipes to it, which Ctrl-C interrupts."""
     return subprocess.Popen(
-        [*COMMAND, *[str(word) for word in words]],
+        [sys.executable, "-c", _INTERRUPTIBLE, *[str(word) for word in words]],
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=subprocess.PIPE,

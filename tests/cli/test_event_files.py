@@ -55,7 +55,7 @@ def test_labels_from_a_field(tmp_path: Path) -> None:
     [batch] = batches(path, label="order.id")
     assert batch.labels.to_pylist() == ["x", "y"]
     messages = [str(error).partition(": ")[2] for error in batch.errors]
-    assert messages == ["there is no field 'order.id' for --event-id"] * 2 + [
+    assert messages == ["there is no field 'order.id'"] * 2 + [
         "the field 'order.id' was str in earlier events, but 1 is int"
     ]
 
@@ -121,7 +121,7 @@ def test_rows_without_a_label_are_bad_rows(tmp_path: Path) -> None:
     assert list(batch.lines) == [1, 3, 5]
     assert isinstance(batch.events, pa.Table)
     assert batch.events["a"].to_pylist() == [0, 2, 4]
-    message = "there is no field 'key' for --event-id"
+    message = "there is no field 'key'"
     assert [str(error) for error in batch.errors] == [f"{tmp_path / 'e.parquet'}:{row}: {message}" for row in (2, 4)]
     [first, *_] = batches(tmp_path / "e.parquet", label="key", until_error=True)
     assert first.labels.to_pylist() == ["v"]
@@ -146,7 +146,7 @@ def test_unsigned_labels(tmp_path: Path) -> None:
         assert batch.labels.to_pylist() == [1, 2**63 - 1]
         assert [str(error) for error in batch.errors] == [
             f"{path}:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits and cannot be a label",
-            f"{path}:4: there is no field 'n' for --event-id",
+            f"{path}:4: there is no field 'n'",
         ]
 
 

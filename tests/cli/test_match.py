@@ -280,7 +280,7 @@ def test_bad_event_ids_of_a_table_are_skipped(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert pairs(result.stdout) == {(7, 1), (8, 1)}
     assert "e.parquet:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits" in result.stderr
-    assert "e.parquet:3: there is no field 'n' for --event-id\n" in result.stderr
+    assert "e.parquet:3: there is no field 'n'\n" in result.stderr
 
 
 @pytest.mark.parametrize("count", [[], ["--count"]])

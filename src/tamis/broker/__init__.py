@@ -14,7 +14,7 @@ Read in this order:
     queue_files         blocks of notes in files                 matcher_file    the matcher in a file
     housekeeping        work in the background                   compacting      deleting what is too old
     retention           how long notes are kept                  moments         times, and the clock
-    limits              sizes that tests make small
+    limits              sizes that tests make small              acknowledging   the cursor, moved by a process that reads
 """
 
 from __future__ import annotations

@@ -286,7 +286,9 @@ class Tables:
     def backup(self, path: str) -> None:
         """Copy the tables of this moment to a new file, while others write."""
         with sqlite_errors(path), sqlite3.connect(path) as target:
-            self._connection.backup(target, pages=4096)
+            self._connection.backup(
+                target
+            )  # In one step: between steps, a commit of another process would start it again.
             target.execute("PRAGMA journal_mode = WAL")
         target.close()
 

@@ -2,11 +2,13 @@
 
     main                the group, and how errors are shown          options              options of several commands
     match, filter, check, explain, plan, stats, build, generate, pipeline, indexes, warmup, demo    the commands
+    subscribe, publish, receive, changes, backup, compact                                           those of the broker
 
 Subscriptions:
     subscription_files  subscriptions of a file, with their lines    expression_text      an expression as an argument
     subscription_lines  those of text files                          subscription_tables  those of Parquet files
     load, load_tables   from there into a matcher                    seen_ids             which ids came before
+    csv_records         records of CSV, with their lines
 
 Events:
     byte_stream         bytes of a file, unpacked                    lines                the lines of a text file
@@ -15,6 +17,12 @@ Events:
     event_json          what JSON does not say of an event           event_labels         labels of events in Parquet
     csv_text            messages about text that is not CSV          csv_values           fields of CSV as values
     parquet_rows        rows of a Parquet file, some at a time
+
+The broker:
+    broker_folder       a folder is opened, or its lock awaited      broker_records       notes and receipts as JSON lines
+    wanted_files        subscriptions of a file for a broker         wanted_load          from there into the broker
+    publish_run         one pass over events                         following            blocks of records, and waiting for more
+    moment_text         moments as text
 
 Runs and output:
     match_run           one pass over events                         match_files          matches to a file

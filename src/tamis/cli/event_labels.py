@@ -43,7 +43,7 @@ class LabelColumn:
         self._path = [name] if name in rows.schema.names else name.split(".")
         found = _type_under(rows.schema, self._path)
         if found is None:
-            raise FileError(f"there is no column {name!r} for --event-id", path=rows.name)
+            raise FileError(f"there is no column {name!r}", path=rows.name)
         if not (is_text(found) or pa.types.is_integer(found)):
             raise FileError(f"the column {name!r} must be strings or integers, not {found}", path=rows.name)
         self.type = pa.string() if is_text(found) else pa.int64()
@@ -82,7 +82,7 @@ class LabelColumn:
 
 def no_field(name: str) -> str:
     """What is wrong with an event that has no label."""
-    return f"there is no field {name!r} for --event-id"
+    return f"there is no field {name!r}"
 
 
 def beyond_64_bits(name: str, number: int) -> str:

@@ -11,8 +11,11 @@ from typing import Any
 import click
 
 from tamis import __version__
+from tamis.cli.backup import backup
 from tamis.cli.build import build
+from tamis.cli.changes import changes
 from tamis.cli.check import check
+from tamis.cli.compact import compact
 from tamis.cli.demo import demo
 from tamis.cli.diagnostics import CLEAR, is_terminal
 from tamis.cli.exit_status import FAILED, INTERRUPTED, NO_READER
@@ -23,7 +26,10 @@ from tamis.cli.indexes import indexes
 from tamis.cli.match import match
 from tamis.cli.pipeline import pipeline
 from tamis.cli.plan import plan
+from tamis.cli.publish import publish
+from tamis.cli.receive import receive
 from tamis.cli.stats import stats
+from tamis.cli.subscribe import subscribe
 from tamis.cli.warmup import warmup
 from tamis.errors import FileError, TamisError
 
@@ -99,6 +105,12 @@ for _command in (
     build,
     stats,
     plan,
+    subscribe,
+    publish,
+    receive,
+    changes,
+    backup,
+    compact,
     pipeline,
     generate,
     indexes,

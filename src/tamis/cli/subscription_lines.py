@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.cli.csv_text import not_csv
+from tamis.cli.csv_records import CsvRecord, csv_records
 from tamis.cli.json_text import JsonError, read_object
 from tamis.cli.lines import Line, Lines, not_text
 from tamis.errors import (
@@ -23,8 +22,6 @@ from tamis.errors import (
 if TYPE_CHECKING:
     from tamis.language.expression import Expression
     from tamis.matcher.ids import Id
-
-_LONGEST_FIELD = 1 << 30
 
 
 class Subscription(NamedTuple):
@@ -67,21 +64,12 @@ def read_csv(lines: Lines) -> Iterator[Read]:
     FileError
         If the header lacks these columns.
     """
-    # Python's limit of 128 kB would refuse long expressions.
-    csv.field_size_limit(_LONGEST_FIELD)
-    records = csv.reader((f"{line.text}\n" for line in lines), strict=True)
-    header = _header(lines, records)
-    while True:
-        line = records.line_num + 1
-        try:
-            record = next(records)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield lines.error(line, not_csv(error))
-            continue
-        if record:
-            yield _of_record(lines, line, header, record)
+    header, records = csv_records(lines)
+    if header.count("id") != 1 or header.count("expression") != 1 or header.count("weight") > 1:
+        found = f"it is {','.join(header)}" if header else "there is none"
+        raise lines.error(1, f"the header must have the columns id and expression; {found}")
+    for record in records:
+        yield record if isinstance(record, FileError) else _of_record(lines, header, record)
 
 
 def expression_of(subscription: Subscription) -> Expression:
@@ -151,32 +139,12 @@ def _wrong_keys(found: dict[str, Any]) -> str:
     return f"a subscription needs the keys id and either expression or predicates (weight is optional); it has: {keys}"
 
 
-def _header(lines: Lines, records: Iterator[list[str]]) -> list[str]:
+def _of_record(lines: Lines, header: list[str], record: CsvRecord) -> Read:
+    field = dict(zip(header, record.fields, strict=True))
     try:
-        names = next(records, [])
-    except csv.Error as error:
-        raise lines.error(1, not_csv(error)) from None
-    if problem := not_text(",".join(names)):
-        raise lines.error(1, problem)
-    header = [name.strip() for name in names]
-    if header.count("id") != 1 or header.count("expression") != 1 or header.count("weight") > 1:
-        found = f"it is {','.join(header)}" if header else "there is none"
-        raise lines.error(1, f"the header must have the columns id and expression; {found}")
-    return header
-
-
-def _of_record(lines: Lines, line: int, header: list[str], record: list[str]) -> Read:
-    if problem := not_text("".join(record)):
-        return lines.error(line, problem)
-    if len(record) != len(header):
-        fields = f"the header has {len(header)} fields, the line has {len(record)}"
-        return lines.error(line, f"{fields}. Hint: an expression with a comma needs double quotes around it")
-    identifier, text = record[header.index("id")], record[header.index("expression")]
-    weight = record[header.index("weight")].strip() if "weight" in header else ""
-    try:
-        return Subscription(line, identifier, text, _weight(weight))
+        return Subscription(record.line, field["id"], field["expression"], _weight(field.get("weight", "").strip()))
     except OptionError as error:
-        return lines.error(line, str(error))
+        return lines.error(record.line, str(error))
 
 
 def _weight(text: str) -> float:

@@ -37,7 +37,7 @@ def read_rows(rows: ParquetRows) -> Iterator[Read]:
     from tamis.matcher.ids import plain_id
 
     for first, table in subscription_tables(rows):
-        source = _source(table)
+        source = source_of(table)
         for row, identifier in enumerate(table["id"].to_pylist()):
             try:
                 plain = plain_id(identifier)
@@ -51,7 +51,7 @@ def read_rows(rows: ParquetRows) -> Iterator[Read]:
                 yield Subscription(first + row, plain, ExpressionError(reason))
 
 
-def _source(table: pa.Table) -> Callable[[int], Any]:
+def source_of(table: pa.Table) -> Callable[[int], Any]:
     """A function from a row number to the expression of the row."""
     from tamis.encoding.expressions.predicate_rows import WrongRowsError
     from tamis.encoding.expressions.predicate_table import read_predicates
