@@ -117,10 +117,10 @@ def _check_kinds(events: Any, schema: Schema) -> None:
     ------
     EventError
     """
-    from tamis.broker.broker import table_events
+    from tamis.broker.arguments import row_events
     from tamis.language.event import flatten
 
-    for row, event in enumerate(events if isinstance(events, list) else table_events(events)):
+    for row, event in enumerate(events if isinstance(events, list) else row_events(events)):
         schema.check_event(flatten(event), row)
 
 
