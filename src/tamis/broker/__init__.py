@@ -7,6 +7,7 @@ Read in this order:
     state           what is kept in memory                 schedule        when subscriptions begin and end
     publishing      events of all threads, in one commit   subscribing     changes of subscriptions
     queues          the notes of each subscriber           queue_block     notes in immutable arrays
+    delivering      events that were matched on Spark      feed            changes of subscriptions, for Spark
     valid_events    stored events that are still valid     event_text      events as JSON text
     moments         times, and the clock
 """

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.broker.compacting import Compacting
+from tamis.broker.delivering import Delivering, read_deliveries
 from tamis.broker.event_text import read_event
 from tamis.broker.folder import TABLES, Folder
 from tamis.broker.housekeeping import Housekeeping
@@ -81,6 +82,7 @@ class Broker:
         self._retention = read_retention(self._tables)
         self._subscribing = Subscribing(self._state)
         self._line = Line(self._state, lambda: self._retention, self._publishing)
+        self._delivering = Delivering(self._state, lambda: self._retention)
         self._compacting = Compacting(self._state, self._lock)
         self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
 
@@ -303,6 +305,40 @@ class Broker:
 
     def _published(self, offer: Offer) -> list[Receipt]:
         return list(map(self._receipt, self._line.publish(offer)))
+
+    def deliver(self, matched: Iterable[tuple[Any, Sequence[int]]], *, source: str, batch: int) -> bool:
+        """Store events that were matched elsewhere, and tell their subscribers: all of a batch, and once.
+
+        `tamis.spark.to_broker` calls this for every micro-batch. The events are not matched again. A subscription that was
+        removed or paused meanwhile is not told.
+
+        Parameters
+        ----------
+        matched : list of pairs
+            Each an event and the numbers of the subscriptions that it satisfies. `Change.id` is the number of a subscription.
+        source : str
+            The name of the stream of batches.
+        batch : int
+            The number of the batch. Batches of a stream count up.
+
+        Returns
+        -------
+        bool
+            False if this batch, or a later one of this stream, was delivered before. Nothing happens then.
+
+        Raises
+        ------
+        EventError, OptionError, UnknownIdError, QueueFullError
+            Nothing changes.
+        """
+        name, number, deliveries = checked_name(source, "stream"), _number(batch, "batch"), read_deliveries(matched)
+        with self._publishing():
+            return self._delivering.put(deliveries, name, number)
+
+    def last_batch(self, source: str) -> int | None:
+        """The number of the last batch of a stream that was delivered; None if there is none."""
+        with self._looking():
+            return self._delivering.last_batch(checked_name(source, "stream"))
 
     @contextmanager
     def _publishing(self) -> Iterator[None]:
