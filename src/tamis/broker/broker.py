@@ -33,6 +33,7 @@ from tamis.broker.retention import (
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven, Subscribing, Wanted, checked_name
 from tamis.broker.tables import MEMORY, SubscriberRow, Synchronous, Tables
 from tamis.errors import BrokerError, EventError, OptionError, RetentionError, UnknownIdError, shortened
+from tamis.kernels.numbers import I64s
 from tamis.language.event import is_event
 from tamis.language.explain import Explanation, explain
 from tamis.language.values import is_iterable
@@ -306,7 +307,7 @@ class Broker:
     def _published(self, offer: Offer) -> list[Receipt]:
         return list(map(self._receipt, self._line.publish(offer)))
 
-    def deliver(self, matched: Iterable[tuple[Any, Sequence[int]]], *, source: str, batch: int) -> bool:
+    def deliver(self, matched: Iterable[tuple[Any, Sequence[int] | I64s]], *, source: str, batch: int) -> bool:
         """Store events that were matched elsewhere, and tell their subscribers: all of a batch, and once.
 
         `tamis.spark.to_broker` calls this for every micro-batch. The events are not matched again. A subscription that was
