@@ -305,7 +305,7 @@ def test_a_folder_that_is_open_elsewhere(spark: SparkSession, tmp_path: Path) ->
         broker.subscribe("ann", "a", "price > 0")
         with pytest.raises(tamis.errors.LockedError, match=r"Hint: if that is this process, \d+, give its broker"):
             deliver(frame, 0)
-        with pytest.raises(tamis.OptionError, match="Hint: give the folder of the broker"):
+        with pytest.raises(tamis.OptionError, match=r"another process delivers the matches\. Hint: give the folder"):
             pickle.dumps(tamis.spark.to_broker(broker))
     again(frame, 0)
     deliver(frame, 0)

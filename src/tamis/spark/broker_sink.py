@@ -11,8 +11,6 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +22,7 @@ from tamis.broker.delivering import StoredText
 from tamis.broker.event_text import event_text
 from tamis.errors import EventError, FrameError, LockedError, OptionError, shortened
 from tamis.kernels.numbers import I64s
-from tamis.spark.event_values import ColumnReader, spread
+from tamis.spark.event_values import ColumnReader, run_starts, spread
 from tamis.spark.frames import can_hand_over, event_attributes, holds_all, map_in_arrow, quoted
 from tamis.spark.match_task import SUBSCRIPTION
 from tamis.spark.matching import MatchOptions
@@ -33,6 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _HINT = "Hint: `keep` of match_stream names the columns of events to store"
+_ELSEWHERE = (
+    "with Spark Connect, another process delivers the matches. Hint: give the folder of the broker to `to_broker`, and close "
+    "the broker here"
+)
 
 
 def to_broker(broker: str | os.PathLike[str] | Broker, *, source: str | None = None) -> ToBroker:
@@ -74,13 +76,19 @@ class ToBroker:
 
     def __getstate__(self) -> dict[str, Any]:
         if isinstance(self.broker, Broker):
-            raise OptionError(
-                "another process delivers the matches. Hint: give the folder of the broker to `to_broker`"
-            )
+            raise OptionError(_ELSEWHERE)
         return vars(self)
 
     def of_stream(self, events: DataFrame, options: MatchOptions, query: str) -> ToBroker:
-        """This function for one stream, with the unique id of its query."""
+        """This function for one stream, with the unique id of its query.
+
+        Raises
+        ------
+        OptionError
+            Another process would have to use this process's broker.
+        """
+        if isinstance(self.broker, Broker) and type(events).__module__.startswith("pyspark.sql.connect."):
+            raise OptionError(_ELSEWHERE)
         attributes = _attributes(events, options)
         is_held = len(attributes) == 1 and holds_all(events.schema[attributes[0]].dataType)
         return replace(
@@ -152,14 +160,12 @@ class EventTexts:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            readers = [ColumnReader(batch.schema.field(name).type, name) for name in self.columns]
-            rows = zip(
-                *(reader.values(batch[name]) for name, reader in zip(self.columns, readers, strict=True)), strict=True
-            )
-            pairs = zip(rows, batch[SUBSCRIPTION].to_pylist(), strict=True)
-            runs = [(row, [number for _, number in run]) for row, run in groupby(pairs, key=itemgetter(0))]
-            texts = pa.array([self._text(row) for row, _ in runs], pa.string())
-            numbers = pa.array([numbers for _, numbers in runs], pa.list_(pa.int64()))
+            starts = run_starts([batch[name] for name in self.columns])
+            firsts = batch.take(pa.array(starts))
+            columns = [ColumnReader(firsts[name].type, name).values(firsts[name]) for name in self.columns]
+            texts = pa.array([self._text(row) for row in zip(*columns, strict=True)], pa.string())
+            ends = pa.array(np.append(starts, len(batch)), pa.int32())
+            numbers = pa.ListArray.from_arrays(ends, batch[SUBSCRIPTION])
             yield pa.record_batch([texts, numbers], names=["event", "subscriptions"])
 
     def _text(self, row: tuple[Any, ...]) -> str:

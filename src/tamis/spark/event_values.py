@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.errors import EventError
+from tamis.kernels.numbers import Bools, I64s
 
 _Read = Callable[[Any], Any]
 
@@ -74,3 +78,24 @@ def spread(held: Any) -> dict[str, Any]:
         if each is not None and "value" in each:
             found.setdefault(each["attribute"], []).append(each["value"])
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
+def run_starts(columns: Sequence[pa.Array]) -> I64s:
+    """The rows that differ from the row before. A NaN differs from every value."""
+    length = len(columns[0])
+    differs = np.zeros(max(0, length - 1), bool)
+    for column in columns:
+        differs |= _differs(column)
+    return np.flatnonzero(np.append(np.ones(min(1, length), bool), differs))
+
+
+def _differs(column: pa.Array) -> Bools:
+    before, after = column[:-1], column[1:]
+    try:
+        found = pc.fill_null(pc.not_equal(before, after), pc.xor(before.is_null(), after.is_null()))
+    except pa.ArrowNotImplementedError:  # structs, maps, lists
+        try:
+            found = [one != other for one, other in pairwise(column.to_pylist())]
+        except (ValueError, OverflowError):  # a value that `ColumnReader` refuses
+            found = [True] * len(before)
+    return np.array(found, bool)
