@@ -71,6 +71,9 @@ bench-spark: .venv/dev.stamp  ## Measure matching on Spark beside plain plans; r
 	$(BIN)/python -m benchmarks.page docs/results docs/benchmarks.md
 	$(BIN)/python -m benchmarks.cluster_plan docs/results docs/spark.md
 
+bench-broker: .venv/dev.stamp  ## Measure what a broker costs
+	$(BIN)/python -m benchmarks.broker $(BENCH)
+
 bench-exits: .venv/core.stamp  ## End many processes while threads are at work
 	$(BIN)/python -m benchmarks.exits
 

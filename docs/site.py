@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tamis
+import tamis.broker
 import tamis.spark
 
 ROOT = Path(__file__).parent.parent
@@ -30,8 +31,14 @@ ELSEWHERE = {
 
 CONTENTS = {
     "Start": ["comparison", "cookbook", "operations"],
-    "Guide": ["language", "python", "cli", "spark"],
-    "Reference": ["reference/matchers", "reference/expressions", "reference/errors", "reference/spark"],
+    "Guide": ["language", "python", "pubsub", "cli", "spark"],
+    "Reference": [
+        "reference/matchers",
+        "reference/broker",
+        "reference/expressions",
+        "reference/errors",
+        "reference/spark",
+    ],
     "Inside": ["architecture", "snapshot-format", "indexes", "benchmarks"],
     "Project": ["contributing", "changelog", "license"],
 }
@@ -101,6 +108,10 @@ def reference() -> dict[str, str]:
     guide, language = "[Tamis from Python](../python.md)", "[the subscription language](../language.md)"
     return {
         "matchers": _page("Matchers", f"{guide} is a guide with examples.", tamis, matchers),
+        "broker": _page(
+            "Brokers", "[Publish and subscribe](../pubsub.md) is a guide with examples.", tamis.broker,
+            list(tamis.broker.__all__),
+        ),
         "expressions": _page("Expressions", f"See {language} for syntax and meaning.", tamis, expressions),
         "errors": _page("Errors", "See [the tree of errors](../python.md#errors).", tamis, errors),
         "spark": _page(
@@ -108,6 +119,10 @@ def reference() -> dict[str, str]:
             list(tamis.spark.__all__),
         ),
     }  # fmt: skip
+
+
+_WHOLE = (tamis.Matcher, tamis.broker.Broker)
+"""Classes that have methods of their base classes."""
 
 
 def _is_error(value: Any) -> bool:
@@ -119,7 +134,7 @@ def _page(title: str, introduction: str, module: Any, names: list[str]) -> str:
     for name in names:
         kind = "autoclass" if isinstance(getattr(module, name), type) else "autofunction"
         value = getattr(module, name)
-        option = ":show-inheritance:" if _is_error(value) else ":inherited-members:" if value is tamis.Matcher else ""
+        option = ":show-inheritance:" if _is_error(value) else ":inherited-members:" if value in _WHOLE else ""
         directives.append(f"```{{eval-rst}}\n.. {kind}:: {module.__name__}.{name}\n   {option}\n```")
     return f"# {title}\n\n{introduction}\n\n" + "\n\n".join(directives) + "\n"
 

@@ -47,7 +47,10 @@ def test_what_the_pages_name_is_exported() -> None:
         named = set(re.findall(r"(?<![\w./-])tamis\.([A-Za-z_]\w*)", text))
         packages = {name for name in named if (source / name).exists() or (source / f"{name}.py").exists()}
         errors = {name for name in re.findall(r"\b[A-Z]\w+Error\b", text) if hasattr(tamis.errors, name)}
+        # `from tamis import *` must not replace Python's own `open`.
         assert named - packages | errors <= {*tamis.__all__, "open"}, page
+    assert "open" not in tamis.__all__
+    assert tamis.open is tamis.broker.open
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 
 

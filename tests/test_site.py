@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tamis
+import tamis.broker
 import tamis.spark
 from tests.markdown import ROOT
 
@@ -32,7 +33,9 @@ def test_every_public_name_is_in_the_reference(site: dict[str, Any]) -> None:
     text = "\n".join(site["reference"]().values())
     listed = re.findall(r"^\.\. auto(?:class|function):: (.*)$", text, re.MULTILINE)
     names = [f"tamis.{name}" for name in tamis.__all__ if not name.startswith("__")]
-    assert sorted(listed) == sorted(names + [f"tamis.spark.{name}" for name in tamis.spark.__all__])
+    names += [f"tamis.spark.{name}" for name in tamis.spark.__all__]
+    names += [f"tamis.broker.{name}" for name in tamis.broker.__all__]
+    assert sorted(listed) == sorted(names)
 
 
 def test_every_page_is_listed_once(site: dict[str, Any], folder: Path) -> None:

@@ -9,6 +9,7 @@
 What is inside, from the top down; a package imports only packages below it:
 
     cli  spark  workload       the command, matching on clusters, workloads to try and measure with
+    broker                     `tamis.open`: durable publish/subscribe
     matcher                    `Matcher`: subscriptions by id, batches, explain
     papers  engine             the algorithms of the papers, and our own index
     storage  encoding          arrays in files; expressions and events as integers
@@ -22,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import (
+    BrokerError,
     CapabilityError,
     ConflictError,
     DuplicateIdError,
@@ -35,10 +37,13 @@ from tamis.errors import (
     JavaNotFoundError,
     KindError,
     LiteralError,
+    LockedError,
     NestingError,
     OptionError,
     ParseError,
+    QueueFullError,
     ReentryError,
+    RetentionError,
     SchemaError,
     SnapshotError,
     TableError,
@@ -95,6 +100,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "BrokerError",
     "CapabilityError",
     "ConflictError",
     "DuplicateIdError",
@@ -111,13 +117,16 @@ __all__ = [
     "JavaNotFoundError",
     "KindError",
     "LiteralError",
+    "LockedError",
     "Matcher",
     "NestingError",
     "OptionError",
     "ParseError",
     "Plan",
+    "QueueFullError",
     "ReentryError",
     "Rejected",
+    "RetentionError",
     "Schema",
     "SchemaError",
     "SnapshotError",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +20,7 @@ import tamis
 from tamis.broker import Broker
 from tamis.broker.limits import BrokerLimits
 from tamis.errors import OptionError, QueueFullError, RetentionError, UnknownIdError
+from tests.broker.folders import copy_folder
 from tests.broker.model import DAY, FullError, Model
 
 START = datetime(2026, 11, 18, tzinfo=UTC)
@@ -309,12 +309,7 @@ class BrokerMachine(RuleBasedStateMachine):
         """What is on disk at this moment is what a killed process would leave."""
         old = Path(self.folder, str(self.count))
         self.count += 1
-        new = Path(self.folder, str(self.count))
-        new.mkdir()
-        for path in old.iterdir():
-            with suppress(FileNotFoundError):  # A file of the background thread, which has its name by now.
-                shutil.copy(path, new)
-        self._reopen(new)
+        self._reopen(copy_folder(old, Path(self.folder, str(self.count))))
 
 
 TestBroker = BrokerMachine.TestCase

@@ -35,6 +35,8 @@ def test_the_story() -> None:
     assert re.search(r"matcher\.replace\(.*\) +matches\n", story)
     assert re.search(r"matcher\.remove\(.*\) +does not match\n", story)
     assert "40 books against 510 wishes" in story
+    assert "note 1 for camille: Orlando" in story
+    assert "camille reads 1 note, and acknowledges the last one.\n    0 notes are left to read." in story
     assert "\x1b" not in story
     assert max(map(len, story.splitlines())) <= 100
 

@@ -2,14 +2,20 @@
 
 Read in this order:
 
-    broker          `Broker`, what users call              records         what it hands out: receipts, notes, subscriptions
-    tables          the truth, in SQLite                   folder          the files, and the lock of the writer
-    state           what is kept in memory                 schedule        when subscriptions begin and end
-    publishing      events of all threads, in one commit   subscribing     changes of subscriptions
-    queues          the notes of each subscriber           queue_block     notes in immutable arrays
-    delivering      events that were matched on Spark      feed            changes of subscriptions, for Spark
-    valid_events    stored events that are still valid     event_text      events as JSON text
-    moments         times, and the clock
+    broker              `Broker`: publishing and reading         records         what it hands out: receipts, notes, subscriptions
+    subscription_calls  its calls that change subscriptions      storage_calls   its calls for retention, backup, compaction
+    delivery_calls      its calls for streams of batches         arguments       arguments, checked
+    session             what all calls share: folder and lock    delivering      events that were matched on Spark
+    tables              the truth, in SQLite                     folder          the files, and the lock of the writer
+    state               what is kept in memory                   schedule        when subscriptions begin and end
+    publishing          events of all threads, in one commit     subscribing     changes of subscriptions
+    valid_events        stored events that are still valid       event_text      events as JSON text
+    queues              the notes of each subscriber             queue_block     notes in immutable arrays
+    opening             from a folder to the state               reading         events and names of notes
+    queue_files         blocks of notes in files                 matcher_file    the matcher in a file
+    housekeeping        work in the background                   compacting      deleting what is too old
+    retention           how long notes are kept                  moments         times, and the clock
+    feed                changes of subscriptions, for Spark      limits          sizes that tests make small
 """
 
 from __future__ import annotations
@@ -18,9 +24,10 @@ import os
 
 from tamis.broker.broker import Broker
 from tamis.broker.moments import Clock, system_clock
+from tamis.broker.records import Change, Matches, Note, Receipt, StandingSubscription
 from tamis.broker.tables import Synchronous
 
-__all__ = ["Broker", "open"]
+__all__ = ["Broker", "Change", "Matches", "Note", "Receipt", "StandingSubscription", "open"]
 
 
 def open(

@@ -48,6 +48,6 @@ class Compacting:
             with self._lock:
                 if not tables.one("PRAGMA freelist_count")[0]:
                     break
-                tables.rows(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
+                list(tables.rows(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})"))
         with self._lock:
-            tables.rows("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            list(tables.rows("PRAGMA wal_checkpoint(TRUNCATE)"))

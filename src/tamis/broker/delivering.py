@@ -96,12 +96,13 @@ class Delivering:
             (sequence, now, None, each.text, numbers_text(numbers.tolist()))
             for sequence, (each, numbers) in enumerate(zip(deliveries, told, strict=True), first)
         ]
-        with state.tables.transaction():
-            state.tables.put_events(rows)
-            state.tables.rows("REPLACE INTO batches (source, batch) VALUES (?, ?)", (source, batch))
-        if rows:
-            names = np.concatenate(told).astype(np.int32)
-            state.tell_events(first, list(map(len, told)), names, np.full(len(rows), now))
+        with state.changing():
+            with state.tables.transaction():
+                state.tables.put_events(rows)
+                state.tables.rows("REPLACE INTO batches (source, batch) VALUES (?, ?)", (source, batch))
+            if rows:
+                names = np.concatenate(told).astype(np.int32)
+                state.tell_events(first, list(map(len, told)), names, np.full(len(rows), now))
         return True
 
     def _awake(self, matches: Sequence[I64s]) -> list[I64s]:

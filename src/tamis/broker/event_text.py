@@ -21,7 +21,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from tamis.errors import EventError, shortened
+from tamis.errors import BrokerError, EventError, shortened
 from tamis.language.event import MAX_NESTING, event_items
 from tamis.language.values import Interval, is_iterable, is_missing, plain_scalar
 
@@ -57,11 +57,20 @@ def event_text(event: Any) -> str:
 
 
 def read_event(text: str) -> dict[str, Any]:
-    """The event that `event_text` wrote."""
-    if '"$' not in text:
+    """The event that `event_text` wrote.
+
+    Raises
+    ------
+    BrokerError
+        The text is damaged.
+    """
+    try:
         event: dict[str, Any] = _plain_reader(text)
-        return event
-    return {name: _read(value) for name, value in _plain_reader(text).items()}
+    except json.JSONDecodeError:
+        raise BrokerError(
+            f"a stored event cannot be read: {shortened(text)}. Hint: the tables are damaged. Restore a backup of the folder"
+        ) from None
+    return {name: _read(value) for name, value in event.items()} if '"$' in text else event
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode

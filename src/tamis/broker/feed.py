@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -59,7 +60,7 @@ class ChangeFeed:
     ) -> Iterator[pa.RecordBatch]:
         """The subscriptions whose last change comes after one number and not after another, in order of the changes."""
         found = self._tables.rows(_SQL, (after, last))
-        while rows := found.fetchmany(rows_at_once):
+        while rows := list(islice(found, rows_at_once)):
             yield pa.record_batch(_columns(rows), schema=FEED)
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ class Folder:
     def _check_foreign(self) -> None:
         """Refuse a folder that has other files but no broker."""
         if not (self.path / TABLES).exists():
-            others = [each.name for each in self.path.iterdir() if each.name != LOCK]
+            others = [each.name for each in self.path.iterdir() if not each.name.startswith((LOCK, f"{TABLES}-new"))]
             if others:
                 raise BrokerError(
                     f"{self.path} has other files, such as {others[0]!r}. Hint: name an empty or a new folder"

@@ -14,7 +14,7 @@ from tamis.broker.limits import BrokerLimits
 from tamis.broker.moments import Clock
 from tamis.broker.queues import Queues
 from tamis.broker.reading import Reading
-from tamis.broker.state import State, last_deleted, reaches
+from tamis.broker.state import State, end_of, last_deleted, reaches
 from tamis.broker.tables import Tables
 from tamis.matcher.engine_store import EngineStore
 
@@ -31,9 +31,8 @@ class Opened(NamedTuple):
 
 def open_state(tables: Tables, folder: Path | None, clock: Clock, limits: BrokerLimits, *, read_only: bool) -> Opened:
     """Load what a broker keeps in memory. A broker that only reads needs no matcher."""
-    end = tables.last("events", "sequence"), tables.last("meetings")
     change = tables.last("subscriptions", "change")
-    blocks = [] if folder is None else queue_files.read_blocks(folder, end)
+    blocks = [] if folder is None else queue_files.read_blocks(folder, end_of(tables))
     if blocks and not reaches(blocks[-1].span.end, last_deleted(tables)):
         blocks = []
     found = None if folder is None or read_only else matcher_file.read_matcher(folder, change)

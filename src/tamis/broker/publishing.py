@@ -23,6 +23,7 @@ from tamis.errors import BrokerError, EventError, TamisError
 
 KEY_LIFE = 24 * 60 * 60 * 1_000_000
 """Microseconds for which the key of an event is remembered."""
+_INTERRUPTED = "a call that stored this event with others was interrupted. Hint: publish it again, with the same `key`"
 _FEW = 64
 """Events that are matched faster one by one than as a batch."""
 
@@ -120,7 +121,8 @@ class Line:
             self._leave(offer)
         if offer.error is not None:
             raise offer.error
-        assert offer.done is not None
+        if offer.done is None:  # An interrupt came while another thread took it out of the line.
+            raise BrokerError(_INTERRUPTED)
         return offer.done
 
     def _leave(self, offer: Offer) -> None:
@@ -141,12 +143,15 @@ class Line:
                 self._waiting.clear()
             try:
                 self._commit(offers)
-            finally:
+            except BaseException as error:
+                failed = error if isinstance(error, TamisError) else BrokerError(_INTERRUPTED)
                 for offer in offers:
                     if offer.done is None and offer.error is None:
-                        offer.error = BrokerError(
-                            "the thread that stored this event was interrupted. Hint: publish it again"
-                        )
+                        offer.error = failed
+                if failed is not error:
+                    raise
+            finally:
+                for offer in offers:
                     if not offer.leads:
                         offer.wake.release()
 
@@ -160,14 +165,10 @@ class Line:
             except TamisError as error:
                 offer.error = error
         taken = [offer for offer in offers if offer.error is None]
-        try:
+        with self._state.changing():
             batch.store()
-        except TamisError as error:
-            for offer in taken:
-                offer.error = error
-            return
+            batch.tell()
         self.commits += batch.has_rows
-        batch.tell()
         for offer, published in zip(taken, batch.published, strict=True):
             offer.done = published
 
@@ -205,7 +206,7 @@ class _Batch:
             self._notes = counted
         published = []
         for place, found in enumerate(matches):
-            first = known[place] or self._known(offer.keys[place])
+            first = known[place] or self._keys.get(offer.keys[place] or "")
             published.append(self._take(offer, place, found) if first is None else first)
         self.published.append(published)
 
@@ -245,7 +246,7 @@ class _Batch:
         if valid_until is not None and valid_until > self._now:
             self._valid.append((sequence, offer.events[place], valid_until))
         published = Published(sequence, found)
-        if (key := offer.keys[place]) is not None:
+        if key := offer.keys[place]:
             self._keys[key] = published
         return published
 

@@ -91,6 +91,10 @@ class Queues:
         if self._in_tail >= self._most_in_tail:
             self.flush()
 
+    def reach(self, end: tuple[int, int]) -> None:
+        """Note that nobody was told of the events and meetings up to `end`, or that these have left the tables."""
+        self._end = end
+
     def _append(self, told: Told) -> None:
         rows = sorted(zip(*(column.tolist() for column in told), strict=True))
         names: list[int] = []

@@ -75,7 +75,7 @@ class Reading:
         sql = "SELECT sequence, event FROM events WHERE sequence > ? ORDER BY sequence LIMIT 1000"
         while True:
             with self._lock:
-                rows = self.tables.rows(sql, (after,)).fetchall()
+                rows = list(self.tables.rows(sql, (after,)))
             if not rows:
                 return
             for sequence, text in rows:

@@ -7,7 +7,6 @@ later ones. An event leaves the tables when it is older than `max_age` and was n
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
@@ -18,7 +17,7 @@ import numpy as np
 
 from tamis.broker.queue_block import Block, without
 from tamis.broker.state import State, last_deleted
-from tamis.broker.tables import MeetingRow, SubscriberRow, Tables
+from tamis.broker.tables import MeetingRow, SubscriberRow, Tables, read_numbers
 from tamis.errors import OptionError, QueueFullError, shortened
 from tamis.kernels.numbers import I32s
 
@@ -35,6 +34,11 @@ class Retention(NamedTuple):
     """How many notes of a subscriber can be read; None: all."""
     when_full: WhenFull = "drop oldest"
     """With "refuse publish", notes that were not acknowledged are not dropped for others. Publishing is an error instead."""
+
+    def shown(self) -> dict[str, Any]:
+        """The settings as users give them."""
+        age = None if self.max_age is None else timedelta(microseconds=self.max_age)
+        return {"max_age": age, "max_notes": self.max_notes, "when_full": self.when_full}
 
     @property
     def refuses(self) -> bool:
@@ -110,23 +114,24 @@ def delete_old(state: State, max_age: int, most: int) -> int:
         "SELECT sequence, matches FROM events WHERE published < ? AND coalesce(valid_until, 0) < ? "
         "ORDER BY sequence LIMIT ?"
     )
-    rows = state.tables.rows(sql, (cutoff, cutoff, most)).fetchall()
+    rows = list(state.tables.rows(sql, (cutoff, cutoff, most)))
     if rows:
-        gone = Counter(_owners(state, (json.loads(matches) for _, matches in rows)))
+        gone = Counter(_owners(state, (read_numbers(matches) for _, matches in rows)))
         with state.tables.transaction():
             state.tables.many("DELETE FROM events WHERE sequence = ?", ((sequence,) for sequence, _ in rows))
             _count_deleted(state, gone, cutoff)
             last = max(rows[-1][0], last_deleted(state.tables)[0])
             state.tables.put_setting("last_deleted_event", last)
+            state.tables.put_setting("last_deletion", state.moment)
     return int(rows[-1][0]) if rows else 0
 
 
 def delete_old_meetings(state: State, max_age: int) -> None:
     """Delete meetings that are too old and whose events are all gone."""
     sql = "SELECT * FROM meetings WHERE moment < ? ORDER BY number"
-    rows = map(MeetingRow._make, state.tables.rows(sql, (state.moment - max_age,)).fetchall())
+    rows = map(MeetingRow._make, list(state.tables.rows(sql, (state.moment - max_age,))))
     for number, each in groupby(rows, key=lambda row: row.number):
-        told = {row.subscription: json.loads(row.events) for row in each}
+        told = {row.subscription: read_numbers(row.events) for row in each}
         events = sorted(set().union(*told.values()))
         if any(state.tables.event(event) is not None for event in events):
             continue
@@ -153,7 +158,7 @@ def _count_deleted(state: State, gone: Counter[int], cutoff: int) -> None:
 
 def forget_deleted(state: State, last: int) -> None:
     """Drop the notes of deleted events from the queues. `last` is the last event that was deleted."""
-    older = np.array(state.tables.rows("SELECT sequence FROM events WHERE sequence <= ?", (last,)).fetchall(), np.int64)
+    older = np.array(list(state.tables.rows("SELECT sequence FROM events WHERE sequence <= ?", (last,))), np.int64)
 
     def chosen(block: Block) -> Block:
         is_kept = (block.event > last) | np.isin(block.event, older.ravel())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
@@ -15,8 +15,9 @@ from tamis.broker.moments import Clock, moment_of
 from tamis.broker.queue_block import Told
 from tamis.broker.queues import Queues
 from tamis.broker.schedule import Schedule, Turn
-from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables
+from tamis.broker.tables import MeetingRow, SubscriptionRow, Tables, read_numbers
 from tamis.broker.valid_events import ValidEvents
+from tamis.errors import TamisError
 from tamis.kernels.growing import GrowingArray
 from tamis.kernels.numbers import I32s, I64s
 from tamis.language.event import flatten
@@ -56,11 +57,25 @@ class State:
         """The last subscriber whose queue is known."""
         self._valid: ValidEvents | None = None
         self.subscriber, self.change = tables.last("subscribers"), tables.last("subscriptions", "change")
-        self.event, self.meeting = tables.last("events", "sequence"), tables.last("meetings")
+        self.event, self.meeting = end_of(tables)
         self.moment: int = tables.one(
             "SELECT coalesce(max(published), 0) FROM (SELECT published FROM events ORDER BY sequence DESC LIMIT 1)"
         )[0]
         """The time of the last call. A clock that goes back is held here."""
+        self.moment = max(self.moment, tables.setting("last_deletion") or 0)
+        self.is_doubtful = False
+        """Whether something interrupted a change, so that memory and tables may differ."""
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change memory and tables inside of the block. If an interrupt comes in between, nobody may trust the memory."""
+        try:
+            yield
+        except TamisError:
+            raise  # The block has taken the change back.
+        except BaseException:
+            self.is_doubtful = True
+            raise
 
     def know_numbers(self) -> None:
         """Read the subscribers and owners that are not known yet."""
@@ -70,7 +85,7 @@ class State:
             self._known = number
         known = len(self.owners)
         sql = "SELECT number, subscriber FROM subscriptions WHERE number >= ? ORDER BY number"
-        pairs = np.array(self.tables.rows(sql, (known,)).fetchall(), np.int32).reshape(-1, 2)
+        pairs = np.array(list(self.tables.rows(sql, (known,))), np.int32).reshape(-1, 2)
         last = int(pairs[-1, 0]) if len(pairs) else known - 1
         grown = self.owners.grow(last + 1 - known, fill=0)
         grown[pairs[:, 0] - known] = pairs[:, 1]
@@ -120,11 +135,12 @@ class State:
     def valid(self) -> ValidEvents:
         """The valid events. They are read when somebody first needs them."""
         if self._valid is None:
-            self._valid = ValidEvents()
+            valid = ValidEvents()
             since = self.moment if self.schedule.next is None else min(self.moment, self.schedule.next)
             sql = "SELECT sequence, valid_until, event FROM events WHERE valid_until > ? ORDER BY sequence"
             for sequence, valid_until, text in self.tables.rows(sql, (since,)):
-                self._valid.add(sequence, flatten(read_event(text)), valid_until)
+                valid.add(sequence, flatten(read_event(text)), valid_until)
+            self._valid = valid  # Only now: if an event cannot be read, none is taken for all.
         return self._valid
 
     def add_valid(self, sequence: int, event: Any, valid_until: int) -> None:
@@ -149,13 +165,14 @@ class State:
         return moment
 
     def _pass(self, now: int) -> None:
-        """Let subscriptions begin and end."""
-        due = list(self.schedule.due(now))
-        try:
-            self._let_turn(due)
-        except BaseException:
-            self.schedule.add_many(turn for _, turns in due for turn in turns)
-            raise
+        """Let subscriptions begin and end. If that cannot be stored, they are due again."""
+        with self.changing():
+            due = list(self.schedule.due(now))
+            try:
+                self._let_turn(due)
+            except BaseException:
+                self.schedule.add_many(turn for _, turns in due for turn in turns)
+                raise
 
     def _let_turn(self, due: list[tuple[int, list[Turn]]]) -> None:
         started: list[SubscriptionRow] = []
@@ -267,17 +284,18 @@ class State:
         for number, rows in groupby(list(later), key=lambda row: row.number):
             met = list(rows)
             self._catch_up_events(met[0].after)
-            told = {row.subscription: np.array(json.loads(row.events), np.int64) for row in met}
+            told = {row.subscription: np.array(read_numbers(row.events), np.int64) for row in met}
             self.tell_meetings([Meeting(number, met[0].moment, told)])
         self._catch_up_events(None)
+        self.event, self.meeting = end_of(self.tables)
+        self.queues.reach((self.event, self.meeting))
 
     def _catch_up_events(self, last: int | None) -> None:
         sql = "SELECT sequence, published, matches FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
-        while rows := self.tables.rows(
-            sql, (self.event, INT64_MAX if last is None else last, self._limits.rows_at_once)
-        ).fetchall():
+        end = INT64_MAX if last is None else last
+        while rows := list(self.tables.rows(sql, (self.event, end, self._limits.rows_at_once))):
             sequences, moments, matches = zip(*rows, strict=True)
-            lists = [json.loads(text) for text in matches]
+            lists = [read_numbers(text) for text in matches]
             names = np.fromiter(chain.from_iterable(lists), np.int32)
             counts = list(map(len, lists))
             self.event = sequences[-1]
@@ -288,6 +306,12 @@ class State:
 def last_deleted(tables: Tables) -> tuple[int, int]:
     """The last event and the last meeting that have left the tables."""
     return tables.setting("last_deleted_event") or 0, tables.setting("last_deleted_meeting") or 0
+
+
+def end_of(tables: Tables) -> tuple[int, int]:
+    """The last event and the last meeting, also if they have left the tables."""
+    event, meeting = last_deleted(tables)
+    return max(event, tables.last("events", "sequence")), max(meeting, tables.last("meetings"))
 
 
 def reaches(end: tuple[int, int], deleted: tuple[int, int]) -> bool:

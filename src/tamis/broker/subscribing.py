@@ -123,6 +123,17 @@ class Subscribing:
         subscribers: Sequence[SubscriberRow],
         now: int,
     ) -> None:
+        with self._state.changing():
+            self._enter(before, after, subscribers, now)
+
+    def _enter(
+        self,
+        before: Sequence[SubscriptionRow | None],
+        after: Sequence[SubscriptionRow],
+        subscribers: Sequence[SubscriberRow],
+        now: int,
+    ) -> None:
+        """Enter changes into the matcher and the tables, and tell what comes of it."""
         state = self._state
         with self._naming(after):
             for row in after:

@@ -17,10 +17,12 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tamis.errors import BrokerError
+from tamis.errors import BrokerError, shortened
+from tamis.storage.replacing import flush_folder
 
 VERSION = 1
 _APPLICATION = 0x54414D42  # "TAMB"
@@ -86,6 +88,12 @@ CREATE TABLE batches (
 ) WITHOUT ROWID;
 """
 
+_MAKING = (
+    f"PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; {_SCHEMA} "
+    f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
+)
+_DAMAGED = " Hint: the file is damaged or not a broker's. Restore a backup of the folder"
+
 
 class SubscriptionRow(NamedTuple):
     """A row of `subscriptions`."""
@@ -124,8 +132,7 @@ class EventRow(NamedTuple):
     matches: str
 
     def match_numbers(self) -> list[int]:
-        numbers: list[int] = json.loads(self.matches)
-        return numbers
+        return read_numbers(self.matches)
 
 
 class MeetingRow(NamedTuple):
@@ -144,9 +151,16 @@ class Tables:
     def __init__(self, path: str, *, read_only: bool = False, synchronous: Synchronous = "full") -> None:
         self.path = path
         with sqlite_errors(path):
-            self._connection = _connected(path, read_only, synchronous)
+            if path == MEMORY:
+                self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                self._connection.executescript(_MAKING)
+                return
+            if not read_only and not Path(path).exists():
+                _make(Path(path))
+            self._connection = _connected(path, read_only)
             try:
-                _check_version(self._connection, path, read_only)
+                _check_version(self._connection, path)
+                _set_up(self._connection, read_only, synchronous)
             except BaseException:
                 self._connection.close()
                 raise
@@ -182,10 +196,15 @@ class Tables:
             finally:
                 self._connection.execute("COMMIT")
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Run a statement."""
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Run a statement. The rows of its result are read when they are asked for."""
         with sqlite_errors(self.path):
-            return self._connection.execute(sql, values)
+            cursor = self._connection.execute(sql, values)
+        return chain.from_iterable(iter(lambda: self._some(cursor), []))
+
+    def _some(self, cursor: sqlite3.Cursor) -> list[Any]:
+        with sqlite_errors(self.path):
+            return cursor.fetchmany(1000)
 
     def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """The first row of a result; None if it is empty."""
@@ -214,12 +233,17 @@ class Tables:
         return map(SubscriptionRow._make, self.rows(sql, values))
 
     def put_subscriptions(self, rows: Iterable[SubscriptionRow]) -> None:
-        marks = ", ".join("?" * len(SubscriptionRow._fields))
-        self.many(f"REPLACE INTO subscriptions ({_names(SubscriptionRow)}) VALUES ({marks})", rows)
+        self._put("subscriptions", SubscriptionRow, rows)
 
     def put_subscribers(self, rows: Iterable[SubscriberRow]) -> None:
-        marks = ", ".join("?" * len(SubscriberRow._fields))
-        self.many(f"REPLACE INTO subscribers ({_names(SubscriberRow)}) VALUES ({marks})", rows)
+        self._put("subscribers", SubscriberRow, rows)
+
+    def _put(self, table: str, row: type[NamedTuple], rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows, or change those that have the same number."""
+        marks = ", ".join("?" * len(row._fields))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in row._fields[1:])
+        sql = f"INSERT INTO {table} ({_names(row)}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {changes}"
+        self.many(sql, rows)
 
     def names_of(self, subscription: int) -> tuple[str, str]:
         """The names of a subscription's subscriber and of the subscription."""
@@ -267,39 +291,68 @@ class Tables:
         target.close()
 
 
+def read_numbers(text: str) -> list[int]:
+    """A list of numbers in the tables.
+
+    Raises
+    ------
+    BrokerError
+        The text is damaged.
+    """
+    try:
+        numbers: list[int] = json.loads(text)
+    except json.JSONDecodeError:
+        raise BrokerError(f"a list of numbers in the tables cannot be read: {shortened(text)}.{_DAMAGED}") from None
+    return numbers
+
+
 def _names(row: type[NamedTuple]) -> str:
     return ", ".join(row._fields)
 
 
-def _connected(path: str, read_only: bool, synchronous: Synchronous) -> sqlite3.Connection:
-    if path == MEMORY:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    else:
-        mode = "ro" if read_only else "rwc"
-        address = f"{Path(path).absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
+def _make(path: Path) -> None:
+    """Make a file with empty tables.
+
+    It is made under another name first. So a file with the right name always has tables: one without them is damaged.
+    """
+    new = path.with_name(f"{path.name}-new")
+    for left in (new, new.with_name(f"{new.name}-journal")):
+        left.unlink(missing_ok=True)
+    connection = sqlite3.connect(new, isolation_level=None)
+    try:
+        connection.executescript(_MAKING)
+    finally:
+        connection.close()
+    new.replace(path)
+    flush_folder(path.parent)
+
+
+def _connected(path: str, read_only: bool) -> sqlite3.Connection:
+    address = f"{Path(path).absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10.0)
+
+
+def _set_up(connection: sqlite3.Connection, read_only: bool, synchronous: Synchronous) -> None:
     if not read_only:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         # The log is copied to the file at every 4,096 pages (16 MB), not every 1,000: fewer pauses, and the log stays small.
         connection.execute("PRAGMA wal_autocheckpoint = 4096")
     connection.execute("PRAGMA cache_size = -65536")
     connection.execute("PRAGMA mmap_size = 1073741824")
-    return connection
 
 
-def _check_version(connection: sqlite3.Connection, path: str, read_only: bool) -> None:
+def _check_version(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a file of another program or of a newer version. Nothing is written to it."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-    if is_empty and application in (0, _APPLICATION):
-        if read_only:
-            raise BrokerError(f"{path} has no tables yet. Hint: open the folder once without read_only")
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
-        )
-        return
+    if application == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        raise BrokerError(f"{path} is empty.{_DAMAGED}")
+    # SQLite fills up a page that is cut off in the middle. The log may have what the file does not have yet.
+    pages, size = (connection.execute(f"PRAGMA page_{each}").fetchone()[0] for each in ("count", "size"))
+    log = Path(f"{path}-wal")
+    if Path(path).stat().st_size < pages * size and not (log.exists() and log.stat().st_size):
+        raise BrokerError(f"{path} is cut off.{_DAMAGED}")
     if application != _APPLICATION:
         raise BrokerError(f"{path} is an SQLite file of another program. Hint: name another folder")
     if version > VERSION:
@@ -319,12 +372,12 @@ def sqlite_errors(path: str) -> Iterator[None]:
 
 def _hint(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorname", "")
-    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return " Hint: the file is damaged or not a broker's. Restore a backup of the folder"
+    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "decode to UTF-8" in str(error):
+        return _DAMAGED
     if code.startswith("SQLITE_FULL"):
         return " Hint: the disk is full. Nothing of this call was stored; free some space and try again"
     if code.startswith("SQLITE_IOERR"):
-        return " Hint: the disk reported an error. Nothing of this call was stored; check the disk and open the folder again"
+        return " Hint: the disk reported an error. Check the disk, and open the folder again to see whether this call was stored"
     if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return " Hint: check that the folder exists and that you may write to it"
     return ""

@@ -23,6 +23,7 @@ Runs and output:
     diagnostics         messages, progress and bad lines on stderr   error_file           all bad lines in a file
     whole_file          a file appears whole or not at all           exit_status          what the process ends with
     bookshop            the data of the demo                         demo_page            the output of the demo
+    demo_broker         the part of the demo with a broker
 
 A line that cannot be read becomes a `FileError` in its place; the error is not raised. `check` lists all such errors, `match`
 stops at the first or skips it. Modules of the library are imported inside functions, so that ``tamis --help`` is quick.

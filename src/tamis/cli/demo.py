@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis.cli import demo_page as page
+from tamis.cli.demo_broker import shop_that_remembers
 from tamis.cli.diagnostics import Diagnostics, counted
 from tamis.cli.explain import coloured
 
@@ -61,6 +62,7 @@ def demo(wishes: int, books: int, seed: int) -> None:
     _explanations(matcher)
     _change_of_mind(matcher)
     whole_day(matcher, shop, books)
+    shop_that_remembers(shop, _READER, _WISH, _TOO_DEAR, books)
     _what_next()
 
 

@@ -43,6 +43,11 @@ def call(text: str, matched: bool) -> None:
     line(f"  {text:<54} {answer}")
 
 
+def code(text: str) -> None:
+    """A line of Python."""
+    line(f"  {text}")
+
+
 def book(event: dict[str, Any]) -> None:
     line(f"  {title(event)}, {event['author']}, {price(event['price'])}")
     facts = [event["format"], event["condition"], event["language"], str(event["year"]), f"from {event['country']}"]

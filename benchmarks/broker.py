@@ -1,0 +1,291 @@
+"""What a broker costs: publishing, sharing commits, reading, meeting stored events, opening.
+
+python -m benchmarks.broker [--quick] [--folder FOLDER] [--json FILE]
+
+Every figure is a ratio to something plain that is measured beside it, or a rate. `FOLDER` says which disk is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import tamis
+from benchmarks.timing import machine, seconds_of, versions
+from tamis.broker.event_text import event_text
+from tamis.broker.state import numbers_text
+from tamis.broker.valid_events import ValidEvents
+from tamis.language.event import flatten
+from tests.broker import faults
+
+_AT_ONCE = 1000
+"""Events of one call of `publish_many`."""
+_THREADS = 16
+_SLOW_SYNC = 0.002
+
+Figures = dict[str, Any]
+
+
+class Sizes:
+    """How much is measured."""
+
+    def __init__(self, quick: bool) -> None:
+        self.subscriptions = 2_000 if quick else 100_000
+        self.subscribers = 2_000 if quick else 1_000_000
+        self.stored = 5_000 if quick else 1_000_000
+        self.turns = 2 if quick else 7
+        self.publishes = 64 if quick else 4_000
+        self.matches = (1, 100) if quick else (1, 1000)
+
+
+def wishes(number: int, groups: int) -> Iterator[str]:
+    """Expressions of which `number / groups` are true of an event."""
+    return (f"item = {each % groups} AND price < {50 + each % 50} AND stock >= 1" for each in range(number))
+
+
+def offers(seed: int, number: int, groups: int) -> list[dict[str, Any]]:
+    """Events that satisfy all wishes of one item."""
+    random = np.random.default_rng(seed)
+    items, prices = random.integers(0, groups, number).tolist(), random.uniform(0, 49, number).round(2).tolist()
+    return [
+        {"item": item, "price": price, "stock": 3, "title": f"title {item} of the shop", "condition": "fine"}
+        for item, price in zip(items, prices, strict=True)
+    ]
+
+
+def filled_broker(folder: Path, number: int, groups: int) -> tamis.broker.Broker:
+    """A broker in which each subscriber has one wish."""
+    broker = tamis.open(folder)
+    texts = wishes(number, groups)
+    rows = [{"subscriber": f"reader {each}", "name": "wish", "expression": text} for each, text in enumerate(texts)]
+    broker.subscribe_many(rows)
+    return broker
+
+
+class PlainScript:
+    """What a user writes without a broker: match a batch, and store each event and its list of matches as one row."""
+
+    def __init__(self, path: Path, number: int, groups: int) -> None:
+        self.matcher: tamis.Matcher[int] = tamis.Matcher()
+        self.matcher.add_many(range(1, number + 1), wishes(number, groups))
+        self._tables = sqlite3.connect(path, isolation_level=None)
+        self._tables.execute("PRAGMA journal_mode = WAL")
+        self._tables.execute("PRAGMA synchronous = FULL")
+        self._tables.execute("CREATE TABLE events (number INTEGER PRIMARY KEY, event TEXT, matches TEXT)")
+
+    def publish(self, events: Sequence[dict[str, Any]]) -> None:
+        found = self.matcher.match_batch(list(events))
+        names = found["subscription"].to_numpy()
+        ends = np.searchsorted(found["event"].to_numpy(), np.arange(len(events) + 1)).tolist()
+        rows = (
+            (event_text(event), numbers_text(names[ends[row] : ends[row + 1]].tolist()))
+            for row, event in enumerate(events)
+        )
+        self._tables.execute("BEGIN")
+        self._tables.executemany("INSERT INTO events (event, matches) VALUES (?, ?)", rows)
+        self._tables.execute("COMMIT")
+
+
+def publishing(home: Path, sizes: Sizes, matches: int) -> Figures:
+    """`publish_many` beside the plain script."""
+    groups = max(1, sizes.subscriptions // matches)
+    script = PlainScript(home / f"plain-{matches}.sqlite", sizes.subscriptions, groups)
+    with filled_broker(home / f"publishing-{matches}", sizes.subscriptions, groups) as broker:
+        taken: dict[str, list[float]] = {"plain": [], "broker": []}
+        for turn in range(sizes.turns + 1):
+            for name, publish in (("plain", script.publish), ("broker", broker.publish_many)):
+                events = offers(2 * turn + (name == "plain"), _AT_ONCE, groups)
+                seconds = seconds_of(lambda publish=publish, events=events: publish(events))  # type: ignore[misc]
+                if turn:
+                    taken[name].append(seconds)
+    ratios = [ours / plain for ours, plain in zip(taken["broker"], taken["plain"], strict=True)]
+    return {
+        "matches": matches,
+        "milliseconds": {name: 1000 * median(values) for name, values in taken.items()},
+        "ratio": median(ratios),
+    }
+
+
+def sharing(home: Path, sizes: Sizes, *, slow: bool) -> Figures:
+    """Single publishes of many threads. With `slow`, each sync of the disk takes at least two milliseconds."""
+    with ExitStack() as stack:
+        if slow:
+            stack.enter_context(faults.Faults(sync_delay=_SLOW_SYNC, methods=("sync",)))
+        name = "slow" if slow else "fast"
+        broker = stack.enter_context(filled_broker(home / f"sharing-{name}", sizes.subscriptions, sizes.subscriptions))
+        events = offers(1, 1000, sizes.subscriptions)
+        broker.publish(events[0])
+        alone = sizes.publishes // (20 if slow else 10)
+        one = rate(lambda place: broker.publish(events[place % 1000]), alone, 1)
+        before = broker.stats()["commits"]
+        many = rate(lambda place: broker.publish(events[place % 1000]), sizes.publishes, _THREADS)
+        commits = broker.stats()["commits"] - before
+    return {"slow": slow, "one": one, "many": many, "gain": many / one, "commits": commits / sizes.publishes}
+
+
+def rate(publish: Callable[[int], object], number: int, threads: int) -> float:
+    """Calls per second of some threads."""
+    places = count()
+
+    def labour() -> None:
+        while (place := next(places)) < number:
+            publish(place)
+
+    workers = [threading.Thread(target=labour) for _ in range(threads)]
+    start = time.perf_counter()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return number / (time.perf_counter() - start)
+
+
+def reading(home: Path, sizes: Sizes) -> Figures:
+    """The next 100 notes of one of many subscribers, and opening a folder with all of them."""
+    folder = home / "reading"
+    groups = max(1, sizes.subscribers // 1000)
+    start = time.perf_counter()
+    with filled_broker(folder, sizes.subscribers, groups) as broker:
+        subscribing = time.perf_counter() - start
+        for turn in range(2 * groups // _AT_ONCE + 2):
+            broker.publish_many(offers(turn, _AT_ONCE, groups))
+        for event in offers(0, 200, 1):
+            broker.publish(event)
+    opening = seconds_of(lambda: tamis.open(folder).close())
+    for path in (*folder.glob("matcher-*"), *folder.glob("queue-*")):
+        path.unlink()
+    building = seconds_of(lambda: tamis.open(folder).close())
+    with tamis.open(folder) as broker:
+        taken = []
+        for each in range(0, groups * 50, groups):
+            notes = broker.notifications(f"reader {each}", 0)
+            taken.append(seconds_of(lambda notes=notes: [note for _, note in zip(range(100), notes, strict=False)]))  # type: ignore[misc]
+        total = broker.stats()["notes"]
+    return {
+        "subscribers": sizes.subscribers,
+        "notes": total,
+        "read_milliseconds": 1000 * median(taken),
+        "subscribe_seconds": subscribing,
+        "open_seconds": opening,
+        "build_seconds": building,
+    }
+
+
+_MEETINGS = (
+    "genre = 'genre7' AND price < 20",
+    "genre = 'genre7' AND price < 20 AND year > 1990",
+    "author = 'author 77'",
+    "price < 50 AND year > 1950 AND genre <> 'genre1'",
+    "title LIKE '%977%' AND price < 3",
+)
+
+
+def meeting(sizes: Sizes) -> list[Figures]:
+    """A new subscription meets stored events: processor time."""
+    valid, random = ValidEvents(), np.random.default_rng(1)
+    columns = (random.uniform(0, 100, sizes.stored).round(2), random.integers(1900, 2026, sizes.stored))
+    codes = (random.integers(0, 50, sizes.stored), random.integers(0, 100_000, sizes.stored))
+    rows = zip(*(column.tolist() for column in (*columns, *codes)), strict=True)
+    for number, (price, year, genre, author) in enumerate(rows, 1):
+        event = {"price": price, "year": year, "genre": f"genre{genre}", "author": f"author {author}"}
+        valid.add(number, flatten({**event, "title": f"title {number} of the {number % 977}"}), 1)
+    figures = []
+    for text in _MEETINGS:
+        expression = tamis.parse(text)
+        taken = []
+        for _ in range(sizes.turns + 1):
+            start = time.process_time()
+            found = valid.meet({1: expression}, 0)[1]
+            taken.append(time.process_time() - start)
+        figures.append({"text": text, "found": len(found), "milliseconds": 1000 * median(taken[1:])})
+    return figures
+
+
+_LAYOUTS = {
+    "a row for each match": ("CREATE TABLE matches (event INTEGER, subscription INTEGER)", None),
+    "JSON text for each event": ("CREATE TABLE matches (event INTEGER, subscriptions TEXT)", numbers_text),
+    "bytes for each event": (
+        "CREATE TABLE matches (event INTEGER, subscriptions BLOB)",
+        lambda names: np.array(names, np.int32).tobytes(),
+    ),
+}
+
+
+def layouts(home: Path, sizes: Sizes) -> list[Figures]:
+    """Ways to store a thousand matches of each of a hundred events."""
+    random = np.random.default_rng(1)
+    lists = [np.sort(random.integers(0, 10**6, sizes.matches[1])).tolist() for _ in range(100)]
+    figures = []
+    for place, (name, (schema, write)) in enumerate(_LAYOUTS.items()):
+        path = home / f"layout-{place}.sqlite"
+        tables = sqlite3.connect(path, isolation_level=None)
+        tables.execute(schema)
+        if write is None:
+            rows: Any = ((event, each) for event, names in enumerate(lists) for each in names)
+        else:
+            rows = ((event, write(names)) for event, names in enumerate(lists))
+
+        def store(tables: sqlite3.Connection = tables, rows: Any = rows) -> None:
+            tables.execute("BEGIN")
+            tables.executemany("INSERT INTO matches VALUES (?, ?)", rows)
+            tables.execute("COMMIT")
+
+        seconds = seconds_of(store)
+        tables.close()
+        figures.append({"layout": name, "milliseconds": 1000 * seconds, "bytes": path.stat().st_size})
+    return figures
+
+
+@contextmanager
+def a_home(folder: str | None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=folder) as home:
+        yield Path(home)
+
+
+def measure(quick: bool, folder: str | None) -> Figures:
+    """All figures. Each part is printed as soon as it is measured."""
+    sizes = Sizes(quick)
+    figures: Figures = {"benchmark": "broker", "machine": machine(), "versions": versions(), "tamis": tamis.__version__}
+    with a_home(folder) as home:
+        _note(figures, "publishing", [publishing(home, sizes, matches) for matches in sizes.matches])
+        slow = [sharing(home, sizes, slow=True)] if faults.available() else []
+        _note(figures, "sharing", [sharing(home, sizes, slow=False), *slow])
+        _note(figures, "layouts", layouts(home, sizes))
+        _note(figures, "meeting", meeting(sizes))
+        _note(figures, "reading", reading(home, sizes))
+    return figures
+
+
+def _note(figures: Figures, name: str, found: Any) -> None:
+    figures[name] = found
+    for each in found if isinstance(found, list) else [found]:
+        sys.stdout.write(f"{name}: {json.dumps(each)}\n")
+        sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="little data, to try the benchmark")
+    parser.add_argument("--folder", help="a folder on the disk to measure")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    given = parser.parse_args()
+    figures = measure(given.quick, given.folder)
+    if given.json is not None:
+        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""A session with a folder: what all calls of a broker share."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import TypeVar
+
+from tamis.broker.compacting import Compacting
+from tamis.broker.delivering import Delivering
+from tamis.broker.folder import TABLES, Folder
+from tamis.broker.housekeeping import Housekeeping
+from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
+from tamis.broker.moments import Clock, system_clock
+from tamis.broker.opening import open_reading, open_state
+from tamis.broker.publishing import Line
+from tamis.broker.retention import read_retention
+from tamis.broker.subscribing import Subscribing
+from tamis.broker.tables import MEMORY, Synchronous, Tables
+from tamis.errors import BrokerError, OptionError
+from tamis.matcher.expression_reader import ExpressionReader
+
+SessionT = TypeVar("SessionT", bound="Session")
+
+
+class Session:
+    """An open folder, the lock, and the parts that work under the lock."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        clock: Clock = system_clock,
+        synchronous: Synchronous = "full",
+        limits: BrokerLimits = USUAL_BROKER_LIMITS,
+    ) -> None:
+        in_memory = os.fspath(path) == MEMORY
+        if in_memory and read_only:
+            raise OptionError("a broker in memory has nothing to read. Hint: name a folder, or leave out read_only")
+        self._folder = None if in_memory else Folder(path, read_only=read_only)
+        self._limits = limits
+        self._read_only = read_only
+        self._lock = threading.RLock()
+        self._told = threading.Condition(self._lock)
+        self._is_closed = False
+        home = None if self._folder is None else self._folder.path
+        with ExitStack() as stack:  # closes all if one cannot be opened
+            if self._folder is not None:
+                stack.callback(self._folder.close)
+            address = MEMORY if home is None else str(home / TABLES)
+            self._tables = Tables(address, read_only=read_only, synchronous=synchronous)
+            stack.callback(self._tables.close)
+            self._state, saved = open_state(self._tables, home, clock, limits, read_only=read_only)
+            self._reading = open_reading(self._tables, self._lock)
+            stack.pop_all()
+        self._expressions = ExpressionReader(None)
+        self._retention = read_retention(self._tables)
+        self._subscribing = Subscribing(self._state)
+        self._line = Line(self._state, lambda: self._retention, self._publishing)
+        self._delivering = Delivering(self._state, lambda: self._retention)
+        self._compacting = Compacting(self._state, self._lock)
+        self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Hold the lock, for a call that changes nothing."""
+        with self._told:
+            self._look()
+            yield
+
+    def _look(self) -> None:
+        """Bring what is in memory up to the present. The caller holds the lock."""
+        self._check_open()
+        if self._read_only:
+            self._state.refresh()
+        else:
+            self._state.now()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the lock, for a call that changes something."""
+        with self._told:
+            self._check_writing()
+            yield
+
+    def _check_writing(self) -> None:
+        self._check_open()
+        if self._read_only:
+            raise BrokerError(
+                "the broker was opened with read_only=True. Hint: open it without, or ask the process that writes"
+            )
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise BrokerError("the broker is closed. Hint: open the folder again")
+        if self._state.is_doubtful:
+            raise BrokerError("a call was interrupted halfway. Hint: close this broker and open the folder again")
+
+    def _after_change(self) -> None:
+        """Wake those who wait for notes, and begin what is due in the background. The caller holds the lock."""
+        self._told.notify_all()
+        self._housekeeping.begin(self._sweep)
+
+    @contextmanager
+    def _publishing(self) -> Iterator[None]:
+        with self._writing():
+            yield
+            self._after_change()
+
+    def _sweep(self) -> bool:
+        """Delete what is too old. Returns whether blocks of the queues have changed."""
+        max_age = self._retention.max_age
+        return max_age is not None and self._compacting.sweep(max_age)
+
+    def close(self) -> None:
+        """Close the broker. Iterators that wait for notes end."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._told.notify_all()
+        if not self._read_only:
+            self._housekeeping.finish()
+        with self._lock:
+            self._reading.close()
+            self._tables.close()
+            if self._folder is not None:
+                self._folder.close()
+
+    def __enter__(self: SessionT) -> SessionT:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,16 @@
+"""The broker's benchmark, on little data: it runs and measures what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.broker import measure
+
+
+def test_it_measures_everything(tmp_path: Path) -> None:
+    figures = measure(True, str(tmp_path))
+    assert [each["matches"] for each in figures["publishing"]] == [1, 100]
+    assert all(0 < each["commits"] <= 1 for each in figures["sharing"])
+    assert len(figures["layouts"]) == 3
+    assert all(each["milliseconds"] > 0 for each in figures["meeting"])
+    assert figures["reading"]["notes"] > 2000

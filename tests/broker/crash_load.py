@@ -1,0 +1,162 @@
+"""A process that uses a broker from several threads until somebody kills it. `test_crashes` runs this file.
+
+It prints a line before and after each call, as JSON: ["begin", number, call, ...] and ["done", number, ...]. Each line is one
+write to the pipe, so a line is there whole or not at all, and none is lost when the process dies.
+
+Events are of three kinds: "moment" ones are valid at their own moment, "short" ones for a while, "long" ones until the end
+of the next run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tamis.broker import Broker
+from tamis.broker.limits import BrokerLimits
+
+START = datetime(2026, 11, 18, tzinfo=UTC)
+TICKS_OF_A_RUN = 1_000_000
+"""The clock of a run starts so many milliseconds after that of the run before."""
+SUBSCRIBERS = ["ann", "bob", "eve"]
+GENRES = ["crime", "poetry", "classics"]
+
+
+def moment(tick: int) -> datetime:
+    return START + timedelta(milliseconds=tick)
+
+
+def opened(folder: Path, ticks: Any) -> Broker:
+    """A broker whose clock goes on by a millisecond with each look at it."""
+    limits = BrokerLimits(notes_in_tail=64, rows_at_once=50, notes_at_once=20)
+    broker = Broker(folder, clock=lambda: moment(next(ticks)), synchronous="full", limits=limits)
+    broker._tables.rows("PRAGMA wal_autocheckpoint = 50")  # The log is copied to the tables many times.
+    return broker
+
+
+class Load:
+    """The threads and what they share."""
+
+    def __init__(self, folder: Path, run: int) -> None:
+        self.run = run
+        self.ticks = count(run * TICKS_OF_A_RUN)
+        self.broker = opened(folder, self.ticks)
+        self.long = moment((run + 2) * TICKS_OF_A_RUN)
+        self._numbers = count(1)
+
+    def begin(self, call: str, *words: Any) -> int:
+        number = next(self._numbers)
+        say("begin", number, call, *words)
+        return number
+
+    # Publishers
+
+    def publish(self, random: Random, thread: int) -> None:
+        for turn in count():
+            if random.random() < 0.3:
+                self._publish_many(random, thread, turn)
+                continue
+            event, kind = _event(random, self.run, thread, turn, 0), random.choice(["moment", "short", "long"])
+            key = f"{self.run}-{thread}-{turn}" if random.random() < 0.3 else None
+            number = self.begin("publish", [event], kind)
+            receipt = self.broker.publish(event, valid_until=self._until(kind), key=key)
+            say("done", number, [[receipt.sequence, list(receipt.matches)]])
+
+    def _publish_many(self, random: Random, thread: int, turn: int) -> None:
+        events = [_event(random, self.run, thread, turn, place) for place in range(random.choice([0, 2, 5]))]
+        kind = random.choice(["moment", "short", "long"])
+        number = self.begin("publish", events, kind)
+        receipts = self.broker.publish_many(events, valid_until=self._until(kind))
+        say("done", number, [[receipt.sequence, list(receipt.matches)] for receipt in receipts])
+
+    def _until(self, kind: str) -> datetime | None:
+        return {"moment": None, "short": moment(next(self.ticks) + 40), "long": self.long}[kind]
+
+    # Subscribers
+
+    def subscribe(self, random: Random, subscriber: str) -> None:
+        """Add and change the subscriptions of a subscriber. Nobody else touches them."""
+        standing = {each.name: each.paused for each in self.broker.subscriptions() if each.subscriber == subscriber}
+        for turn in count():
+            name = f"n{random.randrange(8)}"
+            paused = standing.get(name)
+            choice = random.random()
+            if paused is None or choice < 0.3:
+                text = random.choice([f"price < {random.randrange(20)}", f"genre = '{random.choice(GENRES)}'", "FALSE"])
+                self._call("subscribe", subscriber, name, text)
+                standing[name] = bool(paused)
+            elif choice < 0.45:
+                self._call("unsubscribe", subscriber, name)
+                del standing[name]
+            else:
+                self._call("resume" if paused else "pause", subscriber, name)
+                standing[name] = not paused
+            if turn % 5 == 0:
+                self._subscribe_for_a_while(random, subscriber, f"r{self.run}-{turn}")
+
+    def _call(self, call: str, *words: Any) -> None:
+        number = self.begin(call, *words)
+        getattr(self.broker, call)(*words)
+        say("done", number)
+
+    def _subscribe_for_a_while(self, random: Random, subscriber: str, name: str) -> None:
+        """A subscription that begins later, ends, and is never changed."""
+        start = next(self.ticks) + random.randrange(5, 60)
+        end = start + random.randrange(20, 200)
+        text = f"price < {random.randrange(20)}"
+        number = self.begin("subscribe", subscriber, name, text, start, end)
+        self.broker.subscribe(subscriber, name, text, valid_from=moment(start), valid_until=moment(end))
+        say("done", number, next(self.ticks))
+
+    # Readers
+
+    def read(self, random: Random) -> None:
+        """Read notes, say what they are, and acknowledge some."""
+        while True:
+            subscriber = random.choice(SUBSCRIBERS)
+            for note in self.broker.notifications(subscriber):
+                say("note", subscriber, note.sequence, note.event_sequence, note.subscriptions)
+                if random.random() < 0.2:
+                    self._call("acknowledge", subscriber, note.sequence)
+                if random.random() < 0.05:
+                    break
+
+
+def _event(random: Random, run: int, thread: int, turn: int, place: int) -> dict[str, Any]:
+    return {
+        "id": f"{run}-{thread}-{turn}-{place}",
+        "price": random.randrange(20),
+        "genre": random.choice(GENRES),
+    }
+
+
+def say(*words: Any) -> None:
+    line = json.dumps(words).encode() + b"\n"
+    assert len(line) <= 4096  # What a pipe takes in one piece.
+    os.write(1, line)
+
+
+def main(folder: str, run: str) -> None:
+    load = Load(Path(folder), int(run))
+    for subscriber in SUBSCRIBERS:
+        if subscriber not in {each.subscriber for each in load.broker.subscriptions()}:
+            load._call("subscribe", subscriber, "all", "price >= 0")
+    random = Random(int(run))
+    calls = [(load.publish, thread) for thread in range(3)]
+    works: list[tuple[Any, ...]] = [*calls, *((load.subscribe, each) for each in SUBSCRIBERS), (load.read,)]
+    threads = [threading.Thread(target=work, args=(Random(random.random()), *words)) for work, *words in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,112 @@
+"""Subscriptions meet the stored events that the reference evaluator says they do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.broker import valid_events
+from tamis.broker.valid_events import ValidEvents
+from tamis.language.evaluate import evaluate_flat
+from tamis.language.event import flatten
+from tamis.language.expression import Expression
+from tests.random_cases import RandomCases
+
+END = 100
+
+
+def _stored(events: list[dict[str, Any]], ends: list[int] | None = None) -> ValidEvents:
+    valid = ValidEvents()
+    for number, event in enumerate(events, 1):
+        valid.add(number, flatten(event), END if ends is None else ends[number - 1])
+    return valid
+
+
+def _met(valid: ValidEvents, text: str, moment: int = 0) -> list[int]:
+    found: list[int] = valid.meet({7: tamis.parse(text)}, moment)[7].tolist()
+    return found
+
+
+def _expected(expression: Expression, events: list[dict[str, Any]]) -> list[int]:
+    return [number for number, event in enumerate(events, 1) if evaluate_flat(expression, flatten(event)) is True]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("few_strings", [0, 2000], ids=["many strings", "few strings"])
+def test_columns_agree_with_the_evaluator(seed: int, few_strings: int) -> None:
+    cases = RandomCases(seed, attributes=["a", "b", "user.name"])
+    events = [cases.event() for _ in range(120)]
+    valid = ValidEvents(few_strings=few_strings)
+    for number, event in enumerate(events, 1):
+        valid.add(number, flatten(event), END)
+    for _ in range(150):
+        expression = cases.expression()
+        assert valid.meet({1: expression}, 0)[1].tolist() == _expected(expression, events), str(expression)
+
+
+def test_a_matcher_decides_on_many_rows() -> None:
+    cases = RandomCases(11, attributes=["a", "b"])
+    events = [cases.event() for _ in range(60)]
+    valid = ValidEvents(few_rows=5)
+    for number, event in enumerate(events, 1):
+        valid.add(number, flatten(event), END)
+    for _ in range(60):
+        expression = cases.expression(2)
+        assert valid.meet({1: expression}, 0)[1].tolist() == _expected(expression, events), str(expression)
+
+
+def test_many_subscriptions_meet_events_together() -> None:
+    cases = RandomCases(5, attributes=["a", "b"])
+    events = [cases.event() for _ in range(60)]
+    valid = _stored(events)
+    wanted = {number: cases.expression(2) for number in range(10, 40)}
+    found = valid.meet(wanted, 0)
+    assert {number: each.tolist() for number, each in found.items()} == {
+        number: _expected(expression, events) for number, expression in wanted.items()
+    }
+
+
+def test_events_end() -> None:
+    valid = _stored([{"a": 1}, {"a": 2}, {"a": 3}], [10, 20, 30])
+    assert _met(valid, "a > 0", 9) == [1, 2, 3]
+    assert _met(valid, "a > 0", 10) == [2, 3]
+    assert _met(valid, "a > 0", 30) == []
+
+
+def test_events_that_are_over_leave_the_memory() -> None:
+    valid = ValidEvents(look_again=8)
+    for number in range(1, 101):
+        valid.add(number, flatten({"a": number, "b": f"b{number}", "c": [1, number], "d": b"x"}), number)
+        valid.forget(number - 4)
+    assert len(valid) < 20
+    assert _met(valid, "b = 'b99'", 96) == [99]
+    assert _met(valid, "c = 98 OR a = 100", 96) == [98, 100]
+    assert _met(valid, "b LIKE 'b%'", 96) == [97, 98, 99, 100]
+
+
+def test_a_value_outside_the_language_is_unknown_and_counted() -> None:
+    valid = _stored([{"a": b"x"}, {"a": 1}, {"b": 2}])
+    assert _met(valid, "a = 1") == [2]
+    assert valid.refused == 1
+    assert _met(valid, "a IS NULL") == [1, 3]
+    assert _met(valid, "b = 2") == [3]
+    assert valid.refused == 2
+
+
+def test_the_limits_of_exact_columns_are_those_of_doubles() -> None:
+    values = [2**53 - 1, 2**53, 2**53 + 1, float(2**53), -(2**63), 2**63 - 1]
+    valid = _stored([{"a": value} for value in values])
+    for literal in values:
+        for operator in ("=", "<>", "<", "<=", ">", ">="):
+            expression = tamis.parse(f"a {operator} {literal}")
+            expected = _expected(expression, [{"a": value} for value in values])
+            assert valid.meet({1: expression}, 0)[1].tolist() == expected, str(expression)
+
+
+def test_no_events() -> None:
+    assert _met(ValidEvents(), "a = 1") == []
+    assert valid_events.ValidEvents().meet({}, 0) == {}
+    assert np.array_equal(_stored([{}]).meet({1: tamis.parse("TRUE")}, 0)[1], [1])
