@@ -195,7 +195,7 @@ def test_a_repeated_batch_of_changes_may_have_later_changes(
 
 
 def test_the_reader_of_changes(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    from tamis.spark.broker_feed import ChangeReader
+    from tamis.spark.broker_source import ChangeReader
 
     reader = ChangeReader(str(tmp_path / "shop"), 0)
     assert reader.initialOffset() == reader.latestOffset() == {"change": 0}
