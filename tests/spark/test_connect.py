@@ -69,6 +69,28 @@ tamis.spark.update_stream(
     changes, folder / "index", checkpoint=folder / "changes-checkpoint", trigger={"availableNow": True}
 ).awaitTermination()
 said["changed"] = pairs(tamis.spark.match(events.where("id = 3"), folder / "index"))
+with tamis.open(folder / "shop") as broker:
+    broker.subscribe("ann", "a", "a > 3")
+    tamis.spark.build(tamis.spark.broker_subscriptions(spark, folder / "shop"), folder / "shop-index")
+    broker.subscribe("ann", "a", "a > 2")
+    tamis.spark.update_stream(
+        tamis.spark.broker_changes(spark, folder / "shop"), folder / "shop-index", checkpoint=folder / "shop-changes",
+        order="number", trigger={"availableNow": True},
+    ).awaitTermination()
+
+def to_shop(broker):
+    return tamis.spark.match_stream(
+        stream.select("id", "a"), folder / "shop-index", checkpoint=folder / "shop-matches", trigger={"availableNow": True},
+        deliver=tamis.spark.to_broker(broker),
+    )
+
+try:
+    to_shop(broker)
+except tamis.OptionError as error:
+    said["refused"] = str(error).partition(".")[0]
+to_shop(folder / "shop").awaitTermination()
+with tamis.open(folder / "shop", read_only=True) as broker:
+    said["told"] = [[note.event, note.subscriptions] for note in broker.notifications("ann")]
 said["there"] = tamis.spark.subscriptions(spark, folder / "index").count()
 said["statistics"] = sorted([row.attribute, row.events] for row in tamis.spark.statistics(events).collect())
 said["generated"] = tamis.spark.generate_subscriptions(spark, preset("dense", subscriptions=30)).count()
@@ -105,6 +127,8 @@ def test_spark_connect(tmp_path: Path) -> None:
         "batches": [[0, 2]],
         "wrong": [[5, "attribute 'at': a timestamp is not within the years 1 to 9999", 0]],
         "changed": [[3, "new"]],
+        "refused": "with Spark Connect, another process delivers the matches",
+        "told": [[{"id": 1, "a": 3}, ["a"]], [{"id": 2, "a": 4}, ["a"]]],
         "there": 11,
         "statistics": [["a", 3], ["id", 3]],
         "generated": 30,

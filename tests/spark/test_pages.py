@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize(("name", "count"), [("spark.md", 3), ("cookbook.md", 1)])
+@pytest.mark.parametrize(("name", "count"), [("spark.md", 4), ("cookbook.md", 1)])
 def test_the_pages(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
     monkeypatch.chdir(tmp_path)
     page = Page(ROOT / "docs" / name)
@@ -26,7 +26,7 @@ def test_the_pages(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monk
     assert len(blocks) >= count
     for block in blocks:
         text = block.text
-        for folder in ("incoming", "matches", "checkpoint", "alerts"):
+        for folder in ("incoming", "matches", "checkpoint", "alerts", "shop"):
             text = text.replace(f'"{folder}"', f'"{tmp_path / folder}"').replace(
                 f'"{folder}/', f'"{tmp_path / folder}/'
             )

@@ -4,7 +4,8 @@ Read in this order:
 
     broker              `Broker`: publishing and reading         records         what it hands out: receipts, notes, subscriptions
     subscription_calls  its calls that change subscriptions      storage_calls   its calls for retention, backup, compaction
-    session             what all calls share: folder and lock    arguments       arguments, checked
+    delivery_calls      its calls for streams of batches         arguments       arguments, checked
+    session             what all calls share: folder and lock    delivering      events that were matched on Spark
     tables              the truth, in SQLite                     folder          the files, and the lock of the writer
     state               what is kept in memory                   schedule        when subscriptions begin and end
     publishing          events of all threads, in one commit     subscribing     changes of subscriptions
@@ -15,6 +16,7 @@ Read in this order:
     housekeeping        work in the background                   compacting      deleting what is too old
     retention           how long notes are kept                  moments         times, and the clock
     limits              sizes that tests make small              acknowledging   the cursor, moved by a process that reads
+    feed                changes of subscriptions, for Spark
 """
 
 from __future__ import annotations

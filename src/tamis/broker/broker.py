@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tamis.broker.arguments import listed, plain_key, plain_number, row_events
+from tamis.broker.delivery_calls import DeliveryCalls
 from tamis.broker.event_text import read_event
 from tamis.broker.moments import read_moment
 from tamis.broker.publishing import Offer, Published
@@ -23,7 +24,7 @@ _PATIENCE = 0.05
 """Seconds after which a reader that waits for notes looks at the clock, and at what other processes wrote."""
 
 
-class Broker(SubscriptionCalls, StorageCalls):
+class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
     """Subscribers, their subscriptions, events, and the notes that tell one about the other. Make one with `tamis.open`.
 
     Any number of threads may use a broker.

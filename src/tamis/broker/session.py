@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from tamis.broker.compacting import Compacting
+from tamis.broker.delivering import Delivering
 from tamis.broker.folder import TABLES, Folder
 from tamis.broker.housekeeping import Housekeeping
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
@@ -60,6 +61,7 @@ class Session:
         self._retention = read_retention(self._tables)
         self._subscribing = Subscribing(self._state)
         self._line = Line(self._state, lambda: self._retention, self._publishing)
+        self._delivering = Delivering(self._state, lambda: self._retention)
         self._compacting = Compacting(self._state, self._lock)
         self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
 

@@ -7,6 +7,8 @@ Read in this order:
     segment_files         the files of an index, on disk and open    contents       the subscriptions of an index
     matching              match: events with an index                match_task     what executors do with events
     streaming             match_stream, update_stream                frames         columns of DataFrames
+    broker_feed           what is subscribed in a broker             broker_source  its changes as a stream
+    broker_sink           to_broker: matches for its queues          event_values   events as values of Python
     event_checks          wrong_events: events that cannot be matched
     rejected_rows         rows that were refused, with the reasons   given          checks of arguments of public functions
     attribute_statistics  statistics: what events look like          workloads      generated workloads, as jobs
@@ -21,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamis.spark.attribute_statistics import statistics
+    from tamis.spark.broker_feed import broker_changes, broker_subscriptions
+    from tamis.spark.broker_sink import to_broker
     from tamis.spark.building import BuildReport, build
     from tamis.spark.contents import rejections, subscriptions
     from tamis.spark.event_checks import wrong_events
@@ -37,6 +41,8 @@ _LAZY = {
     "BuildReport": "building",
     "UpdateReport": "updating",
     "batch_records": "streaming",
+    "broker_changes": "broker_feed",
+    "broker_subscriptions": "broker_feed",
     "build": "building",
     "collect_garbage": "updating",
     "ensure_java": "java",
@@ -49,6 +55,7 @@ _LAZY = {
     "start_session": "session",
     "statistics": "attribute_statistics",
     "subscriptions": "contents",
+    "to_broker": "broker_sink",
     "update": "updating",
     "update_stream": "streaming",
     "wrong_events": "event_checks",
@@ -59,6 +66,8 @@ __all__ = [
     "BuildReport",
     "UpdateReport",
     "batch_records",
+    "broker_changes",
+    "broker_subscriptions",
     "build",
     "collect_garbage",
     "ensure_java",
@@ -71,6 +80,7 @@ __all__ = [
     "start_session",
     "statistics",
     "subscriptions",
+    "to_broker",
     "update",
     "update_stream",
     "wrong_events",

@@ -188,7 +188,7 @@ def _all_attributes(schema: StructType, event_id: str | None, aside: set[str]) -
     """The one column that holds all attributes, or else all columns."""
     columns = [name for name in schema.names if name != event_id]
     columns = [name for name in columns if name not in aside] or columns
-    if len(columns) == 1 and _holds_all(schema[columns[0]].dataType):
+    if len(columns) == 1 and holds_all(schema[columns[0]].dataType):
         return columns
     return list(schema.names)
 
@@ -201,13 +201,13 @@ def asked_columns(schema: StructType, attributes: Sequence[str], asked: Asked) -
     FrameError
         If Spark cannot convert one of these columns to Arrow.
     """
-    if len(attributes) == 1 and _holds_all(schema[attributes[0]].dataType):
+    if len(attributes) == 1 and holds_all(schema[attributes[0]].dataType):
         _arrow_type(schema, attributes[0])
         return tuple(attributes)
     columns = [name for name in attributes if asked.has(name) or asked.leads_to(name)]
     kinds = [_arrow_type(schema, name) for name in columns]
     wanted = [name for name, kind in zip(columns, kinds, strict=True) if is_wanted(name, kind, asked)]
-    if len(wanted) == 1 and _holds_all(schema[wanted[0]].dataType):
+    if len(wanted) == 1 and holds_all(schema[wanted[0]].dataType):
         # A single column would count as the column of all attributes. A second column prevents that.
         beside = [name for name in attributes if name not in wanted and can_hand_over(schema, name)]
         wanted += beside[:1]
@@ -239,7 +239,7 @@ def can_hand_over(schema: StructType, name: str) -> bool:
     return True
 
 
-def _holds_all(kind: DataType) -> bool:
+def holds_all(kind: DataType) -> bool:
     """Whether a single column of this type has all attributes of an event: a map, or a list of attributes and values."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 

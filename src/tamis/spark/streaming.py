@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import ConflictError, FrameError, IndexFolderError, OptionError, shortened
+from tamis.spark.broker_sink import ToBroker, check_ids, keeping_events
 from tamis.spark.event_checks import wrong_among, wrong_result
 from tamis.spark.frames import clashing
 from tamis.spark.given import checked_frame
@@ -51,7 +52,7 @@ def match_stream(
     output: str | os.PathLike[str] | None = None,
     deliver: Deliver | None = None,
     attributes: Iterable[str] | None = None,
-    keep: Iterable[str] = (),
+    keep: Iterable[str] | None = None,
     carry: Iterable[str] = (),
     k: int | None = None,
     time: str | None = None,
@@ -65,7 +66,8 @@ def match_stream(
     Parameters
     ----------
     events : DataFrame
-        A streaming DataFrame. `event_id`, `attributes`, `keep`, `carry`, `k`, `time` and `memory` are as in `match`.
+        A streaming DataFrame. `event_id`, `attributes`, `keep`, `carry`, `k`, `time` and `memory` are as in `match`. With
+        `to_broker`, all columns of events are kept by default.
     index : path
         The folder that `build` and `update` publish to. The stream uses new versions without a restart.
     checkpoint : path
@@ -76,6 +78,7 @@ def match_stream(
     deliver : callable
         A function to call instead, with the matches of a batch (a DataFrame) and the number of the batch. After a failure,
         Spark may call the function again with the same batch. The function must then skip or replace its earlier output.
+        `to_broker` gives such a function: it puts matches into the queues of a broker, each batch once.
     wrong : path, optional
         A folder for wrong events, with the columns of `wrong_events`, written like `output`. The stream goes on without these
         events, and reads each batch twice to find them. By default, the first wrong event stops the stream with an error.
@@ -95,9 +98,14 @@ def match_stream(
     if not checked_frame(events, "events").isStreaming:
         raise FrameError("events are not a stream. Hint: tamis.spark.match takes other DataFrames")
     folder = IndexFolder(index)
-    options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, skip_wrong=wrong is not None)
+    options = MatchOptions.of(
+        event_id, attributes, () if keep is None else keep, carry, k, time, memory, skip_wrong=wrong is not None
+    )
     # Fail now, not in the first batch, if columns or options are wrong.
     manifest = folder.manifest()
+    if isinstance(deliver, ToBroker):
+        check_ids(manifest.id_type)
+        options = keeping_events(events, options) if keep is None else options
     needed_attributes(events, manifest, options, asked_attributes(folder, manifest.segments))
     if wrong is not None:
         wrong_result(events, options)
@@ -112,6 +120,7 @@ def match_stream(
     records = beside / _RECORDS
     records.mkdir(parents=True, exist_ok=True)
     query = _query_id(beside)
+    deliver = deliver.of_stream(events, options, query) if isinstance(deliver, ToBroker) else deliver
     sink = ParquetFolders("output", str(place), query) if place is not None else deliver
     assert sink is not None
     wrong_sink = None if wrong_place is None else ParquetFolders("wrong", str(wrong_place), query)
@@ -219,7 +228,7 @@ class BatchMatcher:
     wrong: ParquetFolders | None = None
 
     def __call__(self, events: DataFrame, batch: int) -> None:
-        if isinstance(self.deliver, ParquetFolders) and self.deliver.has(batch):
+        if isinstance(self.deliver, _ONCE) and self.deliver.has(batch):
             return  # It was delivered, but Spark was stopped before it noted that.
         folder = IndexFolder(self.path)
         record = self._recorded(folder, batch)
@@ -244,7 +253,7 @@ class BatchMatcher:
             if begun.version in versions:
                 return begun
             listed = self.wrong is not None and self.wrong.has(batch)
-            if listed or not isinstance(self.deliver, ParquetFolders):
+            if listed or not isinstance(self.deliver, _ONCE):
                 also = f" and {self.wrong.target(batch)}" if self.wrong is not None and listed else ""
                 raise IndexFolderError(
                     f"batch {batch} began with version {begun.version} of {folder.path}, which was collected meanwhile. "
@@ -327,3 +336,6 @@ class ParquetFolders:
 
 # Spark does not read files whose names begin with an underscore.
 _QUERY_MARK = "_tamis_query"
+
+_ONCE = (ParquetFolders, ToBroker)
+"""What delivers each batch once: completely or not at all."""

@@ -1,0 +1,126 @@
+"""Delivering: events that were matched elsewhere, such as on Spark, are stored with their matches and told.
+
+A stream delivers batches that count up. After a failure it may repeat a batch. The number of the batch is stored in the same
+transaction as its events, so a batch is stored and told once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.broker.event_text import event_text
+from tamis.broker.retention import Retention
+from tamis.broker.state import State, numbers_text
+from tamis.errors import EventError, OptionError, UnknownIdError, shortened
+from tamis.kernels.numbers import I64s
+
+
+class StoredText(str):
+    """An event that was made JSON text before, by `event_text`."""
+
+    __slots__ = ()
+
+
+class Delivery(NamedTuple):
+    """An event, and the numbers of the subscriptions that it satisfies: distinct, in order."""
+
+    text: str
+    numbers: I64s
+
+
+def read_deliveries(given: Iterable[Any]) -> list[Delivery]:
+    """Pairs of an event and numbers of subscriptions, as a user gives them, checked.
+
+    Raises
+    ------
+    EventError, OptionError
+    """
+    found = []
+    for row, pair in enumerate(given):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise OptionError(f"delivery {row} must be a pair of an event and numbers, not {shortened(pair)}")
+        event, numbers = pair
+        try:
+            text = event if isinstance(event, StoredText) else event_text(event)
+        except EventError as error:
+            raise EventError(error.reason, row=row, attribute=error.attribute) from None
+        found.append(Delivery(text, _read_numbers(numbers, row)))
+    return found
+
+
+def _read_numbers(given: Any, row: int) -> I64s:
+    plain = np.asarray(given)
+    if plain.ndim == 1 and not len(plain):
+        return np.empty(0, np.int64)
+    if plain.ndim != 1 or plain.dtype.kind not in "iu":
+        raise OptionError(f"delivery {row} must have a list of numbers of subscriptions, not {shortened(given)}")
+    return np.unique(plain.astype(np.int64))
+
+
+class Delivering:
+    """Takes in the batches of streams. The caller holds the lock."""
+
+    def __init__(self, state: State, retention: Callable[[], Retention]) -> None:
+        self._state = state
+        self._retention = retention
+
+    def last_batch(self, source: str) -> int | None:
+        """The last batch of a stream that was delivered; None if there is none."""
+        row = self._state.tables.one("SELECT batch FROM batches WHERE source = ?", (source,))
+        return None if row is None else int(row[0])
+
+    def put(self, deliveries: Sequence[Delivery], source: str, batch: int) -> bool:
+        """Store and tell a batch. Returns False if that has happened before.
+
+        Raises
+        ------
+        UnknownIdError, QueueFullError, BrokerError
+            Nothing is stored.
+        """
+        state, now = self._state, self._state.now()
+        last = self.last_batch(source)
+        if last is not None and batch <= last:
+            return False
+        told = self._awake([each.numbers for each in deliveries])
+        retention = self._retention()
+        if retention.refuses:
+            waiting: Counter[int] = Counter()
+            for numbers in told:
+                retention.refuse(numbers.astype(np.int32), waiting, state)
+        first = state.event + 1
+        rows = [
+            (sequence, now, None, each.text, numbers_text(numbers.tolist()))
+            for sequence, (each, numbers) in enumerate(zip(deliveries, told, strict=True), first)
+        ]
+        with state.changing():
+            with state.tables.transaction():
+                state.tables.put_events(rows)
+                state.tables.rows("REPLACE INTO batches (source, batch) VALUES (?, ?)", (source, batch))
+            if rows:
+                names = np.concatenate(told).astype(np.int32)
+                state.tell_events(first, list(map(len, told)), names, np.full(len(rows), now))
+        return True
+
+    def _awake(self, matches: Sequence[I64s]) -> list[I64s]:
+        """The matches without subscriptions that were removed or paused meanwhile.
+
+        Raises
+        ------
+        UnknownIdError
+        """
+        distinct = np.unique(np.concatenate([np.empty(0, np.int64), *matches]))
+        owners = self._state.owners.view()
+        is_known = (distinct > 0) & (distinct < len(owners))
+        is_known[is_known] = owners[distinct[is_known]] > 0
+        if not is_known.all():
+            raise UnknownIdError(int(distinct[~is_known][0]), "subscription with the number")
+        matcher, tables = self._state.matcher, self._state.tables
+        # A subscription that has ended meanwhile is not in the matcher, but was valid when the stream found it.
+        idle = [number for number in distinct.tolist() if number not in matcher]
+        sql = "SELECT removed OR paused FROM subscriptions WHERE number = ?"
+        gone = [number for number in idle if tables.one(sql, (number,))[0]]
+        return [numbers[~np.isin(numbers, gone)] for numbers in matches] if gone else list(matches)
