@@ -173,6 +173,22 @@ def test_tables_are_published(broker: Broker) -> None:
     assert sum(len(receipt.matches) for receipt in broker.publish_many(many)) == 20
 
 
+@pytest.mark.parametrize("count", [1, 100])
+def test_tables_with_all_attributes_in_one_column(broker: Broker, count: int) -> None:
+    broker.subscribe("ann", "a", "price < 20")
+    maps = pa.table({"e": pa.array([[("price", 5), ("year", None)]] * count, pa.map_(pa.string(), pa.int64()))})
+    assert [len(receipt.matches) for receipt in broker.publish_many(maps)] == [1] * count
+    variant = pa.struct({"number": pa.float64(), "string": pa.string()})
+    entry = pa.struct({"attribute": pa.string(), "value": variant})
+    rows = [[("price", {"number": 5.0, "string": None}), ("genre", {"number": None, "string": "x"})]] * count
+    entries = [[{"attribute": name, "value": value} for name, value in row] for row in rows]
+    lists = pa.table({"e": pa.array(entries, pa.list_(entry))})
+    assert [len(receipt.matches) for receipt in broker.publish_many(lists)] == [1] * count
+    assert [note.event for note in broker.notifications("ann")] == [{"price": 5}] * count + [
+        {"price": 5.0, "genre": "x"}
+    ] * count
+
+
 def test_subscriptions_of_a_table(broker: Broker) -> None:
     table = pa.table(
         {"subscriber": ["ann", "bob"], "name": ["a", "a"], "expression": ["x = 1", "x = 2"], "weight": [None, 5.0]}

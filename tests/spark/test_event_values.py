@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.broker.table_rows import ColumnReader
 from tamis.spark.broker_sink import EventTexts, together
-from tamis.spark.event_values import ColumnReader, run_starts
+from tamis.spark.event_values import run_starts
 
 FAR = 571_000_000_000_000_000
 MOMENT = pa.timestamp("us", "Europe/Paris")

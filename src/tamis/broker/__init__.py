@@ -16,7 +16,7 @@ Read in this order:
     housekeeping        work in the background                   compacting      deleting what is too old
     retention           how long notes are kept                  moments         times, and the clock
     limits              sizes that tests make small              acknowledging   the cursor, moved by a process that reads
-    feed                changes of subscriptions, for Spark
+    feed                changes of subscriptions, for Spark      table_rows      rows of Arrow tables as events
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from tamis.errors import EventError, OptionError, shortened
 from tamis.language.event import is_event
 from tamis.language.values import is_iterable
@@ -28,8 +26,3 @@ def listed(given: Any, what: str) -> list[Any]:
         error = EventError if what == "events" else OptionError
         raise error(f"{what} must be a list of mappings or an Arrow table, not {type(given).__name__}")
     return list(given)
-
-
-def row_events(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table as events. Null is a missing attribute."""
-    return [{name: value for name, value in row.items() if value is not None} for row in table.to_pylist()]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from tamis.broker.arguments import listed, plain_key, plain_number, row_events
+from tamis.broker.arguments import listed, plain_key, plain_number
 from tamis.broker.delivery_calls import DeliveryCalls
 from tamis.broker.event_text import read_event
 from tamis.broker.moments import read_moment
@@ -14,6 +14,7 @@ from tamis.broker.publishing import Offer, Published
 from tamis.broker.records import Matches, Note, Receipt
 from tamis.broker.storage_calls import StorageCalls
 from tamis.broker.subscription_calls import SubscriptionCalls
+from tamis.broker.table_rows import row_events
 from tamis.broker.tables import SubscriberRow
 from tamis.errors import OptionError, RetentionError, UnknownIdError, shortened
 from tamis.language.explain import Explanation, explain

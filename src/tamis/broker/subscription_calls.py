@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tamis.broker.arguments import listed, plain_number, row_events
+from tamis.broker.arguments import listed, plain_number
 from tamis.broker.moments import read_moment
 from tamis.broker.records import Change, StandingSubscription
 from tamis.broker.session import Session
 from tamis.broker.subscribing import NOT_GIVEN, NotGiven, Wanted, checked_name
+from tamis.broker.table_rows import row_events
 from tamis.errors import OptionError, shortened
 from tamis.matcher.event_input import as_table
 from tamis.matcher.options import plain_weight

@@ -117,7 +117,7 @@ def _check_kinds(events: Any, schema: Schema) -> None:
     ------
     EventError
     """
-    from tamis.broker.arguments import row_events
+    from tamis.broker.table_rows import row_events
     from tamis.language.event import flatten
 
     for row, event in enumerate(events if isinstance(events, list) else row_events(events)):

@@ -20,9 +20,10 @@ import pyarrow as pa
 from tamis.broker import Broker
 from tamis.broker.delivering import StoredText
 from tamis.broker.event_text import event_text
+from tamis.broker.table_rows import ColumnReader, spread
 from tamis.errors import EventError, FrameError, LockedError, OptionError, shortened
 from tamis.kernels.numbers import I64s
-from tamis.spark.event_values import ColumnReader, run_starts, spread
+from tamis.spark.event_values import run_starts
 from tamis.spark.frames import can_hand_over, event_attributes, holds_all, map_in_arrow, quoted
 from tamis.spark.match_task import SUBSCRIPTION
 from tamis.spark.matching import MatchOptions
