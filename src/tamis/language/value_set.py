@@ -96,6 +96,11 @@ def intersection(sets: Sequence[ValueSet]) -> ValueSet:
     return at_least(len(sets), sets)
 
 
+def is_within(one: ValueSet, other: ValueSet) -> bool:
+    """Whether all values of the first set are in the second."""
+    return one == other or intersection([one, other]) == one
+
+
 def complement(one: ValueSet, kind: Kind) -> ValueSet:
     """The values of the kind that are not in the set."""
     return intersection([EVERYTHING[kind], ValueSet(not one.below, one.cuts)])
@@ -141,6 +146,15 @@ def string_after(prefix: str) -> str | None:
     following = ord(stem[-1]) + 1
     # Half a surrogate pair is no character: what follows U+D7FF is U+E000.
     return stem[:-1] + chr(0xE000 if following == 0xD800 else following)
+
+
+def prefix_of(span: Span) -> str | None:
+    """The prefix, if a span of strings is all strings with one."""
+    if span.lo is None or span.lo[1] is AFTER:
+        return None
+    prefix: str = span.lo[0]
+    end = string_after(prefix)
+    return prefix if span.hi == (None if end is None else (end, BEFORE)) else None
 
 
 def key_of(value: Scalar) -> Any:
