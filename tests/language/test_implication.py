@@ -163,7 +163,8 @@ def test_same_form(texts: tuple[str, ...]) -> None:
         "a <> TRUE AND a <> FALSE",
         "a <> TRUE AND a = TRUE",
         "a < ''",
-        "a IS NOT NULL AND " + " AND ".join(f"(a = {each}) IS UNKNOWN" for each in ("1", "'x'", "TRUE", "DATE '2026-11-14'")),
+        "a IS NOT NULL AND "
+        + " AND ".join(f"(a = {each}) IS UNKNOWN" for each in ("1", "'x'", "TRUE", "DATE '2026-11-14'")),
     ],
 )
 def test_no_event_satisfies_it(text: str) -> None:

@@ -79,6 +79,8 @@ def demand_of(tests: Sequence[ValueTest], *, single: bool) -> Demand | None:
 
     With `single`, the attribute has at most one value and no Interval, and the modes NONE and ABSENT must not occur.
     """
+    if len(tests) == 1 and tests[0].mode is Mode.SOME:
+        return _demand_of_one(tests[0])
     modes = {test.mode for test in tests}
     absent = {test.kind for test in tests if test.mode is Mode.ABSENT}
     kinds: list[tuple[Kind, KindDemand]] = []
@@ -103,6 +105,16 @@ def demand_of(tests: Sequence[ValueTest], *, single: bool) -> Demand | None:
     if Mode.MISSING in modes or len(absent) == len(Kind):
         return None if present or kinds else _MISSING
     return Demand(False, present and not kinds, tuple(kind for kind in Kind if kind in absent), tuple(kinds))
+
+
+def _demand_of_one(test: ValueTest) -> Demand | None:
+    """The demand of one SOME: the usual case."""
+    kind, values = test.kind, test.values
+    assert kind is not None
+    if not values:
+        return None
+    everything = EVERYTHING[kind]
+    return Demand(False, False, (), ((kind, KindDemand(everything, () if values == everything else (values,))),))
 
 
 def _kind_demand(kind: Kind, some: list[ValueSet], none: list[ValueSet], single: bool) -> KindDemand | None:

@@ -24,12 +24,15 @@ from tamis.language.expression import And, Constant, Expression, Or, Predicate, 
 from tamis.language.normal import negated_literal, to_nnf
 from tamis.language.patterns_implied import pattern_implies, prefix_implies
 from tamis.language.scalar_set import ScalarSet, finite_states
-from tamis.language.value_set import ValueSet, points, prefix_of, union
+from tamis.language.value_set import EVERYTHING, ValueSet, points, prefix_of, union
 from tamis.language.value_tests import Part, alternatives, positive_of
 from tamis.language.values import Kind, Scalar
 
 CLAUSE_LIMIT = 64
 """The most clauses of a form. An expression with more is one literal, which implies only itself."""
+
+_PATTERNS_KNOWN = 10_000
+"""Pairs of patterns whose implication is remembered."""
 
 
 class Clause(NamedTuple):
@@ -64,6 +67,7 @@ class Implications:
         self._scalars = scalars
         self._parts: dict[Expression, list[Part]] = {}
         self._demands: dict[tuple[ValueTest, ...], Demand | None] = {}
+        self._patterns: dict[tuple[Expression, Predicate], bool] = {}
 
     def is_single(self, attribute: str) -> bool:
         """Whether an attribute has at most one value."""
@@ -174,16 +178,27 @@ class Implications:
         predicate = literal if isinstance(literal, Predicate) and positive_of(literal) is literal else None
         if predicate is None and not self.is_single(name):
             return False
+        if predicate is not None and any(self._pattern_implies(other, predicate) for other in literals):
+            return True
         for one in _string_sets(demands[name]):
             strings = _listed(one)
             if strings is not None and all(_truth(name, literal, text) is True for text in strings):
                 return True
             if predicate is not None and _prefix_follows(one, predicate):
                 return True
-        return predicate is not None and any(
-            isinstance(other, Predicate) and positive_of(other) is other and pattern_implies(other, predicate)
-            for other in literals
-        )
+        return False
+
+    def _pattern_implies(self, narrow: Expression, wide: Predicate) -> bool:
+        """Whether a pattern follows from another literal. Clauses of one expression often have the same literals."""
+        if not isinstance(narrow, Predicate) or narrow.attribute != wide.attribute:
+            return False
+        key = (narrow, wide)
+        found = self._patterns.get(key)
+        if found is None:
+            if len(self._patterns) >= _PATTERNS_KNOWN:
+                self._patterns.clear()
+            found = self._patterns[key] = positive_of(narrow) is narrow and pattern_implies(narrow, wide)
+        return found
 
 
 def _few(parts: _PartsT, count: int) -> _PartsT:
@@ -237,6 +252,8 @@ def _string_sets(demand: Demand) -> tuple[ValueSet, ...]:
 
 def _listed(one: ValueSet) -> list[str] | None:
     """The strings of a set; None if they are infinitely many."""
+    if one == EVERYTHING[Kind.STRING]:
+        return None
     states: list[Scalar | None] | None = finite_states(ScalarSet(False, {Kind.STRING: one}))
     return None if states is None else [str(state) for state in states]
 

@@ -14,6 +14,7 @@ any two keys there may be another, so 1 < a < 2 is not empty.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -98,7 +99,14 @@ def intersection(sets: Sequence[ValueSet]) -> ValueSet:
 
 def is_within(one: ValueSet, other: ValueSet) -> bool:
     """Whether all values of the first set are in the second."""
-    return one == other or intersection([one, other]) == one
+    for lo, hi in one.spans():
+        place = 0 if lo is None else bisect_right(other.cuts, lo)
+        if (place % 2 == 1) is other.below:
+            return False
+        # The span of the other set that holds `lo` must not end before `hi`.
+        if place < len(other.cuts) and (hi is None or other.cuts[place] < hi):
+            return False
+    return True
 
 
 def complement(one: ValueSet, kind: Kind) -> ValueSet:

@@ -1,4 +1,4 @@
-"""The lowest and the highest value of a set, as far as events can have them."""
+"""The lowest, the highest and a middle value of a set, as far as events can have them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ def highest(one: ValueSet, kind: Kind) -> Scalar | None:
         if value is not None:
             return value
     return None
+
+
+def listed(one: ValueSet, kind: Kind) -> list[Scalar] | None:
+    """The values of a set, ascending; None if they are infinitely many."""
+    spans = list(one.spans())
+    points = points_of(spans, kind)
+    return points if len(points) == len(spans) else None
+
+
+def points_of(spans: list[Span], kind: Kind) -> list[Scalar]:
+    """The values of the spans that have only one."""
+    return [literal_at(span.lo[0], kind) for span in spans if span.lo is not None and span.is_point]
 
 
 def _first(span: Span, kind: Kind) -> Scalar | None:
@@ -82,4 +94,5 @@ def _next(key: Any, kind: Kind, step: int) -> Scalar | None:
         return literal_at(key + step, kind) if is_moment(key + step) else None
     # A large integer may have no float of its own.
     near = float(key)
-    return near if (near - key) * step > 0 and near != key else math.nextafter(near, step * math.inf)
+    is_beyond = near > key if step > 0 else near < key
+    return near if is_beyond else math.nextafter(near, step * math.inf)

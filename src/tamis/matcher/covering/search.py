@@ -16,7 +16,7 @@ from tamis.matcher.matcher import Matcher
 _AT_ONCE = 20_000
 """Forms that are added, and events that are matched, at a time. It bounds the memory of a step."""
 
-_ROUNDS = (8, 128, 2048)
+_ROUNDS = (8, 128)
 """Candidates in each round, in addition to the pairs asked for. A later round has only the forms that need more."""
 
 
@@ -73,7 +73,7 @@ class Search:
     def _events(self, clauses: list[Clause], patterns: Matcher[int]) -> list[CornerEvent]:
         events = list(map(self._corners.event, clauses))
         if len(patterns):
-            strings = list(map(self._corners.strings, clauses, events))
+            strings = list(map(self._corners.strings, clauses))
             for event, numbers in zip(events, _by_event(patterns.match_batch(strings), len(events)), strict=True):
                 if len(numbers):
                     add_literals(event, numbers.tolist())

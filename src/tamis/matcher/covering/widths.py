@@ -16,7 +16,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tamis.language.demand import Demand
+from tamis.language.expression import Expression, Predicate
 from tamis.language.implication import Clause, Form
+from tamis.language.operators import Operator
 from tamis.language.value_set import Cut, ValueSet
 from tamis.language.values import Kind
 
@@ -43,7 +45,8 @@ class Widths:
         return max(map(self.of_clause, form))
 
     def of_clause(self, clause: Clause) -> float:
-        return _LITERAL * len(clause.literals) + sum(self._demand(name, demand) for name, demand in clause.demands)
+        literals = sum(map(_literal_width, clause.literals))
+        return literals + sum(self._demand(name, demand) for name, demand in clause.demands)
 
     def _demand(self, name: str, demand: Demand) -> float:
         key = (name, id(demand))
@@ -62,6 +65,13 @@ class Widths:
             return end if cut is None else 2 * places[cut[0]] + 1 + cut[1]
 
         return sum(place(span.hi, total) - place(span.lo, 0) for span in one.spans()) / total
+
+
+def _literal_width(literal: Expression) -> float:
+    """A long pattern is narrower than a short one."""
+    if isinstance(literal, Predicate) and literal.operator in (Operator.LIKE, Operator.ILIKE):
+        return _LITERAL - len(str(literal.values[0])) / 10
+    return _LITERAL
 
 
 def _sets(demand: Demand) -> Iterator[tuple[Kind, ValueSet]]:
