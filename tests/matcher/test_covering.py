@@ -34,7 +34,7 @@ def report_of(*texts: Any, **options: Any) -> CoveringReport[int]:
 
 
 def test_an_example_of_each_finding() -> None:
-    report = find_covering(
+    report: CoveringReport[Any] = find_covering(
         {
             "cheap": "price < 20",
             "cheap crime": "genre = 'crime' AND price < 10",
@@ -45,7 +45,7 @@ def test_an_example_of_each_finding() -> None:
             ("any", "key"): "genre LIKE 'cri%'",
         }.items()
     )
-    assert report == CoveringReport(
+    expected: CoveringReport[Any] = CoveringReport(
         subscriptions=7,
         identical=[["cheap", "cheap too"]],
         implied=[
@@ -57,6 +57,7 @@ def test_an_example_of_each_finding() -> None:
         never=["wrong order"],
         never_single=["contradiction"],
     )
+    assert report == expected
 
 
 def test_no_subscriptions() -> None:

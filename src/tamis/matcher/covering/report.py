@@ -40,12 +40,13 @@ def find_covering(
 
     Everything that is reported holds for all events: with lists, Intervals, missing values and earlier events. What is found:
 
-    - of conjunctions of comparisons, IN, BETWEEN, LIKE with a prefix, IS [NOT] NULL and their negations: all pairs
-    - of tests of truth values, other patterns, `ip_in`, `lower(a)` and `upper(a)`: most pairs. RLIKE follows only from itself and
+    - Conjunctions of comparisons, IN, BETWEEN, LIKE with a prefix, IS [NOT] NULL, and their negations: all pairs. Exceptions
+      hold only because two values are neighbours, as for ``t > x`` and ``t >= y`` if `y` is a microsecond after `x`.
+    - Tests of truth values, other patterns, `ip_in`, `lower(a)` and `upper(a)`: most pairs. RLIKE follows only from itself and
       from strings.
-    - of joins with earlier events: pairs in which both have the same join
-    - of other expressions with up to 64 clauses: pairs in which each clause of the narrow one implies a clause of the wide one.
-      `a <= 5` does not imply `a < 5 OR a = 5 AND b = 1 OR a = 5 AND b IS DISTINCT FROM 1` here, though it does.
+    - Joins with earlier events: pairs in which both have the same join.
+    - Other expressions, with up to 64 clauses: pairs in which each clause of the narrow one implies a clause of the wide one.
+      So ``a = 1`` is not found to imply ``a = 1 AND b IS NULL OR a = 1 AND b IS NOT NULL``.
 
     Parameters
     ----------
