@@ -82,6 +82,11 @@ class Implications:
             parts = [(normal,)]
         return _widest([clause for part in parts if (clause := self._clause(part)) is not None], self)
 
+    def forget(self) -> None:
+        """Free the memory of what was read. Forms stay as they are."""
+        self._parts.clear()
+        self._demands.clear()
+
     def implies(self, narrow: Form, wide: Form) -> bool:
         """Whether every event that satisfies the first form satisfies the second. May be False where that is so."""
         return all(any(self.clause_implies(clause, other) for other in wide) for clause in narrow)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from tamis.language.demand import Demand
 from tamis.language.expression import Expression, Predicate, all_of, any_of
@@ -29,6 +29,11 @@ from tamis.matcher.covering.ends import highest, listed, lowest, points_of
 MANY = True
 ONE = 1
 _LITERALS = "literals"
+
+_KNOWN = 50_000
+"""Demands whose events and expressions are remembered. Most sets of subscriptions repeat some demands often."""
+
+T = TypeVar("T")
 
 CornerEvent: TypeAlias = dict[str, Any]
 
@@ -55,7 +60,8 @@ class Corners:
             found = self._values.get(key)
             if found is None:
                 made = dict(_values(name, demand))
-                found = self._values[key] = {own: values for own, values in made.items() if own in self._asked}
+                found = {own: values for own, values in made.items() if own in self._asked}
+                _remember(self._values, key, found)
             event |= found
         numbers = [self._numbers[literal] for literal in clause.literals if literal in self._numbers]
         if numbers:
@@ -92,8 +98,15 @@ class Corners:
         if found is None:
             conditions = list(_demanded(name, demand, single=self._implications.is_single(name)))
             self._asked.update(condition.attribute for condition in conditions)
-            found = self._conditions[key] = [*conditions]
+            found = [*conditions]
+            _remember(self._conditions, key, found)
         return found
+
+
+def _remember(known: dict[tuple[str, int], T], key: tuple[str, int], value: T) -> None:
+    if len(known) >= _KNOWN:
+        known.clear()
+    known[key] = value
 
 
 def add_literals(event: CornerEvent, numbers: Iterable[int]) -> None:

@@ -62,13 +62,16 @@ class Search:
     ) -> Iterator[int]:
         """Search for some forms; yields those that have more candidates."""
         # One clause is enough, since a wider form covers each. A narrow clause has few candidates.
-        clauses = [min(self._forms[number], key=self._widths.of_clause) for number in numbers]
+        clauses = [self._narrowest(self._forms[number]) for number in numbers]
         events = self._events(clauses, patterns)
         limit = self._most + more
         for number, found in zip(numbers, _by_event(matcher.match_batch(events, k=limit), len(events)), strict=True):
             self._verify(number, found)
             if len(found) == limit and len(self.wider.get(number, ())) < self._most:
                 yield number
+
+    def _narrowest(self, form: Form) -> Clause:
+        return form[0] if len(form) == 1 else min(form, key=self._widths.of_clause)
 
     def _events(self, clauses: list[Clause], patterns: Matcher[int]) -> list[CornerEvent]:
         events = list(map(self._corners.event, clauses))

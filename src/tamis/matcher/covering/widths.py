@@ -27,11 +27,10 @@ _LITERAL = -4.0
 
 
 class Widths:
-    """The widths of forms. All demands must live as long as this object."""
+    """The widths of forms, all of which must be given at the start."""
 
     def __init__(self, forms: Iterable[Form]) -> None:
         keys: dict[tuple[str, Kind], set[Any]] = {}
-        self._found: dict[tuple[str, int], float] = {}
         seen: set[tuple[str, int]] = set()
         for name, demand in (pair for form in forms for clause in form for pair in clause.demands):
             if (name, id(demand)) not in seen:
@@ -49,13 +48,9 @@ class Widths:
         return literals + sum(self._demand(name, demand) for name, demand in clause.demands)
 
     def _demand(self, name: str, demand: Demand) -> float:
-        key = (name, id(demand))
-        found = self._found.get(key)
-        if found is None:
-            shares = [math.log(self._share(name, kind, one)) for kind, one in _sets(demand)]
-            other = demand.missing + demand.present + len(demand.absent) + len(demand.kinds)
-            found = self._found[key] = sum(shares) + _LITERAL * other
-        return found
+        shares = [math.log(self._share(name, kind, one)) for kind, one in _sets(demand)]
+        other = demand.missing + demand.present + len(demand.absent) + len(demand.kinds)
+        return sum(shares) + _LITERAL * other
 
     def _share(self, name: str, kind: Kind, one: ValueSet) -> float:
         places = self._places[name, kind]
