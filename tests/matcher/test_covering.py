@@ -96,6 +96,12 @@ def test_single_values_are_contradictions_in_never() -> None:
     assert report_of(*texts, scalars={"a"}).never == [0]
 
 
+def test_strings_imply_negative_patterns_if_they_are_single() -> None:
+    texts = ["a IN ('x', 'y')", "a NOT LIKE '%z'", "NOT ip_in(a, '10.0.0.0/8')", "a = '11.0.0.1'"]
+    assert report_of(*texts).implied == []
+    assert sorted(report_of(*texts, scalars=None).implied) == [(0, 1), (3, 1), (3, 2)]
+
+
 def test_patterns_that_imply_each_other_are_one_group() -> None:
     report = report_of("a ILIKE '%Xy'", "a ILIKE '%xY'", "a ILIKE '%y'", "b = 1 AND a ILIKE '%xy'")
     assert report.identical == [[0, 1]]
@@ -113,6 +119,7 @@ def test_patterns_that_imply_each_other_are_one_group() -> None:
         ("a RLIKE 'x' AND b < 2", "a RLIKE 'x' AND b < 3"),
         ("a NOT RLIKE 'x' AND b < 2", "a NOT RLIKE 'x'"),
         ("lower(a) = 'abc'", "lower(a) LIKE '%c'"),
+        ("upper(a) IN ('never', 'X')", "upper(a) IN ('never', 'X', 'Y')"),
         ("a NOT IN (1, 2)", "a <> 2"),
         ("a NOT LIKE 'ab%'", "a <> 'abc'"),
         ("NOT (a < 5)", "a <> 3"),

@@ -20,12 +20,12 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from tamis.language.demand import Demand, Mode, ValueTest, demand_implies, demand_of
 from tamis.language.evaluate import Truth, evaluate_flat
-from tamis.language.expression import And, Constant, Expression, Or, Predicate, TruthTest
+from tamis.language.expression import And, Constant, Expression, Or, Predicate
 from tamis.language.normal import negated_literal, to_nnf
 from tamis.language.patterns_implied import pattern_implies, prefix_implies
 from tamis.language.scalar_set import ScalarSet, finite_states
 from tamis.language.value_set import EVERYTHING, ValueSet, points, prefix_of, union
-from tamis.language.value_tests import Part, alternatives, positive_of
+from tamis.language.value_tests import Part, alternatives, attribute_of, positive_of
 from tamis.language.values import Kind, Scalar
 
 CLAUSE_LIMIT = 64
@@ -116,10 +116,8 @@ class Implications:
             return [tuple(itertools.chain.from_iterable(choice)) for choice in product]
         found = self._parts.get(node)
         if found is None:
-            inner = node.operand if isinstance(node, TruthTest) else node
-            predicate = positive_of(inner)
-            single = predicate is not None and self.is_single(predicate.attribute)
-            found = self._parts[node] = alternatives(node, single=single)
+            name = attribute_of(node)
+            found = self._parts[node] = alternatives(node, single=name is not None and self.is_single(name))
         return found
 
     def _clause(self, part: Part) -> Clause | None:
@@ -156,7 +154,7 @@ class Implications:
         self, name: str, demand: Demand, tests: list[ValueTest], literals: list[Expression]
     ) -> Demand | None:
         """The demand without listed strings that contradict literals: `a IN ('x', 'y') AND a NOT LIKE '%y'`."""
-        about = [literal for literal in literals if _attribute_of(literal) == name]
+        about = [literal for literal in literals if attribute_of(literal) == name]
         left: list[ValueTest] = []
         for one in _string_sets(demand) if about else ():
             strings = _listed(one)
@@ -177,7 +175,7 @@ class Implications:
         """Whether a literal follows from demands and other literals of a clause."""
         if literal in literals:
             return True
-        name = _attribute_of(literal)
+        name = attribute_of(literal)
         if name is None or name not in demands:
             return False
         predicate = literal if isinstance(literal, Predicate) and positive_of(literal) is literal else None
@@ -242,12 +240,6 @@ def _united(parts: list[Part]) -> list[Part]:
         else:
             others[part] = None
     return [*[(test._replace(values=union(found)),) for test, found in sets.items()], *others]
-
-
-def _attribute_of(literal: Expression) -> str | None:
-    """The attribute of a literal that is about one attribute, and not about earlier events."""
-    predicate = positive_of(literal.operand if isinstance(literal, TruthTest) else literal)
-    return None if predicate is None else predicate.attribute
 
 
 def _string_sets(demand: Demand) -> tuple[ValueSet, ...]:

@@ -10,6 +10,7 @@ from tamis.language.expression import CasePredicate, Predicate
 from tamis.language.like import ANY_RUN, LikePattern
 from tamis.language.operators import Case, Operator
 from tamis.language.quoting import quoted
+from tamis.language.scalar_set import can_equal
 
 
 def pattern_implies(narrow: Predicate, wide: Predicate) -> bool:
@@ -45,8 +46,8 @@ def example_of(pattern: Predicate) -> str | None:
         case Operator.LIKE | Operator.ILIKE:
             parts = _like(pattern).parts
             return "".join(part if isinstance(part, str) else "" if part.symbol == ANY_RUN else "a" for part in parts)
-        case Operator.EQ | Operator.IN:
-            return str(pattern.values[0])
+        case Operator.EQ | Operator.IN if isinstance(pattern, CasePredicate):
+            return next(map(str, can_equal(pattern)), None)
         case Operator.IP_IN:
             return str(pattern.values[0]).partition("/")[0]
     return None

@@ -62,6 +62,12 @@ def positive_of(literal: Expression) -> Predicate | None:
     return inner if positive is None else inner.with_operator(positive)
 
 
+def attribute_of(literal: Expression) -> str | None:
+    """The attribute that a literal is about; None if it is about earlier events, or a whole expression."""
+    predicate = positive_of(literal.operand if isinstance(literal, TruthTest) else literal)
+    return None if predicate is None else predicate.attribute
+
+
 def _some(name: str, sets: Iterable[tuple[Kind, ValueSet]]) -> list[Part]:
     return [(ValueTest(name, Mode.SOME, kind, values),) for kind, values in sets if values]
 

@@ -22,7 +22,7 @@ from tamis.language.implication import Clause, Form, Implications
 from tamis.language.operators import Operator
 from tamis.language.patterns_implied import example_of
 from tamis.language.value_set import EVERYTHING, Cut, Span, ValueSet, complement, literal_at
-from tamis.language.value_tests import positive_of
+from tamis.language.value_tests import attribute_of, positive_of
 from tamis.language.values import Kind, Scalar, distinct
 from tamis.matcher.covering.ends import highest, listed, lowest, points_of
 
@@ -68,9 +68,13 @@ class Corners:
             event[_LITERALS] = numbers
         return event
 
-    def patterns(self) -> dict[int, Predicate]:
-        """The positive literals by their numbers. They may follow from strings, and from other patterns."""
-        return {number: each for each, number in self._numbers.items() if _is_positive(each)}
+    def patterns(self) -> dict[int, Expression]:
+        """The literals that may follow from strings and from other patterns, by their numbers."""
+        return {number: each for each, number in self._numbers.items() if self._may_follow(each)}
+
+    def _may_follow(self, literal: Expression) -> bool:
+        name = attribute_of(literal)
+        return name is not None and (_is_positive(literal) or self._implications.is_single(name))
 
     def strings(self, clause: Clause) -> CornerEvent:
         """Strings of an event that satisfies the clause, if such are easily found: one for each of its sets and patterns."""
