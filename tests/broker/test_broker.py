@@ -227,6 +227,21 @@ def test_numbers_go_on_when_a_subscriber_comes_back(broker: Broker) -> None:
     assert notes(broker, "ann") == [(2, 2, ("a",))]
 
 
+def test_the_covering_report(broker: Broker) -> None:
+    for name, text in (
+        ("wide", "price < 20"),
+        ("narrow", "price < 10 AND genre = 'crime'"),
+        ("same", "20 > price"),
+    ):
+        broker.subscribe("ann", name, text)
+    broker.subscribe("bob", "odd", "price < 3 AND price > 5")
+    report = broker.covering()
+    assert [set(group) for group in report.identical] == [{("ann", "wide"), ("ann", "same")}]
+    assert (("ann", "narrow"), ("ann", "wide")) in report.implied
+    assert list(report.never_single) == [("bob", "odd")]
+    assert list(broker.covering(one_value=True).never) == [("bob", "odd")]
+
+
 def test_followers_wake_up(broker: Broker) -> None:
     broker.subscribe("ann", "a", "price < 20")
     seen: list[Note] = []

@@ -72,3 +72,29 @@ def test_both_ways_to_match_agree(pattern: str, text: str) -> None:
     expected = re.fullmatch(plain, text, re.DOTALL) is not None
     assert read.matches(text) is expected
     assert (re2.fullmatch(read.to_regex(), text) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "expected"),
+    [
+        ("%", "", True),
+        ("%b%", "abc", True),
+        ("%b%", "a_c%", False),
+        ("a%", "a_c", True),
+        ("a_c", "a%c", False),
+        ("a__%", "a_b%", True),
+        ("%ab%ab%", "%abab", True),
+        ("%ab%ab%", "%aba", False),
+        ("!%%", "!%a", True),
+        ("!%%", "%a", False),
+    ],
+)
+def test_covers(wide: str, narrow: str, expected: bool) -> None:
+    assert LikePattern.read(wide, "!").covers(LikePattern.read(narrow, "!")) is expected
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_a_covered_pattern_matches_nothing_else(wide: str, narrow: str, text: str) -> None:
+    outer, inner = LikePattern.read(wide), LikePattern.read(narrow)
+    if outer.covers(inner):
+        assert outer.matches(text) or not inner.matches(text)

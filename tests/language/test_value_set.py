@@ -22,9 +22,11 @@ from tamis.language.value_set import (
     between,
     complement,
     intersection,
+    is_within,
     key_of,
     literal_at,
     points,
+    prefix_of,
     starting_with,
     string_after,
     union,
@@ -48,6 +50,22 @@ basic = st.one_of(
     st.lists(numbers, max_size=3).map(points),
     st.sampled_from([NOTHING, EVERYTHING[Kind.NUMBER]]),
 )
+
+
+@given(st.lists(basic, min_size=1, max_size=3), st.lists(basic, min_size=1, max_size=3))
+def test_within_is_an_intersection_that_takes_nothing_away(some: list[ValueSet], others: list[ValueSet]) -> None:
+    one, other = at_least(1, some), at_least(1, others)
+    assert is_within(one, other) is (intersection([one, other]) == one)
+    assert is_within(intersection([one, other]), other)
+    assert is_within(one, union([one, other]))
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "ab", "\ud7ff", "\U0010ffff"])
+def test_the_prefix_of_a_span(prefix: str) -> None:
+    [span] = starting_with(prefix).spans()
+    assert prefix_of(span) == prefix
+    assert prefix_of(Span((prefix, AFTER), span.hi)) is None
+    assert prefix_of(Span(span.lo, (prefix + "x", BEFORE))) is None
 
 
 @given(st.lists(basic, min_size=1, max_size=5), st.integers(1, 5))

@@ -18,6 +18,7 @@ from tamis.broker.table_rows import row_events
 from tamis.broker.tables import SubscriberRow
 from tamis.errors import OptionError, RetentionError, UnknownIdError, shortened
 from tamis.language.explain import Explanation, explain
+from tamis.matcher.covering import CoveringReport, find_covering
 from tamis.matcher.event_input import as_table
 from tamis.matcher.options import plain_limit
 
@@ -178,6 +179,21 @@ class Broker(SubscriptionCalls, DeliveryCalls, StorageCalls):
         if stored is None:
             raise UnknownIdError(event_sequence, "event")
         return explain(row.expression, read_event(stored.event))
+
+    def covering(self, *, most: int = 3, one_value: bool = False) -> CoveringReport[tuple[str, str]]:
+        """Find subscriptions that are identical, covered by others, or never true. Paused ones are compared, too.
+
+        This takes some minutes for a million subscriptions. Others may use the broker meanwhile.
+
+        Parameters
+        ----------
+        most : int
+            The largest number of wider subscriptions that are listed for a subscription.
+        one_value : bool
+            Whether to assume that an attribute has one value in every event. Then more is found.
+        """
+        pairs = [((each.subscriber, each.name), each.text) for each in self.subscriptions()]
+        return find_covering(pairs, scalars=None if one_value else (), most=most)
 
     def would_match(self, event: Any) -> bool:
         """Whether anyone wants an event. Publishers may ask this before they make an expensive event.

@@ -13,6 +13,7 @@
     json_form, json_writer           expressions in JSON
     reading                          any of these forms -> expression
     normal, simplify, scalar_set, value_set, like, addresses         normal forms, and what predicates imply
+    implication, demand, value_tests, patterns_implied               which expressions follow from others
     schema, declared                 declared attributes
 
 Read `values`, `expression` and `evaluate` first.

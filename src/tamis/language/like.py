@@ -7,6 +7,7 @@ all is equality, a run then ``%`` a prefix, ``%`` then a run a suffix, a run bet
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -90,19 +91,40 @@ class LikePattern:
         return LikePattern(tuple(parts), _shape(parts), "".join(part for part in parts if isinstance(part, str)))
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern matches the whole text: greedy with one step back, which is enough for ``%``."""
-        # Tokens are single characters or wildcards; `star` remembers the last % and where its run ends.
+        """Whether the pattern matches the whole text."""
+        return self._takes(text)
+
+    def covers(self, other: LikePattern) -> bool:
+        """Whether every text that the other pattern matches is matched by this one. May be False where that is so."""
+        # Each run of this pattern must be in a run of the other one: a quick test that refuses most.
+        runs = all(part in other.literal for part in self.parts if isinstance(part, str))
+        return runs and self._takes(other.tokens())
+
+    def tokens(self) -> list[str | Wildcard]:
+        """The characters and wildcards, one by one."""
         tokens: list[str | Wildcard] = []
         for part in self.parts:
             tokens.extend(part) if isinstance(part, str) else tokens.append(part)
+        return tokens
+
+    def _takes(self, symbols: Sequence[str | Wildcard]) -> bool:
+        """Whether the pattern takes all symbols: greedy with one step back, which is enough for ``%``.
+
+        A wildcard among the symbols is taken by the same wildcard or by ``%``.
+        """
+        # `star` remembers the last % and `resume` where its run ends.
+        tokens = self.tokens()
         at = position = 0
         star, resume = -1, 0
-        while position < len(text):
+        while position < len(symbols):
             token = tokens[at] if at < len(tokens) else None
+            symbol = symbols[position]
             if token == Wildcard(ANY_RUN):
                 star, resume = at, position
                 at += 1
-            elif token is not None and (token == Wildcard(ANY_ONE) or token == text[position]):
+            elif token is not None and (
+                token == symbol or (token == Wildcard(ANY_ONE) and symbol != Wildcard(ANY_RUN))
+            ):
                 at += 1
                 position += 1
             elif star >= 0:

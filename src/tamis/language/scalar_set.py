@@ -38,8 +38,8 @@ from tamis.language.value_set import (
     intersection,
     literal_at,
     points,
+    prefix_of,
     starting_with,
-    string_after,
     union,
 )
 from tamis.language.values import Kind, Scalar, kind_of, kinds_of
@@ -251,7 +251,7 @@ def _write_blocks(attribute: str, kind: Kind, blocks: list[_Block]) -> list[Expr
 def _write_block(attribute: str, kind: Kind, block: _Block, start: Any) -> Expression:
     lo, hi = block.span
     parts: list[Expression] = []
-    if kind is Kind.STRING and lo is not None and _is_prefix(block.span):
+    if kind is Kind.STRING and lo is not None and prefix_of(block.span) is not None:
         if lo[0] or not block.holes:
             pattern, escape = quoted(lo[0], after="%")
             parts.append(Predicate(attribute, Operator.LIKE, [pattern], escape=escape))
@@ -265,13 +265,6 @@ def _write_block(attribute: str, kind: Kind, block: _Block, start: Any) -> Expre
     # "Is a number" has no predicate of its own.
     zero = literal_at(0, kind)
     return any_of(Predicate(attribute, Operator.LT, [zero]), Predicate(attribute, Operator.GE, [zero]))
-
-
-def _is_prefix(span: Span) -> bool:
-    if span.lo is None or span.lo[1] is AFTER:
-        return False
-    end = string_after(span.lo[0])
-    return span.hi == (None if end is None else (end, BEFORE))
 
 
 def _write_ends(attribute: str, kind: Kind, lo: Any, hi: Any) -> list[Expression]:

@@ -14,6 +14,7 @@ any two keys there may be another, so 1 < a < 2 is not empty.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -96,6 +97,18 @@ def intersection(sets: Sequence[ValueSet]) -> ValueSet:
     return at_least(len(sets), sets)
 
 
+def is_within(one: ValueSet, other: ValueSet) -> bool:
+    """Whether all values of the first set are in the second."""
+    for lo, hi in one.spans():
+        place = 0 if lo is None else bisect_right(other.cuts, lo)
+        if (place % 2 == 1) is other.below:
+            return False
+        # The span of the other set that holds `lo` must not end before `hi`.
+        if place < len(other.cuts) and (hi is None or other.cuts[place] < hi):
+            return False
+    return True
+
+
 def complement(one: ValueSet, kind: Kind) -> ValueSet:
     """The values of the kind that are not in the set."""
     return intersection([EVERYTHING[kind], ValueSet(not one.below, one.cuts)])
@@ -141,6 +154,15 @@ def string_after(prefix: str) -> str | None:
     following = ord(stem[-1]) + 1
     # Half a surrogate pair is no character: what follows U+D7FF is U+E000.
     return stem[:-1] + chr(0xE000 if following == 0xD800 else following)
+
+
+def prefix_of(span: Span) -> str | None:
+    """The prefix, if a span of strings is all strings with one."""
+    if span.lo is None or span.lo[1] is AFTER:
+        return None
+    prefix: str = span.lo[0]
+    end = string_after(prefix)
+    return prefix if span.hi == (None if end is None else (end, BEFORE)) else None
 
 
 def key_of(value: Scalar) -> Any:

@@ -13,5 +13,6 @@ compiling         expressions to conjunctions, for both stores; clauses: to rows
 ids, expression_store                      ids and expressions of slots
 naming, plan      matches and access paths as users see them
 snapshot, load, frozen, pickling           matchers in files and in other processes
+covering          which subscriptions are identical, covered by others, or never true
 exercises         calls that compile all kernels
 """
