@@ -109,7 +109,15 @@ EDGES, ENROLLED, ALL_ENROLLED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
 
 
 class Body(NamedTuple):
-    """All arrays of a segment that matching reads."""
+    """All arrays of a segment that matching reads. From a list to its rows:
+
+    list               0                 1      2           numbered as in `lists`
+    directory.begin    0                 3      4  ...      entries of list l: begin[l] .. begin[l + 1], without HAS_RUNS
+    entry              w r   w r   w r   w r   ...          two words an entry: filter word, reference
+    reference          shape << PLACE_BITS | place          the record begins at UNIT * place; shape DONE: place is the row
+    record             row  predicates ... | row  ...       word 0 has the row, see `records`
+    row                row -> conjunction
+    """
 
     lookup: Lookup
     directory: Directory
