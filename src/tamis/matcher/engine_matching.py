@@ -85,7 +85,7 @@ class EngineMatching(Store[ClauseRows]):
     def match_event(self, event: Mapping[str, Any], k: int | None, flat: FlatEvent | None = None) -> list[Id]:
         if self._pending or self._late or self.is_changing() or self.engine.is_changing():
             self._prepare()
-        if flat is None and self.engine.tally.events + 1 >= self.sample.next:
+        if flat is None and self.engine.counters.events + 1 >= self.sample.next:
             flat = flatten(event)  # The sample takes it, and it serves if the event is not plain.
         single = self.engine.singles.take()
         keyed, gate = self.keyed, self.gate
@@ -113,10 +113,10 @@ class EngineMatching(Store[ClauseRows]):
             found = single.names(count) if numbers is not None else ids.name(single.slots(count))
         single.is_taken = False
         if mismatched:
-            self.engine.tally.add(0, (0, 0, 0), mismatched)
+            self.engine.counters.add(0, (0, 0, 0), mismatched)
         # Another thread may have matched meanwhile. Then a later event is taken, rather than flatten this one again.
-        if flat is not None and self.engine.tally.events >= self.sample.next:
-            self.sample.take_one(flat, self.engine.tally.events)
+        if flat is not None and self.engine.counters.events >= self.sample.next:
+            self.sample.take_one(flat, self.engine.counters.events)
             self.engine.follow()
         return found
 
@@ -188,10 +188,10 @@ class EngineMatching(Store[ClauseRows]):
                     given, row = given + len(parts), rows[-1]
                     mismatched += of_these
             found = crew.results()
-        tally = self.engine.tally
-        tally.add(len(events), functools.reduce(Work.plus, [work for _, work in found], Work()), mismatched)
-        if len(events) and tally.events >= self.sample.next:
-            self.sample.take_due(events, tally.events)
+        counters = self.engine.counters
+        counters.add(len(events), functools.reduce(Work.plus, [work for _, work in found], Work()), mismatched)
+        if len(events) and counters.events >= self.sample.next:
+            self.sample.take_due(events, counters.events)
             self.engine.follow()
         return [made for made, _ in found]
 

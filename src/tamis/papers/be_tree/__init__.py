@@ -19,7 +19,7 @@ Read in this order:
     domains        constants, and where to cut
     entries        expressions in l-nodes
     matching       algorithms 1 and 2: the expressions that an event satisfies
-    insertion      algorithms 3, 4 and 6: where an expression goes
+    insertion      algorithms 3 to 6: where an expression goes
     partitioning   algorithm 5: how a full l-node is divided
     removal        deleting, merging and recycling
     tree           the index `be-tree`
