@@ -32,7 +32,6 @@ from tamis.language.values import INT64_MAX, INT64_MIN, Interval, Kind, is_well_
 
 _INT64 = np.dtype(np.int64)
 _INT32 = np.dtype(np.int32)
-_SMALL = float(INT_EXACT).__gt__
 _NAMES = frozenset({str})
 _KNOWN = frozenset(
     {int, float, str, bool, NoneType, Decimal, date, datetime, Interval, np.bool_, np.float64, np.float32}
@@ -111,8 +110,8 @@ class PlainValues(NamedTuple):
     """Whether some of the values were flattened."""
 
     def is_small(self) -> bool:
-        """Whether all numbers are below 2**53 in magnitude, and none is NaN. Kernels make keys only of such numbers."""
-        return all(map(_SMALL, map(abs, self.numbers)))
+        """Whether all numbers are surely below 2**53 in magnitude, and none is NaN. Kernels make keys only of such numbers."""
+        return sum(map(abs, self.numbers)) < INT_EXACT
 
 
 def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: bool = True) -> PlainValues | None:
