@@ -25,7 +25,7 @@ from benchmarks.shapes import Variant, config_of
 from benchmarks.timing import best_of_each, machine, versions
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.event_table import encode_table
-from tamis.matcher.paper_store import IndexStore
+from tamis.matcher.paper_store import PaperStore
 from tamis.papers.interface import Index, Matches
 from tamis.papers.registry import all_indexes, find_index
 from tamis.workload import generate
@@ -116,7 +116,7 @@ class Bench:
         matcher = tamis.Matcher(index="scan")
         matcher.add_table(self._workload.subscriptions())
         store = matcher._store
-        assert isinstance(store, IndexStore)
+        assert isinstance(store, PaperStore)
         self._store = store
         self.rows = np.flatnonzero(store.owners.view().owners > 0).astype(np.int32)
         self.dimensions = len(store.dimensions)

@@ -61,7 +61,8 @@ def _translated(expression: Expression, dialect: str) -> str:
         case Predicate():
             return _predicate(expression, dialect)
         case TruthTest():
-            return f"(({_translated(expression.operand, dialect)}) {PRINTERS[dialect].truth(expression)})"
+            words = PRINTERS[dialect].truth(expression.truth, expression.negated)
+            return f"(({_translated(expression.operand, dialect)}) {words})"
         case Not():
             return f"NOT ({_translated(expression.operand, dialect)})"
         case And() | Or():

@@ -45,10 +45,10 @@ def found_alone(engine: Engine, version: Version, event: Event) -> tuple[list[in
     """The slots that match one event, and how much work it took."""
     single = engine.singles.take()  # It is not given back, so the next call gets a new one.
     single.event.put(batch_of([event]))
-    before = engine.tally.counts.copy()
+    before = engine.counters.counts.copy()
     rows = version.deltas[-1][1].number if version.deltas else 0
     found = single.slots(single.match((version, rows, version.life.now), None, DIMENSIONS)).tolist()
-    return found, (engine.tally.counts - before)[1:4].tolist()
+    return found, (engine.counters.counts - before)[1:4].tolist()
 
 
 class History:

@@ -1,4 +1,4 @@
-"""The roll: every key that a predicate names has its own number in its dimension. Other keys have no number."""
+"""Numbers of keys: every key that a predicate names has its own number in its dimension. Other keys have no number."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.engine.layout.aspects import UNKNOWN
-from tamis.engine.layout.key_numbers import LINE, Roll, line_of, may_be_in, number_on_roll
-from tamis.engine.layout.segment_build import ALL_ENROLLED, ENROLLED, SHIFT_AT
+from tamis.engine.layout.key_numbers import LINE, KeyNumbers, line_of, may_be_in, number_of_key
+from tamis.engine.layout.segment_build import ALL_NUMBERED, NUMBERED, SHIFT_AT
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tamis.kernels.hashing import spread
@@ -23,7 +23,7 @@ from tests.engine.test_segment import check
 from tests.papers.naive import Event
 
 BESIDE = (1 << 40) + 1
-"""Multiples of this key lie beside the grid: codes do not tell them apart, so they are enrolled."""
+"""Multiples of this key lie beside the grid: codes do not tell them apart, so they are numbered."""
 
 
 def named(keys: list[int], dimensions: int = 1) -> Rows:
@@ -31,9 +31,9 @@ def named(keys: list[int], dimensions: int = 1) -> Rows:
     return rows_with([[Leaf(d, Mode.SOME, ((key, key),))] for key in keys for d in range(dimensions)])
 
 
-def number(roll: Roll, dimension: int, key: int) -> int:
-    start = roll.start
-    return int(number_on_roll(I64(key), int(start[dimension]), int(start[dimension + 1]), roll.mark, roll.key))
+def number(keyed: KeyNumbers, dimension: int, key: int) -> int:
+    start = keyed.start
+    return int(number_of_key(I64(key), int(start[dimension]), int(start[dimension + 1]), keyed.mark, keyed.key))
 
 
 @lean_kernel
@@ -60,21 +60,21 @@ def in_line(wanted: int, lines: int, count: int) -> list[int]:
 def test_each_named_key_has_its_own_number() -> None:
     chance = random.Random(1)
     keys = [BESIDE * each for each in chance.sample(range(-(1 << 20), 1 << 20), 3000)]
-    roll = Segment.of(named(keys, 2), None).body.roll
+    keyed = Segment.of(named(keys, 2), None).body.roll
     for dimension in range(2):
-        numbers = [number(roll, dimension, key) for key in keys]
+        numbers = [number(keyed, dimension, key) for key in keys]
         assert len({*numbers, UNKNOWN}) == len(keys) + 1
-        assert max(numbers) <= UNKNOWN + LINE * (roll.start[dimension + 1] - roll.start[dimension])
+        assert max(numbers) <= UNKNOWN + LINE * (keyed.start[dimension + 1] - keyed.start[dimension])
     known = set(keys)
     others = [key + step for key in keys for step in (-1, 1, BESIDE)] + [KEY_MIN, KEY_MAX, 0, -1]
-    assert {number(roll, 0, key) for key in others if key not in known} == {UNKNOWN}
+    assert {number(keyed, 0, key) for key in others if key not in known} == {UNKNOWN}
 
 
 def test_marks_reject_nearly_all_other_keys() -> None:
     chance = random.Random(2)
-    roll = Segment.of(named([BESIDE * each for each in chance.sample(range(1 << 20), 3000)]), None).body.roll
+    keyed = Segment.of(named([BESIDE * each for each in chance.sample(range(1 << 20), 3000)]), None).body.roll
     keys = [BESIDE * chance.randrange(1 << 21, 1 << 22) for _ in range(2000)]
-    wrong = sum(may_be_known(I64(key), int(roll.start[1]), roll.mark) for key in keys)
+    wrong = sum(may_be_known(I64(key), int(keyed.start[1]), keyed.mark) for key in keys)
     assert 0 < wrong < 0.06 * len(keys)
 
 
@@ -88,12 +88,12 @@ def test_full_lines(of_line: int) -> None:
     rest = chance.sample(elsewhere, 6 * lines - len(crowd))
     rows = named([*crowd, *rest])
     segment = Segment.of(rows, None)
-    roll = segment.body.roll
-    assert roll.start.tolist() == [0, lines]
-    assert np.count_nonzero(roll.key.reshape(-1, LINE)[:, -1] != KEY_MAX) > 3
-    assert len({number(roll, 0, key) for key in crowd}) == len(crowd)
+    keyed = segment.body.roll
+    assert keyed.start.tolist() == [0, lines]
+    assert np.count_nonzero(keyed.key.reshape(-1, LINE)[:, -1] != KEY_MAX) > 3
+    assert len({number(keyed, 0, key) for key in crowd}) == len(crowd)
     strangers = in_line(of_line, lines, 60)[len(crowd) :]
-    assert {number(roll, 0, key) for key in strangers} == {UNKNOWN}
+    assert {number(keyed, 0, key) for key in strangers} == {UNKNOWN}
     events: list[Event] = [{0: [(key, key)]} for key in [*crowd, *strangers, *rest[:50], KEY_MAX]]
     assert check(rows, events, segment=segment).compared == 0
 
@@ -101,12 +101,12 @@ def test_full_lines(of_line: int) -> None:
 @pytest.mark.kernels
 def test_numbers_of_a_few_keys() -> None:
     keys = [BESIDE * each for each in range(-150, 150)]
-    roll = Segment.of(named(keys), None).body.roll
-    assert len({number(roll, 0, key) for key in keys} | {UNKNOWN}) == len(keys) + 1
-    assert {number(roll, 0, key + 1) for key in keys} == {UNKNOWN}
+    keyed = Segment.of(named(keys), None).body.roll
+    assert len({number(keyed, 0, key) for key in keys} | {UNKNOWN}) == len(keys) + 1
+    assert {number(keyed, 0, key + 1) for key in keys} == {UNKNOWN}
 
 
-def test_the_highest_key_is_not_on_the_roll() -> None:
+def test_the_highest_key_has_no_number() -> None:
     """It may still have a list of its own."""
     keys = [BESIDE * each for each in range(1, 600)]
     rows = named([*keys, KEY_MAX])
@@ -116,16 +116,16 @@ def test_the_highest_key_is_not_on_the_roll() -> None:
     check(rows, events, segment=segment)
 
 
-def test_lists_of_keys_that_are_not_on_the_roll() -> None:
-    """Neighbours of keys on the roll have lists of their own too. So a key that is not on the roll may have a list."""
+def test_lists_of_keys_without_numbers() -> None:
+    """Neighbours of keys with numbers have lists of their own too. So a key without a number may have a list."""
     keys = [BESIDE * each for each in range(1, 600)]
     neighbours = [Leaf(0, Mode.SOME, ((key + 5, key + 7), (key + 9, key + 9))) for key in keys[::3]]
     alike = [[Leaf(d, Mode.SOME, ((key, key),))] for d in range(2) for key in keys]
     rows = rows_with([*alike, *([leaf] for leaf in neighbours)])
     segment = Segment.of(rows, None)
     flags = segment.body.lookup.about.reshape(-1, 8)[segment.body.lookup.local[:2], SHIFT_AT]
-    assert [bool(each & ENROLLED) for each in flags] == [True, True]
-    assert [bool(each & ALL_ENROLLED) for each in flags] == [False, True]
+    assert [bool(each & NUMBERED) for each in flags] == [True, True]
+    assert [bool(each & ALL_NUMBERED) for each in flags] == [False, True]
     events: list[Event] = [
         {0: [(key + step, key + step)], 1: [(key, key)]} for key in keys[:40] for step in (0, 4, 5, 6, 7, 8, 9, 10)
     ]

@@ -280,7 +280,7 @@ def test_wide_dimensions_near_and_far(before: int, step: int) -> None:
         check(rows, events, sample)
 
 
-def test_too_many_keys_for_the_roll(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_keys_to_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_numbers, "HIGHEST_CODE", 1000)
     chance = random.Random(6)
     step = (1 << 40) + 1

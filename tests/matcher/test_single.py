@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import math
+import sys
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict, UserDict
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from tamis.encoding.events.one_event import OneEvent
 from tamis.engine import single
 from tamis.engine.limits import USUAL_LIMITS, Limits
 from tamis.engine.matching.thread_scratch import ScratchSizes, SegmentScratch
+from tamis.language.event import flatten
 from tamis.matcher.gate import Gate
 from tamis.matcher.ids import Ids
 from tamis.matcher.limits import StoreLimits
@@ -277,3 +281,49 @@ def test_a_gate_tells_whether_its_data_is_changing() -> None:
         assert gate.is_writer()
     assert gate.changes % 2 == 0
     assert gate.changes != before
+
+
+def flattens_of(call: Callable[[], Any]) -> int:
+    """How often a call flattens an event or a part of one."""
+    seen = 0
+
+    def profile(frame: Any, kind: str, _: Any) -> None:
+        nonlocal seen
+        seen += kind == "call" and frame.f_code is flatten.__code__
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.mark.parametrize("schema", [None, {"x": "number", "y": "number", "n.z": "number"}])
+@pytest.mark.parametrize("index", ["auto", "scan"])
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"x": 1, "n": {"z": 1}},
+        OrderedDict(x=1, y=1),
+        {"x": 1, "y": math.nan, "n": {"z": 1}},
+        {"x": 1, "y": 2**60, "n": {"z": 1}},
+        {"x": 1, "n": UserDict(z=1)},
+    ],
+    ids=str,
+)
+def test_an_event_is_flattened_once(event: Any, index: str, schema: Any) -> None:
+    matcher = tamis.Matcher(index=index, schema=schema)
+    matcher.add_many([1, 2, 3], ["x = 1", "y > 0", "n.z = 1"])
+    # The sample takes the first events, and later only some events.
+    assert {flattens_of(lambda: matcher.match(event)) for _ in range(200)} == {1}
+    assert 1 in matcher.match(event)
+
+
+def test_plain_events_are_flattened_only_for_the_sample() -> None:
+    matcher = tamis.Matcher()
+    matcher.add_many([1, 2], ["x = 1", "y > 0"])
+    events = [{"x": 1, "y": 2}, {"x": 1, "y": math.nan}, {"x": 1, "y": 2**60}]
+    found = [flattens_of(lambda event=event: matcher.match(event)) for event in events * 500]  # type: ignore[misc]
+    assert set(found) == {0, 1}
+    assert sum(found[-300:]) < 100

@@ -84,7 +84,7 @@ class Report:
     def _count(self, expression: Expression, line: int) -> None:
         from tamis.language.expression import CasePredicate, Predicate, TruthTest
         from tamis.language.joins import Exists, Quantified
-        from tamis.language.printer import Printer
+        from tamis.language.printer import TAMIS
 
         self.attributes.update(expression.attributes())
         for node in expression.walk():
@@ -93,7 +93,7 @@ class Report:
             elif isinstance(node, Predicate):
                 self.operators[node.operator.upper()] += 1
             elif isinstance(node, TruthTest):
-                self.operators[Printer().truth(node)] += 1
+                self.operators[TAMIS.truth(node.truth, node.negated)] += 1
             elif isinstance(node, Quantified):
                 self.operators[f"{node.operator} {node.quantifier}".upper()] += 1
             elif isinstance(node, Exists):
@@ -125,7 +125,7 @@ def _remarks(expression: Expression, schema: Schema | None) -> list[str]:
 def _canonical(expression: Expression) -> str:
     """A text that stays the same if operands are reordered or repeated."""
     from tamis.language.expression import And, Not, Or, TruthTest
-    from tamis.language.printer import Printer
+    from tamis.language.printer import TAMIS
 
     if isinstance(expression, And | Or):
         word = " AND " if isinstance(expression, And) else " OR "
@@ -133,5 +133,5 @@ def _canonical(expression: Expression) -> str:
     if isinstance(expression, Not):
         return f"NOT {_canonical(expression.operand)}"
     if isinstance(expression, TruthTest):
-        return f"({_canonical(expression.operand)}) {Printer().truth(expression)}"
+        return f"({_canonical(expression.operand)}) {TAMIS.truth(expression.truth, expression.negated)}"
     return str(expression)

@@ -22,7 +22,7 @@ from tamis.encoding.expressions.plain_row import PlainRow
 from tamis.engine.delta import Delta, DeltaView
 from tamis.engine.interrupts import holding
 from tamis.engine.limits import USUAL_LIMITS, Limits
-from tamis.engine.matching.counters import Tally
+from tamis.engine.matching.counters import Counters
 from tamis.engine.matching.results import Found, Life
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.merging import Merges, Part, drifted_segment, due_parts
@@ -75,8 +75,8 @@ class Engine:
         """Whether the calling thread holds the lock."""
         self._merges = Merges(limits.large_merge)
         self._scratch = ThreadScratch(limits.scratch)
-        self.tally = Tally()
-        self.singles = Singles(self.tally, limits)
+        self.counters = Counters()
+        self.singles = Singles(self.counters, limits)
         """The buffers in which each thread matches single events."""
         self._numbers = itertools.count()
         self._segment_sets = 0

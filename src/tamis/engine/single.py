@@ -3,8 +3,8 @@
 The arguments are packed once for the segments of a version, and used while the newest version has the same segments. A change
 only writes its deltas, the times of death, and the time into them.
 
-    SingleCall    words  values  start  died  tally  buffers ...  segments                deltas              ids   now  entry
-                                                                 SegmentCall ...         DeltaCall ...
+    SingleCall    words  values  start  died  counters  buffers ...  segments                deltas              ids   now  entry
+                                                                    SegmentCall ...         DeltaCall ...
 
 Only addresses are kept, neither segments nor deltas: the caller holds the version while it matches, and old parts may go.
 """
@@ -21,7 +21,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import HEAD, HI, LO, EventValues, OneEvent, read_values, unpack_event
 from tamis.engine.delta import scan_delta
 from tamis.engine.limits import Limits
-from tamis.engine.matching.counters import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Tally
+from tamis.engine.matching.counters import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Counters
 from tamis.engine.matching.match import (
     EVENT,
     LACK,
@@ -96,7 +96,7 @@ class _SingleCall(NamedTuple):
     """Address and length of its dimensions, of its lowest keys, and of its highest keys."""
     start: I64s
     died: I64s
-    tally: I64s
+    counters: I64s
     buffers: _Buffers
     segments: Packed
     """A `_SegmentCall` for each segment."""
@@ -118,11 +118,11 @@ _read_single, _read_segment, _read_delta = reader_of(_SingleCall), reader_of(_Se
 class Single:
     """An event and its match, in buffers of one thread."""
 
-    def __init__(self, tally: Tally, scratches: dict[Needs, BodyScratch], limits: Limits) -> None:
+    def __init__(self, counters: Counters, scratches: dict[Needs, BodyScratch], limits: Limits) -> None:
         self.event = OneEvent()
         self.is_taken = False
         """Whether a call uses it. A call that was interrupted never gives it back."""
-        self._tally = tally
+        self._counters = counters
         self._scratches = scratches
         self._brief, self._sizes = limits.brief_entries, limits.scratch
         self._words: I64s | None = None
@@ -180,7 +180,7 @@ class Single:
                 values=self._values,
                 start=self._start,
                 died=_NO_IDS,
-                tally=self._tally.counts,
+                counters=self._counters.counts,
                 buffers=buffers,
                 segments=self._segments,
                 deltas=self._deltas,
@@ -268,8 +268,8 @@ class Singles(threading.local):
     """The `Single` of each thread. A match takes it, and gives it back by `is_taken`. A call inside of that call, as from a
     finalizer, gets a new one."""
 
-    def __init__(self, tally: Tally, limits: Limits) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters, limits: Limits) -> None:
+        self._counters = counters
         self._limits = limits
         self._scratches: dict[Needs, BodyScratch] = {}
         self._last = self._new()
@@ -282,7 +282,7 @@ class Singles(threading.local):
         return single
 
     def _new(self) -> Single:
-        return Single(self._tally, self._scratches, self._limits)
+        return Single(self._counters, self._scratches, self._limits)
 
 
 @lean_kernel
@@ -319,7 +319,7 @@ def match_single(given: Packed) -> int:
             return NO_ROOM
         done[JUDGED] += compared
         filled += slots
-    _count_work(call.tally, call.segments, buffers.work, segments + deltas)
+    _count_work(call.counters, call.segments, buffers.work, segments + deltas)
     if len(call.ids) > 0:
         for i in range(filled):
             buffers.names[UP(i)] = call.ids[UP(buffers.out[UP(i)])]
@@ -336,7 +336,7 @@ def _match_segment(words: Packed, address: int, entry: int, values: Packed) -> b
 
 
 @inlined
-def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
+def _count_work(counters: I64s, segments: Packed, work: I64s, parts: int) -> None:
     """Count the work of all parts for the event, and the work of each segment in its watch."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):
@@ -347,10 +347,10 @@ def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
             seen = _read_segment(segments[part * _OF_SEGMENT :]).seen
             count_up(seen, 0, 1)
             count_up(seen, 1, work[3 * part + VISITED])
-    count_up(tally, EVENTS, 1)
-    count_up(tally, CANDIDATES, entries)
-    count_up(tally, SURVIVORS, survivors)
-    count_up(tally, COMPARED, compared)
+    count_up(counters, EVENTS, 1)
+    count_up(counters, CANDIDATES, entries)
+    count_up(counters, SURVIVORS, survivors)
+    count_up(counters, COMPARED, compared)
 
 
 @brief_kernel

@@ -8,8 +8,9 @@ from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import U64
 
 SEED = U64(0x9E3779B97F4A7C15)
-"""The first state of a hash of several numbers (see `fold`): the fractional part of the golden ratio, times 2**64."""
-_ODD = U64(0xD6E8FEB86659FD93)
+"""The first state of a hash of several numbers (see `fold`), and a factor that moves low bits up: the fractional part of the
+golden ratio, times 2**64."""
+_ODD, _OTHER_ODD = U64(0xD6E8FEB86659FD93), U64(0xA0761D6478BD642F)
 
 
 @inlined
@@ -34,3 +35,14 @@ def fold(state: Any, value: Any) -> Any:
     mixed = (state ^ value) * U64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> U64(27))) * U64(0x94D049BB133111EB)
     return mixed ^ (mixed >> U64(31))
+
+
+@inlined
+def joined_ends(lo: Any, hi: Any) -> Any:
+    """One number of the two ends of an interval, for one round of `fold`: each round waits for the round before.
+
+    Products with odd numbers lose no bit, neither of the lowest key nor of the distance to the highest. Both keys times odd
+    numbers would lose a bit where the keys are equal.
+    """
+    lowest = U64(lo)
+    return lowest * _ODD + (U64(hi) - lowest) * _OTHER_ODD

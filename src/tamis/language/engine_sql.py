@@ -7,14 +7,15 @@ Every attribute is a column of exactly this name, dots included.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from tamis.errors import ExpressionError, did_you_mean, shortened
-from tamis.language.expression import Expression, Predicate, TruthTest
-from tamis.language.joins import Quantified
+from tamis.language.expression import Expression
 from tamis.language.like import LikePattern
-from tamis.language.operators import CALLED, LIKES, POSITIVE, ROWS, Operator
+from tamis.language.operators import CALLED, LIKES, NEGATIVE, POSITIVE, ROWS, Operator, Quantifier
 from tamis.language.printer import TAMIS, Printer
+from tamis.language.values import Scalar
 
 _ESCAPE = "!"
 
@@ -37,15 +38,15 @@ class _EnginePrinter(Printer):
         text = repr(value)
         return text if "e" in text else text + "e0"
 
-    def predicate(self, node: Predicate, name: str) -> str:
-        if node.operator in CALLED and node.operator not in self.functions:
-            raise ExpressionError(f"SQL engines have no {node.operator}")
-        if node.operator not in LIKES:
-            return super().predicate(node, name)
-        fold = POSITIVE.get(node.operator, node.operator) is Operator.ILIKE
-        pattern, escape = self._pattern(LikePattern.read(str(node.values[0]), node.escape, fold))
+    def predicate(self, name: str, operator: Operator, values: Sequence[Scalar], escape: str | None) -> str:
+        if operator in CALLED and operator not in self.functions:
+            raise ExpressionError(f"SQL engines have no {operator}")
+        if operator not in LIKES:
+            return super().predicate(name, operator, values, escape)
+        fold = POSITIVE.get(operator, operator) is Operator.ILIKE
+        pattern, ending = self._pattern(LikePattern.read(str(values[0]), escape, fold))
         subject = f"lower({name})" if fold else name
-        return f"{subject} {'NOT LIKE' if node.negative else 'LIKE'} {self.string(pattern)}{escape}"
+        return f"{subject} {'NOT LIKE' if operator in NEGATIVE else 'LIKE'} {self.string(pattern)}{ending}"
 
     def _pattern(self, pattern: LikePattern) -> tuple[str, str]:
         """The pattern with our own escape, and the clause that names it if it is needed."""
@@ -63,13 +64,13 @@ class _EnginePrinter(Printer):
 class _DuckDBPrinter(_EnginePrinter):
     functions: ClassVar[dict[Operator, str]] = {operator: row.duckdb for operator, row in ROWS.items() if row.duckdb}
 
-    def truth(self, node: TruthTest) -> str:
+    def truth(self, truth: bool | None, negated: bool) -> str:
         # DuckDB has no IS UNKNOWN; of a condition, IS NULL is the same.
-        return super().truth(node).replace("UNKNOWN", "NULL")
+        return super().truth(truth, negated).replace("UNKNOWN", "NULL")
 
-    def quantified(self, node: Quantified) -> str:
-        subquery = f"SELECT {self.earlier(node.earlier)} FROM history h"
-        return f"{self.name(node.attribute)} {node.operator} {node.quantifier.upper()} ({subquery})"
+    def quantified(self, name: str, operator: Operator, quantifier: Quantifier, earlier: str) -> str:
+        subquery = f"SELECT {self.earlier(earlier)} FROM history h"
+        return f"{self.name(name)} {operator} {quantifier.upper()} ({subquery})"
 
 
 class _SparkPrinter(_EnginePrinter):
@@ -81,8 +82,8 @@ class _SparkPrinter(_EnginePrinter):
     def string(self, value: str) -> str:
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
-    def quantified(self, node: Quantified) -> str:
-        raise ExpressionError(f"Spark SQL has no {node.quantifier.upper()} over a subquery")
+    def quantified(self, name: str, operator: Operator, quantifier: Quantifier, earlier: str) -> str:
+        raise ExpressionError(f"Spark SQL has no {quantifier.upper()} over a subquery")
 
 
 PRINTERS: dict[str, Printer] = {"tamis": TAMIS, "duckdb": _DuckDBPrinter(), "spark": _SparkPrinter()}

@@ -17,7 +17,7 @@ from tamis.language.event import FlatEvent, Value, kind_of_value
 from tamis.language.expression import And, Expression, Not, Or, Predicate, TruthTest
 from tamis.language.joins import Exists, Quantified
 from tamis.language.operators import NULL_TESTS, SOME_STRINGS, Quantifier
-from tamis.language.printer import TRUTH_WORDS, Printer
+from tamis.language.printer import TAMIS, TRUTH_WORDS
 from tamis.language.values import Interval, Kind
 
 OPERANDS_SHOWN = 20
@@ -134,7 +134,7 @@ def explain(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping
 
 def _connective(node: Expression) -> str | None:
     """The word for a node with operands; None for a leaf."""
-    return Printer().truth(node) if isinstance(node, TruthTest) else _CONNECTIVES.get(type(node))
+    return TAMIS.truth(node.truth, node.negated) if isinstance(node, TruthTest) else _CONNECTIVES.get(type(node))
 
 
 def _explain(node: Expression, event: FlatEvent, history: Sequence[FlatEvent]) -> Explanation:

@@ -24,7 +24,7 @@ from tamis.errors import ExpressionError, NestingError, shortened
 from tamis.language.checks import check_attribute, check_cased, check_predicate
 from tamis.language.operators import (
     DISTINCT,
-    POSITIVE,
+    NEGATIVE,
     Case,
     Operator,
     read_operator,
@@ -105,6 +105,11 @@ class Expression:
     def written(self, printer: Printer) -> str:
         """The SQL text that a printer writes. No tree is deeper than MAX_DEPTH, so recursion is safe."""
         raise ExpressionError(f"{type(self).__name__} has no SQL text")
+
+    def written_in(self, printer: Printer, binding: int) -> str:
+        """The text as an operand: in parentheses if it binds less tightly than `binding`."""
+        text = self.written(printer)
+        return f"({text})" if self.binding < binding else text
 
     def condition_name(self) -> str | None:
         """The attribute `a` if this is `a = TRUE`, which may also be written `a`; None for all other expressions."""
@@ -231,7 +236,7 @@ class Predicate(Expression):
 
     def written_of(self, printer: Printer, name: str) -> str:
         """The text with `name` in place of the attribute."""
-        return printer.predicate(self, name)
+        return printer.predicate(name, self.operator, self.values, self.escape)
 
     def own_attributes(self) -> Iterable[str]:
         return (self.attribute,)
@@ -246,8 +251,8 @@ class Predicate(Expression):
 
     @property
     def negative(self) -> bool:
-        """Whether it is the negation of a positive form. IS NOT NULL is a positive test of presence."""
-        return self.operator in POSITIVE and self.operator is not Operator.IS_NOT_NULL
+        """Whether it is the negation of a positive form."""
+        return self.operator in NEGATIVE
 
 
 _ONLY_PREDICATES = frozenset({Predicate})
@@ -285,7 +290,7 @@ class CasePredicate(Predicate):
         return (self.case, *super()._identity())
 
     def written_of(self, printer: Printer, name: str) -> str:
-        return printer.predicate(self, f"{self.case}({name})")
+        return super().written_of(printer, f"{self.case}({name})")
 
     def condition_name(self) -> None:
         return None
@@ -325,7 +330,10 @@ class TruthTest(Expression):
         return (self.truth, self.negated, self.operands)
 
     def written(self, printer: Printer) -> str:
-        return f"{printer.tested(self.operand)} {printer.truth(self)}"
+        name = self.operand.condition_name()
+        # An attribute alone stands for `attribute = TRUE`. All other operands are in parentheses.
+        tested = f"({self.operand.written(printer)})" if name is None else printer.name(name)
+        return f"{tested} {printer.truth(self.truth, self.negated)}"
 
 
 def truth_test(operand: Expression, accepted: frozenset[bool | None]) -> TruthTest:
@@ -350,7 +358,7 @@ class Not(Expression):
         return self.operands[0]
 
     def written(self, printer: Printer) -> str:
-        return "NOT " + printer.operand(self.operand, self.binding)
+        return "NOT " + self.operand.written_in(printer, self.binding)
 
 
 class And(Expression):
@@ -364,7 +372,7 @@ class And(Expression):
         self.depth = _depth(self.operands)
 
     def written(self, printer: Printer) -> str:
-        return " AND ".join([printer.operand(operand, self.binding) for operand in self.operands])
+        return " AND ".join([operand.written_in(printer, self.binding) for operand in self.operands])
 
 
 class Or(Expression):

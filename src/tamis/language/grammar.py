@@ -17,7 +17,7 @@ from tamis.language.expression import FALSE, TRUE, Expression, Not, Predicate, T
 from tamis.language.functions import FUNCTIONS
 from tamis.language.history_sql import QUANTIFIERS, SYMBOLS, read_exists, read_quantified
 from tamis.language.operands import Literal, Subject
-from tamis.language.operators import INFIX, INVERSE, MIRRORED, NEGATION, SYNONYMS, Operator, Quantifier
+from tamis.language.operators import INFIX, INVERSE, LIKES, MIRRORED, NEGATION, SYNONYMS, Operator, Quantifier
 from tamis.language.predicate_reader import PredicateReader, Reading
 
 _SUFFIXES = INFIX | SYNONYMS
@@ -170,7 +170,7 @@ class Reader(PredicateReader):
         return self.make(subject, literal.start, operator, (literal,))
 
     def _suffix(self, subject: Subject, start: int, operator: Operator, negated: bool) -> Expression:
-        """What follows IN, BETWEEN, LIKE, ILIKE and RLIKE."""
+        """What follows IN, BETWEEN and the operators that take a pattern."""
         written = NEGATION[operator] if negated else operator
         if operator is Operator.IN:
             return self.make(subject, start, written, self._list())
@@ -184,8 +184,9 @@ class Reader(PredicateReader):
                 self.refuse(f"{self.kind} takes patterns in parentheses", hint="a LIKE ANY ('x%', '%y')")
             pattern = self.literal(operator.name)
             return self.make(subject, start, written, (pattern,), self._escape_clause())
-        if operator is Operator.RLIKE:
-            self.refuse("RLIKE takes one pattern", hint="put alternatives into the pattern: a RLIKE 'x|y'")
+        if operator not in LIKES:
+            word = operator.name
+            self.refuse(f"{word} takes one pattern", hint=f"put alternatives into the pattern: a {word} 'x|y'")
         patterns = self._patterns(operator)
         escape = self._escape_clause()
         parts = [self.make(subject, start, written, (pattern,), escape) for pattern in patterns]

@@ -33,7 +33,7 @@ class Quantified(Expression):
         return (self.attribute,)
 
     def written(self, printer: Printer) -> str:
-        return printer.quantified(self)
+        return printer.quantified(self.attribute, self.operator, self.quantifier, self.earlier)
 
 
 class Join:
@@ -83,7 +83,11 @@ class Exists(Expression):
         return [join.attribute for join in self.joins]
 
     def written(self, printer: Printer) -> str:
-        return printer.exists(self)
+        joins = [
+            f"{printer.earlier(join.earlier)} {join.operator} {printer.current(join.attribute)}" for join in self.joins
+        ]
+        conditions = [each.written_of(printer, printer.earlier(each.attribute)) for each in self.conditions]
+        return printer.exists(joins + conditions)
 
 
 def _comparison(operator: Operator | str) -> Operator:

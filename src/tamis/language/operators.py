@@ -140,6 +140,9 @@ NEGATION: dict[Operator, Operator] = {row.operator: row.negation for row in TABL
 POSITIVE: dict[Operator, Operator] = {negative: positive for positive, negative in NEGATION.items()}
 """Negative operator -> the positive one it negates. (IS NOT NULL counts as the negation of IS NULL.)"""
 
+NEGATIVE = frozenset(POSITIVE) - {Operator.IS_NOT_NULL}
+"""The negations of positive forms. IS NOT NULL is a positive test of presence."""
+
 OPPOSITE: dict[Operator, Operator] = NEGATION | POSITIVE
 """Operator -> what NOT makes of it, where that is an operator."""
 

@@ -1,21 +1,18 @@
 """Printers: how the nodes of an expression are written as SQL text.
 
-Every node of the tree says which method of a printer writes it (`Expression.written`), so a printer knows nothing of the tree.
+Every node of the tree calls the method of a printer that writes it (`Expression.written`). A printer knows nothing of the tree.
 The printers of DuckDB and Spark are in `engine_sql`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from tamis.language.operators import CALLED, RANGES, SETS, Operator
+from tamis.language.operators import CALLED, NEGATIVE, RANGES, SETS, Operator, Quantifier
 from tamis.language.values import Scalar
 from tamis.language.words import needs_quotes
-
-if TYPE_CHECKING:
-    from tamis.language.expression import Expression, Predicate, TruthTest
-    from tamis.language.joins import Exists, Quantified
 
 _ALIAS = "h"
 TRUTH_WORDS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
@@ -27,42 +24,30 @@ class Printer:
     functions: ClassVar[dict[Operator, str]] = {operator: operator.value for operator in CALLED}
     """The operators that are written as functions, and the names of these functions."""
 
-    def operand(self, node: Expression, binding: int) -> str:
-        """An operand of a node: in parentheses if it binds less tightly than `binding`."""
-        text = node.written(self)
-        return f"({text})" if node.binding < binding else text
-
-    def tested(self, node: Expression) -> str:
-        """The operand of a truth test: an attribute alone stands for `attribute = TRUE`, all else is in parentheses."""
-        name = node.condition_name()
-        return f"({node.written(self)})" if name is None else self.name(name)
-
-    def truth(self, node: TruthTest) -> str:
+    def truth(self, truth: bool | None, negated: bool) -> str:
         """The words of a truth test."""
-        return f"IS {'NOT ' if node.negated else ''}{TRUTH_WORDS[node.truth]}"
+        return f"IS {'NOT ' if negated else ''}{TRUTH_WORDS[truth]}"
 
-    def predicate(self, node: Predicate, name: str) -> str:
+    def predicate(self, name: str, operator: Operator, values: Sequence[Scalar], escape: str | None) -> str:
         """A predicate on the attribute that is written `name`."""
-        literals = [self.literal(value) for value in node.values]
-        if node.operator in SETS:
-            return f"{name} {node.operator.upper()} ({', '.join(literals)})"
-        if node.operator in RANGES:
-            return f"{name} {node.operator.upper()} {literals[0]} AND {literals[1]}"
-        if node.operator in self.functions:
-            negation = "NOT " if node.negative else ""
-            return f"{negation}{self.functions[node.operator]}({', '.join([name, *literals])})"
-        escape = [] if node.escape is None else ["ESCAPE", self.string(node.escape)]
-        return " ".join([name, node.operator.upper(), *literals, *escape])
+        literals = [self.literal(value) for value in values]
+        if operator in SETS:
+            return f"{name} {operator.upper()} ({', '.join(literals)})"
+        if operator in RANGES:
+            return f"{name} {operator.upper()} {literals[0]} AND {literals[1]}"
+        if operator in self.functions:
+            negation = "NOT " if operator in NEGATIVE else ""
+            return f"{negation}{self.functions[operator]}({', '.join([name, *literals])})"
+        ending = [] if escape is None else ["ESCAPE", self.string(escape)]
+        return " ".join([name, operator.upper(), *literals, *ending])
 
-    def quantified(self, node: Quantified) -> str:
-        subquery = f"SELECT {self._beside('history', node.earlier)} FROM history"
-        return f"{self.name(node.attribute)} {node.operator} {node.quantifier.upper()} ({subquery})"
+    def quantified(self, name: str, operator: Operator, quantifier: Quantifier, earlier: str) -> str:
+        """A comparison of an attribute with the attribute `earlier` of earlier events."""
+        subquery = f"SELECT {self._beside('history', earlier)} FROM history"
+        return f"{self.name(name)} {operator} {quantifier.upper()} ({subquery})"
 
-    def exists(self, node: Exists) -> str:
-        conditions = [
-            f"{self.earlier(join.earlier)} {join.operator} {self.current(join.attribute)}" for join in node.joins
-        ]
-        conditions += [condition.written_of(self, self.earlier(condition.attribute)) for condition in node.conditions]
+    def exists(self, conditions: Sequence[str]) -> str:
+        """The test for an earlier event that satisfies all conditions."""
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"EXISTS (SELECT 1 FROM history {_ALIAS}{where})"
 

@@ -85,6 +85,8 @@ class EngineMatching(Store[ClauseRows]):
     def match_event(self, event: Mapping[str, Any], k: int | None, flat: FlatEvent | None = None) -> list[Id]:
         if self._pending or self._late or self.is_changing() or self.engine.is_changing():
             self._prepare()
+        if flat is None and self.engine.counters.events + 1 >= self.sample.next:
+            flat = flatten(event)  # The sample takes it, and it serves if the event is not plain.
         single = self.engine.singles.take()
         keyed, gate = self.keyed, self.gate
         changes, known = gate.changes, keyed.dimensions
@@ -111,9 +113,10 @@ class EngineMatching(Store[ClauseRows]):
             found = single.names(count) if numbers is not None else ids.name(single.slots(count))
         single.is_taken = False
         if mismatched:
-            self.engine.tally.add(0, (0, 0, 0), mismatched)
-        if self.engine.tally.events >= self.sample.next:
-            self.sample.take_one(flatten(event) if flat is None else flat, self.engine.tally.events)
+            self.engine.counters.add(0, (0, 0, 0), mismatched)
+        # Another thread may have matched meanwhile. Then a later event is taken, rather than flatten this one again.
+        if flat is not None and self.engine.counters.events >= self.sample.next:
+            self.sample.take_one(flat, self.engine.counters.events)
             self.engine.follow()
         return found
 
@@ -122,7 +125,7 @@ class EngineMatching(Store[ClauseRows]):
         encoded = None
         if is_plain:
             with self.gate.lock:
-                encoded = encode_plain(event, self.dimensions)
+                encoded = encode_plain(event, self.dimensions, flattens=flat is None)
                 seen = self.engine.latest(), self.ids, self._weights, len(self.dimensions)
         if encoded is None:
             # Not behind the gate: flattening may run any code, which may call the matcher.
@@ -185,10 +188,10 @@ class EngineMatching(Store[ClauseRows]):
                     given, row = given + len(parts), rows[-1]
                     mismatched += of_these
             found = crew.results()
-        tally = self.engine.tally
-        tally.add(len(events), functools.reduce(Work.plus, [work for _, work in found], Work()), mismatched)
-        if len(events) and tally.events >= self.sample.next:
-            self.sample.take_due(events, tally.events)
+        counters = self.engine.counters
+        counters.add(len(events), functools.reduce(Work.plus, [work for _, work in found], Work()), mismatched)
+        if len(events) and counters.events >= self.sample.next:
+            self.sample.take_due(events, counters.events)
             self.engine.follow()
         return [made for made, _ in found]
 

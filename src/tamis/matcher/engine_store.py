@@ -285,5 +285,5 @@ class EngineStore(EngineMatching):
             "dimensions": len(self.dimensions),
             "bytes": self.nbytes,
             "index_stats": engine,
-            **self.engine.tally.as_dict(),
+            **self.engine.counters.as_dict(),
         }

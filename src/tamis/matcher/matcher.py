@@ -22,7 +22,7 @@ from tamis.matcher.ids import IdT, plain_id
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
 from tamis.matcher.options import plain_limit, plain_threads
-from tamis.matcher.paper_store import IndexStore
+from tamis.matcher.paper_store import PaperStore
 from tamis.matcher.plan import Plan
 from tamis.matcher.snapshot import write_snapshot
 from tamis.matcher.store import Part, R, Store
@@ -302,7 +302,7 @@ def new_store(
     schema: Schema | None = None,
     options: Mapping[str, Any] | None = None,
     limits: StoreLimits = USUAL_STORE_LIMITS,
-) -> EngineStore | IndexStore:
+) -> EngineStore | PaperStore:
     """An empty store over an index.
 
     Raises
@@ -311,7 +311,7 @@ def new_store(
     """
     chosen = find_index(index)
     read = (Options if chosen is None else chosen.options_type).read({} if options is None else options, index)
-    return EngineStore(schema, limits) if chosen is None else IndexStore(chosen, read, schema, limits)
+    return EngineStore(schema, limits) if chosen is None else PaperStore(chosen, read, schema, limits)
 
 
 def matcher_over(store: Store[Any]) -> Matcher[Any]:

@@ -71,7 +71,7 @@ class WorkTotals:
     mismatched: int = 0
 
 
-class IndexStore(Store[Clauses]):
+class PaperStore(Store[Clauses]):
     """Subscriptions over an index."""
 
     def __init__(

@@ -11,7 +11,7 @@ from tamis.matcher.engine_store import EngineStore
 from tamis.matcher.expression_store import GivenExpressions
 from tamis.matcher.ids import Id
 from tamis.matcher.limits import StoreLimits
-from tamis.matcher.paper_store import IndexStore
+from tamis.matcher.paper_store import PaperStore
 from tamis.matcher.snapshot import contents_of_bytes, snapshot_bytes
 from tamis.matcher.store import Store
 from tamis.papers.options import Options
@@ -40,7 +40,7 @@ def pickled(store: Store[Any]) -> PickledEngine | PickledIndex:
     """All subscriptions of a store at one moment."""
     if isinstance(store, EngineStore):
         return PickledEngine(snapshot_bytes(store.contents()), store.limits)
-    assert isinstance(store, IndexStore)
+    assert isinstance(store, PaperStore)
     with store.changing():
         slots = store.ids.slots()
         expressions = [store.sources.expression(slot) for slot in slots.tolist()]
@@ -62,6 +62,6 @@ def unpickled(given: PickledEngine | PickledIndex, schema: Schema | None) -> Sto
         return engine
     index = find_index(given.name)
     assert index is not None
-    store = IndexStore(index, given.options, schema, given.limits)
+    store = PaperStore(index, given.options, schema, given.limits)
     store.add(given.ids, store.compile(given.expressions), GivenExpressions(given.expressions), given.weights)
     return store

@@ -1,15 +1,21 @@
-"""Workloads to try and measure matching: the generators of the papers, price alerts, and detection rules.
+"""Workloads to try and measure matching: the generators of the papers, price alerts, and detection rules. Read in this order:
 
-    styles       the config of each style                    parameters          what all configs share
-    config       WorkloadConfig: the papers' styles          presets             the papers' defaults and our own shapes
-    generate     from a config to its workload               workload            Workload: the interface of all workloads
-    write        to a folder of Parquet files                predicate_workload  conjunctions: papers and alerts
-                                                             rule_workload       detection rules
-    draw         subscriptions and events, in blocks         arrays              the flat arrays
-    papers       drawing the papers' styles                  arrow               arrays to Arrow
-    alerts       AlertsConfig, and drawing price alerts      domain              the meaning of the numbers
-    detection    DetectionConfig, rules and their events     zipf                drawing by popularity
-                                                             implied             operators that a value satisfies
+    parameters           what all configs share
+    config               WorkloadConfig: the papers' styles
+    styles               the config of each style
+    presets              the papers' defaults and our own shapes
+    workload             Workload: the interface of all workloads
+    predicate_workload   conjunctions: papers and alerts
+    rule_workload        detection rules
+    generate             from a config to its workload
+    arrays, arrow        the flat arrays, and these in Arrow
+    draw                 subscriptions and events, in blocks
+    papers               drawing the papers' styles
+    alerts               AlertsConfig, and drawing price alerts
+    detection/           DetectionConfig, rules and their events
+    domain               the meaning of the numbers
+    zipf, implied        drawing by popularity; operators that a value satisfies
+    write                to a folder of Parquet files
 
 References: BE-Gen, Sadoghi and Jacobsen, BE-Tree, SIGMOD 2011, section 7.1; Ji and Jacobsen, PS-Tree, VLDB 2018, section 7.1;
 Zhang, Chan and Tan, OpIndex, VLDB 2014, section 7.1.

@@ -114,6 +114,10 @@ class Dimension(ABC):
     def key(self, value: Any) -> int:
         """The key of one value, of a predicate or of an event."""
 
+    def constant_key(self, constant: Any) -> int:
+        """The key of a constant that was added."""
+        return self.key(constant)
+
     def words(self) -> int:
         """How many constants and patterns it knows."""
         return 0
@@ -271,8 +275,7 @@ class StringDimension(LabelledDimension):
         self._change = _TEXT[facet]
         self._change_column = _COLUMN[facet]
 
-    def label(self, constant: str) -> int:
-        """The key of a constant that was added."""
+    def constant_key(self, constant: str) -> int:
         return self._labels.label(constant)
 
     def __contains__(self, constant: object) -> bool:

@@ -66,12 +66,12 @@ def has_several(batch: EventBatch) -> bool:
     return bool(repeated.any())
 
 
-def encode_plain(event: Mapping[str, Any], dimensions: Dimensions) -> EncodedEvents | None:
-    """Encode one event without flattening it. The result is the same, and it takes a fraction of the time.
+def encode_plain(event: Mapping[str, Any], dimensions: Dimensions, *, flattens: bool = True) -> EncodedEvents | None:
+    """Encode one event without flattening it as a whole. The result is the same, and it takes a fraction of the time.
 
-    Returns None if the event must be flattened. Flattening may run code of unknown classes.
+    Returns None if the event must be flattened. Flattening may run code of unknown classes. See `plain_values` for `flattens`.
     """
-    plain = plain_values(event, dimensions) if type(event) is dict else None
+    plain = plain_values(event, dimensions, flattens=flattens) if type(event) is dict else None
     return None if plain is None else row_of(plain, dimensions)
 
 
@@ -106,6 +106,12 @@ class PlainValues(NamedTuple):
     lo: list[int]
     hi: list[int]
     mismatched: int
+    is_flattened: bool
+    """Whether some of the values were flattened."""
+
+    def is_small(self) -> bool:
+        """Whether all numbers are surely below 2**53 in magnitude, and none is NaN. Kernels make keys only of such numbers."""
+        return sum(map(abs, self.numbers)) < INT_EXACT
 
 
 def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: bool = True) -> PlainValues | None:
@@ -145,15 +151,15 @@ def plain_values(event: dict[str, Any], dimensions: Dimensions, *, flattens: boo
     dimensions.numbers_expected = len(numbers) == len(event)
     dimension += key_dimension
     if not rest:
-        return PlainValues(numbers, dimension, keys, keys, 0)
+        return PlainValues(numbers, dimension, keys, keys, 0, False)
     writer = _written(rest, event, dimensions) if flattens else None
     if writer is None:
         return None
     dimension += writer.dimension
-    if writer.lo == writer.hi:
-        keys += writer.lo
-        return PlainValues(numbers, dimension, keys, keys, writer.mismatched)
-    return PlainValues(numbers, dimension, keys + writer.lo, keys + writer.hi, writer.mismatched)
+    lo = hi = keys + writer.lo
+    if writer.lo != writer.hi:
+        hi = keys + writer.hi
+    return PlainValues(numbers, dimension, lo, hi, writer.mismatched, True)
 
 
 def _written(rest: dict[str, Any], event: dict[str, Any], dimensions: Dimensions) -> _Writer | None:
@@ -190,7 +196,7 @@ def _is_known(value: Any) -> bool:
 
 def row_of(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
     """The arrays of one event. None if a number is out of range."""
-    numbers, dimension, lo, hi, mismatched = plain
+    numbers, dimension, lo, hi, mismatched, _ = plain
     count = len(numbers)
     pack_keys, pack_dimensions, start = _layout(count, len(lo))
     lows, numbered = np.empty(len(dimension), _INT64), np.empty(len(dimension), _INT32)
@@ -203,7 +209,7 @@ def row_of(plain: PlainValues, dimensions: Dimensions) -> EncodedEvents | None:
         if not all(present):  # NaN is a missing value
             dimension = [*itertools.compress(dimension, present), *dimension[count:]]
             return row_of(
-                PlainValues([*itertools.compress(numbers, present)], dimension, lo, hi, mismatched), dimensions
+                plain._replace(numbers=[*itertools.compress(numbers, present)], dimension=dimension), dimensions
             )
         if not _locate_large(numbers, dimension, dimensions, lows):
             return None

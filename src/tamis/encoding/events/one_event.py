@@ -142,13 +142,18 @@ class OneEvent:
         plain = plain_values(event, dimensions, flattens=flattens)
         if plain is None:
             return None
-        if plain.lo is not plain.hi or len(plain.dimension) > self._most:
+        # What was flattened is encoded here in any case: if the kernel refused a number, it would be flattened again.
+        if (
+            plain.lo is not plain.hi
+            or len(plain.dimension) > self._most
+            or (plain.is_flattened and not plain.is_small())
+        ):
             encoded = row_of(plain, dimensions)
             if encoded is None:
                 return None
             self.put(encoded.batch)
             return encoded.mismatched
-        numbers, dimension, keys, _, mismatched = plain
+        numbers, dimension, keys, _, mismatched, _ = plain
         self._write(numbers, dimension, keys)
         if not keys:
             _note(dimensions, names, len(event), self._most_forms)

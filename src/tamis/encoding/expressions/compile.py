@@ -14,11 +14,13 @@ kept, and `programs` verify the events that satisfy a clause.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple
 
-from tamis.encoding.dimensions.dimension import FACET_OF_KIND, NEEDLES, REGEXES, Dimension, Facet, StringDimension
+from tamis.encoding.dimensions.dimension import FACET_OF_KIND, NEEDLES, REGEXES, Dimension, Facet
 from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.dimensions.intervals import (
     EVERYTHING,
@@ -50,7 +52,7 @@ from tamis.language.expression import (
 )
 from tamis.language.like import LikePattern, LikeShape
 from tamis.language.normal import to_nnf
-from tamis.language.operators import LIKES, NULL_TESTS, POSITIVE, Case, Operator
+from tamis.language.operators import COMPARED, LIKES, NULL_TESTS, POSITIVE, Case, Operator
 from tamis.language.values import Scalar, kind_of
 
 MAX_CLAUSES = 64
@@ -110,8 +112,8 @@ class Compiler:
         """Add the constants of predicates to their dimensions."""
         constants: dict[tuple[str, Facet], dict[Scalar, None]] = {}
         for predicate in predicates:
-            for attribute, facet, values in constants_of(predicate):
-                constants.setdefault((attribute, facet), {}).update(dict.fromkeys(values))
+            for asked in _asked(predicate):
+                constants.setdefault((predicate.attribute, asked.facet), {}).update(dict.fromkeys(asked.constants))
         for (attribute, facet), added in constants.items():
             self.add_column(attribute, facet, added)
 
@@ -159,7 +161,7 @@ class Compiler:
     def _test(self, test: TruthTest) -> Expression:
         """A test of a positive predicate: it is UNKNOWN where the event has no key in the dimension."""
         assert isinstance(test.operand, Predicate)
-        [(number, intervals)] = self._positive(test.operand, test.operand.operator)
+        [(number, intervals)] = self._positive(test.operand)
         if test.accepted == {True, False}:
             return Leaf(number, Mode.SOME, EVERYTHING)
         truths: list[Expression] = []
@@ -181,61 +183,20 @@ class Compiler:
                 if absent
                 else Leaf(dimension.number, Mode.SOME, EVERYTHING)
             )
-        if operator in POSITIVE:
-            operator, negated = POSITIVE[operator], not negated
+        negated = negated is not (operator in POSITIVE)
         mode = Mode.NONE if negated else Mode.SOME
-        parts = [leaf(number, mode, intervals) for number, intervals in self._positive(predicate, operator)]
+        parts = [leaf(number, mode, intervals) for number, intervals in self._positive(predicate)]
         # Only IN over several kinds has more than one part: an OR, whose negation is an AND.
         return all_of(*parts) if negated else any_of(*parts)
 
-    def _positive(self, predicate: Predicate, operator: Operator) -> list[tuple[int, Intervals]]:
+    def _positive(self, predicate: Predicate) -> list[tuple[int, Intervals]]:
         """Dimension and intervals of the positive form."""
-        attribute, values = predicate.attribute, predicate.values
-        if operator in LIKES:
-            return [self._like(attribute, like_pattern(predicate, operator), case_of(predicate, operator))]
-        if operator is Operator.RLIKE:
-            return [self._pattern(attribute, Facet.REGEX, str(values[0]))]
-        if operator is Operator.IP_IN:
-            return [self._networks(attribute, [str(value) for value in values])]
-        if isinstance(predicate, CasePredicate):
-            changed = self._dimensions.get(attribute, Facet(predicate.case.value))
-            assert isinstance(changed, StringDimension)
-            return [(changed.number, points([changed.label(str(value)) for value in values]))]
-        by_facet: dict[Facet, list[int]] = {}
-        for value in values:
-            facet = facet_of(value)
-            by_facet.setdefault(facet, []).append(self._dimensions.get(attribute, facet).key(value))
-        return [
-            (self._dimensions.get(attribute, facet).number, intervals_of(operator, keys))
-            for facet, keys in by_facet.items()
-        ]
-
-    def _networks(self, attribute: str, networks: list[str]) -> tuple[int, Intervals]:
-        dimension = self._dimensions.get(attribute, Facet.ADDRESS)
-        ranges = map(network_range, networks)
-        return dimension.number, union(
-            between(dimension.key(first), dimension.key(beyond) - 1) for first, beyond in ranges
-        )
-
-    def _like(self, attribute: str, pattern: LikePattern, case: Case | None) -> tuple[int, Intervals]:
-        facet = like_facet(pattern.shape, case)
-        if pattern.shape is LikeShape.GENERAL:
-            return self._pattern(attribute, facet, pattern.to_regex())
-        if pattern.shape is LikeShape.CONTAINS:
-            return self._pattern(attribute, facet, pattern.literal)
-        dimension = self._dimensions.get(attribute, facet)
-        assert isinstance(dimension, StringDimension)
-        if pattern.shape is LikeShape.ANYTHING:
-            return dimension.number, EVERYTHING
-        if pattern.shape is LikeShape.EXACT:
-            return dimension.number, points([dimension.label(pattern.literal)])
-        start, end = prefix_range(pattern.literal if pattern.shape is LikeShape.PREFIX else pattern.literal[::-1])
-        hi = dimension.label(end) - 1 if end is not None else KEY_MAX
-        return dimension.number, between(dimension.label(start), hi)
-
-    def _pattern(self, attribute: str, facet: Facet, pattern: str) -> tuple[int, Intervals]:
-        dimension = self._dimensions.get(attribute, facet)
-        return dimension.number, points([dimension.key(pattern)])
+        found = []
+        for asked in _asked(predicate):
+            dimension = self._dimensions.get(predicate.attribute, asked.facet)
+            keys = [dimension.constant_key(constant) for constant in asked.constants]
+            found.append((dimension.number, asked.intervals(keys)))
+        return found
 
     def _merged_and(self, operands: list[Expression]) -> Expression:
         """An AND with NONE-leaves of a dimension united and, on scalars, all leaves of a dimension intersected."""
@@ -351,79 +312,69 @@ def facet_of(value: Scalar) -> Facet:
     return FACET_OF_KIND[kind]
 
 
-def intervals_of(operator: Operator, keys: list[int]) -> Intervals:
-    """The key intervals of a positive operator whose literals have these keys."""
-    if operator in (Operator.EQ, Operator.IN):
-        return points(keys)
-    if operator is Operator.LT:
-        return between(KEY_MIN, keys[0] - 1)
-    if operator is Operator.LE:
-        return between(KEY_MIN, keys[0])
-    if operator is Operator.GT:
-        return between(keys[0] + 1, KEY_MAX)
-    if operator is Operator.GE:
-        return between(keys[0], KEY_MAX)
-    assert operator is Operator.BETWEEN
-    return between(keys[0], keys[1])
+class _Asked(NamedTuple):
+    """What a predicate in its positive form asks about one dimension."""
+
+    facet: Facet
+    constants: Sequence[Scalar]
+    intervals: Callable[[Sequence[int]], Intervals]
+    """From the keys of the constants to the intervals."""
+
+
+def _asked(predicate: Predicate) -> list[_Asked]:
+    """What a predicate asks about each of its dimensions. Only IN over several kinds has more than one."""
+    operator, values = POSITIVE.get(predicate.operator, predicate.operator), predicate.values
+    if operator in COMPARED:
+        if isinstance(predicate, CasePredicate):
+            return [_Asked(Facet(predicate.case.value), values, points)]
+        by_facet: dict[Facet, list[Scalar]] = {}
+        for value in values:
+            by_facet.setdefault(facet_of(value), []).append(value)
+        return [_Asked(facet, same, _COMPARED[operator]) for facet, same in by_facet.items()]
+    if operator in LIKES:
+        case = predicate.case if isinstance(predicate, CasePredicate) else None
+        folds = operator is Operator.ILIKE
+        return [_asked_like(LikePattern.read(str(values[0]), predicate.escape, folds), Case.LOWER if folds else case)]
+    if operator is Operator.RLIKE:
+        return [_Asked(Facet.REGEX, values, points)]
+    if operator is Operator.IP_IN:
+        return [_Asked(Facet.ADDRESS, [end for value in values for end in network_range(str(value))], _between_pairs)]
+    return [_Asked(Facet.PRESENCE, (), _everything)]
 
 
 _LIKE_FACETS = {LikeShape.SUFFIX: "reversed", LikeShape.CONTAINS: "needle", LikeShape.GENERAL: "regex"}
 
 
-def like_facet(shape: LikeShape, case: Case | None) -> Facet:
-    """The facet that serves a LIKE pattern on strings in a case."""
-    name = _LIKE_FACETS.get(shape)
-    if name is None:
-        return Facet(case.value) if case is not None else Facet.STRING
-    return Facet(name if case is None else f"{case} {name}")
+def _asked_like(pattern: LikePattern, case: Case | None) -> _Asked:
+    """What a LIKE pattern asks about strings in a case."""
+    name, shape = _LIKE_FACETS.get(pattern.shape), pattern.shape
+    facet = Facet(" ".join(filter(None, (case, name))) or Facet.STRING)
+    if shape is LikeShape.ANYTHING:
+        return _Asked(facet, (), _everything)
+    if shape in (LikeShape.PREFIX, LikeShape.SUFFIX):
+        start, end = prefix_range(pattern.literal if shape is LikeShape.PREFIX else pattern.literal[::-1])
+        return _Asked(facet, [start] if end is None else [start, end], _between_pairs)
+    return _Asked(facet, [pattern.to_regex() if shape is LikeShape.GENERAL else pattern.literal], points)
 
 
-def case_of(predicate: Predicate, operator: Operator) -> Case | None:
-    """The case in which a predicate with a positive operator sees strings."""
-    if operator is Operator.ILIKE:
-        return Case.LOWER
-    return predicate.case if isinstance(predicate, CasePredicate) else None
+_COMPARED: dict[Operator, Callable[[Sequence[int]], Intervals]] = {
+    Operator.EQ: points,
+    Operator.IN: points,
+    Operator.LT: lambda keys: between(KEY_MIN, keys[0] - 1),
+    Operator.LE: lambda keys: between(KEY_MIN, keys[0]),
+    Operator.GT: lambda keys: between(keys[0] + 1, KEY_MAX),
+    Operator.GE: lambda keys: between(keys[0], KEY_MAX),
+    Operator.BETWEEN: lambda keys: between(keys[0], keys[1]),
+}
 
 
-def like_pattern(predicate: Predicate, operator: Operator) -> LikePattern:
-    """The pattern of a LIKE or ILIKE."""
-    return LikePattern.read(str(predicate.values[0]), predicate.escape, operator is Operator.ILIKE)
+def _everything(keys: Sequence[int]) -> Intervals:
+    return EVERYTHING
 
 
-def constants_of(predicate: Predicate) -> Iterable[tuple[str, Facet, list[Scalar]]]:
-    """The dimensions that a predicate asks about, and the constants that it puts on them where keys depend on these."""
-    operator = POSITIVE.get(predicate.operator, predicate.operator)
-    if operator in LIKES:
-        pattern = like_pattern(predicate, operator)
-        facet = like_facet(pattern.shape, case_of(predicate, operator))
-        if pattern.shape is LikeShape.EXACT:
-            yield predicate.attribute, facet, [pattern.literal]
-        elif pattern.shape in (LikeShape.PREFIX, LikeShape.SUFFIX):
-            prefix = pattern.literal if pattern.shape is LikeShape.PREFIX else pattern.literal[::-1]
-            yield predicate.attribute, facet, [end for end in prefix_range(prefix) if end is not None]
-        elif pattern.shape is LikeShape.ANYTHING:
-            yield predicate.attribute, facet, []
-        else:
-            is_regex = pattern.shape is LikeShape.GENERAL
-            yield predicate.attribute, facet, [pattern.to_regex() if is_regex else pattern.literal]
-    elif operator is Operator.RLIKE:
-        yield predicate.attribute, Facet.REGEX, [predicate.values[0]]
-    elif operator in NULL_TESTS:
-        yield predicate.attribute, Facet.PRESENCE, []
-    elif operator is Operator.IP_IN:
-        yield (
-            predicate.attribute,
-            Facet.ADDRESS,
-            [end for value in predicate.values for end in network_range(str(value))],
-        )
-    elif isinstance(predicate, CasePredicate):
-        yield predicate.attribute, Facet(predicate.case.value), list(predicate.values)
-    else:
-        by_facet: dict[Facet, list[Scalar]] = {}
-        for value in predicate.values:
-            by_facet.setdefault(facet_of(value), []).append(value)
-        for facet, values in by_facet.items():
-            yield predicate.attribute, facet, values
+def _between_pairs(keys: Sequence[int]) -> Intervals:
+    """From each first key up to, and without, the key behind it. The last pair may lack its end."""
+    return union(between(lo, hi - 1) for lo, hi in zip_longest(keys[::2], keys[1::2], fillvalue=KEY_MAX + 1))
 
 
 def prefix_range(prefix: str) -> tuple[str, str | None]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.labels import Relabelling
 from tamis.encoding.expressions.predicates import GrowingPredicates, Predicates, taken
 from tamis.kernels.growing import GrowingArray
-from tamis.kernels.hashing import SEED, fold
+from tamis.kernels.hashing import SEED, fold, joined_ends
 from tamis.kernels.kernel import inlined, kernel, lean_kernel
 from tamis.kernels.numbers import Bools, I32s, I64s, U64s
 from tamis.kernels.prefetch import prefetch
@@ -30,7 +30,6 @@ Hashes = U64s
 
 _EMPTY = -1
 _LOWEST_CAPACITY = 64
-_ODD, _OTHER_ODD = np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)
 _FETCHED = 16
 """How many hashes ahead the place of a hash is fetched."""
 
@@ -220,12 +219,7 @@ def _hash(conjunctions: Conjunctions, hashes: Hashes) -> None:
             if predicates.start[p] == predicates.start[p + 1]:
                 state = fold(state, name)
             for i in range(predicates.start[p], predicates.start[p + 1]):
-                # Both ends become one number, since each round waits for the round before. Products with odd numbers lose no
-                # bit, neither of the lowest key nor of the distance to the highest. Both keys times odd numbers would lose a
-                # bit where the keys are equal.
-                lowest = np.uint64(predicates.lo[i])
-                ends = lowest * _ODD + (np.uint64(predicates.hi[i]) - lowest) * _OTHER_ODD
-                state = fold(state, ends + name)
+                state = fold(state, joined_ends(predicates.lo[i], predicates.hi[i]) + name)
         hashes[c] = state
 
 

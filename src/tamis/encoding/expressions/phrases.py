@@ -30,14 +30,13 @@ from tamis.encoding.expressions.compile import prefix_range
 from tamis.language.addresses import networks_between
 from tamis.language.expression import Predicate
 from tamis.language.operators import OPPOSITE, Case, Operator
-from tamis.language.printer import Printer
+from tamis.language.printer import TAMIS
 from tamis.language.quoting import quoted
 from tamis.language.values import from_microseconds, is_moment
 
 SHOWN = 5
 """The most values of a set that a text names. It counts the others."""
 
-_PRINTER = Printer()
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _BACKWARDS = frozenset({Facet.REVERSED, Facet.LOWER_REVERSED, Facet.UPPER_REVERSED})
 _KINDS = {
@@ -54,7 +53,7 @@ class _Bound(NamedTuple):
 
 def phrase(dimension: Dimension, mode: Mode, intervals: Intervals, *, scalar: bool = False) -> str:
     """A leaf in words. `scalar`: events have at most one value, so that "some are not" is "none is"."""
-    name = _PRINTER.name(dimension.attribute)
+    name = TAMIS.name(dimension.attribute)
     if dimension.facet is Facet.PRESENCE:
         return f"{name} IS NULL" if mode is Mode.ABSENT else f"{name} IS NOT NULL"
     kind = _KINDS.get(dimension.facet, "a string")
@@ -87,11 +86,8 @@ class _Part(NamedTuple):
     def text(self, negated: bool) -> str:
         if negated and len(self.predicates) == 1 and self.predicates[0].operator in OPPOSITE:
             predicate = self.predicates[0]
-            opposite = OPPOSITE[predicate.operator]
-            return _PRINTER.predicate(
-                Predicate.unchecked(predicate.attribute, opposite, predicate.values, predicate.escape), self.name
-            )
-        text = " AND ".join(_PRINTER.predicate(predicate, self.name) for predicate in self.predicates)
+            return predicate.with_operator(OPPOSITE[predicate.operator]).written_of(TAMIS, self.name)
+        text = " AND ".join(predicate.written_of(TAMIS, self.name) for predicate in self.predicates)
         return f"NOT ({text})" if negated else text
 
 
@@ -105,8 +101,8 @@ def _any_of(parts: Sequence[_Part], negated: bool, more: int) -> str:
 
 
 def _equals(attribute: str, values: Sequence[Any], negated: bool) -> str:
-    name = _PRINTER.name(attribute)
-    literals = [_PRINTER.literal(value) for value in values[:SHOWN]]
+    name = TAMIS.name(attribute)
+    literals = [TAMIS.literal(value) for value in values[:SHOWN]]
     if len(values) == 1:
         return f"{name} {'<>' if negated else '='} {literals[0]}"
     if len(values) > SHOWN:
@@ -124,10 +120,10 @@ def _networks(dimension: AddressDimension, intervals: Intervals, negated: bool) 
         assert labels is not None
         first, beyond = bisect_left(labels.labels, lo), bisect_left(labels.labels, hi + 1)
         networks += networks_between(labels.constants[first], labels.constants[beyond])
-    shown = [_PRINTER.literal(network) for network in networks[:SHOWN]]
+    shown = [TAMIS.literal(network) for network in networks[:SHOWN]]
     if len(networks) > SHOWN:
         shown.append(f"... {len(networks) - SHOWN:,} more")
-    text = f"ip_in({', '.join([_PRINTER.name(dimension.attribute), *shown])})"
+    text = f"ip_in({', '.join([TAMIS.name(dimension.attribute), *shown])})"
     return f"NOT {text}" if negated else text
 
 
@@ -147,12 +143,12 @@ def _like(dimension: Dimension, pattern: str, escape: str | None) -> _Part:
     predicate = Predicate.unchecked(
         dimension.attribute, Operator.ILIKE if lowered else Operator.LIKE, (pattern,), escape
     )
-    return _Part(_PRINTER.name(dimension.attribute) if lowered else _cased(dimension), (predicate,))
+    return _Part(TAMIS.name(dimension.attribute) if lowered else _cased(dimension), (predicate,))
 
 
 def _cased(dimension: Dimension) -> str:
     """The name of the attribute in the case in which a dimension sees it."""
-    case, name = CASE_OF.get(dimension.facet), _PRINTER.name(dimension.attribute)
+    case, name = CASE_OF.get(dimension.facet), TAMIS.name(dimension.attribute)
     return name if case is None else f"{case}({name})"
 
 
@@ -251,7 +247,7 @@ def _shorter(inside: Any, outside: Any) -> _Bound | None:
     """The bound with the shorter text, of two neighbouring values."""
     if inside is None and outside is None:
         return None
-    if inside is None or (outside is not None and len(_PRINTER.literal(outside)) < len(_PRINTER.literal(inside))):
+    if inside is None or (outside is not None and len(TAMIS.literal(outside)) < len(TAMIS.literal(inside))):
         return _Bound(outside, False)
     return _Bound(inside, True)
 

@@ -5,7 +5,7 @@
     SAME       the number of the key                   predicates that name one key: `x = 3`
     MEMBER     the number of the key                   predicates that name several keys: `x IN (3, 5)`
 
-The number of a key is its number on the roll (see `key_numbers`), or its code, if codes tell apart all keys that predicates name.
+The number of a key comes from a table (see `key_numbers`), or its code, if codes tell apart all keys that predicates name.
 If an event lacks a dimension, all its aspects there are 0.
 
 A *test* is one word: one of the first 256 dimensions, an aspect, and a value of 22 bits. LEAST and MOST must not be below this

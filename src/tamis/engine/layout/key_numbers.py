@@ -1,4 +1,4 @@
-"""The roll: numbers for the keys that predicates name in wide dimensions, if codes do not tell these keys apart.
+"""Numbers for the keys that predicates name in wide dimensions, if codes do not tell these keys apart.
 
 Many doubles, strings and large whole numbers share a code, so `price = 19.99` would have to compare keys. Instead, an event's
 key is looked up once and then compared by its number. A record needs one word for it, and a set one word for each member.
@@ -40,7 +40,7 @@ _EACH_BYTE = 0x0101010101010101
 _HIGH_BITS = 0x8080808080808080
 
 
-class Roll(NamedTuple):
+class KeyNumbers(NamedTuple):
     """The lines of dimension d are `start[d]` to `start[d + 1]`. There are none if codes tell its keys apart."""
 
     start: I64s
@@ -48,13 +48,13 @@ class Roll(NamedTuple):
     key: Keys
 
 
-def enrol(table: CodedTable) -> Roll:
-    """Number the keys that POINT and KEYS name in `enrolled` dimensions. If they are too many, these predicates become RAW."""
+def number_keys(table: CodedTable) -> KeyNumbers:
+    """Number the keys that POINT and KEYS name in `numbered` dimensions. If they are too many, these predicates become RAW."""
     coded = table.coded
-    dimensions = len(coded.enrolled)
+    dimensions = len(coded.numbered)
     start = np.zeros(dimensions + 1, np.int64)
-    if not coded.enrolled.any():
-        return Roll(start, np.zeros(0, np.uint64), np.zeros(0, np.int64))
+    if not coded.numbered.any():
+        return KeyNumbers(start, np.zeros(0, np.uint64), np.zeros(0, np.int64))
     counts = np.zeros(dimensions, np.int64)
     packed = packed_fields(table)
     _count(packed, counts)
@@ -66,7 +66,7 @@ def enrol(table: CodedTable) -> Roll:
         distinct = np.unique(named[first[d] : first[d + 1]])
         lines = -(-len(distinct) // _IN_A_LINE)
         if lines * LINE > HIGHEST_CODE - _FIRST:
-            coded.enrolled[d] = False
+            coded.numbered[d] = False
             coded.kind[(coded.dimension == d) & ((coded.kind == POINT) | (coded.kind == KEYS))] = RAW
             continue
         start[d + 1] = lines
@@ -77,7 +77,7 @@ def enrol(table: CodedTable) -> Roll:
     key[:] = _FREE
     for d, distinct in keys:
         _fill(distinct, int(start[d]), int(start[d + 1]), marks, key)
-    return Roll(start, marks.view("<u8").astype(np.uint64), key)
+    return KeyNumbers(start, marks.view("<u8").astype(np.uint64), key)
 
 
 @lean_kernel
@@ -87,7 +87,7 @@ def _count(packed: Packed, counts: I64s) -> None:
     coded, start = table.coded, table.predicates.start
     for p in range(len(coded.kind)):
         d = coded.dimension[p]
-        if coded.kind[p] in (POINT, KEYS) and coded.enrolled[d]:
+        if coded.kind[p] in (POINT, KEYS) and coded.numbered[d]:
             counts[d] += start[p + 1] - start[p]
 
 
@@ -98,7 +98,7 @@ def _collect(packed: Packed, at: I64s, named: Keys) -> None:
     coded, start = table.coded, table.predicates.start
     for p in range(len(coded.kind)):
         d = coded.dimension[p]
-        if coded.kind[p] in (POINT, KEYS) and coded.enrolled[d]:
+        if coded.kind[p] in (POINT, KEYS) and coded.numbered[d]:
             for i in range(start[p], start[p + 1]):
                 named[at[d]] = table.predicates.lo[i]
                 at[d] += 1
@@ -139,7 +139,7 @@ def _fill(keys: Keys, begin: int, end: int, marks: Bytes, table: Keys) -> None:
 
 
 @inlined
-def number_on_roll(key: int, begin: int, end: int, marks: U64s, table: Keys) -> int:
+def number_of_key(key: int, begin: int, end: int, marks: U64s, table: Keys) -> int:
     """The number of a key in a dimension whose lines are `begin` to `end`; UNKNOWN if no predicate names it."""
     mixed = spread(key)
     line = line_of(mixed, begin, end)

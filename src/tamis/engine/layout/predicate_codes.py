@@ -67,7 +67,7 @@ class Coded(NamedTuple):
     low: U32s
     """Codes of the ends, for CODE and EDGE; empty if no dimension is wide."""
     high: U32s
-    enrolled: Bools
+    numbered: Bools
     """By dimension: whether keys that predicates name need numbers, see `key_numbers`."""
     edges: Bools
     """By dimension: whether it has an EDGE."""
@@ -153,9 +153,9 @@ def _code_wide(p: int, d: int, table: CodedTable) -> None:
     coded.kind[p], coded.exact[p] = _kind_of_interval(predicates.lo[begin], predicates.hi[end - 1], ends, d, scales)
     if end - begin > 1 or predicates.mode[p] == _NONE:
         coded.kind[p], coded.exact[p] = _kind_of_several(predicates.lo, predicates.hi, begin, end), False
-    if coded.kind[p] in (POINT, KEYS) and not coded.enrolled[d]:
+    if coded.kind[p] in (POINT, KEYS) and not coded.numbered[d]:
         for i in range(begin, end):
-            coded.enrolled[d] |= not _has_own_code(predicates.lo[i], d, scales)
+            coded.numbered[d] |= not _has_own_code(predicates.lo[i], d, scales)
     coded.edges[d] |= coded.kind[p] == EDGE
     total = 0.0
     for i in range(begin, end):

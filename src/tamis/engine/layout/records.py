@@ -39,7 +39,7 @@ from tamis.engine.layout.aspects import (
     tests_of_spaces,
     word_of,
 )
-from tamis.engine.layout.key_numbers import Roll, number_on_roll
+from tamis.engine.layout.key_numbers import KeyNumbers, number_of_key
 from tamis.engine.layout.plan import RANKED, SHORT_SETS, Choice, Plan, deciding, is_settled
 from tamis.engine.layout.predicate_codes import (
     CODE,
@@ -212,7 +212,7 @@ def _order(packed: Packed, plan: Plan, counts: I64s, order: Words) -> None:
 
 @merged
 def write_record(
-    row: int, choice: Choice, table: CodedTable, roll: Roll, scratch: RecordScratch, out: Words, at: int
+    row: int, choice: Choice, table: CodedTable, numbers: KeyNumbers, scratch: RecordScratch, out: Words, at: int
 ) -> tuple[int, int]:
     """Write the record of a conjunction at a place, without its row; returns its shape and its number of words.
 
@@ -245,7 +245,7 @@ def write_record(
                     out[end] = range_word(I64(coded.dimension[p]), I64(coded.first[p]), I64(coded.last[p]))
                     end += 1
                 else:
-                    end = _write_predicate(p, group, table, roll, scratch.mask, out, end)
+                    end = _write_predicate(p, group, table, numbers, scratch.mask, out, end)
                 named += group == NAMES
         for w in range(to, first):
             out[w] = never_named(out[first]) if group == NAMES else out[first]
@@ -372,7 +372,9 @@ def _select(count: int, choice: Choice, table: CodedTable, scratch: RecordScratc
 
 
 @inlined
-def _write_predicate(p: int, group: int, table: CodedTable, roll: Roll, mask: Mask, out: Words, to: int) -> int:
+def _write_predicate(
+    p: int, group: int, table: CodedTable, numbers: KeyNumbers, mask: Mask, out: Words, to: int
+) -> int:
     """Write the words of one predicate that is not a range; returns where they end."""
     predicates, coded, scales = table.predicates, table.coded, table.scales
     d = I64(coded.dimension[p])
@@ -382,7 +384,7 @@ def _write_predicate(p: int, group: int, table: CodedTable, roll: Roll, mask: Ma
         if coded.kind[p] in (POINT, KEYS):
             for i in range(begin, end):
                 member = MEMBER if i + 1 < end else SAME
-                to = _write_test(aspect + member, _number(predicates.lo[i], d, scales, coded, roll), group, out, to)
+                to = _write_test(aspect + member, _number(predicates.lo[i], d, scales, coded, numbers), group, out, to)
             return to
         if coded.kind[p] == SET:
             return _write_spaces(p, d, predicates, scales, out, to)
@@ -393,7 +395,7 @@ def _write_predicate(p: int, group: int, table: CodedTable, roll: Roll, mask: Ma
         negated = 1 if predicates.mode[p] == _NONE else 0
         out[to] = U32((aspect + SAME) | ((end - begin) << _MEMBERS_AT) | (negated << 31))
         for i in range(begin, end):
-            out[to + 1 + i - begin] = word_of(aspect + SAME, _number(predicates.lo[i], d, scales, coded, roll))
+            out[to + 1 + i - begin] = word_of(aspect + SAME, _number(predicates.lo[i], d, scales, coded, numbers))
         return to + 1 + end - begin
     if group == MASKS:
         fill_mask(p, d, predicates, scales, mask)
@@ -430,10 +432,10 @@ def _write_spaces(p: int, d: int, predicates: Predicates, scales: Scales, out: W
 
 
 @inlined
-def _number(key: int, d: int, scales: Scales, coded: Coded, roll: Roll) -> int:
+def _number(key: int, d: int, scales: Scales, coded: Coded, numbers: KeyNumbers) -> int:
     """The number of a key of a wide dimension, see `aspects`."""
-    if coded.enrolled[d]:
-        return number_on_roll(key, roll.start[d], roll.start[d + 1], roll.mark, roll.key)
+    if coded.numbered[d]:
+        return number_of_key(key, numbers.start[d], numbers.start[d + 1], numbers.mark, numbers.key)
     return code_in(bucket_of(key, d, scales), key, d, scales)
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.expressions.predicates import Predicates
+from tamis.kernels.hashing import SEED
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import F64, I64, U64, UP, Bools, I32s, I64s, U8s
 from tamis.kernels.sorting import sort_part
@@ -307,7 +308,7 @@ def _find_distinct(predicates: Predicates, local: Dimensions, table: Keys, disti
 @inlined
 def _put(end: int, table: Keys, at: int, count: int) -> int:
     """Put an end into the table at `at`, which has `count` ends; returns the new count, or _FULL."""
-    place = I64((U64(end) * U64(0x9E3779B97F4A7C15)) >> U64(54))
+    place = I64((U64(end) * SEED) >> U64(54))
     while table[UP(at + place)] != _EMPTY and table[UP(at + place)] != end:
         place = (place + 1) & (_TABLE - 1)
     if table[UP(at + place)] == end:

@@ -22,7 +22,7 @@ from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.engine.layout.aspects import Words
 from tamis.engine.layout.forecast import Forecast, expected_entries
 from tamis.engine.layout.guards import GuardedLists, Guards, padding_word, visited_share
-from tamis.engine.layout.key_numbers import Roll, enrol
+from tamis.engine.layout.key_numbers import KeyNumbers, number_keys
 from tamis.engine.layout.lists import Entries, Points, enter, first_point_list
 from tamis.engine.layout.pairs import Pairs, complete_pairs, with_pairs
 from tamis.engine.layout.plan import PAIRS, POINTS, RANKED, Choice, Plan, deciding, plan_rows
@@ -95,7 +95,7 @@ class Lookup(NamedTuple):
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
-EDGES, ENROLLED, ALL_ENROLLED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
+EDGES, NUMBERED, ALL_NUMBERED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
 """The columns of `Lookup.about`: what matching needs to know of a dimension, in one cache line.
 
     CELL       its first cell
@@ -103,13 +103,21 @@ EDGES, ENROLLED, ALL_ENROLLED, SHIFTS = 1 << 32, 1 << 33, 1 << 34, (1 << 32) - 1
     LOWEST     the first whole number of this table; WHOLES: how many whole numbers it has
     SIDES      where its sorted lower and upper bounds lie, 32 bits each
     PRESENCE   begin and end of the list of the dimension, 32 bits each
-    SHIFT_AT   as in `Scales`; above SHIFTS, EDGES and ENROLLED are as in `Coded`; ALL_ENROLLED: all keys that have lists of
-               their own are on the roll
+    SHIFT_AT   as in `Scales`; above SHIFTS, EDGES and NUMBERED are as in `Coded`; ALL_NUMBERED: all keys that have lists of
+               their own have numbers
 """
 
 
 class Body(NamedTuple):
-    """All arrays of a segment that matching reads."""
+    """All arrays of a segment that matching reads. From a list to its rows:
+
+    list               0                 1      2           numbered as in `lists`
+    directory.begin    0                 3      4  ...      entries of list l: begin[l] .. begin[l + 1], without HAS_RUNS
+    entry              w r   w r   w r   w r   ...          two words an entry: filter word, reference
+    reference          shape << PLACE_BITS | place          the record begins at UNIT * place; shape DONE: place is the row
+    record             row  predicates ... | row  ...       word 0 has the row, see `records`
+    row                row -> conjunction
+    """
 
     lookup: Lookup
     directory: Directory
@@ -119,7 +127,8 @@ class Body(NamedTuple):
     """The second filter word of each entry; empty if second filters do not pay."""
     guard: Guards
     points: Points
-    roll: Roll
+    roll: KeyNumbers
+    """The name `roll` is that of snapshots."""
     runs: Runs
     run_entry: Words
     record: Words
@@ -181,7 +190,7 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
     likelihood = likelihood_of(scales, conjunctions.predicates, sample)
     checkpoint()
     table = code_table(conjunctions, scales, likelihood)
-    roll = enrol(table)
+    key_numbers = number_keys(table)
     checkpoint()
     plan, list_costs = plan_rows(table)
     plan, pairs, pair_rows = with_pairs(table, plan, sample)
@@ -193,7 +202,7 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
     checkpoint()
     rows = np.concatenate((list_rows, pair_rows, run_rows))
     before_runs = len(list_rows) + len(pair_rows)
-    written, words = _write_records(table, plan, roll, rows[:before_runs], has_second)
+    written, words = _write_records(table, plan, key_numbers, rows[:before_runs], has_second)
     checkpoint()
     complete = np.zeros(len(rows), np.bool_)
     complete[before_runs:] = np.repeat(listed.runs.complete, np.diff(listed.runs.start))
@@ -216,7 +225,7 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
         second,
         listed.guard,
         listed.points,
-        roll,
+        key_numbers,
         listed.runs,
         run_entry=_entries(_filter_words(run_rows, plan.second, table), of_runs),
         record=laid_out.record,
@@ -245,12 +254,14 @@ def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_s
     return _Listed(in_lists, guard, points, runs, run_rows, expected)
 
 
-def _write_records(table: CodedTable, plan: Plan, roll: Roll, listed: I32s, has_second: bool) -> tuple[_Written, int]:
+def _write_records(
+    table: CodedTable, plan: Plan, key_numbers: KeyNumbers, listed: I32s, has_second: bool
+) -> tuple[_Written, int]:
     """The records of all conjunctions, and how many words they take; `listed` are the conjunctions of entries outside of runs."""
     rows = len(table.start) - 1
     written = _Written(np.empty(most_words(table) + _PADDING, np.uint32), np.empty(rows, np.uint64))
     in_lists = np.bincount(listed[listed >= 0], minlength=rows) > 0
-    words = _write_all(packed_fields(table), plan, roll, in_lists, has_second, record_scratch(table), written)
+    words = _write_all(packed_fields(table), plan, key_numbers, in_lists, has_second, record_scratch(table), written)
     if words + UNIT * rows >= MOST_WORDS or rows >= MOST_ROWS:
         raise SegmentFullError
     return written, words
@@ -342,7 +353,7 @@ def _fill_whole_words(scales: Scales, directory: Directory, sides: _Sides, words
 
 def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides: _Sides) -> I64s:
     by_table = scales.wholes > 0
-    flags = EDGES * coded.edges | ENROLLED * coded.enrolled | ALL_ENROLLED * _all_enrolled(plan, coded)
+    flags = EDGES * coded.edges | NUMBERED * coded.numbered | ALL_NUMBERED * _all_numbered(plan, coded)
     first = int(scales.cell[-1])
     presence = directory.begin[first : first + len(scales.spaces) + 1].astype(np.int64)
     columns = (
@@ -358,13 +369,13 @@ def _about(scales: Scales, plan: Plan, coded: Coded, directory: Directory, sides
     return np.ascontiguousarray(np.stack(columns, axis=1, dtype=np.int64)).ravel()
 
 
-def _all_enrolled(plan: Plan, coded: Coded) -> Bools:
-    """By dimension: whether all keys that have lists of their own are on the roll. The keys of POINT and KEYS are on it."""
+def _all_numbered(plan: Plan, coded: Coded) -> Bools:
+    """By dimension: whether all keys that have lists of their own have numbers. The keys of POINT and KEYS have them."""
     by_keys = plan.access[plan.way == POINTS]
     unnamed = by_keys[(coded.kind[by_keys] != POINT) & (coded.kind[by_keys] != KEYS)]
-    all_enrolled = coded.enrolled.copy()
-    all_enrolled[coded.dimension[unnamed]] = False
-    return all_enrolled
+    all_numbered = coded.numbered.copy()
+    all_numbered[coded.dimension[unnamed]] = False
+    return all_numbered
 
 
 def _brief(scales: Scales, about: I64s, bounds: Words) -> I64s:
@@ -392,7 +403,13 @@ def _brief(scales: Scales, about: I64s, bounds: Words) -> I64s:
 
 @lean_kernel
 def _write_all(
-    packed: Packed, plan: Plan, roll: Roll, in_lists: Bools, has_second: bool, scratch: RecordScratch, written: _Written
+    packed: Packed,
+    plan: Plan,
+    key_numbers: KeyNumbers,
+    in_lists: Bools,
+    has_second: bool,
+    scratch: RecordScratch,
+    written: _Written,
 ) -> int:
     """Write the records of all conjunctions; returns how many words they take. `in_lists`: some entries are not in runs."""
     table: CodedTable = read_table(packed)
@@ -401,7 +418,7 @@ def _write_all(
         in_run, way = not in_lists[row], plan.way[row]
         second = plan.second[row] if has_second or in_run or way == PAIRS else _NONE
         choice = Choice(deciding(plan.access[row], table.predicates.mode), way, plan.filter[row], second, in_run)
-        shape, size = write_record(row, choice, table, roll, scratch, written.record, filled)
+        shape, size = write_record(row, choice, table, key_numbers, scratch, written.record, filled)
         written.place[row] = (U64(size) << U64(48)) | (U64(shape) << U64(40)) | U64(filled)
         filled += size
     return filled

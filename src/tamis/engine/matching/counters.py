@@ -12,7 +12,7 @@ Counts = I64s
 EVENTS, CANDIDATES, SURVIVORS, COMPARED, MISMATCHED = range(5)
 
 
-class Tally:
+class Counters:
     """How much matching has been done so far."""
 
     def __init__(self) -> None:

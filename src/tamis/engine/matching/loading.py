@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tamis.engine.layout.aspects import NEAR, UNKNOWN, code_of_space, hide, show
 from tamis.engine.layout.guards import BLOCK, GUARDED
-from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_on_roll
+from tamis.engine.layout.key_numbers import LINE, line_of, may_be_in, number_of_key
 from tamis.engine.layout.lists import home_of
 from tamis.engine.layout.pairs import PairScratch, note_cell
 from tamis.engine.layout.plan import RANKED
 from tamis.engine.layout.scale import FARTHEST_WHOLE, MISSING, code_of, number_of
 from tamis.engine.layout.segment_build import (
-    ALL_ENROLLED,
+    ALL_NUMBERED,
     AT,
     BLOCKS,
     BRIEF,
     CELL,
-    ENROLLED,
+    NUMBERED,
     SHIFT_AT,
     SHIFTS,
     WHOLE_MOST,
@@ -150,7 +150,7 @@ def load_wide(
     values: Values, count: int, body: Body, event: LoadedEvent, lists: int, runs: int, met: Met
 ) -> tuple[int, int]:
     """Load the aspects of a plain event, after `load`, and append the lists of its keys."""
-    lookup, roll = body.lookup, body.roll
+    lookup, numbers = body.lookup, body.roll
     _fetch_keys(values, count, body, event)
     for i in range(count):
         dimension, space = I64(event.touched[UP(i)]), I64(event.first[UP(i)])
@@ -165,12 +165,14 @@ def load_wide(
         at, blocks = lookup.about[UP(line + AT)], lookup.about[UP(line + BLOCKS)]
         code = code_of(lookup.cuts, at, blocks, lookup.shift, shifts & SHIFTS, space, key)
         number = code
-        if shifts & ENROLLED:
-            number = number_on_roll(key, roll.start[UP(dimension)], roll.start[UP(dimension + 1)], roll.mark, roll.key)
+        if shifts & NUMBERED:
+            number = number_of_key(
+                key, numbers.start[UP(dimension)], numbers.start[UP(dimension + 1)], numbers.mark, numbers.key
+            )
         event.low[UP(dimension)], event.high[UP(dimension)] = key, key
         if dimension < RANKED:
             show(dimension, code, number, event.seen)
-        if len(body.points.key) > 0 and not (shifts & ALL_ENROLLED and number == UNKNOWN):
+        if len(body.points.key) > 0 and not (shifts & ALL_NUMBERED and number == UNKNOWN):
             noted, home = lists, I64(event.point[UP(i)])
             if home < 0:
                 home = home_of(dimension, key, body.points.table)  # The line was full, and the next line has the key.
@@ -185,29 +187,29 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
 
     `event.point` gets each key's place in the hash table, or -1 if the key seems to have no list.
     """
-    about, points, roll = body.lookup.about, body.points, body.roll
+    about, points, numbers = body.lookup.about, body.points, body.roll
     for i in range(count):
         dimension = I64(event.touched[UP(i)])
         shifts = about[UP(dimension * 8 + SHIFT_AT)]
         if shifts >= 0:
             key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
-            if shifts & ENROLLED:
-                line = line_of(spread(key), roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
-                prefetch(roll.mark, line)
-            if not shifts & ALL_ENROLLED:
+            if shifts & NUMBERED:
+                line = line_of(spread(key), numbers.start[UP(dimension)], numbers.start[UP(dimension + 1)])
+                prefetch(numbers.mark, line)
+            if not shifts & ALL_NUMBERED:
                 event.point[UP(i)] = home_of(dimension, key, points.table)
                 prefetch(points.table, I64(event.point[UP(i)]))
     for i in range(count):
         dimension = I64(event.touched[UP(i)])
         shifts = about[UP(dimension * 8 + SHIFT_AT)]
-        if shifts >= 0 and shifts & ENROLLED:
+        if shifts >= 0 and shifts & NUMBERED:
             key = values.low[UP(values.begin + ~I64(event.place[UP(i)]))]
             mixed = spread(key)
-            line = line_of(mixed, roll.start[UP(dimension)], roll.start[UP(dimension + 1)])
-            maybe = may_be_in(mixed, roll.mark[UP(line)])
+            line = line_of(mixed, numbers.start[UP(dimension)], numbers.start[UP(dimension + 1)])
+            maybe = may_be_in(mixed, numbers.mark[UP(line)])
             if maybe:
-                prefetch(roll.key, line * LINE)
-            if shifts & ALL_ENROLLED:
+                prefetch(numbers.key, line * LINE)
+            if shifts & ALL_NUMBERED:
                 event.point[UP(i)] = -1
                 if maybe:
                     event.point[UP(i)] = home_of(dimension, key, points.table)
@@ -223,7 +225,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
 @inlined
 def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
     """Load the aspects of an event that is not plain. A dimension with several values gets the aspects of one of them."""
-    lookup, roll = body.lookup, body.roll
+    lookup, numbers = body.lookup, body.roll
     count, before = -1, -1
     for v in range(values.begin, values.end):
         d, low, high = values.dimension[UP(v)], values.low[UP(v)], values.high[UP(v)]
@@ -239,9 +241,9 @@ def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
             at, blocks = lookup.about[UP(line + AT)], lookup.about[UP(line + BLOCKS)]
             code = code_of(lookup.cuts, at, blocks, lookup.shift, shifts & SHIFTS, space, low)
             number = code
-            if shifts & ENROLLED:
-                lines = roll.start[UP(dimension)], roll.start[UP(dimension + 1)]
-                number = number_on_roll(low, lines[0], lines[1], roll.mark, roll.key)
+            if shifts & NUMBERED:
+                lines = numbers.start[UP(dimension)], numbers.start[UP(dimension + 1)]
+                number = number_of_key(low, lines[0], lines[1], numbers.mark, numbers.key)
             again = d == before
             event.low[UP(dimension)] = min(event.low[UP(dimension)], low) if again else low
             event.high[UP(dimension)] = max(event.high[UP(dimension)], high) if again else high

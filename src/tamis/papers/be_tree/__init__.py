@@ -13,8 +13,17 @@ batch construction BE-B (7.2), and deletion, which the paper omits.
       p-node d
         bucket d [1, 8]
 
-Modules: `nodes` (the arrays, drawn there), `domains` (constants, and where to cut), `entries` (expressions in l-nodes),
-`insertion`, `partitioning`, `removal`, `matching`, `tree` (the index), `inspection` (its drawing and its invariants).
+Read in this order:
+
+    nodes          the arrays, drawn there
+    domains        constants, and where to cut
+    entries        expressions in l-nodes
+    matching       algorithms 1 and 2: the expressions that an event satisfies
+    insertion      algorithms 3 to 6: where an expression goes
+    partitioning   algorithm 5: how a full l-node is divided
+    removal        deleting, merging and recycling
+    tree           the index `be-tree`
+    inspection     its drawing and its invariants, for tests
 
 Invariants
 ----------

@@ -1,5 +1,8 @@
-"""`counting`: count the satisfied predicates of each subscription, and SIFT's methods.
+"""`counting`: count the satisfied predicates of each subscription, and SIFT's methods. Read in this order:
 
-index       the index `counting`                      hit_counting    its two phases on one event
-sift        SIFT's key and tree method                sift_terms      terms of profiles        sift_matching   matching
+index           the index `counting`
+hit_counting    its two phases on one event
+sift            SIFT's key and tree method
+sift_terms      terms of profiles
+sift_matching   matching with both methods
 """

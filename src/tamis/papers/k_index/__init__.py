@@ -1,2 +1,7 @@
-"""`k-index`: posting lists by size, attribute and value (`index`, `posting`, `enumeration`), and how they are intersected
-(`conjunction_algorithm`)."""
+"""`k-index`: posting lists by size, attribute and value. Read in this order:
+
+index                  the index `k-index`, with the paper and the idea
+posting                posting lists in arrays
+enumeration            ranges as sets of values
+conjunction_algorithm  how the lists of an event are intersected
+"""

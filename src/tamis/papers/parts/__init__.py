@@ -1,7 +1,11 @@
-"""Code that several indexes share.
+"""Code that several indexes share. No module needs another one. Read in this order:
 
-records     the predicates of conjunctions, to be checked       past_events  past events: how selective predicates are
-pair_map    a hash table over pairs of numbers                  slabs        many lists in one array
-collecting  matches of unknown number from kernels              static       indexes that are built once
-size        bytes of all arrays of an object                    parting      parts intervals at the keys of a tree
+collecting    matches of unknown number from kernels
+records       the predicates of conjunctions, to be checked
+slabs         many lists in one array
+pair_map      a hash table over pairs of numbers
+static        indexes that are built once
+past_events   past events: how selective predicates are
+parting       parts intervals at the keys of a tree
+size          bytes of all arrays of an object
 """

@@ -1,7 +1,7 @@
 """PS-Trees and the indexes over them: `ps-tree`, `pst-bloom`, `pst-hash`.
 
 S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads.
-PVLDB 12(3), 2018.
+PVLDB 12(3), 2018. Read in this order:
 
     elements    the elements of a tree's values
     nodes       inner nodes and leaves in flat arrays; Partition, MatchPair, merging (section 4)
