@@ -17,7 +17,7 @@ from tamis.engine.layout.scale import MOST_SPACES
 from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build
 from tamis.engine.matching.match import NO_ROOM_SLOTS, Matching, RowsCall, match_events, match_rows
 from tamis.engine.matching.owners import NamingScratch, OwnerArrays, Owners, Place, numbering_of, slot_numbers
-from tamis.engine.matching.results import Found, Life, Slots, Work
+from tamis.engine.matching.results import WORK, Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
 from tamis.engine.slot_lease import Lease
@@ -139,7 +139,7 @@ class Segment:
         """Match a batch, in scratch space of the calling thread."""
         counts = np.zeros(len(batch.start) - 1, np.int64)
         parts: list[Slots] = []
-        work = np.zeros(3, np.int64)
+        work = np.zeros(WORK, np.int64)
         scratch = scratches.take(self)
         place = Place(0, 0, 0)
         size = scratch.slots_for(len(counts))

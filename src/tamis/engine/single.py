@@ -33,17 +33,19 @@ from tamis.engine.matching.match import (
     match_rows,
 )
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
-from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life, Slots
+from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, WORK, Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
 from tamis.engine.segment import Segment
 from tamis.engine.version import Version
+from tamis.engine.watch import SEEN_ENTRIES, SEEN_EVENTS
 from tamis.kernels.atomic import count_up
 from tamis.kernels.entry import call_entry, entry_of
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
 from tamis.kernels.numbers import UP, I64s, U32s
 from tamis.kernels.packed import Packed, address_of
+from tamis.kernels.ranges import Span
 
 NO_ROOM = -1
 NOT_SMALL = -2
@@ -59,7 +61,7 @@ class _Buffers(NamedTuple):
     rows: U32s
     counts: I64s
     work: I64s
-    """The work of each part for the event, three numbers as in `Work`."""
+    """The work of each part for the event, WORK numbers as in `Work`."""
     lack: I64s
     """The part that lacked room, which buffer was too small, and the size that the part needs."""
     event: DeltaEvent
@@ -111,7 +113,8 @@ class _SingleCall(NamedTuple):
 _DIED, _DELTAS, _IDS, _NOW = (word_of(_SingleCall, name) for name in ("died", "deltas", "ids", "now"))
 _OF_SEGMENT, _OF_DELTA = words_in(_SegmentCall), words_in(_DeltaCall)
 _DELTA_ROWS = word_of(_DeltaCall, "rows")
-_CALL_DIMENSION = word_of(RowsCall, "batch.dimension")
+_OF_VALUES, _VALUES_AT = words_in(EventValues), word_of(RowsCall, "batch.dimension")
+"""How many words packed `EventValues` take, and where a packed `RowsCall` has them: all fields of its batch but `start`."""
 _read_single, _read_segment, _read_delta = reader_of(_SingleCall), reader_of(_SegmentCall), reader_of(_DeltaCall)
 
 
@@ -169,7 +172,7 @@ class Single:
         self._buffers = buffers = self._new_buffers(len(version.segments) + self._most_deltas)
         self._names = buffers.names.data  # A memoryview reads a few ids in two thirds of the time of an array.
         self._words = words = self.event.words
-        self._values, self._start = np.zeros(words_in(EventValues), np.int64), np.zeros(2, np.int64)
+        self._values, self._start = np.zeros(_OF_VALUES, np.int64), np.zeros(2, np.int64)
         self._values[LO] = self._values[HI] = address_of(words) + 8 * HEAD
         self._segments = self._packed_segments(version.segments)
         self._deltas = np.zeros(_OF_DELTA * self._most_deltas, np.int64)
@@ -197,7 +200,7 @@ class Single:
         return _Buffers(
             rows=np.empty(self._rows, np.uint32),
             counts=np.zeros(1, np.int64),
-            work=np.zeros(3 * parts, np.int64),
+            work=np.zeros(WORK * parts, np.int64),
             lack=np.zeros(3, np.int64),
             event=delta_event(self._dimensions),
             out=np.empty(self._matches, np.int32),
@@ -214,7 +217,7 @@ class Single:
         packed = [np.zeros(0, np.int64)]
         for i, (segment, scratch) in enumerate(zip(segments, scratches, strict=True)):
             body, owners = segment.packed
-            work = buffers.work[3 * i : 3 * i + 3]
+            work = buffers.work[WORK * i : WORK * (i + 1)]
             call = packed_fields(RowsCall(body, scratch.packed, event, buffers.counts, buffers.rows, work))
             self._calls.append((call, scratch.packed, scratch.arrays))  # Kept alive: kernels have only their addresses.
             packed.append(packed_fields(_SegmentCall(call, owners, segment.watch.seen)))
@@ -298,7 +301,7 @@ def match_single(given: Packed) -> int:
     filled = 0
     segments, deltas = len(call.segments) // _OF_SEGMENT, len(call.deltas) // _OF_DELTA
     for part in range(segments + deltas):
-        done = buffers.work[3 * part : 3 * part + 3]
+        done = buffers.work[WORK * part : WORK * (part + 1)]
         done[:] = 0
         if part < segments:
             segment = _read_segment(call.segments[part * _OF_SEGMENT :])
@@ -309,7 +312,7 @@ def match_single(given: Packed) -> int:
         else:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
             owners = delta.columns
-            scan_delta(owners, delta.rows, batch, (0, 1), buffers.event, buffers.counts, buffers.rows, done)
+            scan_delta(owners, delta.rows, batch, Span(0, 1), buffers.event, buffers.counts, buffers.rows, done)
         naming = NamingScratch(buffers.event.places, buffers.out[filled:], buffers.clauses)
         event, _, slots, compared = name_owners(
             owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), naming
@@ -329,8 +332,8 @@ def match_single(given: Packed) -> int:
 @inlined
 def _match_segment(words: Packed, address: int, entry: int, values: Packed) -> bool:
     """Call `match_rows` for the event whose packed `EventValues` these are; whether there was room."""
-    for i in range(6):  # dimensions, lowest and highest keys
-        words[_CALL_DIMENSION + i] = values[i]
+    for i in range(_OF_VALUES):
+        words[_VALUES_AT + i] = values[i]
     words[EVENT], words[STOP] = 0, 1
     return call_entry(entry, address) != 0
 
@@ -340,13 +343,14 @@ def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
     """Count the work of all parts for the event, and the work of each segment in its watch."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):
-        entries += work[3 * part + VISITED]
-        survivors += work[3 * part + CHECKED]
-        compared += work[3 * part + JUDGED]
+        done = work[WORK * part : WORK * (part + 1)]
+        entries += done[VISITED]
+        survivors += done[CHECKED]
+        compared += done[JUDGED]
         if part < len(segments) // _OF_SEGMENT:
             seen = _read_segment(segments[part * _OF_SEGMENT :]).seen
-            count_up(seen, 0, 1)
-            count_up(seen, 1, work[3 * part + VISITED])
+            count_up(seen, SEEN_EVENTS, 1)
+            count_up(seen, SEEN_ENTRIES, done[VISITED])
     count_up(tally, EVENTS, 1)
     count_up(tally, CANDIDATES, entries)
     count_up(tally, SURVIVORS, survivors)

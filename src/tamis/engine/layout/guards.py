@@ -45,6 +45,8 @@ _AT_ONCE = 256
 _NEEDS = 16
 """Only the first predicates of a conjunction, up to this number, offer their dimensions as guards."""
 _NONE = -1
+_WITH, _WITHOUT = range(2)
+"""Places in a cost: entries that an event is expected to visit with guards, and without."""
 
 Guards = U16s
 """The guard of each block from the first entry on. A block without a guard has the number behind the last dimension, which all
@@ -156,7 +158,7 @@ class GuardedLists:
                 few = Entries(self._entries.list[some], self._entries.row[some])
                 _, costs = _in_blocks(few, len(some), self._sizes[tried], self._asked)
                 cost += costs * len(long) / len(tried)
-        return float(cost[0] / cost[1]) if cost[0] < MOST_WITH_GUARDS * cost[1] else 1.0
+        return float(cost[_WITH] / cost[_WITHOUT]) if cost[_WITH] < MOST_WITH_GUARDS * cost[_WITHOUT] else 1.0
 
 
 def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> F64s:
@@ -221,8 +223,8 @@ def _guard(
             for begin in range(at, end, _AT_ONCE):
                 filled, more = _divide(entries, begin, min(begin + _AT_ONCE, end), asked, scratch, out, filled)
                 visited += more
-            cost[0] += met * visited
-            cost[1] += met * (end - at)
+            cost[_WITH] += met * visited
+            cost[_WITHOUT] += met * (end - at)
         at = end
     filled = _pad(filled, lists[max(listed - 1, 0)], out)
     return _copy(entries, listed, len(lists), out, filled), filled

@@ -232,7 +232,8 @@ def _met_by_sample(
                 d = I64(local[dimension])
                 cells = note_cell(pairs, scratch, d, locate(key, d, scales), cells)
         tried += cells * (cells - 1) // 2
-        met += max(find_pairs(pairs, scratch, cells, found, len(found))[0], 0)
+        entries, _ = find_pairs(pairs, scratch, cells, found, len(found))
+        met += max(entries, 0)
     return tried, met
 
 

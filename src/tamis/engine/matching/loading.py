@@ -240,8 +240,8 @@ def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
             code = code_of(lookup.cuts, at, blocks, lookup.shift, shifts & SHIFTS, space, low)
             number = code
             if shifts & ENROLLED:
-                lines = roll.start[UP(dimension)], roll.start[UP(dimension + 1)]
-                number = number_on_roll(low, lines[0], lines[1], roll.mark, roll.key)
+                begin, end = roll.start[UP(dimension)], roll.start[UP(dimension + 1)]
+                number = number_on_roll(low, begin, end, roll.mark, roll.key)
             again = d == before
             event.low[UP(dimension)] = min(event.low[UP(dimension)], low) if again else low
             event.high[UP(dimension)] = max(event.high[UP(dimension)], high) if again else high
