@@ -201,7 +201,7 @@ class Single:
             rows=np.empty(self._rows, np.uint32),
             counts=np.zeros(1, np.int64),
             work=np.zeros(WORK * parts, np.int64),
-            lack=np.zeros(3, np.int64),
+            lack=np.zeros(_NEED + 1, np.int64),
             event=delta_event(self._dimensions),
             out=np.empty(self._matches, np.int32),
             clauses=np.empty(self._matches, np.int32),
@@ -343,14 +343,14 @@ def _count_work(tally: I64s, segments: Packed, work: I64s, parts: int) -> None:
     """Count the work of all parts for the event, and the work of each segment in its watch."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):
-        done = work[WORK * part : WORK * (part + 1)]
-        entries += done[VISITED]
-        survivors += done[CHECKED]
-        compared += done[JUDGED]
+        at = WORK * part
+        entries += work[at + VISITED]
+        survivors += work[at + CHECKED]
+        compared += work[at + JUDGED]
         if part < len(segments) // _OF_SEGMENT:
             seen = _read_segment(segments[part * _OF_SEGMENT :]).seen
             count_up(seen, SEEN_EVENTS, 1)
-            count_up(seen, SEEN_ENTRIES, done[VISITED])
+            count_up(seen, SEEN_ENTRIES, work[at + VISITED])
     count_up(tally, EVENTS, 1)
     count_up(tally, CANDIDATES, entries)
     count_up(tally, SURVIVORS, survivors)
