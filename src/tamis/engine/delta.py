@@ -184,11 +184,11 @@ class DeltaView(NamedTuple):
 class Delta:
     """The first `number` rows of `columns`. Only the writer changes it. Views stay as they are."""
 
-    __slots__ = ("__weakref__", "apart", "columns", "key", "lease", "number")
+    __slots__ = ("__weakref__", "apart", "columns", "lease", "number", "part_id")
 
     def __init__(self) -> None:
         self.lease = Lease()
-        self.key = id(self)
+        self.part_id = id(self)
         self.columns = Columns.with_room(_ROWS, _ROWS * _EACH, _ROWS * _EACH)
         self.number = 0
         self.apart = 0
@@ -352,7 +352,7 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
         at = 0
         size = int(counts[event:stop].sum())
         while event < stop:
-            naming = NamingScratch(loaded.places, np.empty(size, np.int32), room.clauses(size))
+            naming = NamingScratch(loaded.places, np.empty(size, np.int32), room.repeated(size))
             event, at, filled, judged = name_owners(
                 columns.given, batch, life, found, counts, Place(event, stop, at), naming
             )

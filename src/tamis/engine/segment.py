@@ -23,7 +23,7 @@ from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
 from tamis.engine.slot_lease import Lease
 from tamis.engine.watch import Watch
 from tamis.kernels.background import checkpoint
-from tamis.kernels.entry import entry_of
+from tamis.kernels.by_address import address_of_kernel
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.packed import address_of
 from tamis.kernels.ranges import run_indices
@@ -147,8 +147,8 @@ class Segment:
             out = np.empty(size, np.int32)
             body, owners = self.packed
             call = packed_fields(RowsCall(body, scratch.packed_scratch, batch, counts, scratch.rows, work))
-            matching = Matching(entry_of(match_rows), call, address_of(call))
-            naming = NamingScratch(scratch.places(dimensions), out, scratch.clauses(size))
+            matching = Matching(address_of_kernel(match_rows), call, address_of(call))
+            naming = NamingScratch(scratch.places(dimensions), out, scratch.repeated(size))
             place, filled, lack, need = match_events(matching, owners, batch, life, place, naming)
             if filled:
                 parts.append(out[:filled])

@@ -3,7 +3,7 @@
 The arguments are packed once for the segments of a version, and used while the newest version has the same segments. A change
 only writes its deltas, the times of death, and the time into them.
 
-    SingleCall    words  values  start  died  tally  buffers ...  segments                deltas              ids   now  entry
+    SingleCall    words  values  start  died  tally  buffers ...  segments                deltas              ids   now  kernel
                                                                  SegmentCall ...         DeltaCall ...
 
 Only addresses are kept, neither segments nor deltas: the caller holds the version while it matches, and old parts may go.
@@ -40,7 +40,7 @@ from tamis.engine.segment import Segment
 from tamis.engine.version import Version
 from tamis.engine.watch import SEEN_ENTRIES, SEEN_EVENTS
 from tamis.kernels.atomic import count_up
-from tamis.kernels.entry import call_entry, entry_of
+from tamis.kernels.by_address import address_of_kernel, call_kernel
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
 from tamis.kernels.numbers import UP, I64s, U32s
@@ -66,7 +66,7 @@ class _Buffers(NamedTuple):
     """The part that lacked room, which buffer was too small, and the size that the part needs."""
     event: DeltaEvent
     out: Slots
-    clauses: Slots
+    repeated: Slots
     names: I64s
 
 
@@ -106,7 +106,7 @@ class _SingleCall(NamedTuple):
     """A `_DeltaCall` for each delta."""
     ids: I64s
     now: int
-    entry: int
+    kernel: int
     """The address of `match_rows`."""
 
 
@@ -189,7 +189,7 @@ class Single:
                 deltas=self._deltas,
                 ids=_NO_IDS,
                 now=0,
-                entry=entry_of(match_rows) if version.segments else 0,
+                kernel=address_of_kernel(match_rows) if version.segments else 0,
             )
         )
         self._segment_set, self._number = version.segment_set, -1
@@ -204,7 +204,7 @@ class Single:
             lack=np.zeros(_NEED + 1, np.int64),
             event=delta_event(self._dimensions),
             out=np.empty(self._matches, np.int32),
-            clauses=np.empty(self._matches, np.int32),
+            repeated=np.empty(self._matches, np.int32),
             names=np.empty(self._matches, np.int64),
         )
 
@@ -306,14 +306,14 @@ def match_single(given: Packed) -> int:
         if part < segments:
             segment = _read_segment(call.segments[part * _OF_SEGMENT :])
             owners = segment.owners
-            if not _match_segment(segment.call, call.segments[part * _OF_SEGMENT], call.entry, call.values):
+            if not _match_segment(segment.call, call.segments[part * _OF_SEGMENT], call.kernel, call.values):
                 lack[_PART], lack[_LACK], lack[_NEED] = part, segment.call[LACK], segment.call[NEED]
                 return NO_ROOM
         else:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
             owners = delta.columns
             scan_delta(owners, delta.rows, batch, Span(0, 1), buffers.event, buffers.counts, buffers.rows, done)
-        naming = NamingScratch(buffers.event.places, buffers.out[filled:], buffers.clauses)
+        naming = NamingScratch(buffers.event.places, buffers.out[filled:], buffers.repeated)
         event, _, slots, compared = name_owners(
             owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), naming
         )
@@ -330,12 +330,12 @@ def match_single(given: Packed) -> int:
 
 
 @inlined
-def _match_segment(words: Packed, address: int, entry: int, values: Packed) -> bool:
+def _match_segment(words: Packed, address: int, kernel: int, values: Packed) -> bool:
     """Call `match_rows` for the event whose packed `EventValues` these are; whether there was room."""
     for i in range(_OF_VALUES):
         words[_VALUES_AT + i] = values[i]
     words[EVENT], words[STOP] = 0, 1
-    return call_entry(entry, address) != 0
+    return call_kernel(kernel, address) != 0
 
 
 @inlined

@@ -90,7 +90,7 @@ def find_runs(
 
     `has_second`: entries of lists have a second filter word.
     """
-    joined = np.zeros(len(entries.row), np.uint32)
+    joined = np.zeros(len(entries.conjunction), np.uint32)
     if not (table.scales.shift_at >= 0).any():
         return joined
     rows = len(plan.access)
@@ -153,7 +153,7 @@ def _side(lo: int, hi: int) -> int:
 @kernel
 def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, upto: int, joined: U32s) -> None:
     """Mark the entries of each list whose runs save more than their price."""
-    lists, rows, kinds = entries.list, entries.row, waiting.kind
+    lists, conjunctions, kinds = entries.list, entries.conjunction, waiting.kind
     listed, in_run, guarded = waiting.listed, waiting.in_run, waiting.guarded
     at = 0
     while at < len(lists) and lists[at] < upto:
@@ -162,7 +162,7 @@ def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, up
             end += 1
         if end - at >= _SHORTEST:
             share = outlook.share if lists[at] < outlook.lists and end - at >= outlook.size else 1.0
-            own = kinds[rows[at:end]]
+            own = kinds[conjunctions[at:end]]
             order = np.argsort(own)
             begin = 0
             for i in range(1, len(order) + 1):
@@ -170,8 +170,8 @@ def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, up
                     if own[order[begin]] != 0 and i - begin >= _SHORTEST:
                         saved = -price
                         for j in range(begin, i):
-                            row = rows[at + order[j]]
-                            saved += (share if guarded[row] else 1.0) * listed[row] - in_run[row]
+                            c = conjunctions[at + order[j]]
+                            saved += (share if guarded[c] else 1.0) * listed[c] - in_run[c]
                         if saved > 0.0:
                             for j in range(begin, i):
                                 joined[at + order[j]] = own[order[j]]
@@ -182,9 +182,9 @@ def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, up
 def sorted_runs(entries: Entries, joined: U32s, plan: Plan, predicates: Predicates) -> tuple[Runs, I32s]:
     """Sort entries into the runs that they join; returns the runs, and the conjunctions of their entries."""
     side = (joined & U32(0x7F)).astype(np.uint8)
-    if len(entries.row) == 0:
-        return _NO_RUNS, entries.row
-    interval = predicates.start[plan.filter[entries.row]]
+    if len(entries.conjunction) == 0:
+        return _NO_RUNS, entries.conjunction
+    interval = predicates.start[plan.filter[entries.conjunction]]
     lo, hi = predicates.lo[interval], predicates.hi[interval]
     key = np.where(side == UPPER_RUN, ~hi, lo)
     order = np.lexsort((key, joined, entries.list))
@@ -203,4 +203,4 @@ def sorted_runs(entries: Entries, joined: U32s, plan: Plan, predicates: Predicat
         hi[order][banded],
         (np.cumsum(banded) - banded - np.arange(len(banded)))[first],
     )
-    return runs, entries.row[order]
+    return runs, entries.conjunction[order]

@@ -145,7 +145,7 @@ class _Listed(NamedTuple):
     guard: Guards
     points: Points
     runs: Runs
-    run_rows: I32s
+    run_conjunctions: I32s
     """The conjunctions of the entries of runs."""
     expected: float
     """How many entries an event is expected to visit."""
@@ -184,28 +184,28 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
     roll = enrol(table)
     checkpoint()
     plan, list_costs = plan_rows(table)
-    plan, pairs, pair_rows = with_pairs(table, plan, sample)
+    plan, pairs, in_pairs = with_pairs(table, plan, sample)
     checkpoint()
     has_second = choose_second(table, plan)
     checkpoint()
     listed = _enter_lists(table, plan, sample, has_second)
-    list_rows, run_rows = listed.in_lists.row, listed.run_rows
+    in_lists, in_runs = listed.in_lists.conjunction, listed.run_conjunctions
     checkpoint()
-    rows = np.concatenate((list_rows, pair_rows, run_rows))
-    before_runs = len(list_rows) + len(pair_rows)
-    written, words = _write_records(table, plan, roll, rows[:before_runs], has_second)
+    entered = np.concatenate((in_lists, in_pairs, in_runs))
+    before_runs = len(in_lists) + len(in_pairs)
+    written, words = _write_records(table, plan, roll, entered[:before_runs], has_second)
     checkpoint()
-    complete = np.zeros(len(rows), np.bool_)
+    complete = np.zeros(len(entered), np.bool_)
     complete[before_runs:] = np.repeat(listed.runs.complete, np.diff(listed.runs.start))
-    laid_out = _lay_out_records(rows, complete, written, words, numbers)
+    laid_out = _lay_out_records(entered, complete, written, words, numbers)
     checkpoint()
-    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(list_rows), before_runs])
-    entry = _entries(_filter_words(list_rows, plan.filter, table), of_lists)
+    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(in_lists), before_runs])
+    entry = _entries(_filter_words(in_lists, plan.filter, table), of_lists)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
     if has_second:
-        second[: len(list_rows)] = _filter_words(list_rows, plan.second, table)
+        second[: len(in_lists)] = _filter_words(in_lists, plan.second, table)
     checkpoint()
-    complete_pairs(pairs, _filter_words(pair_rows, plan.second, table), of_pairs)
+    complete_pairs(pairs, _filter_words(in_pairs, plan.second, table), of_pairs)
     lookup, directory = _lookup(table, plan, listed)
     conjunction = np.full(max(len(laid_out.number), int(laid_out.number.max(initial=0)) + 1), _NONE, np.int32)
     conjunction[laid_out.number] = np.arange(len(laid_out.number))
@@ -218,13 +218,13 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
         listed.points,
         roll,
         listed.runs,
-        run_entry=_entries(_filter_words(run_rows, plan.second, table), of_runs),
+        run_entry=_entries(_filter_words(in_runs, plan.second, table), of_runs),
         record=laid_out.record,
         pairs=pairs,
         row=conjunction,
         cells=int(scales.cell[-1]),
         dimensions=len(scales.spaces),
-        entries=int(np.count_nonzero(rows >= 0)),
+        entries=int(np.count_nonzero(entered >= 0)),
     )
     return body, Forecast(scales, likelihood, list_costs, np.array([listed.expected]))
 
@@ -235,14 +235,14 @@ def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_s
     joined = find_runs(table, plan, entries, sample, has_second, first_point_list(table.scales) + len(points.key))
     in_run = joined != 0
     checkpoint()
-    in_lists = Entries(entries.list[~in_run], entries.row[~in_run])
+    in_lists = Entries(entries.list[~in_run], entries.conjunction[~in_run])
     in_lists, guard = GuardedLists(table, plan, in_lists, sample).in_blocks()
     visited = visited_share(in_lists, guard, table.likelihood, len(table.start) - 1)
-    expected = expected_entries(table, plan, visited, entries.row, in_run)
+    expected = expected_entries(table, plan, visited, entries.conjunction, in_run)
     checkpoint()
-    in_runs = Entries(entries.list[in_run], entries.row[in_run])
-    runs, run_rows = sorted_runs(in_runs, joined[in_run], plan, table.predicates)
-    return _Listed(in_lists, guard, points, runs, run_rows, expected)
+    in_runs = Entries(entries.list[in_run], entries.conjunction[in_run])
+    runs, run_conjunctions = sorted_runs(in_runs, joined[in_run], plan, table.predicates)
+    return _Listed(in_lists, guard, points, runs, run_conjunctions, expected)
 
 
 def _write_records(table: CodedTable, plan: Plan, roll: Roll, listed: I32s, has_second: bool) -> tuple[_Written, int]:

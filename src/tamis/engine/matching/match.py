@@ -1,7 +1,7 @@
 """Matching events against a segment: load an event, collect survivors from its lists, check their records, name the owners.
 
 match_events  some events of a batch at a time: rows from `match_rows`, which are named while they are in the cache
-match_rows    events -> rows; it is compiled once, and called by its address (see `tamis.kernels.entry`)
+match_rows    events -> rows; it is compiled once, and called by its address (see `tamis.kernels.by_address`)
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tamis.engine.matching.owners import NamingScratch, Place, name_owners
 from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
-from tamis.kernels.entry import call_entry
+from tamis.kernels.by_address import call_kernel
 from tamis.kernels.fields import reader_of, word_of, words_in
-from tamis.kernels.kernel import entry_kernel, lean_kernel, merged
+from tamis.kernels.kernel import addressed_kernel, lean_kernel, merged
 from tamis.kernels.numbers import UP, I64s, U32s
 from tamis.kernels.packed import Packed, words_at
 
@@ -73,7 +73,7 @@ _CALL_WORDS = words_in(RowsCall)
 _read_call, _read_body, _read_scratch = reader_of(RowsCall), reader_of(Body), reader_of(Scratch)
 
 
-@entry_kernel
+@addressed_kernel
 def match_rows(address: int) -> int:
     """Match events; returns the event at which it stopped. `address` is that of a packed `RowsCall`."""
     words = words_at(address, _CALL_WORDS)
@@ -197,11 +197,12 @@ def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled
 class Matching(NamedTuple):
     """How `match_rows` is called."""
 
-    entry: int
+    kernel: int
+    """The address of `match_rows`."""
     call: Packed
     """The packed `RowsCall`."""
     address: int
-    """That of the call."""
+    """The address of `call`."""
 
 
 class Reached(NamedTuple):
@@ -227,10 +228,10 @@ def match_events(
     while event < events:
         if found == event:
             words[EVENT], words[STOP] = event, min(event + _EVENTS_AT_ONCE, events)
-            found, at = call_entry(matching.entry, matching.address), 0
+            found, at = call_kernel(matching.kernel, matching.address), 0
             if found == event:
                 return Reached(Place(event, found, at), filled, words[LACK], words[NEED])
-        rest = NamingScratch(naming.places, naming.slots[filled:], naming.clauses)
+        rest = NamingScratch(naming.places, naming.slots[filled:], naming.repeated)
         event, at, slots, compared = name_owners(
             owners, batch, life, call.rows, call.counts, Place(event, found, at), rest
         )

@@ -112,8 +112,8 @@ class NamingScratch(NamedTuple):
 
     places: EventPlaces
     slots: Slots
-    clauses: Slots
-    """Slots of subscriptions with several clauses, found for one event."""
+    repeated: Slots
+    """Slots of subscriptions with several clauses, found for one event, once for each clause that matches."""
 
 
 class Place(NamedTuple):
@@ -133,7 +133,7 @@ class _Named(NamedTuple):
     filled: int
     """Slots that are named."""
     parts: int
-    """Slots in `NamingScratch.clauses`."""
+    """Slots in `NamingScratch.repeated`."""
     compared: int
     """Rows and programs that were decided by comparing keys."""
     loaded: bool
@@ -159,12 +159,12 @@ def name_owners(
         before, end = filled, at + counts[event]
         filled, parts, more = _name_rows(rows, Span(at, end), arrays, batch, event, life, naming, filled)
         compared += more
-        if filled + parts > len(naming.slots) or parts > len(naming.clauses):
+        if filled + parts > len(naming.slots) or parts > len(naming.repeated):
             return event, at, before, compared
         if parts:
-            parts = sort_unique(naming.clauses, 0, parts)
+            parts = sort_unique(naming.repeated, 0, parts)
             for i in range(parts):
-                naming.slots[UP(filled + i)] = naming.clauses[UP(i)]
+                naming.slots[UP(filled + i)] = naming.repeated[UP(i)]
             filled += parts
         counts[event] = filled - before
         at = end
@@ -247,8 +247,8 @@ def _name_group(
             if not accepts(owners.program[UP(o)], arrays.programs, batch, naming.places):
                 continue
         if owners.several[UP(o)]:
-            if parts < len(naming.clauses):
-                naming.clauses[UP(parts)] = slot
+            if parts < len(naming.repeated):
+                naming.repeated[UP(parts)] = slot
             parts += 1
         else:
             if filled < len(naming.slots):
