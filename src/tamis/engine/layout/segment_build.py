@@ -91,7 +91,7 @@ class Lookup(NamedTuple):
     """Two words for every whole number of the dimensions that have a table: first its space and list, see `whole_word`; then
     where the sorted upper and lower bounds that it satisfies end."""
     brief: I64s
-    """For every dimension of the matcher: what a plain event needs besides `whole` if its value is there, see `_brief`."""
+    """For each dimension of the matcher: what a single-valued event needs besides `whole` if its value is there. See `_brief`."""
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)

@@ -100,10 +100,10 @@ def _match_event(
     room = MOST_LISTS * (values.end - values.begin + 1)
     if room > len(met.begin):
         return filled, NO_ROOM_LISTS, 2 * room
-    count, plain, lists, once, runs = _meet(values, body, event, met)
+    count, single_valued, lists, once, runs = _meet(values, body, event, met)
     paired, looked = 0, 0
     if lists >= 0 and len(body.pairs.start) > 0:
-        cells = note_cells(values, count, plain, body, scratch.pairs, event)
+        cells = note_cells(values, count, single_valued, body, scratch.pairs, event)
         # Half of the room is left to survivors in doubt, which come from its end.
         half = (len(scratch.survivor) - AHEAD) // 2
         paired, looked = find_pairs(body.pairs, scratch.pairs, max(cells, 0), scratch.survivor, half)
@@ -112,11 +112,11 @@ def _match_event(
     if not lack:
         work[VISITED] += entries + looked
         noted = _Noted(lists, once, runs, paired, entries)
-        if plain:
+        if single_valued:
             filled = _find(noted, body, scratch, out, filled, work)
         else:
             filled = _find_several(noted, body, scratch, out, filled, work)
-    unload(count, plain, event)
+    unload(count, single_valued, event)
     return filled, lack, need
 
 
@@ -124,19 +124,19 @@ def _match_event(
 def _meet(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int, bool, int, int, int]:
     """Load an event and note its lists and runs.
 
-    Returns in how many dimensions it has values, whether it is plain, how many lists there are, or minus the room that they lack,
-    how many of them find rows that no other list finds, and how many runs there are.
+    Returns the number of dimensions in which it has values, and whether it is single-valued. Then the number of lists, or minus
+    the room that they lack, and how many of these lists find rows that no other list finds. Last, the number of runs.
     """
-    count, plain, lists, runs = load(values, body, event, met)
+    count, single_valued, lists, runs = load(values, body, event, met)
     wide = len(event.seen) > 0
-    if wide and plain:
+    if wide and single_valued:
         lists, runs = load_wide(values, count, body, event, lists, runs, met)
     once = lists
-    if not plain:
+    if not single_valued:
         if wide:
             show_several(values, body, event)
         lists, once, runs = lists_of_several(values, count, body, event, met)
-    return count, plain, lists, once, runs
+    return count, single_valued, lists, once, runs
 
 
 @merged
@@ -165,7 +165,7 @@ def _sum_up(
 
 @merged
 def _find(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled: int, work: I64s) -> int:
-    """Find the rows of a plain event that was loaded."""
+    """Find the rows of a single-valued event that was loaded."""
     event, survivor = scratch.event, scratch.survivor
     found = filter_pairs(noted.paired, body.pairs, event.space, survivor)
     found, skipped = scan_lists(noted.lists, scratch.met, body, event.space, survivor, found, noted.entries)

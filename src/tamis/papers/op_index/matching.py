@@ -91,7 +91,7 @@ def match_events(
     for e in range(event, len(batch.start) - 1):
         before = filled
         load_event(batch, e, scratch.places)
-        plain = prepare(e, batch, index.shape, probes)
+        single_valued = prepare(e, batch, index.shape, probes)
         tally[:] = 0
         tally[CANDIDATES] = len(index.rest)
         for c in index.rest:
@@ -106,7 +106,7 @@ def match_events(
                 for i in range(zero):
                     c = _ended(scratch.zeros[i], base, pivot, counters, bitmaps, scratch)
                     if c != NOTHING and (
-                        (plain and not counters.verified[base + scratch.zeros[i]])
+                        (single_valued and not counters.verified[base + scratch.zeros[i]])
                         or _is_true(c, table, bitmaps, batch, scratch)
                     ):
                         filled = _write(output.matches, filled, c)
