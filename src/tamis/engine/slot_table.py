@@ -187,6 +187,6 @@ class SlotTable:
                 self.deaths -= len(slots)
 
     def count_deaths(self) -> int:
-        """Dead slots that some part has rows of, without those that nobody can find any more."""
+        """Dead slots that some part has rows of. Slots that nobody can find any more do not count."""
         self._take_back()
         return self.deaths

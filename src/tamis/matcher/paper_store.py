@@ -318,7 +318,7 @@ class IndexStore(Store[Clauses]):
         return rows, slots
 
     def _verified(self, encoded: EncodedEvents, rows: I64s, slots: I32s) -> tuple[I64s, I32s]:
-        """The pairs without those that the program of their slot rejects."""
+        """The pairs that the program of their slot accepts."""
         programs, dimensions = self.programs.view(), len(self.dimensions)
         kept, verified = verify(self.owners.view(), programs, encoded.batch, dimensions, rows, slots)
         self.work.verified += verified

@@ -60,7 +60,7 @@ def first_point_list(scales: Scales) -> int:
 
 
 def enter(table: CodedTable, plan: Plan) -> tuple[Entries, Points]:
-    """Enter every conjunction in its lists, except those that are found by pairs."""
+    """Enter every conjunction that is not found by pairs in its lists."""
     room = int(plan.lists[plan.way != PAIRS].sum(dtype=np.int64))
     points = int(plan.lists[plan.way == POINTS].sum(dtype=np.int64))
     entered = _Entered(

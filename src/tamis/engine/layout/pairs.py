@@ -130,7 +130,7 @@ def with_pairs(table: CodedTable, plan: Plan, sample: EventBatch | None) -> tupl
 
 
 def plan_pairs(table: CodedTable, plan: Plan, step: int = 1) -> tuple[Plan, float]:
-    """The plan of every `step`-th conjunction, with pairs for those that pairs are expected to make cheaper.
+    """The plan of every `step`-th conjunction, with pairs where they are expected to be cheaper.
 
     Also how many nanoseconds per event that saves for all conjunctions, before the cost of trying.
     """

@@ -187,7 +187,7 @@ def _lower_one(pointer: int, left: npt.NDArray[Any], zeros: I32s, zero: int, bit
 def _lowered(
     base: int, size: int, pivot: int, counters: CounterArrays, bitmaps: BitmapArrays | None, scratch: Scratch
 ) -> int:
-    """How many subscriptions of a pivot were touched, without those that another pivot of the event counts."""
+    """How many subscriptions of a pivot were touched. Subscriptions that another pivot of the event counts are left out."""
     initial, left, touched = counters.initial, scratch.left, 0
     if bitmaps is None:
         for i in range(size):

@@ -156,7 +156,7 @@ class EventKeys(NamedTuple):
 
 
 def event_keys(dimensions: int) -> EventKeys:
-    """Room for events with so many dimensions."""
+    """Room for events whose dimensions have numbers below `dimensions`."""
     return EventKeys(np.full(dimensions, KEY_MIN, np.int64), event_places(dimensions))
 
 
