@@ -11,6 +11,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions, conjunctions_taken
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.access_path import Access, access_of
+from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import Forecast
 from tamis.engine.layout.records import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
@@ -51,12 +52,12 @@ class Segment:
         """The body and the owners, packed for kernels."""
 
     @classmethod
-    def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
+    def of(cls, rows: Rows, sample: EventBatch | None, costs: Costs = USUAL_COSTS) -> Segment:
         """Build the index over some rows."""
         checkpoint()
         table, owners = distinct(rows)
         checkpoint()
-        body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS))
+        body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS), costs)
         return cls(table, owners.by_row(body.row), rows.programs, body, forecast)
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
-from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, MOST_WITH_GUARDS
+from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, Costs
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, Plan
 from tamis.engine.layout.predicate_codes import CodedTable
@@ -122,11 +122,14 @@ class _Blocks(NamedTuple):
 class GuardedLists:
     """The lists that may have guards, those of spaces and dimensions, and what decides about the guards."""
 
-    def __init__(self, table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None) -> None:
+    def __init__(
+        self, table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None, costs: Costs
+    ) -> None:
         scales, likelihood, coded = table.scales, table.likelihood, table.coded
         self._cells = int(scales.cell[-1])
         self._lists = self._cells + len(scales.spaces)
         self._entries = entries
+        self._most = costs.most_with_guards
         self._listed = int(np.searchsorted(entries.list, self._lists))
         """How many entries are in these lists."""
         self._sizes = np.bincount(entries.list[: self._listed], minlength=1)
@@ -158,7 +161,7 @@ class GuardedLists:
                 few = Entries(self._entries.list[some], self._entries.conjunction[some])
                 _, costs = _in_blocks(few, len(some), self._sizes[tried], self._asked)
                 cost += costs * len(long) / len(tried)
-        return float(cost[_WITH] / cost[_WITHOUT]) if cost[_WITH] < MOST_WITH_GUARDS * cost[_WITHOUT] else 1.0
+        return float(cost[_WITH] / cost[_WITHOUT]) if cost[_WITH] < self._most * cost[_WITHOUT] else 1.0
 
 
 def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, conjunctions: int) -> F64s:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
-from tamis.engine.layout.costs import ENTRY, RECORD, RUN, SECOND_WORD
+from tamis.engine.layout.costs import ENTRY, RECORD, SECOND_WORD, Costs
 from tamis.engine.layout.forecast import reaches
 from tamis.engine.layout.guards import GuardedLists, Outlook
 from tamis.engine.layout.lists import Entries
@@ -84,7 +84,13 @@ class Waiting(NamedTuple):
 
 
 def find_runs(
-    table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None, has_second: bool, upto: int
+    table: CodedTable,
+    plan: Plan,
+    entries: Entries,
+    sample: EventBatch | None,
+    has_second: bool,
+    upto: int,
+    costs: Costs,
 ) -> U32s:
     """For each entry of the lists below `upto`: the kind of run that it joins (see `Waiting`), 0 if none.
 
@@ -99,7 +105,8 @@ def find_runs(
     )
     _weigh(packed_fields(table), plan, reaches(table, plan), has_second, waiting)
     if waiting.kind.any():
-        _join(entries, waiting, GuardedLists(table, plan, entries, sample).outlook(), RUN, upto, joined)
+        outlook = GuardedLists(table, plan, entries, sample, costs).outlook()
+        _join(entries, waiting, outlook, costs.run, upto, joined)
     return joined
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.engine.layout.aspects import Words
+from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import Forecast, expected_entries
 from tamis.engine.layout.guards import GuardedLists, Guards, padding_word, visited_share
 from tamis.engine.layout.key_numbers import Roll, enrol
@@ -171,7 +172,9 @@ class _LaidOut(NamedTuple):
     """Conjunction -> the reference to its record; -1: it is not laid out yet."""
 
 
-def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s | None = None) -> tuple[Body, Forecast]:
+def build(
+    conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s | None = None, costs: Costs = USUAL_COSTS
+) -> tuple[Body, Forecast]:
     """Build a segment over all conjunctions of a table. Also returns what it was planned with.
 
     `numbers` are the rows of the conjunctions. Without them, rows are numbered in the order of their records. A thread in the
@@ -188,7 +191,7 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
     checkpoint()
     has_second = choose_second(table, plan)
     checkpoint()
-    listed = _enter_lists(table, plan, sample, has_second)
+    listed = _enter_lists(table, plan, sample, has_second, costs)
     in_lists, in_runs = listed.in_lists.conjunction, listed.run_conjunctions
     checkpoint()
     entered = np.concatenate((in_lists, in_pairs, in_runs))
@@ -229,14 +232,15 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
     return body, Forecast(scales, likelihood, list_costs, np.array([listed.expected]))
 
 
-def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_second: bool) -> _Listed:
+def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_second: bool, costs: Costs) -> _Listed:
     """Enter conjunctions in lists, and sort entries into runs and blocks."""
     entries, points = enter(table, plan)
-    joined = find_runs(table, plan, entries, sample, has_second, first_point_list(table.scales) + len(points.key))
+    upto = first_point_list(table.scales) + len(points.key)
+    joined = find_runs(table, plan, entries, sample, has_second, upto, costs)
     in_run = joined != 0
     checkpoint()
     in_lists = Entries(entries.list[~in_run], entries.conjunction[~in_run])
-    in_lists, guard = GuardedLists(table, plan, in_lists, sample).in_blocks()
+    in_lists, guard = GuardedLists(table, plan, in_lists, sample, costs).in_blocks()
     visited = visited_share(in_lists, guard, table.likelihood, len(table.start) - 1)
     expected = expected_entries(table, plan, visited, entries.conjunction, in_run)
     checkpoint()
