@@ -128,16 +128,13 @@ class Place(NamedTuple):
 
 
 class _Named(NamedTuple):
-    """What is known of an event while its owners are named."""
+    """What is known of an event while its owners are named: how many slots there are, how many in `NamingScratch.repeated`, how
+    many keys were compared, and whether the event is loaded."""
 
     filled: int
-    """Slots that are named."""
     parts: int
-    """Slots in `NamingScratch.repeated`."""
     compared: int
-    """Rows and programs that were decided by comparing keys."""
     loaded: bool
-    """Whether the event is in `NamingScratch.places`."""
 
 
 _read_owners = reader_of(OwnerArrays)

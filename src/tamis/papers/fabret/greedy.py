@@ -22,17 +22,7 @@ from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP, Bools, F64s, I32s, I64s, U64s
 from tamis.kernels.ranges import grouped
-from tamis.papers.fabret.schemas import (
-    Equalities,
-    GroupLimits,
-    Path,
-    SchemaArrays,
-    Schemas,
-    advance,
-    child,
-    considered,
-    new_path,
-)
+from tamis.papers.fabret.schemas import Equalities, GroupLimits, Path, SchemaArrays, Schemas, advance, child, new_path
 from tamis.papers.fabret.statistics import EventStatistics
 from tamis.papers.fabret.two_phase import Schema
 
@@ -117,17 +107,16 @@ class Candidates:
         for schema in self.single_attributes():
             self.groups.add(schema)
         self._alive = np.ones(len(self.groups), np.bool_)
-        counting, path = considered(most), new_path()
+        limits, path = GroupLimits.of(most), new_path()
         for level in range(2, most + 1):
-            bound, limits = np.zeros(len(self.groups)), GroupLimits(level, counting)
-            done = 0
+            bound, limits, done = np.zeros(len(self.groups)), limits._replace(attributes=level), 0
             while True:
                 view = self.groups.view()
                 bound = np.append(bound, np.zeros(len(view.parent) - len(bound)))
                 done = _extend(view, self._equalities, self._state.current, self._alive, limits, path, bound, done)
                 if done == len(self._sizes):
                     break
-                attributes = min(int(np.diff(self._equalities.start)[done]), counting)
+                attributes = min(int(np.diff(self._equalities.start)[done]), limits.equalities)
                 self.groups.reserve(max(len(self.groups), math.comb(attributes, level)))
             before = len(self._alive)
             worth = [bound[node] > cost_of_table(self.groups.schema(node)) for node in range(before, len(self.groups))]

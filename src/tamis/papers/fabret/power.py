@@ -23,16 +23,7 @@ from tamis.kernels.kernel import lean_kernel, merged
 from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, AccessArrays
 from tamis.papers.fabret.bit_vector import TableNumbers
-from tamis.papers.fabret.schemas import (
-    Equalities,
-    GroupLimits,
-    Path,
-    SchemaArrays,
-    Schemas,
-    child,
-    considered,
-    new_path,
-)
+from tamis.papers.fabret.schemas import Equalities, GroupLimits, Path, SchemaArrays, Schemas, child, new_path
 from tamis.papers.fabret.two_phase import Schema, TwoPhase
 
 _NOTHING = 1e-6
@@ -81,7 +72,7 @@ class PotentialTables:
         clusters, exemplar = core.clusters.view(), core.predicates.bits.view().exemplar
         chosen = clusters.access[clusters.cluster_of[conjunctions]]
         accessed = _Accessed(chosen, core.accesses.view(), exemplar, core.table.view().predicates.dimension)
-        limits, path, done = GroupLimits(most, considered(most)), new_path(), 0
+        limits, path, done = GroupLimits.of(most), new_path(), 0
         while True:
             self._cover_groups()
             done = _add_power(self.groups.view(), equalities, accessed, amounts, limits, path, self.power, done)

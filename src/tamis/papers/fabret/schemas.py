@@ -57,6 +57,10 @@ class GroupLimits(NamedTuple):
     equalities: int
     """How many of a subscription's first equalities count, see `considered`."""
 
+    @classmethod
+    def of(cls, most: int) -> GroupLimits:
+        return cls(most, considered(most))
+
 
 class SchemaArrays(NamedTuple):
     """The schemas as kernels take them; `nodes` has one element, the number of schemas."""
