@@ -274,7 +274,7 @@ def test_every_package_is_described() -> None:
     assert {row["package"] for row in PAGES["docs/architecture.md"].rows("package")} == packages
 
 
-def test_every_figure_of_a_matcher_is_told() -> None:
+def test_every_figure_of_a_matcher_is_described() -> None:
     told = re.findall(r"\w+", " ".join(row["key"] for row in PAGES["docs/python.md"].rows("key")))
     assert {*told, "index", "index_stats"} == set(tamis.Matcher().stats())
 

@@ -109,7 +109,7 @@ def test_failures_have_their_reason() -> None:
     assert indexes_page.to_tables({"rows": []}) == ""
 
 
-def test_figures_of_before_stay_unless_they_are_taken_anew() -> None:
+def test_earlier_figures_stay_unless_they_are_measured_again() -> None:
     same = {"machine": {"cores": 2}, "versions": {}, "tamis": "1", "seed": 1, "peak_bytes": 5}
     before = {**same, "rows": [row("scan", 3.0), row("k-index", 1.0), row("scan", 9.0, size=10)]}
     after = {**same, "peak_bytes": 4, "rows": [row("k-index", 2.0)]}

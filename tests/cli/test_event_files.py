@@ -1,4 +1,4 @@
-"""Events in batches, with their labels, lines and errors."""
+"""Events in batches, with their ids, lines and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_jsonl_in_batches(tmp_path: Path) -> None:
     path = write(tmp_path / "e", *[line for n in range(5) for line in (json.dumps({"a": n}), "")])
     found = batches(path, 2)
     assert [batch.events for batch in found] == [[{"a": 0}, {"a": 1}], [{"a": 2}, {"a": 3}], [{"a": 4}]]
-    assert [batch.labels.to_pylist() for batch in found] == [[0, 1], [2, 3], [4]]
+    assert [batch.ids.to_pylist() for batch in found] == [[0, 1], [2, 3], [4]]
     assert [list(batch.lines) for batch in found] == [[1, 3], [5, 7], [9]]
 
 
@@ -37,7 +37,7 @@ def test_bad_lines_keep_their_numbers(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     path.write_bytes(b'{"a": 0}\nnonsense\n[1]\n{"a": "\xff"}\n{"a": 4}\n')
     [batch] = batches(path)
-    assert batch.labels.to_pylist() == [0, 4]
+    assert batch.ids.to_pylist() == [0, 4]
     assert [error.line for error in batch.errors] == [2, 3, 4]
     assert "not UTF-8" in str(batch.errors[2])
 
@@ -48,12 +48,12 @@ def test_until_error_the_batch_ends_at_the_bad_line(tmp_path: Path) -> None:
     assert [error.line for error in first.errors] == [2]
 
 
-def test_labels_from_a_field(tmp_path: Path) -> None:
+def test_ids_from_a_field(tmp_path: Path) -> None:
     path = write_jsonl(
         tmp_path / "e", [{"order": {"id": "x"}}, {"order.id": "y"}, {}, {"order": 5}, {"order": {"id": 1}}]
     )
-    [batch] = batches(path, label="order.id")
-    assert batch.labels.to_pylist() == ["x", "y"]
+    [batch] = batches(path, id_field="order.id")
+    assert batch.ids.to_pylist() == ["x", "y"]
     messages = [str(error).partition(": ")[2] for error in batch.errors]
     assert messages == ["there is no field 'order.id'"] * 2 + [
         "the field 'order.id' was str in earlier events, but 1 is int"
@@ -61,8 +61,8 @@ def test_labels_from_a_field(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [True, 1.5, ["a"], {"b": 1}])
-def test_labels_are_strings_or_integers(tmp_path: Path, value: Any) -> None:
-    [batch] = batches(write_jsonl(tmp_path / "e", [{"id": value}]), label="id")
+def test_ids_are_strings_or_integers(tmp_path: Path, value: Any) -> None:
+    [batch] = batches(write_jsonl(tmp_path / "e", [{"id": value}]), id_field="id")
     assert "must be a string or an integer" in str(batch.errors[0])
 
 
@@ -92,11 +92,11 @@ def test_declared_timestamps_are_read(tmp_path: Path) -> None:
 def test_parquet_in_batches(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": range(5), "key": list("vwxyz")}), tmp_path / "e.parquet")
     found = batches(tmp_path / "e.parquet", 2)
-    assert [batch.labels.to_pylist() for batch in found] == [[0, 1], [2, 3], [4]]
+    assert [batch.ids.to_pylist() for batch in found] == [[0, 1], [2, 3], [4]]
     assert [list(batch.lines) for batch in found] == [[1, 2], [3, 4], [5]]
     assert isinstance(found[0].events, pa.Table)
-    labelled = batches(tmp_path / "e.parquet", 3, label="key")
-    assert [batch.labels.to_pylist() for batch in labelled] == [["v", "w", "x"], ["y", "z"]]
+    with_ids = batches(tmp_path / "e.parquet", 3, id_field="key")
+    assert [batch.ids.to_pylist() for batch in with_ids] == [["v", "w", "x"], ["y", "z"]]
 
 
 @pytest.mark.parametrize(
@@ -108,70 +108,70 @@ def test_parquet_in_batches(tmp_path: Path) -> None:
         ({"key": [{"a": 1}]}, "must be strings or integers, not struct"),
     ],
 )
-def test_columns_that_are_no_labels(tmp_path: Path, column: dict[str, Any], message: str) -> None:
+def test_columns_that_are_no_ids(tmp_path: Path, column: dict[str, Any], message: str) -> None:
     pq.write_table(pa.table(column), tmp_path / "e.parquet")
     with pytest.raises(FileError, match=message):
-        batches(tmp_path / "e.parquet", label="key")
+        batches(tmp_path / "e.parquet", id_field="key")
 
 
-def test_rows_without_a_label_are_bad_rows(tmp_path: Path) -> None:
+def test_rows_without_an_id_are_bad_rows(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": range(5), "key": ["v", None, "x", None, "z"]}), tmp_path / "e.parquet")
-    [batch] = batches(tmp_path / "e.parquet", label="key")
-    assert batch.labels.to_pylist() == ["v", "x", "z"]
+    [batch] = batches(tmp_path / "e.parquet", id_field="key")
+    assert batch.ids.to_pylist() == ["v", "x", "z"]
     assert list(batch.lines) == [1, 3, 5]
     assert isinstance(batch.events, pa.Table)
     assert batch.events["a"].to_pylist() == [0, 2, 4]
     message = "there is no field 'key'"
     assert [str(error) for error in batch.errors] == [f"{tmp_path / 'e.parquet'}:{row}: {message}" for row in (2, 4)]
-    [first, *_] = batches(tmp_path / "e.parquet", label="key", until_error=True)
-    assert first.labels.to_pylist() == ["v"]
+    [first, *_] = batches(tmp_path / "e.parquet", id_field="key", until_error=True)
+    assert first.ids.to_pylist() == ["v"]
     assert [error.line for error in first.errors] == [2]
 
 
 @pytest.mark.parametrize("until_error", [True, False])
-def test_a_batch_without_any_label(tmp_path: Path, until_error: bool) -> None:
+def test_a_batch_without_any_id(tmp_path: Path, until_error: bool) -> None:
     pq.write_table(pa.table({"a": [1, 2], "key": pa.array([None, None], pa.string())}), tmp_path / "e.parquet")
-    [batch] = batches(tmp_path / "e.parquet", label="key", until_error=until_error)
-    assert len(batch) == len(batch.labels) == 0
+    [batch] = batches(tmp_path / "e.parquet", id_field="key", until_error=until_error)
+    assert len(batch) == len(batch.ids) == 0
     assert batch.errors[0].line == 1
 
 
-def test_unsigned_labels(tmp_path: Path) -> None:
+def test_unsigned_ids(tmp_path: Path) -> None:
     numbers = [1, 2**63 + 5, 2**63 - 1, None]
     pq.write_table(pa.table({"n": pa.array(numbers, pa.uint64())}), tmp_path / "e.parquet")
     jsonl = write_jsonl(tmp_path / "e.jsonl", [{} if number is None else {"n": number} for number in numbers])
     for path in (tmp_path / "e.parquet", jsonl):
-        [batch] = batches(path, label="n")
-        assert batch.labels.type == pa.int64()
-        assert batch.labels.to_pylist() == [1, 2**63 - 1]
+        [batch] = batches(path, id_field="n")
+        assert batch.ids.type == pa.int64()
+        assert batch.ids.to_pylist() == [1, 2**63 - 1]
         assert [str(error) for error in batch.errors] == [
-            f"{path}:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits and cannot be a label",
+            f"{path}:2: the field 'n': the integer 9223372036854775813 is beyond 64 bits and cannot be an id",
             f"{path}:4: there is no field 'n'",
         ]
 
 
-def test_labels_from_structs(tmp_path: Path) -> None:
+def test_ids_from_structs(tmp_path: Path) -> None:
     orders = [{"id": {"key": "x"}}, None, {"id": None}, {"id": {"key": "y"}}]
     pq.write_table(pa.table({"order": orders}), tmp_path / "e.parquet")
-    [batch] = batches(tmp_path / "e.parquet", label="order.id.key")
-    assert batch.labels.to_pylist() == ["x", "y"]
+    [batch] = batches(tmp_path / "e.parquet", id_field="order.id.key")
+    assert batch.ids.to_pylist() == ["x", "y"]
     assert [error.line for error in batch.errors] == [2, 3]
 
 
 def test_a_column_with_a_dot_in_its_name(tmp_path: Path) -> None:
     pq.write_table(pa.table({"order": [{"id": 1}], "order.id": ["x"]}), tmp_path / "e.parquet")
-    [batch] = batches(tmp_path / "e.parquet", label="order.id")
-    assert batch.labels.to_pylist() == ["x"]
+    [batch] = batches(tmp_path / "e.parquet", id_field="order.id")
+    assert batch.ids.to_pylist() == ["x"]
 
 
-def test_the_type_of_labels(tmp_path: Path) -> None:
+def test_the_type_of_ids(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["x"], "n": pa.array([1], pa.uint8())}), tmp_path / "e.pq")
-    for label, kind in [(None, pa.int64()), ("a", pa.string()), ("n", pa.int64())]:
-        assert EventFile(str(tmp_path / "e.pq"), label=label).label_type == kind
-    file = EventFile(str(write_jsonl(tmp_path / "e", [{"n": 1}])), label="n")
-    assert file.label_type == pa.string()
+    for id_field, kind in [(None, pa.int64()), ("a", pa.string()), ("n", pa.int64())]:
+        assert EventFile(str(tmp_path / "e.pq"), id_field=id_field).id_type == kind
+    file = EventFile(str(write_jsonl(tmp_path / "e", [{"n": 1}])), id_field="n")
+    assert file.id_type == pa.string()
     list(file.batches(10))
-    assert file.label_type == pa.int64()
+    assert file.id_type == pa.int64()
 
 
 def test_parts_of_a_batch(tmp_path: Path) -> None:
@@ -180,6 +180,6 @@ def test_parts_of_a_batch(tmp_path: Path) -> None:
         part = batch.part(1, 3)
         events = part.events if isinstance(part.events, list) else part.events.to_pylist()
         assert events == [{"a": 1}, {"a": 2}]
-        assert part.labels.to_pylist() == [1, 2]
+        assert part.ids.to_pylist() == [1, 2]
         assert list(part.lines) == [2, 3]
         assert len(part) == 2

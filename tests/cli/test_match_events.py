@@ -108,7 +108,7 @@ def test_events_of_several_files_are_numbered_together(tmp_path: Path, subscript
     assert table.num_rows == 5
 
 
-def test_labels_of_several_files_are_of_one_type(tmp_path: Path, subscriptions: Path) -> None:
+def test_ids_of_several_files_are_of_one_type(tmp_path: Path, subscriptions: Path) -> None:
     one, other = write_jsonl(tmp_path / "1.jsonl", EVENTS), write_jsonl(tmp_path / "2.jsonl", [{"sku": 7}])
     result = run("match", subscriptions, one, other, "--event-id", "sku")
     assert result.exit_code == 1

@@ -10,7 +10,8 @@ import pytest
 
 import tamis
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import guards, segment_build
+from tamis.engine.layout import segment_build
+from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.guards import BLOCK, GUARDED, count_entries
 from tamis.engine.layout.scale import locate
 from tamis.engine.layout.second_filter import choose_second
@@ -22,12 +23,8 @@ from tests.engine.test_segment import NOBODY_DIED, check
 from tests.papers.naive import Event, batch_of
 
 DIMENSIONS = 40
-
-
-@pytest.fixture
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lay out all long lists in blocks, even if that does not pay."""
-    monkeypatch.setattr(guards, "MOST_WITH_GUARDS", 1e9)
+ALWAYS, NEVER = Costs(most_with_guards=1e9), Costs(most_with_guards=0.0)
+"""All long lists are laid out in blocks, even if that does not pay; or none of them is."""
 
 
 def point(dimension: int, key: int) -> Leaf:
@@ -60,30 +57,29 @@ def offers(count: int, has: int, seed: int = 2, most: int = 1) -> list[Event]:
     ]
 
 
-def guarded(rows: Rows, sample: list[Event] | None) -> Segment:
-    segment = Segment.of(rows, None if sample is None else batch_of(sample))
+def guarded(rows: Rows, sample: list[Event], costs: Costs = USUAL_COSTS) -> Segment:
+    segment = Segment.of(rows, batch_of(sample), costs)
     assert segment.stats()["guards"] > 0
     return segment
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_events_skip_blocks_on_attributes_that_they_lack(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_skip_blocks_on_attributes_that_they_lack(most: int) -> None:
     rows, sample, events = rows_with(wishes(20_000)), offers(300, 12), offers(60, 12, seed=3, most=most)
     segment = guarded(rows, sample)
     extreme: list[Event] = [{}, {0: [(3, 3)]}, {d: [(2, 2)] for d in range(DIMENSIONS)}, {99: [(1, 1)]}]
     check(rows, events + extreme, segment=segment)
     looked = check(rows, events, segment=segment).entries
-    monkeypatch.setattr(guards, "MOST_WITH_GUARDS", 0.0)
-    assert looked < 0.7 * check(rows, events, sample).entries
+    unguarded = Segment.of(rows, batch_of(sample), NEVER)
+    assert looked < 0.7 * check(rows, events, segment=unguarded).entries
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_the_forecast_takes_guards_into_account(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_forecast_takes_guards_into_account(most: int) -> None:
     rows, sample = rows_with(wishes(20_000)), offers(1_000, 12, most=most)
     drifts = []
-    for most_cost in (0.85, 0.0):
-        monkeypatch.setattr(guards, "MOST_WITH_GUARDS", most_cost)
-        segment = Segment.of(rows, batch_of(sample))
+    for costs in (Costs(most_with_guards=0.85), NEVER):
+        segment = Segment.of(rows, batch_of(sample), costs)
         check(rows, sample[:300], segment=segment)
         assert segment.watch.drift is not None
         drifts.append(segment.watch.drift)
@@ -97,7 +93,6 @@ def test_no_guards_if_events_have_most_attributes() -> None:
     check(rows, offers(20, 36, seed=4), segment=segment)
 
 
-@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("second", [False, True])
 def test_random_rows_with_guards(
     second: bool,
@@ -119,9 +114,10 @@ def test_random_rows_with_guards(
         )
         made = RandomRows(seed, shape)
         rows, events = rows_with(made.clauses()), [made.event() for _ in range(30)]
-        segment = Segment.of(rows, batch_of(events) if seed % 2 else None)
+        segment = Segment.of(rows, batch_of(events) if seed % 2 else None, ALWAYS)
         check(rows, events, segment=segment)
-        check(segment.rows(NOBODY_DIED), events)
+        again = segment.rows(NOBODY_DIED)
+        check(again, events, segment=Segment.of(again, None, ALWAYS))
         decisions, blocks = decisions + rows.number * len(events), blocks + segment.body.guards
     record_property("decisions", decisions)
     assert decisions > 500_000
@@ -129,7 +125,6 @@ def test_random_rows_with_guards(
 
 
 @pytest.mark.kernels
-@pytest.mark.usefixtures("always")
 def test_lists_of_all_lengths() -> None:
     """Lists that are too short for blocks lie between longer ones, and start anywhere."""
     lengths = [1, 24, 25, 3, 31, 32, 33, 7, 256, 2, 257, 24, 24, 40]
@@ -150,7 +145,7 @@ def test_lists_of_all_lengths() -> None:
     sample: list[Event] = [
         {0: [(key % 14, key % 14)], 1 + key % 9: [(3, 3)], **{d: [(0, 0)] for d in (10, 11, 12)}} for key in range(900)
     ]
-    segment = guarded(rows, sample)
+    segment = guarded(rows, sample, ALWAYS)
     check(rows, events, segment=segment)
     begins = segment.body.directory.begin.astype(int)
     assert segment.body.entries == len(clauses)
@@ -172,7 +167,6 @@ def test_entries_begin_at_a_cache_line() -> None:
         assert address % 64 == 0
 
 
-@pytest.mark.usefixtures("always")
 def test_a_list_of_thousands_of_blocks() -> None:
     chance = random.Random(5)
     clauses = [
@@ -181,7 +175,7 @@ def test_a_list_of_thousands_of_blocks() -> None:
     ]
     rows = rows_with([[*clause, Leaf(32, Mode.SOME, ((0, number),))] for number, clause in enumerate(clauses)])
     sample: list[Event] = [{0: [(number % 50, number % 50)], 1 + number % 29: [(1, 1)]} for number in range(500)]
-    segment = guarded(rows, sample)
+    segment = guarded(rows, sample, ALWAYS)
     everything: Event = {0: [(1, 1)], 32: [(9_000, 9_000)], **{d: [(d % 9, d % 9)] for d in range(1, 30)}}
     few: Event = {0: [(1, 1)], 32: [(4, 4)], 7: [(3, 3)]}
     check(rows, [everything, few, {**few, 31: [(0, 0)]}, {0: [(1, 1)]}], segment=segment)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import pytest
-
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import runs
+from tamis.engine.layout.costs import Costs
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
@@ -43,9 +41,9 @@ def quotes(count: int, has: int) -> list[Event]:
 
 
 def test_random_rows_with_as_many_runs_as_possible(
-    cases: Callable[[int], int], record_property: Callable[[str, object], None], monkeypatch: pytest.MonkeyPatch
+    cases: Callable[[int], int], record_property: Callable[[str, object], None]
 ) -> None:
-    monkeypatch.setattr(runs, "RUN", -1e9)
+    costs = Costs(run=-1e9)
     decisions, made_runs = 0, 0
     for seed in range(cases(20)):
         chance = random.Random(seed)
@@ -59,9 +57,10 @@ def test_random_rows_with_as_many_runs_as_possible(
         )
         made = RandomRows(seed, shape)
         rows, events = rows_with(made.clauses()), [made.event() for _ in range(30)]
-        segment = Segment.of(rows, batch_of(events) if seed % 2 else None)
+        segment = Segment.of(rows, batch_of(events) if seed % 2 else None, costs)
         check(rows, events, segment=segment)
-        check(segment.rows(NOBODY_DIED), events)
+        again = segment.rows(NOBODY_DIED)
+        check(again, events, segment=Segment.of(again, None, costs))
         decisions, made_runs = decisions + rows.number * len(events), made_runs + len(segment.body.runs.list)
     record_property("decisions", decisions)
     assert decisions > 500_000

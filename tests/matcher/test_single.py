@@ -16,7 +16,8 @@ import pytest
 
 import tamis
 from tamis.encoding.evaluation import EventPlaces
-from tamis.encoding.events.one_event import OneEvent
+from tamis.encoding.events.event_batch import EventBatch
+from tamis.encoding.events.one_event import EventValues, OneEvent
 from tamis.engine import single
 from tamis.engine.limits import USUAL_LIMITS, Limits
 from tamis.engine.matching.thread_scratch import ScratchSizes, SegmentScratch
@@ -268,6 +269,10 @@ def test_an_event_is_packed_again_if_dimensions_got_new_numbers(
     assert calls == [True, False]  # the second time, the new dimensions have no form yet
     monkeypatch.undo()
     assert matcher.match(event) == [3]
+
+
+def test_the_values_of_an_event_are_copied_into_a_batch_as_they_are() -> None:
+    assert ("start", *EventValues._fields) == EventBatch._fields
 
 
 def test_a_gate_tells_whether_its_data_is_changing() -> None:

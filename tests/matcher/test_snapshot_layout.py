@@ -15,7 +15,7 @@ PINNED = Path(__file__).with_name("snapshot_layout.txt")
 """The version, the operators by their numbers, then the name of every array and the types of its elements; `*` is any number. A
 new operator comes at the end and needs no new version."""
 
-HINT = """The arrays of snapshots have changed, so files of before cannot be read any more. Raise CONTENT_VERSION in
+HINT = """The arrays of snapshots have changed, so older files cannot be read any more. Raise CONTENT_VERSION in
 tamis.matcher.snapshot, say so in docs/snapshot-format.md, and write this to tests/matcher/snapshot_layout.txt:
 """
 

@@ -14,7 +14,7 @@ Events:
     byte_stream         bytes of a file, unpacked                    lines                the lines of a text file
     event_lines         events of text files one by one              event_files          events of files, in batches
     json_text           strict JSON                                  json_array           elements of a JSON array
-    event_json          what JSON does not say of an event           event_labels         labels of events in Parquet
+    event_json          what JSON does not say of an event           event_ids            ids of events in Parquet
     csv_text            messages about text that is not CSV          csv_values           fields of CSV as values
     parquet_rows        rows of a Parquet file, some at a time
 

@@ -1,6 +1,6 @@
 """Files of events, in batches: JSONL, CSV, or Parquet (see `Matcher.match_batch`).
 
-The *label* of an event is its number, counted from 0 over all files, or the value of a field. Blank lines have no number. A line
+The *id* of an event is its number, counted from 0 over all files, or the value of a field. Blank lines have no number. A line
 that cannot be read has a number, so the numbers are the same whether bad lines are skipped or not.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.cli.byte_stream import STDIN, ByteStream, cannot_open, without_packed_end
-from tamis.cli.event_json import read_label
-from tamis.cli.event_labels import LabelColumn, Labels
+from tamis.cli.event_ids import EventIds, IdColumn
+from tamis.cli.event_json import read_event_id
 from tamis.cli.event_lines import CsvEvents, EventLine, JsonEvents
 from tamis.cli.lines import LineError
 from tamis.cli.parquet_rows import ParquetRows
@@ -31,11 +31,11 @@ _ENDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some consecutive events of a file: mappings or a table, their labels and lines, and errors of other lines."""
+    """Some consecutive events of a file: mappings or a table, their ids and lines, and errors of other lines."""
 
     file: str
     events: list[dict[str, Any]] | pa.Table
-    labels: pa.Array
+    ids: pa.Array
     lines: Sequence[int]
     errors: list[FileError] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class Batch:
     def part(self, start: int, end: int) -> Batch:
         """Some of the events, as a batch of their own."""
         events = self.events[start:end] if isinstance(self.events, list) else self.events.slice(start, end - start)
-        return Batch(self.file, events, self.labels.slice(start, end - start), self.lines[start:end])
+        return Batch(self.file, events, self.ids.slice(start, end - start), self.lines[start:end])
 
 
 def format_of(path: str) -> str:
@@ -91,15 +91,15 @@ class EventFile:
         The file; ``-`` is stdin.
     format : str, optional
         One of FORMATS. By default, the ending of the name decides.
-    label : str, optional
-        The field whose value is the label of an event, a string or an integer.
+    id_field : str, optional
+        The field whose value is the id of an event, a string or an integer.
     schema : Schema, optional
         Declared kinds. JSON has no timestamps, so strings of JSONL are read as timestamps if their attribute is declared so. The
         schema also gives the kinds of CSV columns.
     first : int
         The number of the first event.
     kind : type, optional
-        The type of the labels of files before this one.
+        The type of the ids of files before this one.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class EventFile:
         path: str,
         format: str | None = None,
         *,
-        label: str | None = None,
+        id_field: str | None = None,
         schema: Schema | None = None,
         first: int = 0,
         kind: type | None = None,
@@ -116,16 +116,16 @@ class EventFile:
         self.number = first
         """The number of the next event."""
         self.kind = kind
-        self._label = label
-        self._label_column: LabelColumn | None = None
+        self._id_field = id_field
+        self._id_column: IdColumn | None = None
         self._rows: ParquetRows | None = None
         self._is_csv = format == "csv"
         if format == "parquet":
             self._rows = ParquetRows(path)
             self.name = self._rows.name
-            if label is not None:
-                self._label_column = LabelColumn(self._rows, label, kind)
-                self.kind = self._label_column.kind
+            if id_field is not None:
+                self._id_column = IdColumn(self._rows, id_field, kind)
+                self.kind = self._id_column.kind
             return
         self._stream = ByteStream(path)
         self.name = self._stream.name
@@ -149,21 +149,21 @@ class EventFile:
         return self._line_batches(size, until_error)
 
     @property
-    def label_type(self) -> pa.DataType:
-        """The type of the labels, if known. For text files it is string until the first label is read."""
+    def id_type(self) -> pa.DataType:
+        """The type of the ids, if known. For text files it is string until the first id is read."""
         import pyarrow as pa
 
-        return pa.string() if self._label is not None and self.kind is not int else pa.int64()
+        return pa.string() if self._id_field is not None and self.kind is not int else pa.int64()
 
     def _table_batches(self, rows: ParquetRows, size: int, until_error: bool) -> Iterator[Batch]:
         import pyarrow as pa
 
         for first, table in rows.tables(size):
-            if self._label_column is None:
+            if self._id_column is None:
                 numbers = pa.array(range(self.number, self.number + table.num_rows), pa.int64())
                 batch = Batch(self.name, table, numbers, range(first, first + table.num_rows))
             else:
-                batch = _labelled(rows, first, table, self._label_column.labels(table), until_error)
+                batch = _with_ids(rows, first, table, self._id_column.ids(table), until_error)
             self.number += table.num_rows
             yield batch
 
@@ -186,18 +186,18 @@ class EventFile:
     def _read(self, line: EventLine) -> _Event:
         if line.problem is not None:
             raise LineError(line.problem)
-        label: str | int = self.number
-        if self._label is not None:
-            label = read_label(line.fields, self._label, self.kind, texts=self._is_csv)
-            self.kind = type(label)
-        return _Event(line.line, label, line.fields)
+        event_id: str | int = self.number
+        if self._id_field is not None:
+            event_id = read_event_id(line.fields, self._id_field, self.kind, texts=self._is_csv)
+            self.kind = type(event_id)
+        return _Event(line.line, event_id, line.fields)
 
     def _batch(self, events: list[_Event], errors: list[FileError]) -> Batch:
         import pyarrow as pa
 
-        kind = pa.string() if events and isinstance(events[0].label, str) else pa.int64()
-        labels = pa.array([event.label for event in events], kind)
-        return Batch(self.name, [event.fields for event in events], labels, [event.line for event in events], errors)
+        kind = pa.string() if events and isinstance(events[0].id, str) else pa.int64()
+        ids = pa.array([event.id for event in events], kind)
+        return Batch(self.name, [event.fields for event in events], ids, [event.line for event in events], errors)
 
 
 class EventFiles:
@@ -207,7 +207,7 @@ class EventFiles:
     ----------
     paths : list of str
         Files, at least one; see `expanded` for patterns.
-    format, label, schema
+    format, id_field, schema
         As of `EventFile`.
     """
 
@@ -216,12 +216,12 @@ class EventFiles:
         paths: Sequence[str],
         format: str | None = None,
         *,
-        label: str | None = None,
+        id_field: str | None = None,
         schema: Schema | None = None,
     ) -> None:
         self._paths = paths
         self._format = format
-        self._label = label
+        self._id_field = id_field
         self._schema = schema
         self._done = 0
         self._file = self._opened(None)
@@ -232,9 +232,9 @@ class EventFiles:
         return len(self._paths) > 1
 
     @property
-    def label_type(self) -> pa.DataType:
-        """The type of the labels, if known."""
-        return self._file.label_type
+    def id_type(self) -> pa.DataType:
+        """The type of the ids, if known."""
+        return self._file.id_type
 
     def share(self) -> float | None:
         """How much of all files is read, from 0 to 1, as if all had the same size; None if unknown."""
@@ -253,27 +253,27 @@ class EventFiles:
     def _opened(self, before: EventFile | None) -> EventFile:
         first, kind = (0, None) if before is None else (before.number, before.kind)
         path = self._paths[self._done]
-        return EventFile(path, self._format, label=self._label, schema=self._schema, first=first, kind=kind)
+        return EventFile(path, self._format, id_field=self._id_field, schema=self._schema, first=first, kind=kind)
 
 
 class _Event(NamedTuple):
     line: int
-    label: str | int
+    id: str | int
     fields: dict[str, Any]
 
 
-def _labelled(rows: ParquetRows, first: int, table: pa.Table, labels: Labels, until_error: bool) -> Batch:
-    """The rows that have a label, as a batch with errors for the others; `until_error` as in `EventFile.batches`."""
+def _with_ids(rows: ParquetRows, first: int, table: pa.Table, ids: EventIds, until_error: bool) -> Batch:
+    """The rows that have an id, as a batch with errors for the others; `until_error` as in `EventFile.batches`."""
     import pyarrow as pa
 
-    if not labels.problems:
-        return Batch(rows.name, table, labels.values, range(first, first + table.num_rows))
-    problems = list(labels.problems.items())
-    kept = len(labels.rows)
+    if not ids.problems:
+        return Batch(rows.name, table, ids.values, range(first, first + table.num_rows))
+    problems = list(ids.problems.items())
+    kept = len(ids.rows)
     if until_error:
         problems = problems[:1]
-        kept = sum(row < problems[0][0] for row in labels.rows)
+        kept = sum(row < problems[0][0] for row in ids.rows)
     errors = [rows.error(first + row, message) for row, message in problems]
-    lines = [first + row for row in labels.rows[:kept]]
-    taken = pa.array(labels.rows[:kept], pa.int64())
-    return Batch(rows.name, table.take(taken), labels.values.slice(0, kept), lines, errors)
+    lines = [first + row for row in ids.rows[:kept]]
+    taken = pa.array(ids.rows[:kept], pa.int64())
+    return Batch(rows.name, table.take(taken), ids.values.slice(0, kept), lines, errors)

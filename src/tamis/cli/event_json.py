@@ -1,11 +1,11 @@
-"""Facts about an event that JSON lacks: which strings are timestamps, and which field is its label."""
+"""Facts about an event that JSON lacks: which strings are timestamps, and which field is its id."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.event_labels import beyond_64_bits, no_field
+from tamis.cli.event_ids import beyond_64_bits, no_field
 from tamis.cli.json_text import JsonError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _timestamp(value: Any, name: str) -> Any:
     return moment
 
 
-def read_label(event: dict[str, Any], path: str, kind: type | None, *, texts: bool = False) -> str | int:
+def read_event_id(event: dict[str, Any], path: str, kind: type | None, *, texts: bool = False) -> str | int:
     """The value of a field, which may lie in nested objects (``order.id``): a string or an integer, all of one type.
 
     `texts`: a field with several readings, as in CSV, counts as its text, the last reading.
@@ -79,13 +79,13 @@ def read_label(event: dict[str, Any], path: str, kind: type | None, *, texts: bo
     if found is None:
         raise JsonError(no_field(path))
     try:
-        label = plain_id(found)
+        event_id = plain_id(found)
     except IdTypeError:
         if type(found) is int:
             raise JsonError(beyond_64_bits(path, found)) from None
         raise JsonError(f"the field {path!r} must be a string or an integer, not {found!r}") from None
-    if kind is not None and type(label) is not kind:
+    if kind is not None and type(event_id) is not kind:
         raise JsonError(
-            f"the field {path!r} was {kind.__name__} in earlier events, but {label!r} is {type(label).__name__}"
+            f"the field {path!r} was {kind.__name__} in earlier events, but {event_id!r} is {type(event_id).__name__}"
         )
-    return label
+    return event_id

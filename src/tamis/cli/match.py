@@ -130,7 +130,7 @@ def match(
     with open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=not to_terminal, errors=error_file)
         source = None if subscriptions is None else SubscriptionFile(subscriptions, format)
-        event_files = EventFiles(paths, event_format, label=event_id, schema=matcher.schema)
+        event_files = EventFiles(paths, event_format, id_field=event_id, schema=matcher.schema)
         run = MatchRun(matcher, event_files, diagnostics, count=count, k=k)
         try:
             if source is not None:

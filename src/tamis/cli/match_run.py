@@ -113,7 +113,7 @@ class MatchRun:
         if self._count:
             second = pa.field("matches", pa.int64())
         file = [pa.field("file", pa.string())] if self._files.several else []
-        return pa.schema([pa.field("event", self._files.label_type), *file, pa.field("line", pa.int64()), second])
+        return pa.schema([pa.field("event", self._files.id_type), *file, pa.field("line", pa.int64()), second])
 
     def _write(self, writer: MatchWriter, batch: Batch, read_before: float, read: float) -> list[FileError]:
         """Match a batch and write it; returns the errors of wrong events, only the first if bad lines stop the work.
@@ -157,10 +157,10 @@ class MatchRun:
             yield matches
 
     def _matches_of(self, batch: Batch) -> pa.Table:
-        """The matches of a batch with the label and the place of each event."""
+        """The matches of a batch with the id and the place of each event."""
         import pyarrow as pa
 
-        places = {"event": batch.labels}
+        places = {"event": batch.ids}
         if self._files.several:
             places["file"] = pa.array([batch.file] * len(batch), pa.string())
         events = pa.table({**places, "line": pa.array(batch.lines, pa.int64())})

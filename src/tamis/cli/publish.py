@@ -93,7 +93,9 @@ def publish(
     options = PublishOptions(until, key_from is not None, k, schema, with_matches)
     with writing(folder, wait) as broker, open_errors(errors) as error_file:
         diagnostics = Diagnostics(on_error, quiet=quiet, progress=not is_terminal(sys.stdout), errors=error_file)
-        run = PublishRun(broker, EventFiles(paths, event_format, label=key_from, schema=schema), diagnostics, options)
+        run = PublishRun(
+            broker, EventFiles(paths, event_format, id_field=key_from, schema=schema), diagnostics, options
+        )
         try:
             run.publish_all(batch_size)
         except TamisError as error:

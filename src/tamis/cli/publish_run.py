@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PublishOptions(NamedTuple):
-    """What is the same for all events. `has_keys`: the label of an event is its key. The others as of `Broker.publish`."""
+    """What is the same for all events. `has_keys`: the id of an event is its key. The others as of `Broker.publish`."""
 
     valid_until: datetime | None = None
     has_keys: bool = False
@@ -101,7 +101,7 @@ class PublishRun:
         options = self._options
         if options.schema is not None:
             _check_kinds(batch.events, options.schema)
-        keys = list(map(str, batch.labels.to_pylist())) if options.has_keys else None
+        keys = list(map(str, batch.ids.to_pylist())) if options.has_keys else None
         return self._broker.publish_many(batch.events, valid_until=options.valid_until, keys=keys, k=options.k)
 
     def _records(self, batch: Batch, receipts: Sequence[Receipt]) -> Iterator[Record]:

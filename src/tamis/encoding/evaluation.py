@@ -32,7 +32,7 @@ class EventPlaces(NamedTuple):
 
 
 def event_places(dimensions: int) -> EventPlaces:
-    """Room for events with so many dimensions."""
+    """Room for events whose dimensions have numbers below `dimensions`."""
     return EventPlaces(*np.zeros((2, dimensions), np.int64))
 
 

@@ -35,7 +35,7 @@ from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.layout.lists import home_of
 from tamis.engine.matching.lists_met import first_above
 from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingScratch, OwnerArrays, Owners, Place, name_owners
-from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Found, Life, Slots, Work
+from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, WORK, Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import DeltaEvent, DeltaScratch, Extent
 from tamis.engine.rows import Rows, concatenated_programs, nbytes
 from tamis.engine.slot_lease import Lease
@@ -45,6 +45,7 @@ from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP, I32s, I64s, U32s
 from tamis.kernels.packed import Packed, address_of
 from tamis.kernels.prefetch import prefetch
+from tamis.kernels.ranges import Span
 
 _ROWS = 64
 """Rows that the first columns have room for."""
@@ -183,11 +184,11 @@ class DeltaView(NamedTuple):
 class Delta:
     """The first `number` rows of `columns`. Only the writer changes it. Views stay as they are."""
 
-    __slots__ = ("__weakref__", "apart", "columns", "key", "lease", "number")
+    __slots__ = ("__weakref__", "apart", "columns", "lease", "number", "part_id")
 
     def __init__(self) -> None:
         self.lease = Lease()
-        self.key = id(self)
+        self.part_id = id(self)
         self.columns = Columns.with_room(_ROWS, _ROWS * _EACH, _ROWS * _EACH)
         self.number = 0
         self.apart = 0
@@ -340,18 +341,18 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
     events, (columns, rows) = len(batch.start) - 1, view
     counts = np.zeros(events, np.int64)
     parts: list[Slots] = []
-    work = np.zeros(3, np.int64)
+    work = np.zeros(WORK, np.int64)
     found = room.found(rows)
     loaded = room.event(dimensions)
     event = 0
     while event < events:
         # As many events at a time as there is room for, even if all rows match.
         stop = min(events, event + max(1, len(found) // max(rows, 1)))
-        scan_delta(columns.given, rows, batch, (event, stop), loaded, counts, found, work)
+        scan_delta(columns.given, rows, batch, Span(event, stop), loaded, counts, found, work)
         at = 0
         size = int(counts[event:stop].sum())
         while event < stop:
-            naming = NamingScratch(loaded.places, np.empty(size, np.int32), room.clauses(size))
+            naming = NamingScratch(loaded.places, np.empty(size, np.int32), room.repeated(size))
             event, at, filled, judged = name_owners(
                 columns.given, batch, life, found, counts, Place(event, stop, at), naming
             )
@@ -378,19 +379,18 @@ def scan_delta(
     given: Packed,
     rows: int,
     batch: EventBatch,
-    part: tuple[int, int],
+    events: Span,
     loaded: DeltaEvent,
     counts: I64s,
     found: U32s,
     work: I64s,
 ) -> None:
-    """Note the rows that events from one up to another satisfy. `found` has room for all of them."""
-    begin, end = part
+    """Note the rows that some events satisfy. `found` has room for all of them."""
     scan = _Scan(_read_delta(given), batch, loaded, found, work)
     apart = scan.arrays.chains.apart
     lying_apart = first_above(apart.row, 0, len(apart.row), rows - 1)
     filled = 0
-    for event in range(begin, end):
+    for event in range(events.begin, events.end):
         load_event(batch, event, loaded.places)
         one_by_one = _extend(event, scan.arrays.chains, batch, loaded.extent)
         before = filled

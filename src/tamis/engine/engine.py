@@ -215,7 +215,7 @@ class Engine:
             active = self._active
             if not active.add_plain(row, slot):
                 return False
-            self._slots.settle_one(slot, active.key)
+            self._slots.settle_one(slot, active.part_id)
             self._stale = True
         self._look()
         return True

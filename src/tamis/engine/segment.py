@@ -11,19 +11,20 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions, conjunctions_taken
 from tamis.encoding.expressions.programs import ACCEPT, Programs
 from tamis.engine.layout.access_path import Access, access_of
+from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import Forecast
 from tamis.engine.layout.records import MOST_ROWS
 from tamis.engine.layout.scale import MOST_SPACES
 from tamis.engine.layout.segment_build import HAS_RUNS, Body, SegmentFullError, build
 from tamis.engine.matching.match import NO_ROOM_SLOTS, Matching, RowsCall, match_events, match_rows
 from tamis.engine.matching.owners import NamingScratch, OwnerArrays, Owners, Place, numbering_of, slot_numbers
-from tamis.engine.matching.results import Found, Life, Slots, Work
+from tamis.engine.matching.results import WORK, Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import ThreadScratch
 from tamis.engine.rows import Rows, distinct, nbytes, without_idle_programs
 from tamis.engine.slot_lease import Lease
 from tamis.engine.watch import Watch
 from tamis.kernels.background import checkpoint
-from tamis.kernels.entry import entry_of
+from tamis.kernels.by_address import address_of_kernel
 from tamis.kernels.fields import packed_fields
 from tamis.kernels.packed import address_of
 from tamis.kernels.ranges import run_indices
@@ -51,12 +52,12 @@ class Segment:
         """The body and the owners, packed for kernels."""
 
     @classmethod
-    def of(cls, rows: Rows, sample: EventBatch | None) -> Segment:
+    def of(cls, rows: Rows, sample: EventBatch | None, costs: Costs = USUAL_COSTS) -> Segment:
         """Build the index over some rows."""
         checkpoint()
         table, owners = distinct(rows)
         checkpoint()
-        body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS))
+        body, forecast = build(table, sample, slot_numbers(owners.sole, MOST_ROWS), costs)
         return cls(table, owners.by_row(body.row), rows.programs, body, forecast)
 
     def __len__(self) -> int:
@@ -139,7 +140,7 @@ class Segment:
         """Match a batch, in scratch space of the calling thread."""
         counts = np.zeros(len(batch.start) - 1, np.int64)
         parts: list[Slots] = []
-        work = np.zeros(3, np.int64)
+        work = np.zeros(WORK, np.int64)
         scratch = scratches.take(self)
         place = Place(0, 0, 0)
         size = scratch.slots_for(len(counts))
@@ -147,8 +148,8 @@ class Segment:
             out = np.empty(size, np.int32)
             body, owners = self.packed
             call = packed_fields(RowsCall(body, scratch.packed_scratch, batch, counts, scratch.rows, work))
-            matching = Matching(entry_of(match_rows), call, address_of(call))
-            naming = NamingScratch(scratch.places(dimensions), out, scratch.clauses(size))
+            matching = Matching(address_of_kernel(match_rows), call, address_of(call))
+            naming = NamingScratch(scratch.places(dimensions), out, scratch.repeated(size))
             place, filled, lack, need = match_events(matching, owners, batch, life, place, naming)
             if filled:
                 parts.append(out[:filled])

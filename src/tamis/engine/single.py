@@ -3,7 +3,7 @@
 The arguments are packed once for the segments of a version, and used while the newest version has the same segments. A change
 only writes its deltas, the times of death, and the time into them.
 
-    SingleCall    words  values  start  died  counters  buffers ...  segments                deltas              ids   now  entry
+    SingleCall    words  values  start  died  counters  buffers ...  segments                deltas              ids   now  kernel
                                                                     SegmentCall ...         DeltaCall ...
 
 Only addresses are kept, neither segments nor deltas: the caller holds the version while it matches, and old parts may go.
@@ -33,17 +33,19 @@ from tamis.engine.matching.match import (
     match_rows,
 )
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
-from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life, Slots
+from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, WORK, Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
 from tamis.engine.segment import Segment
 from tamis.engine.version import Version
+from tamis.engine.watch import SEEN_ENTRIES, SEEN_EVENTS
 from tamis.kernels.atomic import count_up
-from tamis.kernels.entry import call_entry, entry_of
+from tamis.kernels.by_address import address_of_kernel, call_kernel
 from tamis.kernels.fields import packed_fields, reader_of, word_of, words_in
 from tamis.kernels.kernel import brief_kernel, inlined, lean_kernel
 from tamis.kernels.numbers import UP, I64s, U32s
 from tamis.kernels.packed import Packed, address_of
+from tamis.kernels.ranges import Span
 
 NO_ROOM = -1
 NOT_SMALL = -2
@@ -59,12 +61,12 @@ class _Buffers(NamedTuple):
     rows: U32s
     counts: I64s
     work: I64s
-    """The work of each part for the event, three numbers as in `Work`."""
+    """The work of each part for the event, WORK numbers as in `Work`."""
     lack: I64s
     """The part that lacked room, which buffer was too small, and the size that the part needs."""
     event: DeltaEvent
     out: Slots
-    clauses: Slots
+    repeated: Slots
     names: I64s
 
 
@@ -104,14 +106,15 @@ class _SingleCall(NamedTuple):
     """A `_DeltaCall` for each delta."""
     ids: I64s
     now: int
-    entry: int
+    kernel: int
     """The address of `match_rows`."""
 
 
 _DIED, _DELTAS, _IDS, _NOW = (word_of(_SingleCall, name) for name in ("died", "deltas", "ids", "now"))
 _OF_SEGMENT, _OF_DELTA = words_in(_SegmentCall), words_in(_DeltaCall)
 _DELTA_ROWS = word_of(_DeltaCall, "rows")
-_CALL_DIMENSION = word_of(RowsCall, "batch.dimension")
+_OF_VALUES, _VALUES_AT = words_in(EventValues), word_of(RowsCall, "batch.dimension")
+"""How many words packed `EventValues` take, and where a packed `RowsCall` has them: all fields of its batch but `start`."""
 _read_single, _read_segment, _read_delta = reader_of(_SingleCall), reader_of(_SegmentCall), reader_of(_DeltaCall)
 
 
@@ -169,7 +172,7 @@ class Single:
         self._buffers = buffers = self._new_buffers(len(version.segments) + self._most_deltas)
         self._names = buffers.names.data  # A memoryview reads a few ids in two thirds of the time of an array.
         self._words = words = self.event.words
-        self._values, self._start = np.zeros(words_in(EventValues), np.int64), np.zeros(2, np.int64)
+        self._values, self._start = np.zeros(_OF_VALUES, np.int64), np.zeros(2, np.int64)
         self._values[LO] = self._values[HI] = address_of(words) + 8 * HEAD
         self._segments = self._packed_segments(version.segments)
         self._deltas = np.zeros(_OF_DELTA * self._most_deltas, np.int64)
@@ -186,7 +189,7 @@ class Single:
                 deltas=self._deltas,
                 ids=_NO_IDS,
                 now=0,
-                entry=entry_of(match_rows) if version.segments else 0,
+                kernel=address_of_kernel(match_rows) if version.segments else 0,
             )
         )
         self._segment_set, self._number = version.segment_set, -1
@@ -197,11 +200,11 @@ class Single:
         return _Buffers(
             rows=np.empty(self._rows, np.uint32),
             counts=np.zeros(1, np.int64),
-            work=np.zeros(3 * parts, np.int64),
-            lack=np.zeros(3, np.int64),
+            work=np.zeros(WORK * parts, np.int64),
+            lack=np.zeros(_NEED + 1, np.int64),
             event=delta_event(self._dimensions),
             out=np.empty(self._matches, np.int32),
-            clauses=np.empty(self._matches, np.int32),
+            repeated=np.empty(self._matches, np.int32),
             names=np.empty(self._matches, np.int64),
         )
 
@@ -214,7 +217,7 @@ class Single:
         packed = [np.zeros(0, np.int64)]
         for i, (segment, scratch) in enumerate(zip(segments, scratches, strict=True)):
             body, owners = segment.packed
-            work = buffers.work[3 * i : 3 * i + 3]
+            work = buffers.work[WORK * i : WORK * (i + 1)]
             call = packed_fields(RowsCall(body, scratch.packed, event, buffers.counts, buffers.rows, work))
             self._calls.append((call, scratch.packed, scratch.arrays))  # Kept alive: kernels have only their addresses.
             packed.append(packed_fields(_SegmentCall(call, owners, segment.watch.seen)))
@@ -298,19 +301,19 @@ def match_single(given: Packed) -> int:
     filled = 0
     segments, deltas = len(call.segments) // _OF_SEGMENT, len(call.deltas) // _OF_DELTA
     for part in range(segments + deltas):
-        done = buffers.work[3 * part : 3 * part + 3]
+        done = buffers.work[WORK * part : WORK * (part + 1)]
         done[:] = 0
         if part < segments:
             segment = _read_segment(call.segments[part * _OF_SEGMENT :])
             owners = segment.owners
-            if not _match_segment(segment.call, call.segments[part * _OF_SEGMENT], call.entry, call.values):
+            if not _match_segment(segment.call, call.segments[part * _OF_SEGMENT], call.kernel, call.values):
                 lack[_PART], lack[_LACK], lack[_NEED] = part, segment.call[LACK], segment.call[NEED]
                 return NO_ROOM
         else:
             delta = _read_delta(call.deltas[(part - segments) * _OF_DELTA :])
             owners = delta.columns
-            scan_delta(owners, delta.rows, batch, (0, 1), buffers.event, buffers.counts, buffers.rows, done)
-        naming = NamingScratch(buffers.event.places, buffers.out[filled:], buffers.clauses)
+            scan_delta(owners, delta.rows, batch, Span(0, 1), buffers.event, buffers.counts, buffers.rows, done)
+        naming = NamingScratch(buffers.event.places, buffers.out[filled:], buffers.repeated)
         event, _, slots, compared = name_owners(
             owners, batch, life, buffers.rows, buffers.counts, Place(0, 1, 0), naming
         )
@@ -327,12 +330,12 @@ def match_single(given: Packed) -> int:
 
 
 @inlined
-def _match_segment(words: Packed, address: int, entry: int, values: Packed) -> bool:
+def _match_segment(words: Packed, address: int, kernel: int, values: Packed) -> bool:
     """Call `match_rows` for the event whose packed `EventValues` these are; whether there was room."""
-    for i in range(6):  # dimensions, lowest and highest keys
-        words[_CALL_DIMENSION + i] = values[i]
+    for i in range(_OF_VALUES):
+        words[_VALUES_AT + i] = values[i]
     words[EVENT], words[STOP] = 0, 1
-    return call_entry(entry, address) != 0
+    return call_kernel(kernel, address) != 0
 
 
 @inlined
@@ -340,13 +343,14 @@ def _count_work(counters: I64s, segments: Packed, work: I64s, parts: int) -> Non
     """Count the work of all parts for the event, and the work of each segment in its watch."""
     entries, survivors, compared = 0, 0, 0
     for part in range(parts):
-        entries += work[3 * part + VISITED]
-        survivors += work[3 * part + CHECKED]
-        compared += work[3 * part + JUDGED]
+        at = WORK * part
+        entries += work[at + VISITED]
+        survivors += work[at + CHECKED]
+        compared += work[at + JUDGED]
         if part < len(segments) // _OF_SEGMENT:
             seen = _read_segment(segments[part * _OF_SEGMENT :]).seen
-            count_up(seen, 0, 1)
-            count_up(seen, 1, work[3 * part + VISITED])
+            count_up(seen, SEEN_EVENTS, 1)
+            count_up(seen, SEEN_ENTRIES, work[at + VISITED])
     count_up(counters, EVENTS, 1)
     count_up(counters, CANDIDATES, entries)
     count_up(counters, SURVIVORS, survivors)

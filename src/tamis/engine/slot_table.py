@@ -2,7 +2,7 @@
 
     slot    0      1    2      3
     died    ALIVE  7    ALIVE  ALIVE      time of death
-    home    A      A    B      NOWHERE    key of the part that has the rows of the slot
+    home    A      A    B      NOWHERE    id of the part that has the rows of the slot
 
 The rows of a dead slot stay in their part until that part is built again. Then the slot is *released*: it is free as soon as
 nobody holds a version with the old part.
@@ -48,7 +48,7 @@ class SlotTable:
         self.deaths = 0
         """Dead slots that some part has rows of."""
         self.dead: dict[int, int] = {}
-        """Key of a part -> number of its slots that are dead, as matching sees it."""
+        """Id of a part -> number of its slots that are dead, as matching sees it."""
         self._dying: list[_SlotArray] = []
         """Dead slots that `dead` does not count yet."""
 
@@ -114,19 +114,19 @@ class SlotTable:
 
     # -- homes
 
-    def settle(self, slots: _SlotArray, key: int) -> None:
-        """Note that a part has the rows of slots."""
-        self._home.view()[slots] = key
+    def settle(self, slots: _SlotArray, part: int) -> None:
+        """Note that a part, given by its id, has the rows of slots."""
+        self._home.view()[slots] = part
 
-    def settle_one(self, slot: int, key: int) -> None:
-        self._home.data[slot] = key
+    def settle_one(self, slot: int, part: int) -> None:
+        self._home.data[slot] = part
 
-    def settle_part(self, slots: _SlotArray, key: int, seen: int) -> None:
+    def settle_part(self, slots: _SlotArray, part: int, seen: int) -> None:
         """Note that a new part has the rows of slots. Count slots that were dead at `seen`, the time that matching sees."""
-        self.settle(slots, key)
+        self.settle(slots, part)
         dead = int(np.count_nonzero(self._died.view()[slots] <= seen))
         if dead:
-            self.dead[key] = dead
+            self.dead[part] = dead
 
     def homeless_among(self, slots: _SlotArray) -> _SlotArray:
         """The slots that have no rows."""
@@ -187,6 +187,6 @@ class SlotTable:
                 self.deaths -= len(slots)
 
     def count_deaths(self) -> int:
-        """Dead slots that some part has rows of, without those that nobody can find any more."""
+        """Dead slots that some part has rows of. Slots that nobody can find any more do not count."""
         self._take_back()
         return self.deaths

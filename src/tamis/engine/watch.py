@@ -20,6 +20,9 @@ PATIENCE = 4
 """Factor by which the number of events grows that a segment waits for after each new plan. If the likelihoods are wrong for
 another reason, such as attributes that depend on each other, planning again does not help."""
 
+SEEN_EVENTS, SEEN_ENTRIES = range(2)
+"""Places in `Watch.seen`."""
+
 
 class Watch:
     """How many entries recent events visit."""
@@ -35,11 +38,11 @@ class Watch:
 
     @property
     def events(self) -> int:
-        return self.seen.item(0)
+        return self.seen.item(SEEN_EVENTS)
 
     @property
     def entries(self) -> int:
-        return self.seen.item(1)
+        return self.seen.item(SEEN_ENTRIES)
 
     @property
     def observed(self) -> float | None:

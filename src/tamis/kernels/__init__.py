@@ -4,7 +4,7 @@ Read `kernel` first: it has the decorators with which functions are compiled.
 
     kernel      the decorators                               cache       compiled kernels on disk
     parts       how helpers are compiled                     source      what a kernel depends on
-    entry       calls of a kernel by its address             notice      the line that says that kernels are compiled
+    by_address  calls of a kernel by its address             notice      the line that says that kernels are compiled
     packed      many arrays as one argument                  fields      named tuples of arrays as one argument
     numbers     conversions between types of numbers         hashing     hashes of numbers
     prefetch    hints to the processor                       atomic      writes that other threads see

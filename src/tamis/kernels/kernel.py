@@ -48,8 +48,8 @@ def brief_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, nogil=False, **_WITHOUT_COUNTING)
 
 
-def entry_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Like `lean_kernel`, for a kernel that others call by its address, see `tamis.kernels.entry`."""
+def addressed_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Like `lean_kernel`, for a kernel that others call by its address, see `tamis.kernels.by_address`."""
     return _compiled(function, is_entry=True, **_WITHOUT_COUNTING)
 
 

@@ -1,8 +1,8 @@
-"""Places in flat arrays: runs of consecutive places, and places grouped by equal values."""
+"""Places in flat arrays: spans of consecutive places, and places grouped by equal values."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +11,26 @@ from tamis.kernels.kernel import kernel
 from tamis.kernels.numbers import I64s
 
 
+class Span(NamedTuple):
+    """Consecutive places, without `end`."""
+
+    begin: int
+    end: int
+
+
 def run_indices(starts: I64s, counts: I64s) -> I64s:
-    """The indices ``start, start + 1, ...`` of every run, one run after another."""
+    """The indices ``start, start + 1, ...`` of every span, one span after another."""
     indices = np.empty(int(counts.sum()), np.int64)
-    _write_runs(starts, counts, indices)
+    _write_spans(starts, counts, indices)
     return indices
 
 
 @kernel
-def _write_runs(starts: I64s, counts: I64s, indices: I64s) -> None:
+def _write_spans(starts: I64s, counts: I64s, indices: I64s) -> None:
     at = 0
-    for run in range(len(starts)):
-        for i in range(counts[run]):
-            indices[at] = starts[run] + i
+    for span in range(len(starts)):
+        for i in range(counts[span]):
+            indices[at] = starts[span] + i
             at += 1
 
 

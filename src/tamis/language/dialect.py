@@ -72,7 +72,7 @@ class Tamis(Dialect):
         QUOTES = ["'"]
         IDENTIFIERS = ['"', "`"]
         STRING_ESCAPES = ["'"]
-        # Every character that ends a name must be listed. The grammar refuses those that the language does not have.
+        # Every character that ends a name must be listed. The grammar refuses characters that the language does not have.
         SINGLE_TOKENS = {
             **dict.fromkeys("[]{}&^:%!|+;/\\~?@#$'\"`", _FOREIGN),
             **{symbol: kind for kind, symbol in _SYMBOLS.items() if len(symbol) == 1},

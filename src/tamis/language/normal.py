@@ -178,7 +178,7 @@ def _distribute(node: Expression) -> list[Clause]:
 
 
 def _without_duplicates(clauses: list[Clause]) -> list[Clause]:
-    """The clauses without those that have the same literals as an earlier one."""
+    """The clauses, but of clauses with the same literals only the first."""
     seen: dict[frozenset[Expression], Clause] = {}
     for clause in clauses:
         seen.setdefault(frozenset(clause), clause)

@@ -1,4 +1,4 @@
-"""Adding many subscriptions at once: all or none of them, or only those that are right.
+"""Adding many subscriptions at once: all or none of them, or only the right ones.
 
 A row is the place of a subscription in the call. Each check rejects the rows that are wrong (`Rejections`), which raises their
 error or collects it. The last step changes the store, in one call, with the rows that no check rejected.

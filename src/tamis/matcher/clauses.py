@@ -26,16 +26,17 @@ class ClauseRows(NamedTuple):
 
 def clause_rows(compiled: CompiledMany) -> ClauseRows:
     """The rows of compiled subscriptions."""
-    plain = [_plain_rows(compiled)] if len(compiled.plain) or not compiled.compiled else []
+    first = [_rows_of_one(compiled)] if len(compiled.one_conjunction) or not compiled.compiled else []
     others = [_other_rows(compiled)] if compiled.compiled else []
-    return ClauseRows(concatenated(plain + others), compiled.total)
+    return ClauseRows(concatenated(first + others), compiled.total)
 
 
-def _plain_rows(compiled: CompiledMany) -> Rows:
-    count = len(compiled.plain)
+def _rows_of_one(compiled: CompiledMany) -> Rows:
+    """The rows of subscriptions that are one conjunction."""
+    count = len(compiled.one_conjunction)
     return Rows(
         canonical(compiled.conjunctions),
-        compiled.plain.astype(np.int32),
+        compiled.one_conjunction.astype(np.int32),
         np.full(count, ACCEPT, np.int64),
         np.zeros(count, np.bool_),
         NO_PROGRAMS,

@@ -33,7 +33,7 @@ class CompiledMany(NamedTuple):
     """Subscriptions in keys. Their numbers count from 0 in the order of the call; one that is never true may be missing."""
 
     total: int
-    plain: I64s
+    one_conjunction: I64s
     """Numbers of the subscriptions that are one conjunction."""
     conjunctions: Conjunctions
     """The conjunction of each of them."""
@@ -51,10 +51,10 @@ class SubscriptionCompiler:
         self._moves = moves
 
     def compile(self, expressions: Sequence[Expression]) -> CompiledMany:
-        is_plain = np.zeros(len(expressions), np.bool_)
+        fits = np.zeros(len(expressions), np.bool_)
         if len(expressions) >= _FEWEST_IN_BULK:
-            is_plain[:] = [ExpressionRows.can_hold(expression) for expression in expressions]
-        bulk, rest = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+            fits[:] = [ExpressionRows.can_hold(expression) for expression in expressions]
+        bulk, rest = np.flatnonzero(fits), np.flatnonzero(~fits)
         rows = ExpressionRows([expressions[number] for number in bulk.tolist()])
         return self._compiled(rows, bulk, [expressions[number] for number in rest.tolist()], rest)
 

@@ -30,7 +30,7 @@ def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[Fl
     OptionError
         If `attributes` is not a list of names.
     """
-    names = None if attributes is None else plain_names(attributes)
+    names = None if attributes is None else checked_names(attributes)
     try:
         table = as_table(events, names)
     except TableError:
@@ -52,7 +52,7 @@ def read_events(events: Any, attributes: Iterable[str] | None = None) -> list[Fl
     return read if names is None else [_within(event, names) for event in read]
 
 
-def plain_names(attributes: Iterable[str]) -> tuple[str, ...]:
+def checked_names(attributes: Iterable[str]) -> tuple[str, ...]:
     """The names of the attributes to read.
 
     Raises

@@ -88,7 +88,7 @@ class KeyedEngine:
         return clause_rows(self._compiler.compile_rows(rows))
 
     def _few_plain_rows(self, expressions: Sequence[Expression]) -> ClauseRows | None:
-        """The rows of a few expressions, laid out like those that come alone; None if one is not plain."""
+        """The rows of a few expressions, laid out like expressions that come alone; None if one is not plain."""
         delta = Delta()
         for number, expression in enumerate(expressions):
             if not self.add_plain(delta, expression, number):

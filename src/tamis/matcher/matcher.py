@@ -16,12 +16,12 @@ from tamis.language.explain import Explanation, explain
 from tamis.language.schema import Schema
 from tamis.language.values import is_iterable
 from tamis.matcher.engine_store import EngineStore
-from tamis.matcher.event_input import arrow_errors, plain_names, read_events, rows_counted_from
+from tamis.matcher.event_input import arrow_errors, checked_names, read_events, rows_counted_from
 from tamis.matcher.expression_reader import ExpressionReader
 from tamis.matcher.ids import IdT, plain_id
 from tamis.matcher.limits import USUAL_STORE_LIMITS, StoreLimits
 from tamis.matcher.naming import Named, named_at_hand, named_in_pieces, table_of
-from tamis.matcher.options import plain_limit, plain_threads
+from tamis.matcher.options import checked_threads, plain_limit
 from tamis.matcher.paper_store import PaperStore
 from tamis.matcher.plan import Plan
 from tamis.matcher.snapshot import write_snapshot
@@ -135,10 +135,10 @@ class Matcher(Subscriptions[IdT]):
         """
         if not is_iterable(batches) or isinstance(batches, Mapping):
             raise EventError(f"batches must be an iterable of tables or lists of events, not {type(batches).__name__}")
-        plain_threads(threads, 0)
+        checked_threads(threads, 0)
         limit = None if k is None else plain_limit(k)
         longest = None if most is None else plain_limit(most, "`most` is the largest number of matches in a table")
-        names = None if attributes is None else plain_names(attributes)
+        names = None if attributes is None else checked_names(attributes)
         return self._matched_batches(batches, threads, limit, longest, names)
 
     def _matched_batches(
@@ -173,7 +173,7 @@ class Matcher(Subscriptions[IdT]):
             return named_at_hand(part._replace(first=first + part.first))
 
         with rows_counted_from(first):
-            return table_of(self._matched(events, threads, k, name), plain_threads(threads, len(events)))
+            return table_of(self._matched(events, threads, k, name), checked_threads(threads, len(events)))
 
     def count_batch(self, events: Any, threads: int | None = None, *, attributes: Iterable[str] | None = None) -> I64s:
         """The number of subscriptions that each event of a batch satisfies.
@@ -283,7 +283,7 @@ class Matcher(Subscriptions[IdT]):
     ) -> list[R]:
         """Match events that were read, in parts; returns the result of `then` for each part."""
         limit = None if k is None else plain_limit(k)
-        workers = plain_threads(threads, len(events))
+        workers = checked_threads(threads, len(events))
         if isinstance(events, pa.Table):
             with arrow_errors():
                 return self._store.match_table(events, workers, limit, then)

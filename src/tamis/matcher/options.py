@@ -81,7 +81,7 @@ def plain_limit(k: object, meaning: str = "k is the number of matches for each e
     return min(limit, INT64_MAX)
 
 
-def plain_threads(threads: object, events: int) -> int:
+def checked_threads(threads: object, events: int) -> int:
     """The number of threads for a batch of `events` events: what the user asked for, or one per processor if the batch is large.
 
     Raises

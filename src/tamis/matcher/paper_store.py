@@ -133,18 +133,18 @@ class PaperStore(Store[Clauses]):
 
     def _interned(self, compiled: CompiledMany) -> Clauses:
         """Enter the clauses of subscriptions into the table, all of which the index can hold."""
-        of_plain = self._taken(self.table.intern(compiled.conjunctions))
+        of_one = self._taken(self.table.intern(compiled.conjunctions))
         of_others = self._interned_others(compiled.compiled)
         counts = np.zeros(compiled.total, np.int32)
-        counts[compiled.plain] = 1
+        counts[compiled.one_conjunction] = 1
         counts[compiled.others] = [1 if each.factors else len(each.clauses) for each in compiled.compiled]
         programs = np.full(compiled.total, NO_PROGRAM, np.int64)
         programs[compiled.others] = [
             NO_PROGRAM if each.tree is None else self.programs.add(each.tree) for each in compiled.compiled
         ]
         first = np.cumsum(counts, dtype=np.int64) - counts
-        numbers = np.empty(len(of_plain) + len(of_others), np.int32)
-        numbers[first[compiled.plain]] = of_plain
+        numbers = np.empty(len(of_one) + len(of_others), np.int32)
+        numbers[first[compiled.one_conjunction]] = of_one
         numbers[run_indices(first[compiled.others], counts[compiled.others].astype(np.int64))] = of_others
         return Clauses(numbers, counts, programs)
 
@@ -318,7 +318,7 @@ class PaperStore(Store[Clauses]):
         return rows, slots
 
     def _verified(self, encoded: EncodedEvents, rows: I64s, slots: I32s) -> tuple[I64s, I32s]:
-        """The pairs without those that the program of their slot rejects."""
+        """The pairs that the program of their slot accepts."""
         programs, dimensions = self.programs.view(), len(self.dimensions)
         kept, verified = verify(self.owners.view(), programs, encoded.batch, dimensions, rows, slots)
         self.work.verified += verified

@@ -319,7 +319,7 @@ def _follow(
     for e in range(event, len(batch.start) - 1):
         before = filled
         candidates, tested, nodes = 0, 0, 0
-        plain = load_keys(batch, e, keys)
+        single_valued = load_keys(batch, e, keys)
         height = 0
         if len(tree.attribute):
             stack[0] = 0
@@ -336,7 +336,7 @@ def _follow(
                     filled, more = _report(begin, tree, equality_only, table, batch, keys, output, filled)
                     tested += more
                     break
-                if equality_only and plain:
+                if equality_only and single_valued:
                     if keys.places.values[UP(d)]:
                         tested += 1
                         edge = _equal_edge(begin, end, tree.test, tree.tests.lo, keys.key[UP(d)])
@@ -344,7 +344,7 @@ def _follow(
                             stack[height] = tree.child[edge]
                             height += 1
                 else:
-                    height, more = _push_true(node, tree, plain, batch, scratch, height)
+                    height, more = _push_true(node, tree, single_valued, batch, scratch, height)
                     tested += more
                 if not tree.star[UP(node)]:
                     break
@@ -383,7 +383,7 @@ def _report(
 
 @merged
 def _push_true(
-    node: int, tree: Tree, plain: bool, batch: EventBatch, scratch: _Scratch, height: int
+    node: int, tree: Tree, single_valued: bool, batch: EventBatch, scratch: _Scratch, height: int
 ) -> tuple[int, int]:
     """Push the children behind the true edges of a node; returns the height of the stack, and how many edges were tested."""
     keys, tests, d = scratch.keys, tree.tests, tree.attribute[UP(node)]
@@ -394,7 +394,7 @@ def _push_true(
         tested += 1
         if keys.places.values[UP(d)] == 0 and mode != _ABSENT:
             break  # No later edge is true either.
-        if plain and mode == _SOME and tests.start[UP(t + 1)] - at == 1:
+        if single_valued and mode == _SOME and tests.start[UP(t + 1)] - at == 1:
             true = tests.lo[UP(at)] <= keys.key[UP(d)] <= tests.hi[UP(at)]
         else:
             true = predicate_holds(t, tests, batch, keys.places)

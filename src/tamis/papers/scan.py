@@ -120,7 +120,7 @@ class Scan(Index):
         event, conjunction, room = 0, 0, _LOWEST_ROOM
         while event < len(batch.start) - 1:
             out = _Out(np.empty(room, np.int64), np.empty(room, np.int32), evaluated)
-            event, conjunction, filled = _scan(firsts, order, table, batch, (event, conjunction), scratch, out)
+            event, conjunction, filled = _scan(firsts, order, table, batch, event, conjunction, scratch, out)
             events.append(out.events[:filled])
             found.append(out.found[:filled])
             room *= 2
@@ -162,12 +162,12 @@ def _scan(
     order: I32s,
     table: Conjunctions,
     batch: EventBatch,
-    place: tuple[int, int],
+    event: int,
+    c: int,
     scratch: _Scratch,
     out: _Out,
 ) -> tuple[int, int, int]:
     """Scan from an event and a conjunction on, until the output is full; returns where the scan stopped."""
-    event, c = place
     tested, filled = 0, 0
     while event < len(batch.start) - 1:
         load_event(batch, event, scratch.places)

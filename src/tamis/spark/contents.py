@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.spark.frames import id_type_of, type_of
-from tamis.spark.given import checked_session, plain_version
+from tamis.spark.given import checked_session, checked_version
 from tamis.spark.manifest import IndexFolder, SegmentFiles
 from tamis.spark.rejected_rows import rejected_frame, rejected_schema
 from tamis.spark.segment_files import ID, living_columns
@@ -30,7 +30,7 @@ def subscriptions(spark: SparkSession, path: str | os.PathLike[str], version: in
 
     checked_session(spark)
     folder = IndexFolder(path)
-    manifest = folder.manifest(plain_version(version))
+    manifest = folder.manifest(checked_version(version))
     fields = [StructField(ID, id_type_of(manifest.id_type))]
     fields += [StructField(name, type_of(text)) for name, text in manifest.columns.items()]
     segments = tuple(manifest.segments)
@@ -49,7 +49,7 @@ def rejections(spark: SparkSession, path: str | os.PathLike[str], version: int |
 
     checked_session(spark)
     folder = IndexFolder(path)
-    manifest = folder.manifest(plain_version(version))
+    manifest = folder.manifest(checked_version(version))
     names = manifest.rejected
     schema = rejected_schema(folder, names) if names else StructType([StructField(ID, id_type_of(manifest.id_type))])
     return rejected_frame(spark, folder, schema, names)

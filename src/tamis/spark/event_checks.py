@@ -10,7 +10,7 @@ from tamis.encoding.events.asked import Asked
 from tamis.errors import FrameError
 from tamis.language.schema import Schema
 from tamis.spark.frames import REASON, asked_columns, clashing, map_in_arrow, quoted
-from tamis.spark.given import checked_frame, checked_index, plain_version
+from tamis.spark.given import checked_frame, checked_index, checked_version
 from tamis.spark.manifest import IndexFolder, Manifest
 from tamis.spark.match_task import WrongTask
 from tamis.spark.matching import MatchOptions, built_once, checked_attributes
@@ -60,7 +60,7 @@ def wrong_events(
     index = checked_index(index)
     options = MatchOptions.of(event_id, attributes, keep, (), None, time, None)
     folder = IndexFolder(built_once(index) if isinstance(index, DataFrame) else index)
-    return wrong_among(events, folder, folder.manifest(plain_version(version)), options)
+    return wrong_among(events, folder, folder.manifest(checked_version(version)), options)
 
 
 def wrong_among(events: DataFrame, folder: IndexFolder, manifest: Manifest, options: MatchOptions) -> DataFrame:

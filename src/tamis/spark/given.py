@@ -78,7 +78,7 @@ def listed(names: Iterable[str], what: str) -> tuple[str, ...]:
     return found
 
 
-def plain_count(given: object, what: str, meaning: str) -> int:
+def checked_count(given: object, what: str, meaning: str) -> int:
     """A number, given as the option `what`.
 
     Raises
@@ -90,14 +90,14 @@ def plain_count(given: object, what: str, meaning: str) -> int:
     return given
 
 
-def plain_version(given: object) -> int | None:
+def checked_version(given: object) -> int | None:
     """The number of a version of an index; None is the current one.
 
     Raises
     ------
     OptionError
     """
-    return None if given is None else plain_count(given, "version", "the number of a version")
+    return None if given is None else checked_count(given, "version", "the number of a version")
 
 
 def _described(given: Any) -> str:

@@ -223,9 +223,8 @@ class MatchTask:
 class PartSizes:
     """How many events are matched with a segment at a time, so that their matches do not take too much memory.
 
-    For a small segment, all events. For a larger one, few events at first, then more while few subscriptions match; never so many
-    that memory would not suffice if all subscriptions matched. With `k`, the number of matches is not
-    known, and nothing is learned.
+    For a small segment, all events. For a larger one, few events at first, then more while few subscriptions match. Memory
+    always suffices, even if all subscriptions match. With `k`, the number of matches is not known, and nothing is learned.
     """
 
     def __init__(self, limits: TaskLimits, *, learns: bool) -> None:

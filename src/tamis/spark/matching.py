@@ -32,7 +32,7 @@ from tamis.spark.frames import (
     quoted,
     type_of,
 )
-from tamis.spark.given import checked_frame, checked_index, listed, plain_count, plain_version
+from tamis.spark.given import checked_count, checked_frame, checked_index, checked_version, listed
 from tamis.spark.manifest import IndexFolder, Manifest, SegmentFiles, local_path
 from tamis.spark.match_task import GROUP, MATCHES, RANKED_WEIGHT, SUBSCRIPTION, CountTask, MatchTask
 from tamis.spark.segment_files import asked_attributes
@@ -118,7 +118,7 @@ def match(
 
     folder = IndexFolder(built_once(index) if isinstance(index, DataFrame) else index)
     options = MatchOptions.of(event_id, attributes, keep, carry, k, time, memory, counts=counts, skip_wrong=skip_wrong)
-    return matched(events, folder, folder.manifest(plain_version(version)), options, moment_now())
+    return matched(events, folder, folder.manifest(checked_version(version)), options, moment_now())
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class MatchOptions:
             carry=listed(carry, "carry"),
             k=None if k is None else plain_limit(k),
             time=time,
-            memory=_half_of_memory() if memory is None else plain_count(memory, "memory", "a number of bytes"),
+            memory=_half_of_memory() if memory is None else checked_count(memory, "memory", "a number of bytes"),
             counts=counts,
             skip_wrong=skip_wrong,
         )

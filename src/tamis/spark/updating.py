@@ -260,7 +260,7 @@ class Bucket:
         return without_rows(segment, write_removed(self._folder, gone), len(gone))
 
     def _merged(self, segments: list[SegmentFiles], fresh: SegmentFiles | None) -> list[SegmentFiles]:
-        """The segments of the bucket, after merging those that are worth it into one."""
+        """The segments of the bucket, after merging the ones worth it into one."""
         total = 0 if fresh is None else fresh.rows
         chosen = [] if fresh is None else [fresh]
         kept = []

@@ -18,7 +18,7 @@ PIECE_BYTES = 2**20
 
 
 def write_array(stream: BinaryIO, name: str, array: npt.NDArray[Any], path: str, piece: int = PIECE_BYTES) -> Entry:
-    """Write an array at the end of the file, so many bytes at a time."""
+    """Write an array at the end of the file, `piece` bytes at a time."""
     dtype = _stored_dtype(name, array, path)
     start = stream.tell()
     total = Checksum()

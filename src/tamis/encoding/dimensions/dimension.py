@@ -301,7 +301,7 @@ class AddressDimension(LabelledDimension):
         return self._labels.label(value)
 
     def located(self, texts: Iterable[str]) -> list[int | None]:
-        """The keys of strings of events; None for those that are no address."""
+        """The keys of strings of events; None for a string that is no address."""
         addresses = map(address_text, texts)
         return [None if address is None else self._labels.locate(address) for address in addresses]
 

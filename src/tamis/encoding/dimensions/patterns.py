@@ -190,16 +190,16 @@ class _RegexTier(Tier):
     def __init__(self, members: dict[str, int], one_case: bool, largest_set: int) -> None:
         super().__init__(members)
         self._all = _RegexSet(members, largest_set) if len(members) <= largest_set else None
-        guarded: dict[bool, dict[frozenset[str], dict[str, int]]] = {False: {}, True: {}}
+        by_literals: dict[bool, dict[frozenset[str], dict[str, int]]] = {False: {}, True: {}}
         by_length: dict[int, list[tuple[int, str]]] = {}
         for pattern, number in members.items():
             need = needed(pattern) if one_case else needed_in_any_case(pattern)
             if need.literals:
-                guarded[need.lower].setdefault(need.literals, {})[pattern] = number
+                by_literals[need.lower].setdefault(need.literals, {})[pattern] = number
             else:
                 by_length.setdefault(need.shortest.bit_length(), []).append((need.shortest, pattern))
-        self._guards = [(lower, _Guard(sets, largest_set)) for lower, sets in guarded.items() if sets]
-        self._unguarded = [
+        self._searched = [(lower, _LiteralSearch(sets, largest_set)) for lower, sets in by_literals.items() if sets]
+        self._without_literals = [
             (min(part)[0], _RegexSet({pattern: members[pattern] for _, pattern in part}, largest_set))
             for part in by_length.values()
         ]
@@ -208,17 +208,17 @@ class _RegexTier(Tier):
         data = text.encode()
         if self._all is not None:
             return sorted(self._all.hits(data))
-        asked = [regexes for shortest, regexes in self._unguarded if len(data) >= shortest]
-        for lower, guard in self._guards:
-            asked += guard.passed(text.lower() if lower else text)
+        asked = [regexes for shortest, regexes in self._without_literals if len(data) >= shortest]
+        for lower, literals in self._searched:
+            asked += literals.passed(text.lower() if lower else text)
         return sorted(itertools.chain.from_iterable(regexes.hits(data) for regexes in asked))
 
     def search(self, texts: Texts) -> Pairs:
         offsets, data = texts.buffers
         lengths, ends, letters = np.diff(offsets), offsets.tolist(), data.data
-        asked = [(regexes, np.flatnonzero(lengths >= shortest)) for shortest, regexes in self._unguarded]
-        for lower, guard in self._guards:
-            asked += guard.passed_by(texts.lowered if lower else texts)
+        asked = [(regexes, np.flatnonzero(lengths >= shortest)) for shortest, regexes in self._without_literals]
+        for lower, literals in self._searched:
+            asked += literals.passed_by(texts.lowered if lower else texts)
         found: list[tuple[int, int]] = []
         for regexes, places in asked:
             for match, numbers in regexes.compiled():
@@ -230,7 +230,7 @@ class _RegexTier(Tier):
         return pairs[:, 0], pairs[:, 1]
 
 
-class _Guard:
+class _LiteralSearch:
     """Lets strings through to the sets of expressions of which they contain a literal."""
 
     def __init__(self, sets: dict[frozenset[str], dict[str, int]], largest_set: int) -> None:

@@ -37,7 +37,7 @@ _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Needed(NamedTuple):
-    """What a text must have to match: one of the literals, if there are any, and so many characters."""
+    """What a text must have to match: one of the literals, if there are any, and `shortest` characters or more."""
 
     literals: frozenset[str]
     lower: bool

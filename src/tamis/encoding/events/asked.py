@@ -18,14 +18,14 @@ class Asked(NamedTuple):
 
     @staticmethod
     def of(dimensions: Dimensions, schema: Schema | None = None) -> Asked:
-        """The attributes of predicates, and those that the schema declares: their values are checked."""
+        """The attributes of predicates, and the attributes that the schema declares: their values are checked."""
         if schema is None:
             return Asked((dimensions.by_attribute,), (dimensions.parents,))
         return Asked((dimensions.by_attribute, schema), (dimensions.parents, _parents_in(schema)))
 
     @staticmethod
     def names(attributes: Iterable[str], schema: Schema | None = None) -> Asked:
-        """These attributes, and those that the schema declares."""
+        """These attributes, and the attributes that the schema declares."""
         every = frozenset(attributes).union(() if schema is None else schema)
         return Asked((every,), (frozenset(parent for name in every for parent in parents_of(name)),))
 

@@ -167,7 +167,7 @@ def checked_columns(
 
 
 def _texts_apart(column: Column) -> Iterator[Column | Odd]:
-    """A column of strings without those that are not UTF-8, which become an `Odd`."""
+    """A column of strings. Strings that are not UTF-8 become an `Odd`."""
     texts = plain_texts(column.values)
     try:
         texts.validate(full=True)

@@ -81,7 +81,7 @@ class OneEvent:
     def pack_known(self, event: Any, dimensions: Dimensions) -> bool:
         """Take an event of a form that is known; whether it is one.
 
-        This alone may be called while dimensions change: whoever finds that they did calls again.
+        Only this method may be called while dimensions change. A caller that finds that they did calls it again.
         """
         try:
             return type(event) is dict and self._pack_form(event, dimensions.forms.get(_BETWEEN.join(event)))
@@ -180,7 +180,7 @@ class OneEvent:
 
 
 def _note(dimensions: Dimensions, joined: str, size: int, most: int) -> None:
-    """Note the attributes of an event, joined, so many; they have a form from the second time on, if they can have one."""
+    """Note the joined names of `size` attributes of an event. They have a form from the second time on, if they can have one."""
     forms = dimensions.forms
     if joined not in forms:
         if len(forms) >= most:

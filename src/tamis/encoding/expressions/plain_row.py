@@ -224,8 +224,8 @@ def plain_conjunction(scratch: I64s, codes: I64s, count: int) -> int:
     dimension, mode, start, lo, hi = scratch[DIMENSION], scratch[MODE], scratch[START], scratch[LO], scratch[HI]
     base, value_start, good = scratch[_BASE], scratch[_VALUE_START], scratch[_GOOD]
     scalar, keys, words = scratch[_SCALARS], scratch[_KEYS], scratch[_WORDS]
-    row, state, kept_start = scratch[_ROW, :2], scratch[_STATE, :1], scratch[_KEPT, :2]
-    value_start[0], start[0], row[0], row[1] = 0, 0, 0, count
+    row_start, state, kept_start = scratch[_ROW, :2], scratch[_STATE, :1], scratch[_KEPT, :2]
+    value_start[0], start[0], row_start[0], row_start[1] = 0, 0, 0, count
     for p in range(count):
         comparison = words[p]
         if comparison >= len(codes) or (comparison >= 0 and codes[comparison] == _UNKNOWN):
@@ -244,7 +244,7 @@ def plain_conjunction(scratch: I64s, codes: I64s, count: int) -> int:
                 keys[v] = code_of_bits(keys[v])
     compared_intervals(base[:count], value_start, keys, good, mode, start, lo, hi)
     predicates = Predicates(dimension, mode, start, lo, hi)
-    judge_rows(row, predicates, good, scalar, state)
+    judge_rows(row_start, predicates, good, scalar, state)
     if state[0] != WHOLE:
         return -1
-    return sort_predicates(Conjunctions(row, predicates), scratch[ORDER], kept_start)
+    return sort_predicates(Conjunctions(row_start, predicates), scratch[ORDER], kept_start)

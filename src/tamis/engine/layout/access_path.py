@@ -27,7 +27,7 @@ _NONE = -1
 
 
 class Access(NamedTuple):
-    """The access path of one conjunction. Likelihoods are those that were expected when the segment was built."""
+    """The access path of one conjunction. Likelihoods are the ones expected when the segment was built."""
 
     way: int
     access: Leaf | None

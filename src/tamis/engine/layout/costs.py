@@ -6,6 +6,8 @@ matter: a machine that is twice as fast plans the same.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 ENTRY = 1.2
 """Reading an entry of a list and testing its filter word."""
 SECOND_WORD = 0.8
@@ -16,8 +18,6 @@ COMPARE = 150.0
 """Comparing the keys of a conjunction that spaces and codes do not decide."""
 LIST = 25.0
 """Going to the list of a dimension, paid by every event that has the dimension; twice that for a list sorted by bound."""
-RUN = 60.0
-"""Finding a run and its end."""
 TRY_PAIR = 8.0
 """Looking up a pair of values; measured with the 435 pairs of 30 values."""
 MEET_PAIR = 25.0
@@ -29,8 +29,18 @@ GUARD = 0.8
 """Reading the guard of a block, as a number of entries."""
 LEAST_SAVED_BY_GUARD = 1.0
 """Entries that a guard must save per block, since padding takes memory and the guard must be read."""
-MOST_WITH_GUARDS = 0.75
-"""Share of the cost of long lists up to which guards pay. At 0.85, where events have 15 of 20 attributes, events were 10 % faster
-or slower."""
 CAUTION_WITH_PAIRS = 2.0
 """Pairs are used if they save this many times their cost. Events that match much pay more than the average."""
+
+
+class Costs(NamedTuple):
+    """The costs that decide about runs and guards. Tests change them, to see every layout with few rows."""
+
+    run: float = 60.0
+    """Finding a run and its end."""
+    most_with_guards: float = 0.75
+    """Share of the cost of long lists up to which guards pay. At 0.85, where events have 15 of 20 attributes, events were 10 %
+    faster or slower."""
+
+
+USUAL_COSTS = Costs()

@@ -28,18 +28,18 @@ class Forecast(NamedTuple):
     """How many entries an event is expected to visit: one number, in an array, since segments are made of arrays."""
 
 
-def expected_entries(table: CodedTable, plan: Plan, visited: F64s, rows: I32s, in_run: Bools) -> float:
+def expected_entries(table: CodedTable, plan: Plan, visited: F64s, conjunctions: I32s, in_run: Bools) -> float:
     """How many entries an event is expected to visit.
 
-    `visited` is the share of the entries of each conjunction that guards let events visit. `rows` are the conjunctions of all
+    `visited` is the share of the entries of each conjunction that guards let events visit. `conjunctions` are those of all
     entries, and `in_run` says which of the entries are in runs.
     """
     reach = reaches(table, plan)
     looked = reach * visited
     if in_run.any():
-        times = np.bincount(rows[in_run], minlength=len(reach))
+        times = np.bincount(conjunctions[in_run], minlength=len(reach))
         several = np.flatnonzero(times)
-        share = times[several] / np.bincount(rows)[several]
+        share = times[several] / np.bincount(conjunctions)[several]
         in_runs = _run_reaches(plan, table.coded, reach, several)
         looked[several] += share * (in_runs - looked[several])
     return float(looked.sum())

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
-from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, MOST_WITH_GUARDS
+from tamis.engine.layout.costs import GUARD, LEAST_SAVED_BY_GUARD, Costs
 from tamis.engine.layout.lists import Entries
 from tamis.engine.layout.plan import RANKED, Plan
 from tamis.engine.layout.predicate_codes import CodedTable
@@ -45,6 +45,8 @@ _AT_ONCE = 256
 _NEEDS = 16
 """Only the first predicates of a conjunction, up to this number, offer their dimensions as guards."""
 _NONE = -1
+_WITH, _WITHOUT = range(2)
+"""Places in a cost: entries that an event is expected to visit with guards, and without."""
 
 Guards = U16s
 """The guard of each block from the first entry on. A block without a guard has the number behind the last dimension, which all
@@ -110,21 +112,24 @@ class _Scratch(NamedTuple):
 
 
 class _Blocks(NamedTuple):
-    """Entries in blocks, with -1 for the rows of padding, and the guards of the blocks."""
+    """Entries in blocks, the conjunction of padding is -1, and the guards of the blocks."""
 
     list: I64s
-    row: I32s
+    conjunction: I32s
     guard: Guards
 
 
 class GuardedLists:
     """The lists that may have guards, those of spaces and dimensions, and what decides about the guards."""
 
-    def __init__(self, table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None) -> None:
+    def __init__(
+        self, table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None, costs: Costs
+    ) -> None:
         scales, likelihood, coded = table.scales, table.likelihood, table.coded
         self._cells = int(scales.cell[-1])
         self._lists = self._cells + len(scales.spaces)
         self._entries = entries
+        self._most = costs.most_with_guards
         self._listed = int(np.searchsorted(entries.list, self._lists))
         """How many entries are in these lists."""
         self._sizes = np.bincount(entries.list[: self._listed], minlength=1)
@@ -139,11 +144,11 @@ class GuardedLists:
         return Outlook(self._lists, _FEWEST, self._share())
 
     def in_blocks(self) -> tuple[Entries, Guards]:
-        """Entries in blocks, with -1 for the rows of padding, and their guards. If guards do not pay, entries as they are."""
+        """Entries in blocks, the conjunction of padding is -1, and their guards. If guards do not pay, entries as they are."""
         if self._share() == 1.0:
             return self._entries, np.zeros(0, np.uint16)
         blocks, _ = _in_blocks(self._entries, self._listed, self._sizes[self._long], self._asked)
-        return Entries(blocks.list, blocks.row), blocks.guard
+        return Entries(blocks.list, blocks.conjunction), blocks.guard
 
     def _share(self) -> float:
         """The cost of long lists with guards, divided by the cost without, estimated from some lists; 1.0: guards do not pay."""
@@ -153,28 +158,28 @@ class GuardedLists:
             if len(long):
                 tried = long[:: max(1, len(long) // _TRIED)]
                 some = run_indices((np.cumsum(self._sizes) - self._sizes)[tried], self._sizes[tried])
-                few = Entries(self._entries.list[some], self._entries.row[some])
+                few = Entries(self._entries.list[some], self._entries.conjunction[some])
                 _, costs = _in_blocks(few, len(some), self._sizes[tried], self._asked)
                 cost += costs * len(long) / len(tried)
-        return float(cost[0] / cost[1]) if cost[0] < MOST_WITH_GUARDS * cost[1] else 1.0
+        return float(cost[_WITH] / cost[_WITHOUT]) if cost[_WITH] < self._most * cost[_WITHOUT] else 1.0
 
 
-def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, rows: int) -> F64s:
-    """The share of the entries of each row that events visit if they meet the lists. The padding of a block counts as visited."""
-    share = np.ones(rows)
+def visited_share(entries: Entries, guard: Guards, likelihood: Likelihood, conjunctions: int) -> F64s:
+    """The share of the entries of each conjunction that events visit if they meet the lists. Padding counts as visited."""
+    share = np.ones(conjunctions)
     blocks = len(guard)
     if blocks == 0:
         return share
-    lists, row = entries.list[: BLOCK * blocks], entries.row[: BLOCK * blocks]
+    lists, conjunction = entries.list[: BLOCK * blocks], entries.conjunction[: BLOCK * blocks]
     guarded = np.bincount(lists)[lists] >= GUARDED
-    block = np.arange(len(row)) // BLOCK
-    real = row >= 0
+    block = np.arange(len(conjunction)) // BLOCK
+    real = conjunction >= 0
     filled = np.maximum(np.bincount(block[real], minlength=blocks), 1)
     weight = np.append(likelihood.presence[:RANKED], 1.0)[guard] * BLOCK / filled
     entered = np.where(guarded, weight[block], 1.0)[real]
-    times = np.bincount(row[real], minlength=rows)
+    times = np.bincount(conjunction[real], minlength=conjunctions)
     there = times > 0
-    share[there] = np.bincount(row[real], entered, rows)[there] / times[there]
+    share[there] = np.bincount(conjunction[real], entered, conjunctions)[there] / times[there]
     return share
 
 
@@ -185,7 +190,7 @@ def _in_blocks(entries: Entries, listed: int, sizes: I64s, asked: _Asked) -> tup
     """
     dimensions = len(asked.presence)
     # A block with a guard has at least two entries. A part of a list may end with a shorter block. Padding lies around a list.
-    room = len(entries.row) + BLOCK * int((sizes // 2 + sizes // _AT_ONCE + 6).sum()) + BLOCK
+    room = len(entries.conjunction) + BLOCK * int((sizes // 2 + sizes // _AT_ONCE + 6).sum()) + BLOCK
     guard = np.full(room // BLOCK + 1, min(dimensions, RANKED), np.uint16)
     out = _Blocks(np.empty(room, np.int64), np.empty(room, np.int32), guard)
     cost, needs = np.zeros(2), _AT_ONCE * _NEEDS
@@ -199,7 +204,7 @@ def _in_blocks(entries: Entries, listed: int, sizes: I64s, asked: _Asked) -> tup
         done=np.empty(_AT_ONCE, np.bool_),
     )
     filled, upto = _guard(entries, listed, asked, scratch, out, cost)
-    return _Blocks(out.list[:filled], out.row[:filled], guard[: upto // BLOCK].copy()), cost
+    return _Blocks(out.list[:filled], out.conjunction[:filled], guard[: upto // BLOCK].copy()), cost
 
 
 @lean_kernel
@@ -221,8 +226,8 @@ def _guard(
             for begin in range(at, end, _AT_ONCE):
                 filled, more = _divide(entries, begin, min(begin + _AT_ONCE, end), asked, scratch, out, filled)
                 visited += more
-            cost[0] += met * visited
-            cost[1] += met * (end - at)
+            cost[_WITH] += met * visited
+            cost[_WITHOUT] += met * (end - at)
         at = end
     filled = _pad(filled, lists[max(listed - 1, 0)], out)
     return _copy(entries, listed, len(lists), out, filled), filled
@@ -232,7 +237,7 @@ def _guard(
 def _copy(entries: Entries, begin: int, end: int, out: _Blocks, filled: int) -> int:
     """Append entries as they are."""
     for i in range(begin, end):
-        out.list[filled], out.row[filled] = entries.list[i], entries.row[i]
+        out.list[filled], out.conjunction[filled] = entries.list[i], entries.conjunction[i]
         filled += 1
     return filled
 
@@ -241,7 +246,7 @@ def _copy(entries: Entries, begin: int, end: int, out: _Blocks, filled: int) -> 
 def _pad(filled: int, number: int, out: _Blocks) -> int:
     """Fill up the last block of a list."""
     while filled % BLOCK != 0:
-        out.list[filled], out.row[filled] = number, _NONE
+        out.list[filled], out.conjunction[filled] = number, _NONE
         filled += 1
     return filled
 
@@ -255,7 +260,7 @@ def _divide(
     Returns how many entries there are then, and how many of these an event that meets the list is expected to visit.
     """
     count, done, number = scratch.needed, scratch.done, entries.list[at]
-    dimensions = _note_needs(entries.row, at, end, asked, scratch)
+    dimensions = _note_needs(entries.conjunction, at, end, asked, scratch)
     visited, left = 0.0, end - at
     while left > 0:
         best, dimensions = _best_guard(dimensions, asked.presence, scratch)
@@ -270,7 +275,7 @@ def _divide(
                 done[UP(i)] = True
                 for j in range(scratch.need_at[UP(i)], scratch.need_at[UP(i + 1)]):
                     count[UP(scratch.need[UP(j)])] -= 1
-                out.list[UP(filled)], out.row[UP(filled)] = number, entries.row[UP(at + i)]
+                out.list[UP(filled)], out.conjunction[UP(filled)] = number, entries.conjunction[UP(at + i)]
                 filled += 1
         left -= filled - first
         filled = _pad(filled, number, out)
@@ -281,7 +286,7 @@ def _divide(
         count[UP(scratch.need[UP(k)])] = 0
     for i in range(end - at):
         if not done[UP(i)]:
-            out.list[UP(filled)], out.row[UP(filled)] = number, entries.row[UP(at + i)]
+            out.list[UP(filled)], out.conjunction[UP(filled)] = number, entries.conjunction[UP(at + i)]
             filled += 1
     filled = _pad(filled, number, out)
     return filled, visited + left * (1.0 + GUARD / BLOCK)
@@ -303,23 +308,23 @@ def _best_guard(dimensions: int, presence: F64s, scratch: _Scratch) -> tuple[int
 
 
 @inlined
-def _note_needs(row: I32s, at: int, end: int, asked: _Asked, scratch: _Scratch) -> int:
+def _note_needs(conjunction: I32s, at: int, end: int, asked: _Asked, scratch: _Scratch) -> int:
     """Note which dimensions entries need, and which entries need a dimension; returns how many dimensions there are."""
     start, dimension, count, begin = asked.start, asked.dimension, scratch.needed, scratch.begin
     for i in range(at, end):
-        prefetch(start, row[UP(i)])
-        prefetch(asked.access, row[UP(i)])
+        prefetch(start, conjunction[UP(i)])
+        prefetch(asked.access, conjunction[UP(i)])
     for i in range(at, end):
-        prefetch(dimension, start[UP(row[UP(i)])])
-        prefetch(asked.first, start[UP(row[UP(i)])])
-        prefetch(dimension, asked.access[UP(row[UP(i)])])
+        prefetch(dimension, start[UP(conjunction[UP(i)])])
+        prefetch(asked.first, start[UP(conjunction[UP(i)])])
+        prefetch(dimension, asked.access[UP(conjunction[UP(i)])])
     filled, dimensions = 0, 0
     for i in range(end - at):
-        r = row[UP(at + i)]
+        c = conjunction[UP(at + i)]
         # Predicates on one dimension are neighbours.
-        own, before = I64(dimension[UP(asked.access[UP(r)])]), _NONE
+        own, before = I64(dimension[UP(asked.access[UP(c)])]), _NONE
         scratch.need_at[UP(i)], scratch.done[UP(i)] = filled, False
-        for p in range(start[UP(r)], min(start[UP(r + 1)], start[UP(r)] + _NEEDS)):
+        for p in range(start[UP(c)], min(start[UP(c + 1)], start[UP(c)] + _NEEDS)):
             d = I64(dimension[UP(p)])
             if d in (own, before) or d >= RANKED or asked.first[UP(p)] == MISSING:
                 continue

@@ -33,7 +33,7 @@ class Entries(NamedTuple):
     """Entries before they are laid out: the list and the conjunction of each, in the order of the lists."""
 
     list: I64s
-    row: I32s
+    conjunction: I32s
 
 
 class Points(NamedTuple):
@@ -49,7 +49,7 @@ class _Entered(NamedTuple):
     """Entries as they are entered, and the point of each entry that has one, repetitions too."""
 
     list: I64s
-    row: I32s
+    conjunction: I32s
     point_dimension: Dimensions
     point_key: Keys
 
@@ -60,7 +60,7 @@ def first_point_list(scales: Scales) -> int:
 
 
 def enter(table: CodedTable, plan: Plan) -> tuple[Entries, Points]:
-    """Enter every conjunction in its lists, except those that are found by pairs."""
+    """Enter every conjunction that is not found by pairs in its lists."""
     room = int(plan.lists[plan.way != PAIRS].sum(dtype=np.int64))
     points = int(plan.lists[plan.way == POINTS].sum(dtype=np.int64))
     entered = _Entered(
@@ -68,15 +68,15 @@ def enter(table: CodedTable, plan: Plan) -> tuple[Entries, Points]:
     )
     at_point = first_point_list(table.scales)
     filled = _enter(packed_fields(table), plan, at_point, np.empty(MASK_WORDS, np.uint64), entered)
-    lists, rows = entered.list[:filled], entered.row[:filled]
+    lists, conjunctions = entered.list[:filled], entered.conjunction[:filled]
     distinct, numbers = _numbered(entered.point_dimension, entered.point_key, len(table.scales.spaces))
     by_point = (lists >= at_point) & (lists < at_point + points)
     beyond = lists >= at_point + points
     lists[beyond] += len(distinct.key) - points
     lists[by_point] = at_point + numbers[lists[by_point] - at_point]
     minor = order_in_lists(table, plan).astype(np.uint64)
-    order = np.argsort((lists.astype(np.uint64) << U64(24)) | minor[rows])
-    return Entries(lists[order], rows[order]), distinct
+    order = np.argsort((lists.astype(np.uint64) << U64(24)) | minor[conjunctions])
+    return Entries(lists[order], conjunctions[order]), distinct
 
 
 def _numbered(dimension: Dimensions, key: Keys, dimensions: int) -> tuple[Points, I64s]:
@@ -131,8 +131,8 @@ def _enter(packed: Packed, plan: Plan, at_point: int, mask: Mask, entered: _Ente
     cells, dimensions = scales.cell[-1], len(scales.spaces)
     upper = at_point + len(entered.point_key)
     filled, points = 0, 0
-    for row in range(len(table.start) - 1):
-        p, way = plan.access[row], plan.way[row]
+    for c in range(len(table.start) - 1):
+        p, way = plan.access[c], plan.way[c]
         d = coded.dimension[p] if p >= 0 else 0
         f, g = (I64(coded.first[p]), I64(coded.last[p])) if p >= 0 else (0, 0)
         if way == PAIRS:
@@ -143,13 +143,13 @@ def _enter(packed: Packed, plan: Plan, at_point: int, mask: Mask, entered: _Ente
                 fill_mask(p, d, predicates, scales, mask)
             for s in range(f, g + 1):
                 if not several or has_space(mask, s):
-                    entered.list[filled], entered.row[filled] = scales.cell[d] + s, row
+                    entered.list[filled], entered.conjunction[filled] = scales.cell[d] + s, c
                     filled += 1
         elif way == POINTS:
             for i in range(predicates.start[p], predicates.start[p + 1]):
                 lo = predicates.lo[i]
                 for step in range(predicates.hi[i] - lo + 1):  # Not up to hi + 1: the highest key has no next one.
-                    entered.list[filled], entered.row[filled] = at_point + points, row
+                    entered.list[filled], entered.conjunction[filled] = at_point + points, c
                     entered.point_dimension[points], entered.point_key[points] = d, lo + step
                     filled += 1
                     points += 1
@@ -162,6 +162,6 @@ def _enter(packed: Packed, plan: Plan, at_point: int, mask: Mask, entered: _Ente
                 number = cells + d
             else:
                 number = cells + dimensions
-            entered.list[filled], entered.row[filled] = number, row
+            entered.list[filled], entered.conjunction[filled] = number, c
             filled += 1
     return filled

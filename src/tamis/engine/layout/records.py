@@ -207,7 +207,8 @@ def _order(packed: Packed, plan: Plan, counts: I64s, order: Words) -> None:
             if not is_settled(p, coded, scales, choice):
                 _count(p, predicates, coded, scales, counts)
         dimension = coded.dimension[filtered] if filtered >= 0 else 0
-        order[row] = (_shape(counts, len(scales.shift) > 0)[0] << 16) | (dimension & 0xFFFF)
+        shape, _, _ = _shape(counts, len(scales.shift) > 0)
+        order[row] = (shape << 16) | (dimension & 0xFFFF)
 
 
 @merged
@@ -332,7 +333,8 @@ def _number_of_tests(p: int, predicates: Predicates, coded: Coded, scales: Scale
             f, g = spaces_of(predicates.lo[i], predicates.hi[i], coded.dimension[p], scales)
             members += g - f + 1
         return members
-    return 2 if _tests(p, coded, scales)[3] > 0 else 1
+    _, _, _, other = _tests(p, coded, scales)
+    return 2 if other > 0 else 1
 
 
 @inlined

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.predicates import Predicates
-from tamis.engine.layout.costs import ENTRY, RECORD, RUN, SECOND_WORD
+from tamis.engine.layout.costs import ENTRY, RECORD, SECOND_WORD, Costs
 from tamis.engine.layout.forecast import reaches
 from tamis.engine.layout.guards import GuardedLists, Outlook
 from tamis.engine.layout.lists import Entries
@@ -84,13 +84,19 @@ class Waiting(NamedTuple):
 
 
 def find_runs(
-    table: CodedTable, plan: Plan, entries: Entries, sample: EventBatch | None, has_second: bool, upto: int
+    table: CodedTable,
+    plan: Plan,
+    entries: Entries,
+    sample: EventBatch | None,
+    has_second: bool,
+    upto: int,
+    costs: Costs,
 ) -> U32s:
     """For each entry of the lists below `upto`: the kind of run that it joins (see `Waiting`), 0 if none.
 
     `has_second`: entries of lists have a second filter word.
     """
-    joined = np.zeros(len(entries.row), np.uint32)
+    joined = np.zeros(len(entries.conjunction), np.uint32)
     if not (table.scales.shift_at >= 0).any():
         return joined
     rows = len(plan.access)
@@ -99,7 +105,8 @@ def find_runs(
     )
     _weigh(packed_fields(table), plan, reaches(table, plan), has_second, waiting)
     if waiting.kind.any():
-        _join(entries, waiting, GuardedLists(table, plan, entries, sample).outlook(), RUN, upto, joined)
+        outlook = GuardedLists(table, plan, entries, sample, costs).outlook()
+        _join(entries, waiting, outlook, costs.run, upto, joined)
     return joined
 
 
@@ -153,7 +160,7 @@ def _side(lo: int, hi: int) -> int:
 @kernel
 def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, upto: int, joined: U32s) -> None:
     """Mark the entries of each list whose runs save more than their price."""
-    lists, rows, kinds = entries.list, entries.row, waiting.kind
+    lists, conjunctions, kinds = entries.list, entries.conjunction, waiting.kind
     listed, in_run, guarded = waiting.listed, waiting.in_run, waiting.guarded
     at = 0
     while at < len(lists) and lists[at] < upto:
@@ -162,7 +169,7 @@ def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, up
             end += 1
         if end - at >= _SHORTEST:
             share = outlook.share if lists[at] < outlook.lists and end - at >= outlook.size else 1.0
-            own = kinds[rows[at:end]]
+            own = kinds[conjunctions[at:end]]
             order = np.argsort(own)
             begin = 0
             for i in range(1, len(order) + 1):
@@ -170,8 +177,8 @@ def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, up
                     if own[order[begin]] != 0 and i - begin >= _SHORTEST:
                         saved = -price
                         for j in range(begin, i):
-                            row = rows[at + order[j]]
-                            saved += (share if guarded[row] else 1.0) * listed[row] - in_run[row]
+                            c = conjunctions[at + order[j]]
+                            saved += (share if guarded[c] else 1.0) * listed[c] - in_run[c]
                         if saved > 0.0:
                             for j in range(begin, i):
                                 joined[at + order[j]] = own[order[j]]
@@ -182,9 +189,9 @@ def _join(entries: Entries, waiting: Waiting, outlook: Outlook, price: float, up
 def sorted_runs(entries: Entries, joined: U32s, plan: Plan, predicates: Predicates) -> tuple[Runs, I32s]:
     """Sort entries into the runs that they join; returns the runs, and the conjunctions of their entries."""
     side = (joined & U32(0x7F)).astype(np.uint8)
-    if len(entries.row) == 0:
-        return _NO_RUNS, entries.row
-    interval = predicates.start[plan.filter[entries.row]]
+    if len(entries.conjunction) == 0:
+        return _NO_RUNS, entries.conjunction
+    interval = predicates.start[plan.filter[entries.conjunction]]
     lo, hi = predicates.lo[interval], predicates.hi[interval]
     key = np.where(side == UPPER_RUN, ~hi, lo)
     order = np.lexsort((key, joined, entries.list))
@@ -203,4 +210,4 @@ def sorted_runs(entries: Entries, joined: U32s, plan: Plan, predicates: Predicat
         hi[order][banded],
         (np.cumsum(banded) - banded - np.arange(len(banded)))[first],
     )
-    return runs, entries.row[order]
+    return runs, entries.conjunction[order]

@@ -20,6 +20,7 @@ import numpy as np
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.engine.layout.aspects import Words
+from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import Forecast, expected_entries
 from tamis.engine.layout.guards import GuardedLists, Guards, padding_word, visited_share
 from tamis.engine.layout.key_numbers import KeyNumbers, number_keys
@@ -91,7 +92,7 @@ class Lookup(NamedTuple):
     """Two words for every whole number of the dimensions that have a table: first its space and list, see `whole_word`; then
     where the sorted upper and lower bounds that it satisfies end."""
     brief: I64s
-    """For every dimension of the matcher: what a plain event needs besides `whole` if its value is there, see `_brief`."""
+    """For each dimension of the matcher: what a single-valued event needs besides `whole` if its value is there. See `_brief`."""
 
 
 CELL, BLOCKS, AT, LOWEST, WHOLES, SIDES, PRESENCE, SHIFT_AT = range(8)
@@ -154,7 +155,7 @@ class _Listed(NamedTuple):
     guard: Guards
     points: Points
     runs: Runs
-    run_rows: I32s
+    run_conjunctions: I32s
     """The conjunctions of the entries of runs."""
     expected: float
     """How many entries an event is expected to visit."""
@@ -180,7 +181,9 @@ class _LaidOut(NamedTuple):
     """Conjunction -> the reference to its record; -1: it is not laid out yet."""
 
 
-def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s | None = None) -> tuple[Body, Forecast]:
+def build(
+    conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s | None = None, costs: Costs = USUAL_COSTS
+) -> tuple[Body, Forecast]:
     """Build a segment over all conjunctions of a table. Also returns what it was planned with.
 
     `numbers` are the rows of the conjunctions. Without them, rows are numbered in the order of their records. A thread in the
@@ -193,28 +196,28 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
     key_numbers = number_keys(table)
     checkpoint()
     plan, list_costs = plan_rows(table)
-    plan, pairs, pair_rows = with_pairs(table, plan, sample)
+    plan, pairs, in_pairs = with_pairs(table, plan, sample)
     checkpoint()
     has_second = choose_second(table, plan)
     checkpoint()
-    listed = _enter_lists(table, plan, sample, has_second)
-    list_rows, run_rows = listed.in_lists.row, listed.run_rows
+    listed = _enter_lists(table, plan, sample, has_second, costs)
+    in_lists, in_runs = listed.in_lists.conjunction, listed.run_conjunctions
     checkpoint()
-    rows = np.concatenate((list_rows, pair_rows, run_rows))
-    before_runs = len(list_rows) + len(pair_rows)
-    written, words = _write_records(table, plan, key_numbers, rows[:before_runs], has_second)
+    entered = np.concatenate((in_lists, in_pairs, in_runs))
+    before_runs = len(in_lists) + len(in_pairs)
+    written, words = _write_records(table, plan, key_numbers, entered[:before_runs], has_second)
     checkpoint()
-    complete = np.zeros(len(rows), np.bool_)
+    complete = np.zeros(len(entered), np.bool_)
     complete[before_runs:] = np.repeat(listed.runs.complete, np.diff(listed.runs.start))
-    laid_out = _lay_out_records(rows, complete, written, words, numbers)
+    laid_out = _lay_out_records(entered, complete, written, words, numbers)
     checkpoint()
-    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(list_rows), before_runs])
-    entry = _entries(_filter_words(list_rows, plan.filter, table), of_lists)
+    of_lists, of_pairs, of_runs = np.split(laid_out.reference, [len(in_lists), before_runs])
+    entry = _entries(_filter_words(in_lists, plan.filter, table), of_lists)
     second = np.zeros(len(entry) // 2 if has_second else 0, np.uint32)
     if has_second:
-        second[: len(list_rows)] = _filter_words(list_rows, plan.second, table)
+        second[: len(in_lists)] = _filter_words(in_lists, plan.second, table)
     checkpoint()
-    complete_pairs(pairs, _filter_words(pair_rows, plan.second, table), of_pairs)
+    complete_pairs(pairs, _filter_words(in_pairs, plan.second, table), of_pairs)
     lookup, directory = _lookup(table, plan, listed)
     conjunction = np.full(max(len(laid_out.number), int(laid_out.number.max(initial=0)) + 1), _NONE, np.int32)
     conjunction[laid_out.number] = np.arange(len(laid_out.number))
@@ -227,31 +230,32 @@ def build(conjunctions: Conjunctions, sample: EventBatch | None, numbers: I64s |
         listed.points,
         key_numbers,
         listed.runs,
-        run_entry=_entries(_filter_words(run_rows, plan.second, table), of_runs),
+        run_entry=_entries(_filter_words(in_runs, plan.second, table), of_runs),
         record=laid_out.record,
         pairs=pairs,
         row=conjunction,
         cells=int(scales.cell[-1]),
         dimensions=len(scales.spaces),
-        entries=int(np.count_nonzero(rows >= 0)),
+        entries=int(np.count_nonzero(entered >= 0)),
     )
     return body, Forecast(scales, likelihood, list_costs, np.array([listed.expected]))
 
 
-def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_second: bool) -> _Listed:
+def _enter_lists(table: CodedTable, plan: Plan, sample: EventBatch | None, has_second: bool, costs: Costs) -> _Listed:
     """Enter conjunctions in lists, and sort entries into runs and blocks."""
     entries, points = enter(table, plan)
-    joined = find_runs(table, plan, entries, sample, has_second, first_point_list(table.scales) + len(points.key))
+    upto = first_point_list(table.scales) + len(points.key)
+    joined = find_runs(table, plan, entries, sample, has_second, upto, costs)
     in_run = joined != 0
     checkpoint()
-    in_lists = Entries(entries.list[~in_run], entries.row[~in_run])
-    in_lists, guard = GuardedLists(table, plan, in_lists, sample).in_blocks()
+    in_lists = Entries(entries.list[~in_run], entries.conjunction[~in_run])
+    in_lists, guard = GuardedLists(table, plan, in_lists, sample, costs).in_blocks()
     visited = visited_share(in_lists, guard, table.likelihood, len(table.start) - 1)
-    expected = expected_entries(table, plan, visited, entries.row, in_run)
+    expected = expected_entries(table, plan, visited, entries.conjunction, in_run)
     checkpoint()
-    in_runs = Entries(entries.list[in_run], entries.row[in_run])
-    runs, run_rows = sorted_runs(in_runs, joined[in_run], plan, table.predicates)
-    return _Listed(in_lists, guard, points, runs, run_rows, expected)
+    in_runs = Entries(entries.list[in_run], entries.conjunction[in_run])
+    runs, run_conjunctions = sorted_runs(in_runs, joined[in_run], plan, table.predicates)
+    return _Listed(in_lists, guard, points, runs, run_conjunctions, expected)
 
 
 def _write_records(

@@ -32,7 +32,7 @@ class Likelihood(NamedTuple):
 
 
 def likelihood_of(scales: Scales, predicates: Predicates, sample: EventBatch | None) -> Likelihood:
-    """The probabilities that a sample of events shows. Without a sample: those that the predicates suggest."""
+    """The probabilities that a sample of events shows, or without a sample, that the predicates suggest."""
     values = np.zeros(int(scales.cell[-1]))
     seen = np.zeros(len(scales.spaces))
     if sample is not None and len(sample.start) > 1:

@@ -1,4 +1,4 @@
-"""Checking: records reduce the survivors of a plain event to the rows that match."""
+"""Checking: records reduce the survivors of a single-valued event to the rows that match."""
 
 from __future__ import annotations
 

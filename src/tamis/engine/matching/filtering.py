@@ -1,4 +1,4 @@
-"""Filtering: filter words reduce the entries that a plain event meets to survivors."""
+"""Filtering: filter words reduce the entries that a single-valued event meets to survivors."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def list_at(begins: U32s, number: int) -> tuple[int, int, bool]:
 
 @inlined
 def lists_of_several(values: Values, count: int, body: Body, event: LoadedEvent, met: Met) -> tuple[int, int, int]:
-    """Note all lists of an event that is not plain, and the runs in them.
+    """Note all lists of an event that is not single-valued, and the runs in them.
 
     Returns how many lists there are, how many of them have no row in common, and how many runs. The lists without a common row
     come first. The other lists belong to dimensions in which the event has several values: a row may be in many of these lists.

@@ -1,4 +1,4 @@
-"""Loading an event: its keys become spaces and aspects by dimension. For a plain event, loading also notes its lists."""
+"""Loading an event: its keys become spaces and aspects by dimension. For a single-valued event, loading also notes its lists."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ from tamis.kernels.prefetch import prefetch
 
 @inlined
 def load(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int, bool, int, int]:
-    """Load an event, and note its lists if it is plain. `met` has room for the lists.
+    """Load an event, and note its lists if it is single-valued. `met` has room for the lists.
 
-    Returns the number of dimensions in which the event has values, whether it is plain, and the numbers of lists and runs noted.
+    Returns the number of dimensions in which the event has values, whether it is single-valued, and how many lists and runs were
+    noted.
     """
     lookup = body.lookup
     count = _rank(values, lookup, event)
@@ -95,9 +96,9 @@ def _fetch_list(entry: U32s, guard: U16s, begin: int, end: int, noted: int) -> N
 
 @inlined
 def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
-    """Note the dimensions of a plain event and the places of its whole numbers in `Lookup.whole`. Prefetch these places.
+    """Note the dimensions of a single-valued event and the places of its whole numbers in `Lookup.whole`. Prefetch these places.
 
-    Returns the number of dimensions, or -1 if the event is not plain.
+    Returns the number of dimensions, or -1 if the event is not single-valued.
     """
     count, before = 0, -1
     for v in range(values.begin, values.end):
@@ -124,7 +125,7 @@ def _rank(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
 
 @inlined
 def _load_several(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
-    """Load an event that is not plain. Returns the number of dimensions in which it has values."""
+    """Load an event that is not single-valued. Returns the number of dimensions in which it has values."""
     count, before = 0, -1
     for v in range(values.begin, values.end):
         d, low, high = values.dimension[UP(v)], values.low[UP(v)], values.high[UP(v)]
@@ -149,7 +150,7 @@ def _load_several(values: Values, lookup: Lookup, event: LoadedEvent) -> int:
 def load_wide(
     values: Values, count: int, body: Body, event: LoadedEvent, lists: int, runs: int, met: Met
 ) -> tuple[int, int]:
-    """Load the aspects of a plain event, after `load`, and append the lists of its keys."""
+    """Load the aspects of a single-valued event, after `load`, and append the lists of its keys."""
     lookup, numbers = body.lookup, body.roll
     _fetch_keys(values, count, body, event)
     for i in range(count):
@@ -183,7 +184,7 @@ def load_wide(
 
 @inlined
 def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> None:
-    """Prefetch the lines of the keys of a plain event in wide dimensions, then the keys.
+    """Prefetch the lines of the keys of a single-valued event in wide dimensions, then the keys.
 
     `event.point` gets each key's place in the hash table, or -1 if the key seems to have no list.
     """
@@ -224,7 +225,7 @@ def _fetch_keys(values: Values, count: int, body: Body, event: LoadedEvent) -> N
 
 @inlined
 def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
-    """Load the aspects of an event that is not plain. A dimension with several values gets the aspects of one of them."""
+    """Load the aspects of an event that is not single-valued. A dimension with several values gets the aspects of one of them."""
     lookup, numbers = body.lookup, body.roll
     count, before = -1, -1
     for v in range(values.begin, values.end):
@@ -242,8 +243,8 @@ def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
             code = code_of(lookup.cuts, at, blocks, lookup.shift, shifts & SHIFTS, space, low)
             number = code
             if shifts & NUMBERED:
-                lines = numbers.start[UP(dimension)], numbers.start[UP(dimension + 1)]
-                number = number_of_key(low, lines[0], lines[1], numbers.mark, numbers.key)
+                begin, end = numbers.start[UP(dimension)], numbers.start[UP(dimension + 1)]
+                number = number_of_key(low, begin, end, numbers.mark, numbers.key)
             again = d == before
             event.low[UP(dimension)] = min(event.low[UP(dimension)], low) if again else low
             event.high[UP(dimension)] = max(event.high[UP(dimension)], high) if again else high
@@ -253,13 +254,15 @@ def show_several(values: Values, body: Body, event: LoadedEvent) -> None:
 
 
 @inlined
-def note_cells(values: Values, count: int, plain: bool, body: Body, scratch: PairScratch, event: LoadedEvent) -> int:
+def note_cells(
+    values: Values, count: int, single_valued: bool, body: Body, scratch: PairScratch, event: LoadedEvent
+) -> int:
     """Note the cells of an event, after `load`. Returns their number, or minus the room that they need.
 
-    A plain event always has enough room.
+    A single-valued event always has enough room.
     """
     cells = 0
-    if plain:
+    if single_valued:
         for i in range(count):
             cells = note_cell(body.pairs, scratch, I64(event.touched[UP(i)]), I64(event.first[UP(i)]), cells)
         return cells
@@ -277,13 +280,13 @@ def note_cells(values: Values, count: int, plain: bool, body: Body, scratch: Pai
 
 
 @inlined
-def unload(count: int, plain: bool, event: LoadedEvent) -> None:
+def unload(count: int, single_valued: bool, event: LoadedEvent) -> None:
     """Reset the arrays that the event changed."""
     for i in range(count):
         dimension = event.touched[UP(i)]
         if dimension < RANKED:
             event.space[UP(dimension)] = MISSING
-    if not plain:
+    if not single_valued:
         for i in range(count):
             if event.touched[UP(i)] < RANKED:
                 event.several[UP(event.touched[UP(i)])] = False

@@ -1,7 +1,7 @@
 """Matching events against a segment: load an event, collect survivors from its lists, check their records, name the owners.
 
 match_events  some events of a batch at a time: rows from `match_rows`, which are named while they are in the cache
-match_rows    events -> rows; it is compiled once, and called by its address (see `tamis.kernels.entry`)
+match_rows    events -> rows; it is compiled once, and called by its address (see `tamis.kernels.by_address`)
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tamis.engine.matching.owners import NamingScratch, Place, name_owners
 from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
-from tamis.kernels.entry import call_entry
+from tamis.kernels.by_address import call_kernel
 from tamis.kernels.fields import reader_of, word_of, words_in
-from tamis.kernels.kernel import entry_kernel, lean_kernel, merged
+from tamis.kernels.kernel import addressed_kernel, lean_kernel, merged
 from tamis.kernels.numbers import UP, I64s, U32s
 from tamis.kernels.packed import Packed, words_at
 
@@ -73,7 +73,7 @@ _CALL_WORDS = words_in(RowsCall)
 _read_call, _read_body, _read_scratch = reader_of(RowsCall), reader_of(Body), reader_of(Scratch)
 
 
-@entry_kernel
+@addressed_kernel
 def match_rows(address: int) -> int:
     """Match events; returns the event at which it stopped. `address` is that of a packed `RowsCall`."""
     words = words_at(address, _CALL_WORDS)
@@ -100,10 +100,10 @@ def _match_event(
     room = MOST_LISTS * (values.end - values.begin + 1)
     if room > len(met.begin):
         return filled, NO_ROOM_LISTS, 2 * room
-    count, plain, lists, once, runs = _meet(values, body, event, met)
+    count, single_valued, lists, once, runs = _meet(values, body, event, met)
     paired, looked = 0, 0
     if lists >= 0 and len(body.pairs.start) > 0:
-        cells = note_cells(values, count, plain, body, scratch.pairs, event)
+        cells = note_cells(values, count, single_valued, body, scratch.pairs, event)
         # Half of the room is left to survivors in doubt, which come from its end.
         half = (len(scratch.survivor) - AHEAD) // 2
         paired, looked = find_pairs(body.pairs, scratch.pairs, max(cells, 0), scratch.survivor, half)
@@ -112,11 +112,11 @@ def _match_event(
     if not lack:
         work[VISITED] += entries + looked
         noted = _Noted(lists, once, runs, paired, entries)
-        if plain:
+        if single_valued:
             filled = _find(noted, body, scratch, out, filled, work)
         else:
             filled = _find_several(noted, body, scratch, out, filled, work)
-    unload(count, plain, event)
+    unload(count, single_valued, event)
     return filled, lack, need
 
 
@@ -124,19 +124,19 @@ def _match_event(
 def _meet(values: Values, body: Body, event: LoadedEvent, met: Met) -> tuple[int, bool, int, int, int]:
     """Load an event and note its lists and runs.
 
-    Returns in how many dimensions it has values, whether it is plain, how many lists there are, or minus the room that they lack,
-    how many of them find rows that no other list finds, and how many runs there are.
+    Returns the number of dimensions in which it has values, and whether it is single-valued. Then the number of lists, or minus
+    the room that they lack, and how many of these lists find rows that no other list finds. Last, the number of runs.
     """
-    count, plain, lists, runs = load(values, body, event, met)
+    count, single_valued, lists, runs = load(values, body, event, met)
     wide = len(event.seen) > 0
-    if wide and plain:
+    if wide and single_valued:
         lists, runs = load_wide(values, count, body, event, lists, runs, met)
     once = lists
-    if not plain:
+    if not single_valued:
         if wide:
             show_several(values, body, event)
         lists, once, runs = lists_of_several(values, count, body, event, met)
-    return count, plain, lists, once, runs
+    return count, single_valued, lists, once, runs
 
 
 @merged
@@ -165,7 +165,7 @@ def _sum_up(
 
 @merged
 def _find(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled: int, work: I64s) -> int:
-    """Find the rows of a plain event that was loaded."""
+    """Find the rows of a single-valued event that was loaded."""
     event, survivor = scratch.event, scratch.survivor
     found = filter_pairs(noted.paired, body.pairs, event.space, survivor)
     found, skipped = scan_lists(noted.lists, scratch.met, body, event.space, survivor, found, noted.entries)
@@ -197,11 +197,12 @@ def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled
 class Matching(NamedTuple):
     """How `match_rows` is called."""
 
-    entry: int
+    kernel: int
+    """The address of `match_rows`."""
     call: Packed
     """The packed `RowsCall`."""
     address: int
-    """That of the call."""
+    """The address of `call`."""
 
 
 class Reached(NamedTuple):
@@ -227,10 +228,10 @@ def match_events(
     while event < events:
         if found == event:
             words[EVENT], words[STOP] = event, min(event + _EVENTS_AT_ONCE, events)
-            found, at = call_entry(matching.entry, matching.address), 0
+            found, at = call_kernel(matching.kernel, matching.address), 0
             if found == event:
                 return Reached(Place(event, found, at), filled, words[LACK], words[NEED])
-        rest = NamingScratch(naming.places, naming.slots[filled:], naming.clauses)
+        rest = NamingScratch(naming.places, naming.slots[filled:], naming.repeated)
         event, at, slots, compared = name_owners(
             owners, batch, life, call.rows, call.counts, Place(event, found, at), rest
         )

@@ -31,6 +31,7 @@ from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I64, U8, U32, UP, Bools, I32s, I64s, U8s, U32s
 from tamis.kernels.packed import Packed
 from tamis.kernels.prefetch import prefetch
+from tamis.kernels.ranges import Span
 from tamis.kernels.sorting import sort_unique
 
 ALIVE = np.iinfo(np.int64).max
@@ -111,8 +112,8 @@ class NamingScratch(NamedTuple):
 
     places: EventPlaces
     slots: Slots
-    clauses: Slots
-    """Slots of subscriptions with several clauses, found for one event."""
+    repeated: Slots
+    """Slots of subscriptions with several clauses, found for one event, once for each clause that matches."""
 
 
 class Place(NamedTuple):
@@ -124,6 +125,16 @@ class Place(NamedTuple):
     """Rows have been found for the events before this one."""
     at: int
     """Where the rows of the next event begin."""
+
+
+class _Named(NamedTuple):
+    """What is known of an event while its owners are named: how many slots there are, how many in `NamingScratch.repeated`, how
+    many keys were compared, and whether the event is loaded."""
+
+    filled: int
+    parts: int
+    compared: int
+    loaded: bool
 
 
 _read_owners = reader_of(OwnerArrays)
@@ -143,14 +154,14 @@ def name_owners(
     filled, compared = 0, 0
     while event < place.stop:
         before, end = filled, at + counts[event]
-        filled, parts, more = _name_rows(rows, (at, end), arrays, batch, event, life, naming, filled)
+        filled, parts, more = _name_rows(rows, Span(at, end), arrays, batch, event, life, naming, filled)
         compared += more
-        if filled + parts > len(naming.slots) or parts > len(naming.clauses):
+        if filled + parts > len(naming.slots) or parts > len(naming.repeated):
             return event, at, before, compared
         if parts:
-            parts = sort_unique(naming.clauses, 0, parts)
+            parts = sort_unique(naming.repeated, 0, parts)
             for i in range(parts):
-                naming.slots[UP(filled + i)] = naming.clauses[UP(i)]
+                naming.slots[UP(filled + i)] = naming.repeated[UP(i)]
             filled += parts
         counts[event] = filled - before
         at = end
@@ -161,7 +172,7 @@ def name_owners(
 @merged
 def _name_rows(
     rows: U32s,
-    part: tuple[int, int],
+    part: Span,
     arrays: OwnerArrays,
     batch: EventBatch,
     event: int,
@@ -171,10 +182,10 @@ def _name_rows(
 ) -> tuple[int, int, int]:
     """Name the owners of the rows of one event, without writing beyond the room that there is.
 
-    `part` is where its rows begin and end. Returns the number of slots, the number of slots besides of subscriptions with several
+    `part` is where its rows are. Returns the number of slots, the number of slots besides of subscriptions with several
     clauses, and how many rows were compared.
     """
-    i, end = part
+    i, end = part.begin, part.end
     owners, numbering, out = arrays.owners, arrays.numbering, naming.slots
     by_slot = numbering.first[0] != NOT_BY_SLOT
     loaded, parts, compared = False, 0, 0
@@ -201,8 +212,8 @@ def _name_rows(
                 out[UP(filled)] = owner
             filled += I64(len(life.died) == 0 or life.died[UP(owner)] > life.now)
         else:
-            state = filled, parts, compared, loaded
-            filled, parts, compared, loaded = _name_group(~owner, arrays, batch, event, life, naming, state)
+            before = _Named(filled, parts, compared, loaded)
+            filled, parts, compared, loaded = _name_group(~owner, arrays, batch, event, life, naming, before)
     if loaded:
         unload_event(batch, event, naming.places)
     return filled, parts, compared
@@ -216,11 +227,11 @@ def _name_group(
     event: int,
     life: Life,
     naming: NamingScratch,
-    state: tuple[int, int, int, bool],
-) -> tuple[int, int, int, bool]:
-    """Name the owners of a row that has several; `state` is as `_name_rows` has it: filled, parts, compared, loaded."""
+    before: _Named,
+) -> _Named:
+    """Name the owners of a row that has several, after those of the rows before it."""
     owners = arrays.owners
-    filled, parts, compared, loaded = state
+    filled, parts, compared, loaded = before
     for o in range(owners.start[UP(group)], owners.start[UP(group + 1)]):
         slot = owners.slot[UP(o)]
         if len(life.died) > 0 and life.died[UP(slot)] <= life.now:
@@ -233,14 +244,14 @@ def _name_group(
             if not accepts(owners.program[UP(o)], arrays.programs, batch, naming.places):
                 continue
         if owners.several[UP(o)]:
-            if parts < len(naming.clauses):
-                naming.clauses[UP(parts)] = slot
+            if parts < len(naming.repeated):
+                naming.repeated[UP(parts)] = slot
             parts += 1
         else:
             if filled < len(naming.slots):
                 naming.slots[UP(filled)] = slot
             filled += 1
-    return filled, parts, compared, loaded
+    return _Named(filled, parts, compared, loaded)
 
 
 @inlined

@@ -22,6 +22,8 @@ class Life(NamedTuple):
 
 VISITED, CHECKED, JUDGED = range(3)
 """Where kernels count the work, in the order of `Work`."""
+WORK = 3
+"""The length of an array in which kernels count the work."""
 
 
 class Work(NamedTuple):

@@ -37,11 +37,11 @@ class Values(NamedTuple):
 class LoadedEvent(NamedTuple):
     """An event, by dimension of the segment.
 
-    An event with at most one value in each dimension, and no interval, is *plain*.
+    An event with at most one value in each dimension, and no interval, is *single-valued*.
 
         dimension    0     1        2     3             touched   0  2  3       the dimensions of the event
         space        7     MISSING  4     0             first     7  4  0       the space of the lowest key in each dimension
-        several      -     -        -     x             last      -  -  2       the space of the highest key, if not plain
+        several      -     -        -     x             last      -  -  2       the space of the highest key, if not single-valued
     """
 
     space: U8s
@@ -58,11 +58,11 @@ class LoadedEvent(NamedTuple):
     first: I32s
     last: I32s
     point: I32s
-    """For each touched dimension of a plain event: the home of its key in the table of points. -1: it seems to have no list."""
+    """For each touched dimension of a single-valued event: the home of its key in the table of points. -1: probably no list."""
     place: I32s
-    """For each touched dimension of a plain event: the place of its number in `Lookup.whole`, or ~v for value v of the event."""
+    """For each touched dimension of a single-valued event: the place of its number in `Lookup.whole`, or ~v for its value v."""
     origin: I32s
-    """For each touched dimension of a plain event: its number in the matcher."""
+    """For each touched dimension of a single-valued event: its number in the matcher."""
 
 
 class Met(NamedTuple):

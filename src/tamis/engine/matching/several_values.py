@@ -111,16 +111,15 @@ def _put(reference: np.uint32, held: bool, doubt: bool, survivor: U32s, sure: in
 def _check_parts(
     record: U32s, event: LoadedEvent, survivor: U32s, sure: int, doubtful: int, out: U32s, filled: int
 ) -> int:
-    filled = _check_some(record, event, survivor, (0, sure), U32(0), out, filled)
-    return _check_some(record, event, survivor, (doubtful, len(survivor)), U32(DOUBT), out, filled)
+    filled = _check_some(record, event, survivor, 0, sure, U32(0), out, filled)
+    return _check_some(record, event, survivor, doubtful, len(survivor), U32(DOUBT), out, filled)
 
 
 @inlined
 def _check_some(
-    record: U32s, event: LoadedEvent, survivor: U32s, part: tuple[int, int], doubt: np.uint32, out: U32s, filled: int
+    record: U32s, event: LoadedEvent, survivor: U32s, begin: int, end: int, doubt: np.uint32, out: U32s, filled: int
 ) -> int:
     """Check the records of a part of the survivors."""
-    begin, end = part
     wide = len(event.seen) > 0
     for i in range(begin, min(begin + AHEAD, end)):
         fetch_record(record, survivor[UP(i)], wide)

@@ -73,7 +73,7 @@ class SegmentScratch:
         self._scratch = BodyScratch(needs_of(body), min(sizes.entries, entries), sizes.lists)
         self._sizes = sizes
         self.rows = np.empty(max(self._scratch.entries, 1024), np.uint32)
-        self._clauses = np.empty(0, np.int32)
+        self._repeated = np.empty(0, np.int32)
         self._places = event_places(0)
         self._per_event = 0.0
         """How many slots an event of the last batch had, or half as many as one of the batch before."""
@@ -102,10 +102,10 @@ class SegmentScratch:
             self._places = event_places(dimensions + dimensions // 2)
         return self._places
 
-    def clauses(self, size: int) -> I32s:
-        if len(self._clauses) < size:
-            self._clauses = np.empty(size, np.int32)
-        return self._clauses
+    def repeated(self, size: int) -> I32s:
+        if len(self._repeated) < size:
+            self._repeated = np.empty(size, np.int32)
+        return self._repeated
 
 
 class Extent(NamedTuple):
@@ -133,7 +133,7 @@ class DeltaScratch:
     def __init__(self, sizes: ScratchSizes = USUAL_SIZES) -> None:
         self._sizes = sizes
         self._event = delta_event(1)
-        self._clauses = np.empty(0, np.int32)
+        self._repeated = np.empty(0, np.int32)
         self._found = np.empty(0, np.uint32)
 
     def event(self, dimensions: int) -> DeltaEvent:
@@ -142,10 +142,10 @@ class DeltaScratch:
             self._event = delta_event(dimensions + dimensions // 2 + 1)
         return self._event
 
-    def clauses(self, size: int) -> I32s:
-        if len(self._clauses) < size:
-            self._clauses = np.empty(size, np.int32)
-        return self._clauses
+    def repeated(self, size: int) -> I32s:
+        if len(self._repeated) < size:
+            self._repeated = np.empty(size, np.int32)
+        return self._repeated
 
     def found(self, rows: int) -> U32s:
         """Room for the rows that are found, of this many."""

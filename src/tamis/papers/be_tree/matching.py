@@ -1,7 +1,7 @@
 """Matching: MatchBETree and SearchCDir (algorithms 1 and 2), first for all nodes that an event reaches, then for their l-nodes.
 
 An event may have several values or intervals on an attribute: it enters a bucket if some value meets the boundary. The one value
-of a plain event leads down one path of a c-directory.
+of a single-valued event leads down one path of a c-directory.
 
 The recursion of the paper becomes three passes: nodes, entries of their l-nodes, records of the entries that pass their test. The
 reads of a pass do not depend on each other, so the processor overlaps them.
@@ -72,9 +72,11 @@ def match_events(
     """Match events from one on: a kernel for `collecting`."""
     written = 0
     while event < len(batch.start) - 1:
-        plain = load_keys(batch, event, scratch.keys)
-        reached, visited = _search(tree, batch, scratch, event, plain)
-        matched, candidates, evaluated = _check_subs(tree, records, batch, scratch, reached, plain, output, written)
+        single_valued = load_keys(batch, event, scratch.keys)
+        reached, visited = _search(tree, batch, scratch, event, single_valued)
+        matched, candidates, evaluated = _check_subs(
+            tree, records, batch, scratch, reached, single_valued, output, written
+        )
         unload_keys(batch, event, scratch.keys)
         if written + matched > len(output.matches):
             break
@@ -85,7 +87,7 @@ def match_events(
 
 
 @lean_kernel
-def _search(tree: Tree, batch: EventBatch, scratch: MatchScratch, event: int, plain: bool) -> tuple[int, int]:
+def _search(tree: Tree, batch: EventBatch, scratch: MatchScratch, event: int, single_valued: bool) -> tuple[int, int]:
     """MatchBETree without its first line: find the nodes that the event reaches; how many are useful, and how many in all."""
     pnode, places = tree.pnode, scratch.keys.places
     begin, end = batch.start[event], batch.start[event + 1]
@@ -112,7 +114,7 @@ def _search(tree: Tree, batch: EventBatch, scratch: MatchScratch, event: int, pl
                 v += 1
             if y == 0 or places.values[UP(d)] == 0:
                 continue
-            if plain:
+            if single_valued:
                 reached, visited = _search_cdir(tree, scratch, d, y, reached, visited)
             else:
                 reached, visited = _search_several(tree, batch, scratch, d, y, reached, visited)
@@ -129,7 +131,7 @@ def _count_event(tree: Tree, x: int) -> None:
 
 @merged
 def _search_cdir(tree: Tree, scratch: MatchScratch, d: int, y: int, reached: int, visited: int) -> tuple[int, int]:
-    """SearchCDir for a plain event; returns how many nodes are useful, and how many there are in all."""
+    """SearchCDir for a single-valued event; returns how many nodes are useful, and how many there are in all."""
     hot, value = tree.hot, scratch.keys.key[UP(d)]
     while y > 0:
         visited += 1
@@ -176,7 +178,7 @@ def _check_subs(
     batch: EventBatch,
     scratch: MatchScratch,
     reached: int,
-    plain: bool,
+    single_valued: bool,
     output: Output,
     written: int,
 ) -> tuple[int, int, int]:
@@ -194,7 +196,7 @@ def _check_subs(
             passes = True
             if d >= 0:
                 evaluated += 1
-                if plain:
+                if single_valued:
                     passes = data[UP(i), E_LO] <= key[UP(d)] <= data[UP(i), E_HI]
                 else:
                     passes = _meets(batch, scratch.keys, d, data[i, E_LO], data[i, E_HI])
@@ -202,13 +204,15 @@ def _check_subs(
                 passed[filled, _ROW], passed[filled, _FROM] = data[UP(i), ENTRY] >> 32, x
                 filled += 1
                 if filled == _BLOCK:
-                    more, tests = _verify(hot, records, batch, scratch, filled, plain, output, written + matched)
+                    more, tests = _verify(
+                        hot, records, batch, scratch, filled, single_valued, output, written + matched
+                    )
                     matched, evaluated, filled = matched + more, evaluated + tests, 0
             else:
                 lost += 1
             i += 1
         hot[UP(x), LOST] += lost
-    more, tests = _verify(hot, records, batch, scratch, filled, plain, output, written + matched)
+    more, tests = _verify(hot, records, batch, scratch, filled, single_valued, output, written + matched)
     return matched + more, candidates, evaluated + tests
 
 
@@ -219,7 +223,7 @@ def _verify(
     batch: EventBatch,
     scratch: MatchScratch,
     filled: int,
-    plain: bool,
+    single_valued: bool,
     output: Output,
     written: int,
 ) -> tuple[int, int]:
@@ -236,7 +240,7 @@ def _verify(
         return matched, tests
     for i in range(filled):
         size = passed[UP(i), _SIZE]
-        held = failing(words, passed[UP(i), _AT], size, plain, scratch.keys, batch)
+        held = failing(words, passed[UP(i), _AT], size, single_valued, scratch.keys, batch)
         tests += min(held + 1, size)
         if held == size:
             if written + matched < len(matches):

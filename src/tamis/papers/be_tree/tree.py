@@ -73,7 +73,7 @@ class BETreeOptions(Options):
     theta, beta, gamma, alpha_s, alpha_c : float
         The least rank, and the weights of gain, loss, subsumed and covered predicates.
     domain_lo, domain_hi : int, optional
-        The lowest and highest value of every attribute with numbers. By default, those that predicates name.
+        The lowest and highest value of every attribute with numbers. By default, the values that predicates name.
     """
 
     max_cap: int = option(5, least=1, most=_LARGEST_NODE)

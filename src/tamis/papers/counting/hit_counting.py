@@ -83,7 +83,7 @@ def match_by_hits(
     for e in range(event, len(batch.start) - 1):
         load_event(batch, e, places)
         before, candidates = filled, 0
-        nodes, predicates, plain = _satisfied(e, index, counters, batch, places.values)
+        nodes, predicates, single_valued = _satisfied(e, index, counters, batch, places.values)
         total = 0
         for i in range(min(nodes, len(visited))):
             total += size[visited[i]]
@@ -108,7 +108,7 @@ def match_by_hits(
                 hits[UP(c)] = 0
                 if had < need[UP(c)] or need[UP(c)] == 0:
                     continue
-                if not plain:
+                if not single_valued:
                     true, tested = is_true(c, index.table, batch, places)
                     predicates += tested
                     if not true:
@@ -127,9 +127,9 @@ def match_by_hits(
 def _satisfied(
     event: int, index: PredicateIndex, counters: HitCounters, batch: EventBatch, values: I64s
 ) -> tuple[int, int, bool]:
-    """Find the satisfied predicates of an event and count hits. How many, how many were evaluated, whether it is plain."""
+    """Find the satisfied predicates of an event and count hits. How many, how many evaluated, whether it is single-valued."""
     pairs, lists, order, bound = index.pairs, index.lists, index.orders.data, index.bound
-    nodes, predicates, plain = 0, 0, True
+    nodes, predicates, single_valued = 0, 0, True
     v, end = batch.start[event], batch.start[event + 1]
     at = v
     while at < end:  # attributes that must be absent: before any hit is counted
@@ -140,7 +140,7 @@ def _satisfied(
     while v < end:
         d = I64(batch.dimension[v])
         low, high = batch.lo[v], batch.hi[v]
-        plain &= values[d] == 1 and low == high
+        single_valued &= values[d] == 1 and low == high
         for i in range(v, v + values[d]):
             low, high = min(low, batch.lo[i]), max(high, batch.hi[i])
             predicates += 1
@@ -169,7 +169,7 @@ def _satisfied(
             nodes = _hit(order[last - 1], lists, counters, nodes)
             predicates, last = predicates + 1, last - 1
         predicates += last > at
-    return nodes, predicates, plain
+    return nodes, predicates, single_valued
 
 
 @inlined

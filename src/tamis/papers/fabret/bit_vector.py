@@ -40,6 +40,8 @@ _LOWEST_CAPACITY = 16
 
 WORDS, FREE_IDS, FREE_WORDS, LIVE = range(4)
 """Places in `totals`: words ever used, free ids, free words, ids with references."""
+_NEXT, _FRESH = range(2)
+"""Places in `progress`: the next predicate to intern, and how many ids are new."""
 
 Ids = I32s
 Words = U64s
@@ -119,7 +121,7 @@ class BitVector:
         progress = np.zeros(2, np.int64)
         while not _intern(self._arrays, table.predicates, numbers, ids, fresh, progress):
             self._enlarge()
-        return ids, fresh[: progress[1]]
+        return ids, fresh[: progress[_FRESH]]
 
     def find(self, table: Conjunctions, numbers: TableNumbers) -> Ids:
         """The id of each predicate of the table; all must be known."""
@@ -274,14 +276,14 @@ def _intern(
 ) -> bool:
     """Go on where `progress` says; False if there is no room."""
     by_hash, totals = arrays.by_hash, arrays.totals
-    for i in range(progress[0], len(numbers)):
+    for i in range(progress[_NEXT], len(numbers)):
         p = numbers[i]
         hashed = _hash_of(predicates, p)
         at = _place_of(arrays, predicates, p, hashed)
         if by_hash[at] == FREE:
             no_word = totals[FREE_WORDS] == 0 and totals[WORDS] == len(arrays.bits)
             if 2 * (totals[LIVE] + 1) > len(by_hash) or no_word:
-                progress[0] = i
+                progress[_NEXT] = i
                 return False
             d = predicates.dimension[p]
             if is_usual(predicates, p):
@@ -300,8 +302,8 @@ def _intern(
                     arrays.bits[number >> 6] |= bit_of(number)
             arrays.exemplar[number], arrays.hash[number], by_hash[at] = p, hashed, number
             totals[LIVE] += 1
-            fresh[progress[1]] = number
-            progress[1] += 1
+            fresh[progress[_FRESH]] = number
+            progress[_FRESH] += 1
         ids[i] = by_hash[at]
         arrays.references[by_hash[at]] += 1
     return True

@@ -16,7 +16,7 @@ goes to the existing table with the best benefit, and three metrics decide when 
                      |
                      v   clusters that are still too large
     phase 2   their subscriptions add to the power of all potential tables;
-              while one has at least min_power: create the strongest, move those that gain
+              while one has at least min_power: create the strongest, move subscriptions that gain
 
 Powers add up over insertions: a cluster that cannot be repaired now helps a table to be created later.
 

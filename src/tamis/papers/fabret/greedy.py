@@ -22,7 +22,7 @@ from tamis.kernels.hashing import SEED, fold
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, U64, UP, Bools, F64s, I32s, I64s, U64s
 from tamis.kernels.ranges import grouped
-from tamis.papers.fabret.schemas import Equalities, Path, SchemaArrays, Schemas, advance, child, considered, new_path
+from tamis.papers.fabret.schemas import Equalities, GroupLimits, Path, SchemaArrays, Schemas, advance, child, new_path
 from tamis.papers.fabret.statistics import EventStatistics
 from tamis.papers.fabret.two_phase import Schema
 
@@ -107,17 +107,16 @@ class Candidates:
         for schema in self.single_attributes():
             self.groups.add(schema)
         self._alive = np.ones(len(self.groups), np.bool_)
-        counting, path = considered(most), new_path()
+        limits, path = GroupLimits.of(most), new_path()
         for level in range(2, most + 1):
-            bound, limits = np.zeros(len(self.groups)), (level, counting)
-            done = 0
+            bound, limits, done = np.zeros(len(self.groups)), limits._replace(attributes=level), 0
             while True:
                 view = self.groups.view()
                 bound = np.append(bound, np.zeros(len(view.parent) - len(bound)))
                 done = _extend(view, self._equalities, self._state.current, self._alive, limits, path, bound, done)
                 if done == len(self._sizes):
                     break
-                attributes = min(int(np.diff(self._equalities.start)[done]), counting)
+                attributes = min(int(np.diff(self._equalities.start)[done]), limits.equalities)
                 self.groups.reserve(max(len(self.groups), math.comb(attributes, level)))
             before = len(self._alive)
             worth = [bound[node] > cost_of_table(self.groups.schema(node)) for node in range(before, len(self.groups))]
@@ -170,19 +169,16 @@ def _extend(
     equalities: Equalities,
     current: F64s,
     alive: Bools,
-    limits: tuple[int, int],
+    limits: GroupLimits,
     path: Path,
     bound: F64s,
     done: int,
 ) -> int:
-    """Add groups of one more attribute, and sum the costs of their subscriptions; returns the first without room.
-
-    `limits` are the attributes of a group, and how many equalities of a subscription are considered.
-    """
-    level, counting = limits
+    """Add groups of `limits.attributes`, and sum the costs of their subscriptions; returns the first without room."""
+    level = limits.attributes
     start, dimension = equalities.start, equalities.dimension
     for s in range(done, len(start) - 1):
-        end = min(start[s + 1], start[s] + counting)
+        end = min(start[s + 1], start[s] + limits.equalities)
         wanted = 1
         for i in range(level):
             wanted = wanted * (end - start[s] - i) // (i + 1)

@@ -270,7 +270,7 @@ def _try_all(accesses: AccessArrays, bits: Words, scratch: Scratch, listed: int)
 def _check_lists(
     lists: I32s, listed: int, index: IndexArrays, ahead: bool, out: I32s, filled: int
 ) -> tuple[int, int, int, int]:
-    """Phase 2: test the subscriptions of clusters whose access predicate is satisfied, and append those that match.
+    """Phase 2: test the subscriptions of clusters whose access predicate is satisfied, and append the matches.
 
     Returns where these end, how many subscriptions and predicates were tested, and how many clusters were visited.
     """

@@ -30,6 +30,8 @@ _NONE = int(Mode.NONE)
 _LOWEST = 16
 MADE, FREED = 0, 1
 """Places in `counts`: points ever made, and how many of them are free."""
+_NEXT, _FILLED = 0, 1
+"""Places in `progress`: the next id to enter, and how many elements of lists there are."""
 
 
 class PointArrays(NamedTuple):
@@ -75,14 +77,14 @@ class Points:
         points, literals = np.empty(int(sizes.sum()), np.int64), np.empty(int(sizes.sum()), np.int32)
         progress = np.zeros(2, np.int64)
         while not _enter(table.predicates, exemplar, ids, self.view(), points, literals, progress):
-            needed = int(sizes[progress[0]])
+            needed = int(sizes[progress[_NEXT]])
             self._map.reserve(max(len(self._map), needed))
             if self._counts[MADE] + needed > len(self._equality):
                 more = max(len(self._equality), needed)
                 self._equality = np.append(self._equality, np.full(more, NOBODY, np.int32))
                 self._free = np.append(self._free, np.zeros(more, np.int32))
                 self._lists.add(more)
-        self._lists.extend(points[: progress[1]], literals[: progress[1]])
+        self._lists.extend(points[: progress[_FILLED]], literals[: progress[_FILLED]])
 
     def leave(self, table: Conjunctions, exemplar: TableNumbers, ids: Ids) -> None:
         """Drop the points of predicates that no conjunction has any more."""
@@ -101,12 +103,12 @@ def _enter(
 ) -> bool:
     """Go on where `progress` says; False if there is no room. Elements of lists go to `points` and `literals`."""
     pairs, equality, counts = arrays.map, arrays.equality, arrays.counts
-    for i in range(progress[0], len(ids)):
+    for i in range(progress[_NEXT], len(ids)):
         p = exemplar[ids[i]]
         d, begin, end = predicates.dimension[p], predicates.start[p], predicates.start[p + 1]
         size = end - begin
         if 2 * (pairs.size[0] + size) > len(pairs.value) or counts[MADE] + size > len(equality):
-            progress[0] = i
+            progress[_NEXT] = i
             return False
         alone = is_equality(predicates, p)
         for k in range(begin, end):
@@ -126,9 +128,9 @@ def _enter(
             if alone:
                 equality[point] = ids[i]
             else:
-                points[progress[1]] = point
-                literals[progress[1]] = 2 * ids[i] + (predicates.mode[p] == _NONE)
-                progress[1] += 1
+                points[progress[_FILLED]] = point
+                literals[progress[_FILLED]] = 2 * ids[i] + (predicates.mode[p] == _NONE)
+                progress[_FILLED] += 1
     return True
 
 

@@ -23,7 +23,7 @@ from tamis.kernels.kernel import lean_kernel, merged
 from tamis.kernels.numbers import F64s, I32s, I64s
 from tamis.papers.fabret.access import ALWAYS, AccessArrays
 from tamis.papers.fabret.bit_vector import TableNumbers
-from tamis.papers.fabret.schemas import Equalities, Path, SchemaArrays, Schemas, child, considered, new_path
+from tamis.papers.fabret.schemas import Equalities, GroupLimits, Path, SchemaArrays, Schemas, child, new_path
 from tamis.papers.fabret.two_phase import Schema, TwoPhase
 
 _NOTHING = 1e-6
@@ -72,13 +72,13 @@ class PotentialTables:
         clusters, exemplar = core.clusters.view(), core.predicates.bits.view().exemplar
         chosen = clusters.access[clusters.cluster_of[conjunctions]]
         accessed = _Accessed(chosen, core.accesses.view(), exemplar, core.table.view().predicates.dimension)
-        limits, path, done = (most, considered(most)), new_path(), 0
+        limits, path, done = GroupLimits.of(most), new_path(), 0
         while True:
             self._cover_groups()
             done = _add_power(self.groups.view(), equalities, accessed, amounts, limits, path, self.power, done)
             if done == len(conjunctions):
                 break
-            attributes = min(int(np.diff(equalities.start)[done]), considered(most))
+            attributes = min(int(np.diff(equalities.start)[done]), limits.equalities)
             self.groups.reserve(max(len(self.groups), _subsets(attributes, most)))
 
     def strongest(self, least: float) -> int:
@@ -171,19 +171,16 @@ def _add_power(
     equalities: Equalities,
     accessed: _Accessed,
     amounts: F64s,
-    limits: tuple[int, int],
+    limits: GroupLimits,
     path: Path,
     power: F64s,
     done: int,
 ) -> int:
-    """Add the amount of each subscription to all groups of its attributes; returns the first without room.
-
-    `limits` are the most attributes of a group, and how many equalities of a subscription are considered.
-    """
-    most, counting = limits
+    """Add the amount of each subscription to all groups of its attributes; returns the first without room."""
+    most = limits.attributes
     start, dimension = equalities.start, equalities.dimension
     for s in range(done, len(start) - 1):
-        end = min(start[s + 1], start[s] + counting)
+        end = min(start[s + 1], start[s] + limits.equalities)
         wanted = _subsets(end - start[s], most)
         has_pairs = 2 * (groups.map.size[0] + wanted) <= len(groups.map.value)
         if not has_pairs or groups.nodes[0] + wanted > len(groups.parent):

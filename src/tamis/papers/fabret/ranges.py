@@ -145,8 +145,8 @@ class Ranges:
         _unfold(predicates, bits.exemplar, members, dimensions, ranges)
         by_low[:], by_high[:] = np.lexsort((ranges.low, tree)), np.lexsort((ranges.high, tree))
         nodes = NodeArrays(np.empty(starts[-1], np.int64), *np.empty((4, starts[-1]), np.int32))
-        roots, base = np.empty(len(dimensions), np.int32), (len(self._ends[0]), len(self._nodes[0]))
-        count = _grow_trees(starts, ranges, nodes, roots, room_for(starts[-1]), base)
+        roots, waiting = np.empty(len(dimensions), np.int32), room_for(starts[-1])
+        count = _grow_trees(starts, ranges, nodes, roots, waiting, len(self._ends[0]), len(self._nodes[0]))
         grown: tuple[npt.NDArray[Any], ...] = nodes
         for column, values in zip(self._nodes, grown, strict=True):
             column.extend(values[:count])
@@ -255,13 +255,12 @@ def _unfold(
 
 @lean_kernel
 def _grow_trees(
-    starts: I64s, ranges: _Unfolded, nodes: NodeArrays, roots: I32s, waiting: Waiting, base: tuple[int, int]
+    starts: I64s, ranges: _Unfolded, nodes: NodeArrays, roots: I32s, waiting: Waiting, first: int, first_node: int
 ) -> int:
     """Build a tree over each run of ranges, and sort its ranges node by node. Returns how many nodes there are.
 
-    `base` is how many ranges and nodes there were before.
+    `first` and `first_node` are how many ranges and nodes there were before.
     """
-    first, first_node = base
     low, high, spare = ranges.low, ranges.high, waiting.spare
     count = 0
     for tree in range(len(roots)):

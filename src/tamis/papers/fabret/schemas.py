@@ -49,6 +49,19 @@ def considered(most: int) -> int:
     return count
 
 
+class GroupLimits(NamedTuple):
+    """Which groups of attributes a subscription has."""
+
+    attributes: int
+    """The most attributes of a group."""
+    equalities: int
+    """How many of a subscription's first equalities count, see `considered`."""
+
+    @classmethod
+    def of(cls, most: int) -> GroupLimits:
+        return cls(most, considered(most))
+
+
 class SchemaArrays(NamedTuple):
     """The schemas as kernels take them; `nodes` has one element, the number of schemas."""
 

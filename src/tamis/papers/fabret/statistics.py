@@ -72,9 +72,9 @@ class EventStatistics:
         self._having = np.zeros((dimensions, self.events), np.bool_)
         self._having[dimension, event] = True
         self._present = self._having.sum(axis=1)
-        plain = lo == hi
-        order = np.lexsort((event[plain], lo[plain], dimension[plain]))
-        d, key, e = dimension[plain][order], lo[plain][order], event[plain][order]
+        is_key = lo == hi
+        order = np.lexsort((event[is_key], lo[is_key], dimension[is_key]))
+        d, key, e = dimension[is_key][order], lo[is_key][order], event[is_key][order]
         other = np.append(True, (d[1:] != d[:-1]) | (key[1:] != key[:-1])) if len(d) else np.zeros(0, np.bool_)
         once = other | np.append(True, e[1:] != e[:-1])[: len(d)]
         first = np.flatnonzero(other)

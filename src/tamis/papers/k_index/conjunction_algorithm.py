@@ -78,19 +78,19 @@ def match_events(index: KIndexArrays, batch: EventBatch, scratch: Scratch, event
     while event < len(batch.start) - 1:
         tally[:] = 0
         load_event(batch, event, scratch.places)
-        size, plain = _locate(index.domains, batch, event, scratch)
+        size, sure = _locate(index.domains, batch, event, scratch)
         filled = _looked_at(index, batch, scratch, output.matches, total)
         for k in index.lists.sizes:
             if k > size or filled < 0:
                 break
-            if plain:
+            if sure:
                 many = _open(index.lists, k, batch, event, scratch)
             else:
                 many = _open_mixed(index.lists, k, batch, event, scratch)
                 filled = filled if many >= 0 else -1
             tally[NODES] += many
             if many >= k:
-                filled = _conjunctions(k, many, plain, index, batch, scratch, output.matches, filled)
+                filled = _conjunctions(k, many, sure, index, batch, scratch, output.matches, filled)
         unload_event(batch, event, scratch.places)
         if filled < 0:
             break
@@ -103,13 +103,13 @@ def match_events(index: KIndexArrays, batch: EventBatch, scratch: Scratch, event
 @inlined
 def _locate(domains: Domains, batch: EventBatch, event: int, scratch: Scratch) -> tuple[int, bool]:
     """Find the cells of an event's values. Returns how many dimensions it has, and if each has one value in an exact cell."""
-    begin, size, plain = batch.start[event], 0, True
+    begin, size, sure = batch.start[event], 0, True
     for v in range(begin, batch.start[event + 1]):
         i, d = v - begin, batch.dimension[v]
         if i == 0 or batch.dimension[v - 1] != d:
             size += 1
         else:
-            plain = False
+            sure = False
         lo, hi = batch.lo[v], batch.hi[v]
         low_cell, high_cell, exact = lo, hi, True
         if d < len(domains.kind):
@@ -117,8 +117,8 @@ def _locate(domains: Domains, batch: EventBatch, event: int, scratch: Scratch) -
             low_cell, high_cell = last_cell(domain, lo), last_cell(domain, hi)
             exact = is_exact(domain, lo, hi)
         scratch.low_cell[i], scratch.high_cell[i], scratch.exact[i] = low_cell, high_cell, exact
-        plain &= exact and lo == hi
-    return size, plain
+        sure &= exact and lo == hi
+    return size, sure
 
 
 @merged
@@ -200,18 +200,18 @@ def _open_mixed(lists: Lists, k: int, batch: EventBatch, event: int, scratch: Sc
 
 @merged
 def _conjunctions(
-    k: int, many: int, plain: bool, index: KIndexArrays, batch: EventBatch, scratch: Scratch, matches: I32s, filled: int
+    k: int, many: int, sure: bool, index: KIndexArrays, batch: EventBatch, scratch: Scratch, matches: I32s, filled: int
 ) -> int:
     """The conjunction algorithm: write conjunctions in `k` lists; returns how much is filled, -1 if there is no room."""
     at, end, order = scratch.opened.at, scratch.opened.end, scratch.opened.order
-    current = index.lists.data if plain else scratch.mixed
+    current = index.lists.data if sure else scratch.mixed
     rounds, skips = 0, 0
     _sort_lists(current, at, order, many)
     while order[UP(k - 1)] >> 32 < _EXHAUSTED:
         target, moving = order[UP(k - 1)] >> 32, k - 1
         rounds += 1
         if order[0] >> 32 == target:
-            if (plain and not index.lists.doubtful[UP(target)]) or _is_true(
+            if (sure and not index.lists.doubtful[UP(target)]) or _is_true(
                 index.table, target, batch, scratch.places, scratch.tally
             ):
                 if filled == len(matches):

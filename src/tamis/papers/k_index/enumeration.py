@@ -176,8 +176,10 @@ def _note(domains: Domains, d: int, lo: int, hi: int, least: int, most: int) -> 
     first, last = KEY_MIN, KEY_MAX
     if lo > KEY_MIN:
         first, whole = floored(kind, lo)
-        if not whole and lo < hi and not floored(kind, lo - 1)[1]:
-            domains.broken[d] = lo
+        if not whole and lo < hi:
+            _, is_next_whole = floored(kind, lo - 1)
+            if not is_next_whole:
+                domains.broken[d] = lo
         if whole or lo < hi:
             domains.low[d] = min(domains.low[d], first)
             domains.high[d] = max(domains.high[d], first)
@@ -185,7 +187,8 @@ def _note(domains: Domains, d: int, lo: int, hi: int, least: int, most: int) -> 
         last, whole = floored(kind, hi)
         if not whole:
             last += 1
-            if not floored(kind, hi + 1)[1]:
+            _, is_next_whole = floored(kind, hi + 1)
+            if not is_next_whole:
                 domains.broken[d] = hi
         domains.low[d] = min(domains.low[d], last)
         domains.high[d] = max(domains.high[d], last)

@@ -91,7 +91,7 @@ def match_events(
     for e in range(event, len(batch.start) - 1):
         before = filled
         load_event(batch, e, scratch.places)
-        plain = prepare(e, batch, index.shape, probes)
+        single_valued = prepare(e, batch, index.shape, probes)
         tally[:] = 0
         tally[CANDIDATES] = len(index.rest)
         for c in index.rest:
@@ -106,7 +106,7 @@ def match_events(
                 for i in range(zero):
                     c = _ended(scratch.zeros[i], base, pivot, counters, bitmaps, scratch)
                     if c != NOTHING and (
-                        (plain and not counters.verified[base + scratch.zeros[i]])
+                        (single_valued and not counters.verified[base + scratch.zeros[i]])
                         or _is_true(c, table, bitmaps, batch, scratch)
                     ):
                         filled = _write(output.matches, filled, c)
@@ -187,7 +187,7 @@ def _lower_one(pointer: int, left: npt.NDArray[Any], zeros: I32s, zero: int, bit
 def _lowered(
     base: int, size: int, pivot: int, counters: CounterArrays, bitmaps: BitmapArrays | None, scratch: Scratch
 ) -> int:
-    """How many subscriptions of a pivot were touched, without those that another pivot of the event counts."""
+    """How many subscriptions of a pivot were touched. Subscriptions that another pivot of the event counts are left out."""
     initial, left, touched = counters.initial, scratch.left, 0
     if bitmaps is None:
         for i in range(size):

@@ -71,10 +71,10 @@ def lower(attributes: I32s, operands: I64s, first: int, last: int, attribute: in
 
 @merged
 def prepare(event: int, batch: EventBatch, shape: Shape, probes: Probes) -> bool:
-    """Lay out the probes of an event; returns whether it is plain."""
+    """Lay out the probes of an event; returns whether it is single-valued."""
     dimension, lo, hi = batch.dimension, batch.lo, batch.hi
     leads, least, most, segment = probes.leads, probes.least, probes.most, probes.segment
-    begin, plain, leader = batch.start[event], True, 0
+    begin, single_valued, leader = batch.start[event], True, 0
     for v in range(begin, batch.start[event + 1]):
         i = v - begin
         leads[i] = i == 0 or dimension[v] != dimension[v - 1]
@@ -83,7 +83,7 @@ def prepare(event: int, batch: EventBatch, shape: Shape, probes: Probes) -> bool
             least[i], most[i] = lo[v], hi[v]
         else:
             least[leader], most[leader] = min(least[leader], lo[v]), max(most[leader], hi[v])
-        plain &= leads[i] and lo[v] == hi[v]
+        single_valued &= leads[i] and lo[v] == hi[v]
         segment[i] = dimension[v] % shape.segments
         probes.equal_word[i], probes.equal_mask[i] = 0, U64(0)
         probes.attribute_word[i], probes.attribute_mask[i] = 0, U64(0)
@@ -94,7 +94,7 @@ def prepare(event: int, batch: EventBatch, shape: Shape, probes: Probes) -> bool
             if lo[v] == hi[v]:
                 bit = signature_bit(EQ, dimension[v], lo[v], shape.bits)
                 probes.equal_word[i], probes.equal_mask[i] = first + (bit >> 6), U64(1) << U64(bit & 63)
-    return plain
+    return single_valued
 
 
 @inlined

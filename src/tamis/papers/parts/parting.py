@@ -45,7 +45,7 @@ def wait(waiting: Waiting, at: int, begin: int, end: int, parent: int) -> None:
 
 @inlined
 def part_at(key: int, those: I32s, begin: int, end: int, lo: Keys, hi: Keys, spare: I32s) -> tuple[int, int]:
-    """Part the intervals from `begin` to `end`; returns where those that contain the key begin and end."""
+    """Part the intervals from `begin` to `end`; returns where the intervals around the key begin and end."""
     first, last = begin, end
     for i in range(begin, end):
         spare[i] = those[i]

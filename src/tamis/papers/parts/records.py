@@ -6,8 +6,8 @@
 A head is ``dimension << 32 | intervals << 2 | mode``. Conjunction c begins at ``at[c]`` and has ``size[c]`` predicates. The index
 chooses which predicates are in the record, and their order.
 
-An event is *plain* if it has at most one value in each dimension and no interval. It is laid out by dimension: `key` is its
-value, or KEY_MIN if it has none; no interval of a record contains KEY_MIN. For any event, `places` says where its values are.
+An event is *single-valued* if it has at most one value in each dimension and no interval. It is laid out by dimension: `key` is
+its value, or KEY_MIN if it has none; no interval of a record contains KEY_MIN. For any event, `places` says where its values are.
 """
 
 from __future__ import annotations
@@ -156,20 +156,20 @@ class EventKeys(NamedTuple):
 
 
 def event_keys(dimensions: int) -> EventKeys:
-    """Room for events with so many dimensions."""
+    """Room for events whose dimensions have numbers below `dimensions`."""
     return EventKeys(np.full(dimensions, KEY_MIN, np.int64), event_places(dimensions))
 
 
 @inlined
 def load_keys(batch: EventBatch, event: int, keys: EventKeys) -> bool:
-    """Lay out an event; returns whether it is plain."""
+    """Lay out an event; returns whether it is single-valued."""
     load_event(batch, event, keys.places)
-    plain = True
+    single_valued = True
     for v in range(batch.start[event], batch.start[event + 1]):
         d = batch.dimension[v]
         keys.key[d] = batch.lo[v]
-        plain &= keys.places.values[d] == 1 and batch.lo[v] == batch.hi[v]
-    return plain
+        single_valued &= keys.places.values[d] == 1 and batch.lo[v] == batch.hi[v]
+    return single_valued
 
 
 @inlined
@@ -181,10 +181,10 @@ def unload_keys(batch: EventBatch, event: int, keys: EventKeys) -> None:
 
 
 @inlined
-def failing(words: Words, at: int, size: int, plain: bool, keys: EventKeys, batch: EventBatch) -> int:
+def failing(words: Words, at: int, size: int, single_valued: bool, keys: EventKeys, batch: EventBatch) -> int:
     """How many predicates of a record are true of the event before the first that is not; `size` if all are."""
-    if plain:
-        return failing_plain(words, at, size, keys.key)
+    if single_valued:
+        return failing_keys(words, at, size, keys.key)
     for i in range(size):
         head = words[UP(at)]
         d, intervals = UP(head >> 32), (head & _HALF) >> 2
@@ -195,8 +195,8 @@ def failing(words: Words, at: int, size: int, plain: bool, keys: EventKeys, batc
 
 
 @inlined
-def failing_plain(words: Words, at: int, size: int, key: Words) -> int:
-    """The same for a plain event. With only two arrays it costs a third: each array is passed by value, seven words."""
+def failing_keys(words: Words, at: int, size: int, key: Words) -> int:
+    """The same for a single-valued event. With only two arrays it costs a third: each array is passed by value, seven words."""
     for i in range(size):
         head = words[UP(at)]
         value = key[UP(head >> 32)]

@@ -18,8 +18,8 @@ Departures from the paper, besides those of `lists`: a predicate that covers mor
 and has no signature: in a tree of 200 leaves an average `<` would be in 100 signatures and save little. The paper does not give
 the size of signatures. Here it is `bits_per_id` for every conjunction that a leaf has when signatures are made. Signatures are
 made again when twice as many conjunctions are in, or half of them are stale. When two leaves merge, the signature keeps the bits
-that both have: live conjunctions are in both. An event that is not plain reads no signatures. List entries also hold the first
-signed dimension, so most of them need no record.
+that both have: live conjunctions are in both. An event that is not single-valued reads no signatures. List entries also hold the
+first signed dimension, so most of them need no record.
 """
 
 from __future__ import annotations

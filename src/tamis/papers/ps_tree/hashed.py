@@ -13,10 +13,10 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
     records   the predicates to verify, the most selective first
     small     a PSTBloom for conjunctions with fewer than N predicates on different dimensions, or with too many cells
 
-A plain event has a leaf in each of its dimensions and looks up all combinations of N leaves (Alg. 7). Each step handles many keys
-at a time: fetch places, fetch lists, fetch records. Leaves without a cell are left out. Any other event may have several leaves
-in a dimension; stamps mark the conjunctions that it has met. If an event has more keys than there are conjunctions, it tests all
-conjunctions instead.
+A single-valued event has a leaf in each of its dimensions and looks up all combinations of N leaves (Alg. 7). Each step handles
+many keys at a time: fetch places, fetch lists, fetch records. Leaves without a cell are left out. Any other event may have
+several leaves in a dimension; stamps mark the conjunctions that it has met. If an event has more keys than there are
+conjunctions, it tests all conjunctions instead.
 
 Invariants: a conjunction is in the cells of all combinations of the leaves that its access predicates cover, or in
 `small`; the predicate counter of a leaf is the number of access predicates that cover it.

@@ -62,18 +62,18 @@ def match_lists(
     """A `collecting.Kernel`."""
     filled = 0
     while event < len(batch.start) - 1:
-        plain = begin_event(batch, event, scratch)
-        many = _lists_met(event, plain, forest, lists.lists.size, batch, scratch)
+        single_valued = begin_event(batch, event, scratch)
+        many = _lists_met(event, single_valued, forest, lists.lists.size, batch, scratch)
         kept, looked, tested = filled, 0, 0
         count, place = BLOCK, _Place(0, 0, 0)
         while count == BLOCK and filled >= 0:
-            count, some, place = _next_block(place, many, plain, lists, scratch)
+            count, some, place = _next_block(place, many, single_valued, lists, scratch)
             looked += some
             passed = count
-            if plain:
+            if single_valued:
                 _locate(count, rows.records, scratch.block)
                 passed = _in_all_signatures(count, rows.records, lists, scratch.leaf_of, scratch.block)
-            filled, evaluated = verify(passed, plain, rows, batch, scratch, output.matches, filled)
+            filled, evaluated = verify(passed, single_valued, rows, batch, scratch, output.matches, filled)
             tested += evaluated
         end_event(batch, event, scratch)
         if filled < 0:
@@ -84,7 +84,9 @@ def match_lists(
 
 
 @merged
-def _lists_met(event: int, plain: bool, forest: ForestArrays, sizes: I32s, batch: EventBatch, scratch: Scratch) -> int:
+def _lists_met(
+    event: int, single_valued: bool, forest: ForestArrays, sizes: I32s, batch: EventBatch, scratch: Scratch
+) -> int:
     """Note the lists that an event meets: the list of all events, lists of wide predicates, lists of leaves; returns how many."""
     met, many = scratch.met, 0
     if len(sizes) > 1 and sizes[1] > 0:
@@ -96,15 +98,17 @@ def _lists_met(event: int, plain: bool, forest: ForestArrays, sizes: I32s, batch
         if scratch.event.places.first[d] == v and wide < len(sizes) and sizes[wide] > 0:
             met[many] = wide
             many += 1
-        before, many = many, meet_leaves(v, plain, forest, batch, scratch, many)
+        before, many = many, meet_leaves(v, single_valued, forest, batch, scratch, many)
         for i in range(before, many):
             met[i] *= 2
     return many
 
 
 @merged
-def _next_block(place: _Place, many: int, plain: bool, lists: SignedLists, scratch: Scratch) -> tuple[int, int, _Place]:
-    """Fill the block with candidates from the lists that an event meets; for a plain event, those that pass the first signature.
+def _next_block(
+    place: _Place, many: int, single_valued: bool, lists: SignedLists, scratch: Scratch
+) -> tuple[int, int, _Place]:
+    """Fill the block with candidates from the lists that an event meets. If it is single-valued, they pass the first signature.
 
     Returns how many there are, fewer than BLOCK if they are the last, how many were visited, and where to go on.
     """
@@ -122,7 +126,7 @@ def _next_block(place: _Place, many: int, plain: bool, lists: SignedLists, scrat
             continue
         c, second = data[UP(at)], data[UP(at + 1)]
         at += 2
-        if plain:
+        if single_valued:
             looked += 1
             if second != NONE:
                 if lists.signatures.hashes == 0 or lists.signed[UP(c)] == 0:

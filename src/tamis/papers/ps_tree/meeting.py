@@ -78,8 +78,8 @@ def match_cells(
     """A `collecting.Kernel`."""
     filled = 0
     while event < len(batch.start) - 1:
-        plain = begin_event(batch, event, scratch)
-        many = _leaves_met(event, plain, forest, cells.of_leaf.size, batch, scratch)
+        single_valued = begin_event(batch, event, scratch)
+        many = _leaves_met(event, single_valued, forest, cells.of_leaf.size, batch, scratch)
         every = _is_too_many(cells.n, many, len(rows.live))
         kept, looked, tested, visited = filled, 0, 0, 0
         count, c, place = BLOCK, 0, _Place(_Combination(0, 1, 2), 0, 0, 0, 0)
@@ -87,10 +87,10 @@ def match_cells(
             if every:
                 count, c = _next_live(rows.live, c, scratch.block.conjunction)
             else:
-                count, found, place = _next_block(place, many, plain, cells, rows.records.words, scratch, keys)
+                count, found, place = _next_block(place, many, single_valued, cells, rows.records.words, scratch, keys)
                 visited += found
             looked += count
-            filled, evaluated = verify(count, plain and not every, rows, batch, scratch, output.matches, filled)
+            filled, evaluated = verify(count, single_valued and not every, rows, batch, scratch, output.matches, filled)
             tested += evaluated
         end_event(batch, event, scratch)
         if filled < 0:
@@ -102,12 +102,12 @@ def match_cells(
 
 @merged
 def _leaves_met(
-    event: int, plain: bool, forest: ForestArrays, cell_counts: I32s, batch: EventBatch, scratch: Scratch
+    event: int, single_valued: bool, forest: ForestArrays, cell_counts: I32s, batch: EventBatch, scratch: Scratch
 ) -> int:
     """Note the leaves with cells that an event meets; returns how many."""
     many = 0
     for v in range(batch.start[event], batch.start[event + 1]):
-        before, end = many, meet_leaves(v, plain, forest, batch, scratch, many)
+        before, end = many, meet_leaves(v, single_valued, forest, batch, scratch, many)
         for i in range(before, end):
             if cell_counts[scratch.met[i]] > 0:
                 scratch.met[many], scratch.met_dimension[many] = scratch.met[i], scratch.met_dimension[i]
@@ -138,7 +138,7 @@ def _next_live(live: Bools, c: int, block: I32s) -> tuple[int, int]:
 
 @merged
 def _next_block(
-    place: _Place, many: int, plain: bool, cells: CellArrays, words: Words, scratch: Scratch, keys: KeyScratch
+    place: _Place, many: int, single_valued: bool, cells: CellArrays, words: Words, scratch: Scratch, keys: KeyScratch
 ) -> tuple[int, int, _Place]:
     """Fill the block with the entries of the cells that an event meets.
 
@@ -148,7 +148,7 @@ def _next_block(
     count, visited = 0, 0
     while count < BLOCK:
         if at < stop:
-            count, at = _take(at, stop, plain, cells.lists.data, words, scratch, count)
+            count, at = _take(at, stop, single_valued, cells.lists.data, words, scratch, count)
         elif hit < hits:
             at = cells.lists.begin[UP(keys.cell[UP(hit)])]
             stop = at + cells.lists.size[UP(keys.cell[UP(hit)])]
@@ -165,13 +165,15 @@ def _next_block(
 
 
 @merged
-def _take(at: int, stop: int, plain: bool, data: I32s, words: Words, scratch: Scratch, count: int) -> tuple[int, int]:
+def _take(
+    at: int, stop: int, single_valued: bool, data: I32s, words: Words, scratch: Scratch, count: int
+) -> tuple[int, int]:
     """Take entries of a cell into the block; returns how many the block has then, and where to go on in the cell."""
     block, seen, stamp = scratch.block, scratch.seen, scratch.stamp[0]
     while at < stop and count < BLOCK:
         c, block.place[UP(count)], block.size[UP(count)] = data[UP(at)], data[UP(at + 1)], data[UP(at + 2)]
         at += ENTRY
-        if plain:
+        if single_valued:
             fetch(words, block.place[UP(count)])
         elif seen[c] == stamp:
             continue

@@ -304,7 +304,8 @@ def _plant(arrays: TreeArrays) -> int:
 
 @lean_kernel
 def _partition(arrays: TreeArrays, root: int, elements: I32s, side: int, lowest: int) -> int:
-    return nodes.partition(arrays, root, elements, len(elements), side, lowest)[0]
+    node, _ = nodes.partition(arrays, root, elements, len(elements), side, lowest)
+    return node
 
 
 @lean_kernel

@@ -15,7 +15,7 @@ from tamis.kernels.kernel import inlined, merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.kernels.prefetch import prefetch
 from tamis.papers.parts.collecting import is_true
-from tamis.papers.parts.records import EventKeys, RecordArrays, Words, event_keys, failing_plain, load_keys, unload_keys
+from tamis.papers.parts.records import EventKeys, RecordArrays, Words, event_keys, failing_keys, load_keys, unload_keys
 from tamis.papers.ps_tree.elements import INT64_ELEMENTS
 from tamis.papers.ps_tree.forest import ForestArrays, leaf_of_key
 from tamis.papers.ps_tree.nodes import NONE
@@ -46,12 +46,12 @@ class Scratch(NamedTuple):
 
     event: EventKeys
     leaf_of: I32s
-    """Dimension -> leaf of a plain event's value."""
+    """Dimension -> leaf of a single-valued event's value."""
     met: I32s
     """Lists or leaves that an event meets."""
     met_dimension: I32s
     seen: I64s
-    """Conjunction -> stamp of the last event that has visited it; plain events set no stamp."""
+    """Conjunction -> stamp of the last event that has visited it; single-valued events set no stamp."""
     leaf_seen: I64s
     stamp: I64s
     block: Block
@@ -82,7 +82,7 @@ def scratch_for(scratch: Scratch | None, dimensions: int, leaves: int, rows: int
 
 @merged
 def begin_event(batch: EventBatch, event: int, scratch: Scratch) -> bool:
-    """Lay out an event; returns whether it is plain."""
+    """Lay out an event; returns whether it is single-valued."""
     scratch.stamp[0] += 1
     return load_keys(batch, event, scratch.event)
 
@@ -96,17 +96,19 @@ def end_event(batch: EventBatch, event: int, scratch: Scratch) -> None:
 
 
 @merged
-def meet_leaves(v: int, plain: bool, forest: ForestArrays, batch: EventBatch, scratch: Scratch, many: int) -> int:
+def meet_leaves(
+    v: int, single_valued: bool, forest: ForestArrays, batch: EventBatch, scratch: Scratch, many: int
+) -> int:
     """Note the leaves that a value is the first to meet, behind the `many` in `met`; returns how many there are then."""
     leaves, d, stamp = forest.trees.leaves, batch.dimension[v], scratch.stamp[0]
     leaf = leaf_of_key(forest, d, batch.lo[v], scratch.elements)
     scratch.leaf_of[d] = leaf
-    while leaf != NONE and (plain or leaves.lo[leaf] <= batch.hi[v]):
-        if plain or scratch.leaf_seen[leaf] != stamp:
+    while leaf != NONE and (single_valued or leaves.lo[leaf] <= batch.hi[v]):
+        if single_valued or scratch.leaf_seen[leaf] != stamp:
             scratch.leaf_seen[leaf] = stamp
             scratch.met[many], scratch.met_dimension[many] = leaf, d
             many += 1
-        if plain:
+        if single_valued:
             break
         leaf = leaves.next[leaf]
     return many
@@ -127,14 +129,15 @@ def verify(
 ) -> tuple[int, int]:
     """Append the candidates of the block that are true of the event to `matches`.
 
-    Returns how much is filled, -1 if there is no room, and how many predicates were evaluated. Records serve plain events only:
-    they lack the access predicates, and an event with several values or intervals may meet their leaves without satisfying them.
+    Returns how much is filled, -1 if there is no room, and how many predicates were evaluated. Records serve single-valued events
+    only: they lack the access predicates. An event with several values or intervals may meet their leaves without satisfying
+    them.
     """
     block, tested = scratch.block, 0
     for i in range(count):
         if by_record:
             needed = block.size[UP(i)]
-            held = failing_plain(rows.records.words, block.place[UP(i)], needed, scratch.event.key)
+            held = failing_keys(rows.records.words, block.place[UP(i)], needed, scratch.event.key)
             true, evaluated = held == needed, min(held + 1, needed)
         else:
             true, evaluated = is_true(block.conjunction[UP(i)], rows.table, batch, scratch.event.places)

@@ -30,6 +30,8 @@ from tamis.papers.tatbul.profiles import Intervals
 from tamis.papers.tatbul.vectors import Array
 
 LEAF = -1
+_NODES, _LEAVES, _HELD = range(3)
+"""Places in `_Room.used`: nodes, leaves, and intervals of leaves."""
 _MOST_TRIES = 64
 """Most keys that a search tries: after this many halvings no endpoint is left."""
 
@@ -81,7 +83,7 @@ class _Room(NamedTuple):
     endpoint: I64s
     tried: I64s
     used: I64s
-    """How much of the output is used: nodes, leaves, and intervals of leaves."""
+    """How much of the output is used."""
 
 
 def _room(intervals: Intervals, root: I64s, size: int, endpoints: int) -> _Room:
@@ -95,7 +97,7 @@ def _room(intervals: Intervals, root: I64s, size: int, endpoints: int) -> _Room:
         _Waiting(*np.empty((5, size), np.int64)),
         np.empty(endpoints, np.int64),
         np.empty(_MOST_TRIES, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(_HELD + 1, np.int64),
     )
 
 
@@ -307,7 +309,7 @@ def _build(start: I64s, ordered: Ordered, smallest: int, first: int, room: _Room
             _wait(waiting, depth + 1, begin + n_right, begin + n_right + n_left, nodes, lowest, key - 1)
             depth += 2
             nodes += 2
-        room.used[0], room.used[1], room.used[2] = nodes, leaves, held
+        room.used[_NODES], room.used[_LEAVES], room.used[_HELD] = nodes, leaves, held
     return len(tree.root)
 
 

@@ -35,6 +35,8 @@ from tamis.papers.tatbul.vectors import Array, vector
 
 _NOBODY = -1
 _LOWEST_ROOM = 1 << 12
+_COMPARISONS, _VISITED = range(2)
+"""Places in the work of a search: comparisons, and nodes visited."""
 
 
 class _Nodes(NamedTuple):
@@ -86,7 +88,7 @@ class IntervalTree(ProfileIndex):
             reached = _search(self._nodes, self._lists, attributes, keys, at, start, what, work)
             parts.append(what[: start[reached] - start[at]])
             at, room = reached, 2 * room
-        return Found(start, np.concatenate(parts), int(work[0]), int(work[1]))
+        return Found(start, np.concatenate(parts), *work.tolist())
 
     def _vector(self, found: Array) -> BitMap:
         # Making a vector from ascending numbers is eight times faster.
@@ -233,6 +235,6 @@ def _search(
                     count += 1
                 node = nodes.right[node]
         start[i + 1] = count
-        work[0] += comparisons
-        work[1] += visited
+        work[_COMPARISONS] += comparisons
+        work[_VISITED] += visited
     return len(keys)

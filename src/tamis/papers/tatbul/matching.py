@@ -107,7 +107,7 @@ class ProfileIndex(StaticIndex):
         ]
         counts = np.array([len(profiles) for profiles, _ in rest], np.int64)
         candidates = np.concatenate([np.zeros(0, np.uint32), *(profiles for profiles, _ in rest)])
-        evaluate = np.array([not (self.exact and plain) for _, plain in rest], np.bool_)
+        evaluate = np.array([not (self.exact and single_valued) for _, single_valued in rest], np.bool_)
         kept = np.empty(len(candidates), np.bool_)
         chosen = self._built[candidates]
         evaluated = _verify(self.table.view(), batch, event_places(dimensions), counts, chosen, evaluate, kept)
@@ -119,7 +119,7 @@ class ProfileIndex(StaticIndex):
     ) -> tuple[U32s, bool]:
         """The profiles that all attributes of one event leave; and whether each attribute has one value, so they do match."""
         parts: list[tuple[int, int, BitMap]] = []
-        plain = True
+        single_valued = True
         at, end = 0, last - first
         all_points = bool(points.all())
         while at < end:
@@ -132,10 +132,10 @@ class ProfileIndex(StaticIndex):
             if all_points or points[begin:at].all():
                 satisfied = self._vector(what[start[begin] : start[at]])
                 if at - begin > 1:
-                    plain = False
+                    single_valued = False
                     satisfied = satisfied | self._several[attribute]
             else:
-                plain = False
+                single_valued = False
                 satisfied = self._constrained[attribute]
             parts.append((len(satisfied) - len(self._constrained[attribute]), attribute, satisfied))
         rest = BitMap.union(self._unbound, *(satisfied for _, _, satisfied in parts))
@@ -146,7 +146,7 @@ class ProfileIndex(StaticIndex):
             stays = rest & satisfied
             rest -= self._constrained[attribute]
             rest |= stays
-        return members(rest), plain
+        return members(rest), single_valued
 
     # -- figures and checks
 

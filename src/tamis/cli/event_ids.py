@@ -1,6 +1,6 @@
-"""The labels of events in Parquet: the column that `--event-id` names, which may lie in structs.
+"""The ids of events in Parquet: the column that `--event-id` names, which may lie in structs.
 
-A row whose label is null or beyond 64 bits is a bad row, like a line of JSONL without the field. A missing column, or a column of
+A row whose id is null or beyond 64 bits is a bad row, like a line of JSONL without the field. A missing column, or a column of
 another type, is an error of the whole file.
 """
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Labels(NamedTuple):
-    """The labels of rows, the numbers of these rows, and the problems of rows without a label, by row."""
+class EventIds(NamedTuple):
+    """The ids of rows, the numbers of these rows, and the problems of rows without an id, by row."""
 
     values: pa.Array
     rows: Sequence[int]
     problems: dict[int, str]
 
 
-class LabelColumn:
+class IdColumn:
     """The column under a name: the column with this name, or the field ``id`` of a struct ``order`` for ``order.id``.
 
     Raises
     ------
     FileError
-        If there is no such column, if it holds neither strings nor integers, or if earlier files had labels of another type
+        If there is no such column, if it holds neither strings nor integers, or if earlier files had ids of another type
         (`kind`).
     """
 
@@ -53,8 +53,8 @@ class LabelColumn:
                 f"the column {name!r} is {found}, but the field was {kind.__name__} in earlier files", path=rows.name
             )
 
-    def labels(self, table: pa.Table) -> Labels:
-        """The labels of some rows; these count from 0."""
+    def ids(self, table: pa.Table) -> EventIds:
+        """The ids of some rows; these count from 0."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -69,10 +69,10 @@ class LabelColumn:
         if pa.types.is_uint64(values.type):
             good = pc.and_(good, pc.fill_null(pc.less_equal(values, pa.scalar(INT64_MAX, pa.uint64())), False))
         if pc.all(good).as_py():
-            return Labels(values.cast(self.type), range(len(values)), {})
+            return EventIds(values.cast(self.type), range(len(values)), {})
         rows = pc.indices_nonzero(good).to_pylist()
         bad = pc.indices_nonzero(pc.invert(good)).to_pylist()
-        return Labels(values.filter(good).cast(self.type), rows, {row: self._problem(values[row]) for row in bad})
+        return EventIds(values.filter(good).cast(self.type), rows, {row: self._problem(values[row]) for row in bad})
 
     def _problem(self, value: pa.Scalar) -> str:
         if value.is_valid:
@@ -81,15 +81,15 @@ class LabelColumn:
 
 
 def no_field(name: str) -> str:
-    """What is wrong with an event that has no label."""
+    """What is wrong with an event that has no id."""
     return f"there is no field {name!r}"
 
 
 def beyond_64_bits(name: str, number: int) -> str:
-    """What is wrong with a label that is too large."""
+    """What is wrong with an id that is too large."""
     from tamis.language.values import in_words
 
-    return f"the field {name!r}: {in_words(number)} is beyond 64 bits and cannot be a label"
+    return f"the field {name!r}: {in_words(number)} is beyond 64 bits and cannot be an id"
 
 
 def _type_under(schema: pa.Schema, path: list[str]) -> pa.DataType | None:

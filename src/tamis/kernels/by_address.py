@@ -21,7 +21,7 @@ _uncompiled: dict[int, Callable[[int], int]] = {}
 
 
 @functools.cache
-def entry_of(kernel: Any) -> int:
+def address_of_kernel(kernel: Any) -> int:
     """The address of a kernel that takes one number and returns one. It is compiled now, unless it was before."""
     if not COMPILED:
         _uncompiled[id(kernel)] = kernel
@@ -34,7 +34,7 @@ def entry_of(kernel: Any) -> int:
     return address
 
 
-def _call(typing_context: Any, entry: Any, given: Any) -> Any:
+def _call(typing_context: Any, address: Any, given: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
         function = builder.inttoptr(arguments[0], ir.FunctionType(word, [word]).as_pointer())
@@ -43,10 +43,10 @@ def _call(typing_context: Any, entry: Any, given: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-def _uncompiled_call(entry: int, given: int) -> int:
+def _uncompiled_call(address: int, given: int) -> int:
     """The uncompiled twin."""
-    return _uncompiled[int(entry)](int(given))
+    return _uncompiled[int(address)](int(given))
 
 
-call_entry: Any = intrinsic(_call) if COMPILED else _uncompiled_call
+call_kernel: Any = intrinsic(_call) if COMPILED else _uncompiled_call
 """Call the kernel at an address."""
