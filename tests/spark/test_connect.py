@@ -110,7 +110,7 @@ def test_spark_connect(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert json.loads(done.stdout.rpartition("said ")[2]) == {
