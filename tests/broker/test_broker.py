@@ -264,6 +264,29 @@ def test_followers_wake_up(broker: Broker) -> None:
     assert not follower.is_alive()
 
 
+def test_a_subscription_begins_though_nobody_calls(tmp_path: Path) -> None:
+    """Another broker reads. The one that writes is idle when the time comes, and so it is after a restart."""
+    soon = timedelta(seconds=0.3)
+    with tamis.open(tmp_path / "b") as broker:
+        broker.publish({"price": 1}, valid_until=datetime.now(UTC) + timedelta(hours=1))
+        broker.subscribe("ann", "a", "price < 20", valid_from=datetime.now(UTC) + soon)
+        with tamis.open(tmp_path / "b", read_only=True) as reader:
+            assert awaited(reader, "ann") == ("a",)
+        broker.subscribe("bob", "b", "price < 20", valid_from=datetime.now(UTC) + soon)
+    with tamis.open(tmp_path / "b"), tamis.open(tmp_path / "b", read_only=True) as reader:
+        assert awaited(reader, "bob") == ("b",)
+
+
+def awaited(reader: Broker, subscriber: str) -> tuple[str, ...]:
+    """The names of the next note. If none comes for a minute, the reader is closed, so that waiting ends."""
+    patience = threading.Timer(60, reader.close)
+    patience.start()
+    try:
+        return next(reader.notifications(subscriber, follow=True)).subscriptions
+    finally:
+        patience.cancel()
+
+
 _FOLLOWER = """
 import sys, tamis
 with tamis.open(sys.argv[1], read_only=True) as broker:

@@ -9,12 +9,13 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TypeVar
 
+from tamis.broker.alarm import Alarm
 from tamis.broker.compacting import Compacting
 from tamis.broker.delivering import Delivering
 from tamis.broker.folder import TABLES, Folder
 from tamis.broker.housekeeping import Housekeeping
 from tamis.broker.limits import USUAL_BROKER_LIMITS, BrokerLimits
-from tamis.broker.moments import Clock, system_clock
+from tamis.broker.moments import Clock, moment_of, system_clock
 from tamis.broker.opening import open_reading, open_state
 from tamis.broker.publishing import Line
 from tamis.broker.retention import read_retention
@@ -62,8 +63,13 @@ class Session:
         self._subscribing = Subscribing(self._state)
         self._line = Line(self._state, lambda: self._retention, self._publishing)
         self._delivering = Delivering(self._state, lambda: self._retention)
+        self._alarm = Alarm(self._told, self._seconds_left, self._state.now)
+        self._has_alarm = clock is system_clock and not read_only
         self._compacting = Compacting(self._state, self._lock)
         self._housekeeping = Housekeeping(self._state, home, self._lock, limits, saved)
+        if self._has_alarm:
+            with self._lock:
+                self._alarm.set()
 
     @contextmanager
     def _looking(self) -> Iterator[None]:
@@ -104,6 +110,13 @@ class Session:
         """Wake those who wait for notes, and begin what is due in the background. The caller holds the lock."""
         self._told.notify_all()
         self._housekeeping.begin(self._sweep)
+        if self._has_alarm:
+            self._alarm.set()
+
+    def _seconds_left(self) -> float | None:
+        """How long it is until a subscription begins or ends; None if nothing is to come."""
+        coming = self._state.schedule.next
+        return None if coming is None or self._is_closed else (coming - moment_of(self._state.clock())) / 1e6
 
     @contextmanager
     def _publishing(self) -> Iterator[None]:

@@ -186,6 +186,14 @@ class State:
             started += begins
             awake = {row.number: row.expression for row in begins if not row.paused}
             meetings += self.meet(awake, moment, self.meeting + len(meetings) + 1)
+        if started:
+            self._put_started(started, meetings)
+        self.tell_meetings(meetings)
+        self.wake(row for row in started if not row.paused)
+        self.matcher.remove_many([number for number in dict.fromkeys(ended) if number in self.matcher])
+
+    def _put_started(self, started: list[SubscriptionRow], meetings: list[Meeting]) -> None:
+        """Store that subscriptions have begun, and what they met."""
         with self.tables.transaction():
             # Beginning counts as a change, so that a saved matcher can be brought up to date.
             changes = range(self.change + 1, self.change + 1 + len(started))
@@ -193,9 +201,6 @@ class State:
             self.tables.put_subscriptions(begun)
             self.put_meetings(meetings)
         self.change += len(started)
-        self.tell_meetings(meetings)
-        self.wake(row for row in started if not row.paused)
-        self.matcher.remove_many([number for number in dict.fromkeys(ended) if number in self.matcher])
 
     def wake(self, rows: Iterable[SubscriptionRow]) -> None:
         """Let events meet subscriptions from now on."""
