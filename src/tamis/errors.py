@@ -7,7 +7,7 @@
     │   ├── NestingError                   it is nested deeper than MAX_DEPTH
     │   ├── UnknownAttributeError          a declared schema has no such attribute
     │   ├── KindError                      a literal is not of the attribute's declared kind
-    │   └── HistoryError                   it needs earlier events, which a matcher does not have
+    │   └── HistoryError                   it needs earlier events, but none are kept
     ├── EventError (ValueError)            an event is wrong: row, attribute
     ├── TableError (ValueError)            a table does not have the columns that are needed
     ├── SchemaError (ValueError)           a declared schema cannot be read
@@ -20,6 +20,8 @@
     ├── ConflictError (RuntimeError)       another job changed the index at the same time
     ├── BrokerError (RuntimeError)         the folder of a broker cannot be opened, read or written
     │   ├── LockedError                    another process writes to this folder
+    │   ├── ServiceError                   a service does not answer, or refuses a request: status, kind
+    │   │   └── AccessError                the token is not valid, or lacks a role
     │   └── QueueFullError                 a subscriber has too many notes that were not acknowledged
     ├── RetentionError (LookupError)       notes that are asked for were dropped: the first number that is left
     ├── DuplicateIdError (KeyError)        a subscription with this id already exists, or the id is given twice
@@ -54,10 +56,11 @@ class TamisError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By default, pickle calls the constructor with `args`. Ours builds the message from other arguments.
-        return _restored, (type(self), self.args, vars(self))
+        return restored, (type(self), self.args, vars(self))
 
 
-def _restored(kind: type[TamisError], args: tuple[Any, ...], attributes: dict[str, Any]) -> TamisError:
+def restored(kind: type[TamisError], args: tuple[Any, ...], attributes: dict[str, Any]) -> TamisError:
+    """An error with a finished message, as pickle and the clients of a service make it."""
     error = kind.__new__(kind, *args)
     vars(error).update(attributes)
     return error
@@ -230,6 +233,32 @@ class LockedError(BrokerError):
 
 class QueueFullError(BrokerError):
     """An event was refused, since a subscriber has too many notes that were not acknowledged."""
+
+
+class ServiceError(BrokerError):
+    """A service does not answer, or refuses a request for a reason that a broker does not have.
+
+    Attributes
+    ----------
+    status : int or None
+        The status of the answer; None if there was none.
+    kind : str
+        The kind of the problem, such as ``"too-fast"``; empty if the answer does not say.
+    request_id : str or None
+        The name of the request in the log of the service.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, kind: str = "", request_id: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.request_id = request_id
+
+
+class AccessError(ServiceError):
+    """The token of a client is not valid, or lacks a role."""
 
 
 class RetentionError(TamisError, LookupError):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import re2
 
-from tamis.language.evaluate import Truth, _satisfies, _some, conjunction, disjunction
+from tamis.language.evaluate import Truth, conjunction, disjunction, satisfies, some_satisfies
 from tamis.language.event import FlatEvent, Value, flatten
 from tamis.language.expression import Predicate
 from tamis.language.like import LikePattern
@@ -57,33 +57,33 @@ def nan_above_all(event: Mapping[str, Any]) -> FlatEvent:
 
 
 def every_element(predicate: Predicate, kind: Kind, values: tuple[Value, ...]) -> Truth:
-    return conjunction(_some(predicate, kind, (value,)) for value in values) if values else None
+    return conjunction(some_satisfies(predicate, kind, (value,)) for value in values) if values else None
 
 
 def other_kind_is_false(predicate: Predicate, kind: Kind, values: tuple[Value, ...]) -> Truth:
-    return bool(_some(predicate, kind, values)) if values else None
+    return bool(some_satisfies(predicate, kind, values)) if values else None
 
 
 def between_in_any_order(element: Value, predicate: Predicate, literals: list[Any]) -> bool:
     if predicate.operator is Operator.BETWEEN:
         literals = sorted(literals, key=functools.cmp_to_key(compare))
-    return _satisfies(element, predicate, literals)
+    return satisfies(element, predicate, literals)
 
 
 def between_without_its_ends(element: Value, predicate: Predicate, literals: list[Any]) -> bool:
     inside = predicate.operator is not Operator.BETWEEN or element not in literals
-    return inside and _satisfies(element, predicate, literals)
+    return inside and satisfies(element, predicate, literals)
 
 
 def ilike_with_case(element: Value, predicate: Predicate, literals: list[Any]) -> bool:
     operator = Operator.LIKE if predicate.operator is Operator.ILIKE else predicate.operator
     exact = Predicate.unchecked(predicate.attribute, operator, predicate.values, predicate.escape)
-    return _satisfies(element, exact, literals)
+    return satisfies(element, exact, literals)
 
 
 def like_without_escape(element: Value, predicate: Predicate, literals: list[Any]) -> bool:
     plain = Predicate.unchecked(predicate.attribute, predicate.operator, predicate.values)
-    return _satisfies(element, plain, literals)
+    return satisfies(element, plain, literals)
 
 
 def like_within_a_line(pattern: LikePattern, text: str) -> bool:

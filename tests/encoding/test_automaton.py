@@ -88,11 +88,11 @@ def test_more_needles_than_the_largest_plan_can_hold() -> None:
     assert sizes[-1] < 20 * sizes[0]
 
 
-@pytest.mark.parametrize("count", [1, automaton._LANES - 1, automaton._LANES, automaton._LANES + 1, 100])
+@pytest.mark.parametrize("count", [1, automaton.LANES - 1, automaton.LANES, automaton.LANES + 1, 100])
 def test_strings_of_very_different_lengths(count: int) -> None:
     chance = random.Random(count)
     lengths = [
-        chance.choice([0, 1, 5, automaton._CHUNK - 1, automaton._CHUNK, 3 * automaton._CHUNK + 1]) for _ in range(count)
+        chance.choice([0, 1, 5, automaton.CHUNK - 1, automaton.CHUNK, 3 * automaton.CHUNK + 1]) for _ in range(count)
     ]
     check(["ab", "b" * 9, "aab"], ["".join(chance.choices("ab", k=length)) for length in lengths])
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tamis.encoding.dimensions.dimension import PRESENT, Facet, NumberDimension, PatternDimension, StringDimension
 from tamis.encoding.dimensions.dimension_set import Dimensions
-from tamis.encoding.dimensions.keys import double_code, double_codes
+from tamis.encoding.dimensions.keys import double_code, double_codes, double_value, double_values
 from tests.random_cases import NUMBERS, STRINGS
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
@@ -65,6 +65,13 @@ def test_floats_in_a_column_have_the_keys_they_have_alone(values: list[float], c
 def test_negative_zero_is_zero() -> None:
     assert double_code(-0.0) == double_code(0.0)
     assert double_codes(np.array([-0.0, 0.0])).tolist() == [0, 0]
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=20))
+def test_the_code_of_a_double_gives_the_double(values: list[float]) -> None:
+    codes = double_codes(np.array(values, np.float64))
+    assert [double_value(code) for code in codes.tolist()] == values
+    assert double_values(codes).tolist() == values
 
 
 @pytest.mark.kernels

@@ -372,15 +372,21 @@ def test_many_attributes() -> None:
 
 
 @pytest.mark.kernels
-def test_arrays_that_events_share_do_not_change() -> None:
-    matcher = Matcher()
+@pytest.mark.parametrize("index", ["auto", "scan"])
+def test_arrays_that_events_share_do_not_change(index: str) -> None:
+    matcher = Matcher(index)
     matcher.add_many([1, 2], ["a > 1 AND b <> 3", "c = 'x' OR NOT a < 5"])
     for _ in range(2):
         assert sorted(matcher.match({"a": 7, "b": 2, "c": "x"})) == [1, 2]
         assert matcher.match({"a": 2, "b": 2, "c": "y"}) == [1]
         assert matcher.match({"a": 1}) == []
-    assert events._layout(2, 1)[2].tolist() == [0, 3]
-    assert events._layout(1, 0)[2].tolist() == [0, 1]
+    dimensions = dimensions_of("a > 1 AND b <> 3", "c = 'x'")
+    for event in ({"a": 7, "b": 2, "c": "x"}, {"a": 1}):
+        first, second = (encode_plain(event, dimensions) for _ in range(2))
+        assert first is not None
+        assert second is not None
+        assert first.batch.start is second.batch.start  # These events share it with those of the matcher.
+        assert first.batch.start.tolist() == [0, len(event)]
 
 
 @pytest.mark.kernels
@@ -414,6 +420,40 @@ def test_forms_are_made_for_numbers_that_repeat() -> None:
     Compiler(dimensions, lambda dimension, relabelling: None).compile_many([parse("a = 'text'")])
     assert dimensions.forms == {}
     check({"a": 1, "b": 2}, dimensions)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    "asked", [(), ("a > 3",), ("a > 3", "b > 3"), ("a > 3", "b.c = 4"), ("a > 3", "b > 3", "b.c = 4")]
+)
+def test_forms_leave_out_what_nobody_asks_about(asked: tuple[str, ...]) -> None:
+    dimensions = dimensions_of(*asked)
+    room = OneEvent()
+    for _ in range(2):
+        assert room.pack({"x": "text", "b": 2.5, "a": 1, "y": "more"}, dimensions) == 0
+    (form,) = dimensions.forms.values()
+    assert form
+    for other in (
+        "text",
+        "\ud800",
+        "",
+        None,
+        True,
+        2**80,
+        math.nan,
+        7,
+        {"c": 4},
+        {"c": "4"},
+        [4],
+        [{"c": 4}],
+        Decimal(4),
+        b"c",
+    ):
+        check({"x": other, "b": 2.5, "a": 1, "y": "more"}, dimensions)
+        check({"x": "text", "b": other, "a": 1, "y": "more"}, dimensions)
+        check({"x": "text", "b": 2.5, "a": other, "y": other}, dimensions)
+        # An event of the form with other values does not make the form again.
+        assert dimensions.forms == {"x\0b\0a\0y": form}
 
 
 @pytest.mark.kernels

@@ -95,7 +95,7 @@ def test_regexes_are_run_on_few_strings(monkeypatch: pytest.MonkeyPatch) -> None
     def matcher(_: list[str]) -> Callable[[bytes | memoryview], list[int] | None]:
         return lambda data: asked.append(bytes(data))
 
-    monkeypatch.setattr(patterns, "_matcher", matcher)
+    monkeypatch.setattr(patterns, "regex_matcher", matcher)
     searched = Regexes()
     searched.few = 0
     for regex in ("foo[0-9]", "(?i)bar[0-9]", "[a-f]{10,}"):
@@ -111,11 +111,11 @@ def test_many_needles_and_one_more() -> None:
     members = {f"<{number}>": searched.add(f"<{number}>") for number in range(2000)}
     texts = ["<5><1999>", "<new>", *(f"x<{number}>y" for number in range(20))]
     check(searched, members, contains_needle, texts)
-    (tier,) = searched._tiers()
+    (tier,) = searched.tiers()
     members["<new>"] = searched.add("<new>")
     check(searched, members, contains_needle, texts)
-    assert searched._tiers()[0] is tier
-    assert [len(tier.members) for tier in searched._tiers()] == [2000, 1]
+    assert searched.tiers()[0] is tier
+    assert [len(tier.members) for tier in searched.tiers()] == [2000, 1]
 
 
 def test_fifty_thousand_needles() -> None:
@@ -132,8 +132,8 @@ def test_there_are_few_tiers() -> None:
     for number in range(300):
         searched.add(f"<{number}>")
         assert searched.hits(f"<{number}>") == [number]
-    assert len(searched._tiers()) <= 5
-    assert sum(len(tier.members) for tier in searched._tiers()) == 300
+    assert len(searched.tiers()) <= 5
+    assert sum(len(tier.members) for tier in searched.tiers()) == 300
 
 
 @pytest.mark.parametrize("make", [Needles, Regexes])
@@ -146,4 +146,4 @@ def test_threads_may_search_at_once(make: Callable[[], Patterns]) -> None:
             texts = [f"<{number}>" for number in range(20 * step + 20)]
             found = list(pool.map(lambda _, texts=texts: [searched.hits(text) for text in texts], range(8)))
             assert found == [[[number] for number in range(len(texts))]] * 8
-            assert sum(len(tier.members) for tier in searched._tiers()) == len(texts)
+            assert sum(len(tier.members) for tier in searched.tiers()) == len(texts)

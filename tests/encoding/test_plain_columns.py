@@ -52,7 +52,7 @@ def rows(encoded: EncodedEvents) -> Any:
 
 
 def slowly(table: pa.Table, dimensions: Dimensions, schema: Schema | None = None) -> EncodedEvents:
-    return TableEncoder(table, dimensions, schema)._encoded(table, None)
+    return TableEncoder(table, dimensions, schema).by_column(table)
 
 
 def check(table: pa.Table, dimensions: Dimensions, many_names: int = 1024) -> None:

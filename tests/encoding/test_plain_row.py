@@ -26,6 +26,7 @@ from tamis.encoding.expressions.plain_row import (
     Comparisons,
     PlainEncoder,
     PlainRow,
+    is_prepared,
     plain_conjunction,
     prepare,
     words_of,
@@ -107,7 +108,7 @@ def test_the_encoder_gives_the_rows_of_the_compiler(scalars: tuple[str, ...], ca
         """NONE of a set as SOME of its complement: the same for a scalar, and the compiler may use either."""
         same = []
         for dimension, mode, intervals in predicates:
-            if mode == Mode.NONE and compiler._dimensions[dimension].attribute in scalars:
+            if mode == Mode.NONE and compiler.dimensions[dimension].attribute in scalars:
                 others = complement(tuple((int(low), int(high)) for low, high in intervals))
                 same.append((dimension, int(Mode.SOME), list(others)))
             else:
@@ -125,7 +126,7 @@ def test_the_encoder_gives_the_rows_of_the_compiler(scalars: tuple[str, ...], ca
         assert encoded(encoder, prepare(expression)) == found
         assert encoded(PlainEncoder(compiler), expression) == fresh
     assert taken > len(expressions) / 4
-    assert sum(hasattr(expression, "_prepared") for expression in expressions) > len(expressions) / 20
+    assert sum(map(is_prepared, expressions)) > len(expressions) / 20
 
 
 @pytest.mark.kernels
@@ -196,7 +197,7 @@ def test_more_comparisons_than_can_have_numbers() -> None:
 def test_numbers_of_comparisons_are_valid_in_one_process_only() -> None:
     first = prepare("a = 1 AND b < 2")
     again = pickle.loads(pickle.dumps(first))
-    assert hasattr(first, "_prepared")
-    assert not hasattr(again, "_prepared")
+    assert is_prepared(first)
+    assert not is_prepared(again)
     compiler, encoder = encoder_of([first])
     assert encoded(encoder, again) == encoded(encoder, first) == compiled(compiler, first)

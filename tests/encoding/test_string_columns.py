@@ -11,9 +11,8 @@ import pytest
 
 from tamis.encoding.dimensions.dimension import Facet, PatternDimension
 from tamis.encoding.dimensions.dimension_set import Dimensions
-from tamis.encoding.events import event_table
 from tamis.encoding.events.event_batch import EventBatch, encode_flat
-from tamis.encoding.events.event_table import encode_table
+from tamis.encoding.events.event_table import distinct_texts, encode_table, seem_to_differ
 from tamis.errors import EventError
 from tamis.language.event import flatten
 from tests.random_cases import REGEXES, STRINGS
@@ -96,14 +95,14 @@ def test_distinct_strings_need_no_dictionary(repeated: bool, sliced: bool) -> No
     strings = [f"{chance.choice(STRINGS)}{i}" for i in range(1100)]
     strings = chance.choices(strings[:20], k=1100) if repeated else strings
     column = pa.array(["x", *strings]).slice(1) if sliced else pa.array(strings)
-    codes, _ = event_table._distinct(column)
+    codes, _ = distinct_texts(column)
     assert (codes is None) is not repeated
     check(column)
 
 
 def test_a_few_equal_neighbours_are_noticed() -> None:
-    assert event_table._seem_to_differ(pa.array([str(i) for i in range(2000)]))
-    assert not event_table._seem_to_differ(pa.array([str(i // 4) for i in range(2000)]))
+    assert seem_to_differ(pa.array([str(i) for i in range(2000)]))
+    assert not seem_to_differ(pa.array([str(i // 4) for i in range(2000)]))
 
 
 def test_strings_that_are_not_utf8() -> None:

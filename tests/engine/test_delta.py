@@ -71,7 +71,7 @@ def test_an_event_visits_the_rows_of_its_values_and_the_rows_apart() -> None:
     assert delta.apart == 15
     found = found_in(delta.view(), batch_of([{0: [(7, 7)], 1: [(5, 5)]}]), 3)
     assert found.slots.tolist() == [5]
-    assert found.work.entries <= 15 + 10
+    assert found.work.candidates <= 15 + 10
     interval = found_in(delta.view(), batch_of([{0: [(7, 7)], 1: [(5, 6)]}]), 3)
     assert sorted(interval.slots.tolist()) == [5, 6]
     again = found_in(delta.view(), batch_of([{0: [(7, 7), (7, 7)], 1: [(5, 5), (5, 5), (4, 4)]}]), 3)
@@ -135,5 +135,5 @@ def test_the_narrowest_predicate_of_a_row_apart_is_tested_first() -> None:
     wide, narrow = Leaf(0, Mode.SOME, ((0, KEY_MAX),)), Leaf(1, Mode.SOME, ((5, 6),))
     delta.add(rows_with([[wide, narrow]] * 50))
     met = found_in(delta.view(), batch_of([{0: [(3, 3)], 1: [(9, 9)]}]), 2)
-    assert (met.work.entries, met.work.survivors) == (50, 0)
+    assert (met.work.candidates, met.work.survivors) == (50, 0)
     assert len(found_in(delta.view(), batch_of([{0: [(3, 3)], 1: [(5, 5)]}]), 2).slots) == 50

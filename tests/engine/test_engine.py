@@ -148,7 +148,7 @@ def test_a_merge_publishes_no_waiting_change() -> None:
     engine.publish()
     new = added(engine, 30)
     engine.remove(old)
-    engine._merges.do_all(engine)
+    engine.running_merges.do_all(engine)
     before = slots_found(engine, engine.version, [{0: [(1, 1)]}])
     assert before == [sorted(old.tolist())]
     engine.publish()
@@ -259,7 +259,7 @@ def test_a_merge_that_fails_does_not_end_merging(monkeypatch: pytest.MonkeyPatch
     engine = engine_of()
     slots = np.concatenate((added(engine, 6), added(engine, 6)))
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "_built", lambda rows: 1 / 0)
+        patched.setattr(engine, "build", lambda rows: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             engine.publish()
     engine.publish()
@@ -314,7 +314,7 @@ def test_one_event_does_the_same_work_alone_and_in_a_batch() -> None:
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_thread_that_fills_a_delta_builds_it(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(background=True)
-    build, builders = engine._built, []
+    build, builders = engine.build, []
 
     def built(rows: Any) -> Any:
         builders.append(threading.current_thread())
@@ -322,13 +322,13 @@ def test_the_thread_that_fills_a_delta_builds_it(fails: bool, monkeypatch: pytes
             raise MemoryError
         return build(rows)
 
-    monkeypatch.setattr(engine, "_built", built)
+    monkeypatch.setattr(engine, "build", built)
     slots = np.concatenate((added(engine, 6), added(engine, 6)))
     engine.publish()
     engine.wait()
     assert builders[0] is threading.current_thread()
     assert len(set(builders)) == 1 + fails
-    assert (engine.merges, len(engine.version.segments), engine._merges.threads, engine._merges.busy) == (
+    assert (engine.merges, len(engine.version.segments), engine.running_merges.threads, engine.running_merges.busy) == (
         1,
         1,
         {},
@@ -345,7 +345,7 @@ def test_many_changes_take_breaks_for_merging_threads(monkeypatch: pytest.Monkey
     for slot in slots[:64]:
         engine.remove_one(slot)
     assert breaks == []
-    engine._merges.threads[False] = threading.Thread()
+    engine.running_merges.threads[False] = threading.Thread()
     for slot in slots[64:]:
         engine.remove_one(slot)
     assert len(breaks) == 1
@@ -358,7 +358,7 @@ def test_work_of_parts_that_find_nothing_is_counted() -> None:
         engine.add(rows_with(below, engine.new_slots(3)))
     engine.publish()
     found = engine.match(engine.version, batch_of([{0: [(9, 9)]}]), DIMENSIONS)
-    assert (found.counts.tolist(), found.work.entries > 0) == ([0], True)
+    assert (found.counts.tolist(), found.work.candidates > 0) == ([0], True)
     assert engine.match(engine.version, batch_of([]), DIMENSIONS).counts.tolist() == []
 
 

@@ -10,11 +10,9 @@ import pytest
 
 import tamis
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import segment_build
 from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.layout.guards import BLOCK, GUARDED, count_entries
 from tamis.engine.layout.scale import locate
-from tamis.engine.layout.second_filter import choose_second
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
@@ -69,9 +67,9 @@ def test_events_skip_blocks_on_attributes_that_they_lack(most: int) -> None:
     segment = guarded(rows, sample)
     extreme: list[Event] = [{}, {0: [(3, 3)]}, {d: [(2, 2)] for d in range(DIMENSIONS)}, {99: [(1, 1)]}]
     check(rows, events + extreme, segment=segment)
-    looked = check(rows, events, segment=segment).entries
+    looked = check(rows, events, segment=segment).candidates
     unguarded = Segment.of(rows, batch_of(sample), NEVER)
-    assert looked < 0.7 * check(rows, events, segment=unguarded).entries
+    assert looked < 0.7 * check(rows, events, segment=unguarded).candidates
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -98,9 +96,8 @@ def test_random_rows_with_guards(
     second: bool,
     cases: Callable[[int], int],
     record_property: Callable[[str, object], None],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(segment_build, "choose_second", lambda *told: choose_second(*told) or second)
+    costs = ALWAYS._replace(second_space=-1e9) if second else ALWAYS
     decisions, blocks = 0, 0
     for seed in range(cases(24)):
         chance = random.Random(seed)
@@ -114,10 +111,11 @@ def test_random_rows_with_guards(
         )
         made = RandomRows(seed, shape)
         rows, events = rows_with(made.clauses()), [made.event() for _ in range(30)]
-        segment = Segment.of(rows, batch_of(events) if seed % 2 else None, ALWAYS)
+        segment = Segment.of(rows, batch_of(events) if seed % 2 else None, costs)
+        assert len(segment.body.second) or not second
         check(rows, events, segment=segment)
         again = segment.rows(NOBODY_DIED)
-        check(again, events, segment=Segment.of(again, None, ALWAYS))
+        check(again, events, segment=Segment.of(again, None, costs))
         decisions, blocks = decisions + rows.number * len(events), blocks + segment.body.guards
     record_property("decisions", decisions)
     assert decisions > 500_000

@@ -11,7 +11,7 @@ import pytest
 
 import tamis
 from tamis.encoding.dimensions.leaf import Leaf, Mode
-from tamis.engine.layout import pairs
+from tamis.engine.layout.costs import USUAL_COSTS, Costs
 from tamis.engine.rows import Rows
 from tamis.engine.segment import Segment
 from tests.engine.naive import rows_with
@@ -19,12 +19,8 @@ from tests.engine.random_rows import RandomRows, Shape
 from tests.engine.test_segment import NOBODY_DIED, check
 from tests.papers.naive import Event, batch_of
 
-
-@pytest.fixture
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pairs for each conjunction that they make cheaper, and ignore the cost of looking for pairs."""
-    monkeypatch.setattr(pairs, "are_worth_trying", lambda *_: True)
-    monkeypatch.setattr(pairs, "pay", lambda made, *_: made.entries > 0)
+ALWAYS, NEVER = Costs(caution_with_pairs=0.0), Costs(caution_with_pairs=1e9)
+"""Pairs for each conjunction that they make cheaper, whatever looking for pairs costs; or for none."""
 
 
 def point(dimension: int, key: int) -> Leaf:
@@ -68,14 +64,14 @@ def customer(chance: random.Random, most: int = 1) -> Event:
     return event
 
 
-def paired(rows: Rows, sample: list[Event] | None) -> Segment:
-    segment = Segment.of(rows, None if sample is None else batch_of(sample))
+def paired(rows: Rows, sample: list[Event], costs: Costs = USUAL_COSTS) -> Segment:
+    segment = Segment.of(rows, batch_of(sample), costs)
     assert segment.body.pairs.entries > 0
     return segment
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_few_attributes_of_few_values(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_attributes_of_few_values(most: int) -> None:
     chance = random.Random(2)
     rows = rows_with(shop(80_000))
     sample = [customer(chance) for _ in range(500)]
@@ -85,12 +81,12 @@ def test_few_attributes_of_few_values(most: int, monkeypatch: pytest.MonkeyPatch
     events += [{}, {0: [(3, 3)]}, {1: [(7, 7)]}, {0: [(0, 39)], 1: [(0, 99)]}, {9: [(1, 1)]}]
     check(rows, events, segment=segment)
     if most == 1:
-        looked = check(rows, events[:60], segment=segment).entries
-        monkeypatch.setattr(pairs, "are_worth_trying", lambda *_: False)
-        assert looked < 0.6 * check(rows, events[:60], sample).entries
+        looked = check(rows, events[:60], segment=segment).candidates
+        without = Segment.of(rows, batch_of(sample), NEVER)
+        assert without.body.pairs.entries == 0
+        assert looked < 0.6 * check(rows, events[:60], segment=without).candidates
 
 
-@pytest.mark.usefixtures("always")
 def test_random_rows_with_pairs(cases: Callable[[int], int], record_property: Callable[[str, object], None]) -> None:
     decisions, entries = 0, 0
     for seed in range(cases(24)):
@@ -105,9 +101,10 @@ def test_random_rows_with_pairs(cases: Callable[[int], int], record_property: Ca
         )
         made = RandomRows(seed, shape)
         rows, events = rows_with(made.clauses()), [made.event() for _ in range(30)]
-        segment = Segment.of(rows, batch_of(events) if seed % 2 else None)
+        segment = Segment.of(rows, batch_of(events) if seed % 2 else None, ALWAYS)
         check(rows, events, segment=segment)
-        check(segment.rows(NOBODY_DIED), events)
+        again = segment.rows(NOBODY_DIED)
+        check(again, events, segment=Segment.of(again, None, ALWAYS))
         decisions, entries = decisions + rows.number * len(events), entries + segment.body.pairs.entries
     record_property("decisions", decisions)
     assert decisions > 100_000
@@ -115,31 +112,28 @@ def test_random_rows_with_pairs(cases: Callable[[int], int], record_property: Ca
 
 
 @pytest.mark.kernels
-@pytest.mark.usefixtures("always")
 def test_a_few_pairs_uncompiled() -> None:
     chance = random.Random(4)
     rows = rows_with(shop(60))
-    segment = paired(rows, [customer(chance) for _ in range(20)])
+    segment = paired(rows, [customer(chance) for _ in range(20)], ALWAYS)
     check(rows, [customer(chance, most) for most in (1, 1, 1, 2)], segment=segment)
     # The first event has so many cells that it visits all entries.
     check(rows, [{0: [(0, 39)], 1: [(0, 99)], 3: [(4, 5)]}, single(d0=3, d1=4, d2=5)], segment=segment)
 
 
-@pytest.mark.usefixtures("always")
 def test_a_row_that_an_event_finds_by_several_pairs_is_reported_once() -> None:
     rows = rows_with([[some_of(0, 1, 2, 3), some_of(1, 1, 2, 3)]] * 3 + shop(400))
-    segment = paired(rows, [customer(random.Random(5)) for _ in range(50)])
+    segment = paired(rows, [customer(random.Random(5)) for _ in range(50)], ALWAYS)
     several = {0: [(1, 1), (2, 2), (3, 3)], 1: [(1, 1), (2, 3)]}
     check(rows, [several, {0: [(0, 39)], 1: [(0, 99)], 2: [(50, 50)]}], segment=segment)
 
 
-@pytest.mark.usefixtures("always")
 def test_room_for_matches_grows() -> None:
     clauses = [[point(0, 1), point(1, number % 2)] for number in range(150_000)]
     clauses += shop(3_000)
     rows = rows_with(clauses)
     rare = [single(d0=2 + number % 30, d1=2 + number % 90) for number in range(500)]
-    segment = paired(rows, rare)
+    segment = paired(rows, rare, ALWAYS)
     check(rows, [single(d0=1, d1=0), single(d0=1, d1=1), {0: [(1, 1)], 1: [(0, 0), (1, 1)]}], segment=segment)
 
 

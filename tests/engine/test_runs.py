@@ -74,7 +74,7 @@ def test_events_visit_only_entries_that_they_satisfy() -> None:
     work = check(rows, events, segment=segment)
     assert work.survivors == 0
     found = segment.match(batch_of(events), DIMENSIONS, NOBODY_DIED, ThreadScratch())
-    assert work.entries == len(found.slots) > 0
+    assert work.candidates == len(found.slots) > 0
 
 
 def test_no_runs_if_events_skip_most_of_a_list_anyway() -> None:

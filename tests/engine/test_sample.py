@@ -126,7 +126,7 @@ def test_rows_of_tables_do_not_keep_tables_alive() -> None:
     sample = Sample()
     for turn in range(100):
         sample.take_all(pa.table({"a": [turn] * 300}))
-    held = {id(entry[0]): entry[0].num_rows for entry in sample._entries if isinstance(entry, tuple)}
+    held = {id(entry[0]): entry[0].num_rows for entry in sample.entries if isinstance(entry, tuple)}
     assert sum(held.values()) <= 4 * SIZE
 
 

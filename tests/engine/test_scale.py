@@ -10,7 +10,7 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import all_differ
 from tamis.encoding.expressions.predicates import Predicates
-from tamis.engine.layout.scale import BLOCK, MOST_SPACES, Scales, scales_of
+from tamis.engine.layout.scale import CUTS_PER_BLOCK, MOST_SPACES, Scales, scales_of
 
 
 def predicates_of(dimension: npt.NDArray[np.int32], lo: npt.NDArray[np.int64], hi: npt.NDArray[np.int64]) -> Predicates:
@@ -32,7 +32,7 @@ def drawn(values: list[int], each: int) -> Predicates:
 
 def cuts_of(scales: Scales, dimension: int) -> list[int]:
     d = int(scales.local[dimension])
-    at = int(scales.cut[d]) + (BLOCK if scales.blocks[d] > 1 else 0)
+    at = int(scales.cut[d]) + (CUTS_PER_BLOCK if scales.blocks[d] > 1 else 0)
     return [int(cut) for cut in scales.cuts[at : at + int(scales.spaces[d]) - 1]]
 
 

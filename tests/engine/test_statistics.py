@@ -9,15 +9,10 @@ import pytest
 import tamis
 from tamis.engine.watch import FEWEST_EVENTS, PATIENCE, Watch
 from tamis.matcher.engine_store import EngineStore
+from tamis.matcher.matcher import matcher_over
 
 SUBSCRIPTIONS = 4200  # a segment
 VALUES = 20
-
-
-def store_of(matcher: tamis.Matcher) -> EngineStore:
-    store = matcher._store
-    assert isinstance(store, EngineStore)
-    return store
 
 
 def stream(often: str, seldom: str, count: int, seed: int = 0) -> pa.Table:
@@ -26,8 +21,8 @@ def stream(often: str, seldom: str, count: int, seed: int = 0) -> pa.Table:
     return pa.table({often: random.integers(0, VALUES, count), seldom: random.integers(0, 50 * VALUES, count)})
 
 
-def matcher_for(events: pa.Table | None) -> tamis.Matcher:
-    matcher = tamis.Matcher()
+def matcher_for(events: pa.Table | None, store: EngineStore | None = None) -> tamis.Matcher:
+    matcher = matcher_over(EngineStore() if store is None else store)
     if events is not None:
         matcher.observe(events)
     texts = [f"x = {i % VALUES} AND y = {i // 7 % VALUES} AND z{i} IS NULL" for i in range(SUBSCRIPTIONS)]
@@ -66,8 +61,8 @@ def test_a_stream_that_changes_costs_more_until_it_is_optimized() -> None:
 
 
 def test_a_segment_with_drift_is_planned_again_in_the_background() -> None:
-    matcher = matcher_for(stream("x", "y", 5000))
-    engine = store_of(matcher).engine
+    store = EngineStore()
+    matcher, engine = matcher_for(stream("x", "y", 5000), store), store.engine
     changed = stream("y", "x", FEWEST_EVENTS - 1, seed=2)
     drifted = candidates(matcher, changed)
     engine.wait()
@@ -82,10 +77,10 @@ def test_a_segment_with_drift_is_planned_again_in_the_background() -> None:
 
 
 def test_events_that_keep_to_the_plan_cause_no_new_plan() -> None:
-    matcher = matcher_for(stream("x", "y", 5000))
+    store = EngineStore()
+    matcher, engine = matcher_for(stream("x", "y", 5000), store), store.engine
     for seed in range(5):
         matcher.match_batch(stream("x", "y", 2 * FEWEST_EVENTS, seed=seed))
-    engine = store_of(matcher).engine
     engine.wait()
     assert engine.replans == engine.merges == 0
 

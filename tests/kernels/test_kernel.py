@@ -103,7 +103,7 @@ def test_files_that_nobody_has_used_for_a_month_are_removed(tmp_path: Path) -> N
         (tmp_path / name).touch()
         if "old" in name:
             os.utime(tmp_path / name, (0, 0))
-    kernel_cache._remove_unused(tmp_path / names[0])
+    kernel_cache.remove_unused(tmp_path / names[0])
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(set(names) - {"a.sort-old.kernel"})
 
 

@@ -132,3 +132,25 @@ def events(names: Sequence[str] = NAMES) -> st.SearchStrategy[dict[str, Any]]:
 def _interval(ends: tuple[Scalar, Scalar]) -> Interval:
     one, other = ends
     return Interval(one, other) if compare(one, other) <= 0 else Interval(other, one)
+
+
+PLACES: list[Scalar] = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5]
+"""A value at, between and beyond all literals of `plain_predicates`."""
+PLAIN_DOMAIN: list[Scalar | None] = [None, "x", *PLACES]
+"""All scalars that `plain_predicates` can tell apart."""
+
+
+def plain_predicates() -> st.SearchStrategy[Predicate]:
+    """Predicates on two attributes that compare with few numbers, so that trying all events is possible."""
+    name, number = st.sampled_from("ab"), st.integers(0, 4)
+    return st.one_of(
+        st.builds(Predicate, name, st.sampled_from(sorted(COMPARISONS)), st.tuples(number)),
+        st.builds(Predicate, name, st.just(Operator.BETWEEN), st.tuples(number, number)),
+        st.builds(Predicate, name, st.sampled_from(sorted(SETS)), st.lists(number, min_size=1, max_size=3)),
+        st.builds(Predicate, name, st.sampled_from([Operator.IS_NULL, Operator.IS_NOT_NULL])),
+    )
+
+
+def plain_conjunctions(most: int) -> st.SearchStrategy[Expression]:
+    """Conjunctions of up to `most` plain predicates."""
+    return st.lists(plain_predicates(), min_size=1, max_size=most).map(lambda found: all_of(*found))

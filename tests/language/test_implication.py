@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from tamis.language.evaluate import evaluate, matches
 from tamis.language.expression import Expression, Predicate, TruthTest, all_of
-from tamis.language.implication import CLAUSE_LIMIT, Implications
+from tamis.language.implication import FORM_LIMIT, Implications
 from tamis.language.reading import to_expression
 from tests import strategies
 from tests.language import close_cases
+from tests.language.close_cases import PLACES, PLAIN_DOMAIN, plain_conjunctions, plain_predicates
 
 ANY_EVENT, SCALARS = Implications(), Implications(scalars=None)
 
@@ -172,7 +173,7 @@ def test_no_event_satisfies_it(text: str) -> None:
 
 
 def test_an_expression_with_too_many_clauses_implies_itself_only() -> None:
-    text = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(CLAUSE_LIMIT))
+    text = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(FORM_LIMIT))
     assert implies(text, text)
     assert not implies(text, "a0 = 1 OR b0 = 1")
 
@@ -212,29 +213,15 @@ def _check_claims(implications: Implications, expressions: list[Expression], eve
             assert all(other for one, other in zip(some, all_, strict=True) if one)
 
 
-numbers = st.integers(0, 4)
-plain_predicates = st.one_of(
-    st.builds(Predicate, st.sampled_from("ab"), st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), st.tuples(numbers)),
-    st.builds(Predicate, st.sampled_from("ab"), st.just("between"), st.tuples(numbers, numbers)),
-    st.builds(
-        Predicate, st.sampled_from("ab"), st.sampled_from(["in", "not in"]), st.lists(numbers, min_size=1, max_size=3)
-    ),
-    st.builds(Predicate, st.sampled_from("ab"), st.sampled_from(["is null", "is not null"])),
-)
-conjunctions = st.lists(plain_predicates, min_size=1, max_size=4).map(lambda found: all_of(*found))
-
-PLACES = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5]
-"""A value at, between and beyond all literals."""
-FULL_DOMAIN = [None, "x", *PLACES]
-LISTS = [*FULL_DOMAIN, *[list(each) for size in (2, 3) for each in itertools.combinations(PLACES, size)]]
+LISTS = [*PLAIN_DOMAIN, *[list(each) for size in (2, 3) for each in itertools.combinations(PLACES, size)]]
 
 
-@given(conjunctions, conjunctions)
+@given(plain_conjunctions(4), plain_conjunctions(4))
 def test_all_implications_of_conjunctions_are_found_for_scalars(narrow: Expression, wide: Expression) -> None:
-    _check_complete(SCALARS, narrow, wide, FULL_DOMAIN)
+    _check_complete(SCALARS, narrow, wide, PLAIN_DOMAIN)
 
 
-@given(st.lists(plain_predicates, min_size=1, max_size=3), plain_predicates)
+@given(st.lists(plain_predicates(), min_size=1, max_size=3), plain_predicates())
 def test_all_implications_of_conjunctions_are_found_for_lists(narrow: list[Predicate], wide: Predicate) -> None:
     # One attribute: with two, there are too many pairs of lists.
     same = all_of(*[Predicate("a", each.operator, each.values) for each in narrow])

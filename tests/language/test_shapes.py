@@ -53,7 +53,7 @@ def outcome(text: str, *, afresh: bool = False) -> object:
 
 
 def known() -> int:
-    return len(shapes._templates)
+    return len(shapes.known_shapes())
 
 
 def assert_same(text: str) -> None:
@@ -216,7 +216,7 @@ def test_other_literals_in_the_same_shape(expression: Expression, random: Random
         return random.choice(STRINGS if piece[0] == "'" else INTEGERS if piece.isdigit() else DECIMALS)
 
     for _ in range(3):
-        assert_same(shapes._PIECE.sub(lambda match: other(match[0]), text))
+        assert_same(shapes.PIECE.sub(lambda match: other(match[0]), text))
 
 
 def test_a_known_shape_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +347,7 @@ def test_the_oldest_templates_go_first() -> None:
         parse_by_shape(f"{name} = 1", max_shapes=3)
         parse_by_shape(f"{name} = 2", max_shapes=3)
     assert known() == 3
-    assert {shape[0] for shape in shapes._templates} == {"c", "d", "e"}
+    assert [shape[0] for shape in shapes.known_shapes()] == ["c", "d", "e"]
 
 
 def test_many_threads() -> None:

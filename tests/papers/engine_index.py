@@ -47,7 +47,7 @@ class EngineDeltas(Index):
         events = np.repeat(np.arange(len(found.counts)), found.counts)
         conjunctions = [self._conjunction[slot] for slot in found.slots.tolist()]
         # Matches of one list may be copied without visiting each entry.
-        counters = Counters(max(found.work.entries, len(found.slots)), found.work.survivors)
+        counters = Counters(max(found.work.candidates, len(found.slots)), found.work.survivors)
         return Matches(events, np.array(conjunctions, np.int32), counters)
 
     def stats(self) -> dict[str, Any]:

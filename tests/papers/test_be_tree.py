@@ -14,10 +14,12 @@ from tamis.encoding.dimensions.keys import KeyKind, double_code
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.errors import OptionError
+from tamis.matcher.matcher import matcher_over
 from tamis.papers.be_tree import BETree
 from tamis.papers.be_tree.inspection import entries_of
 from tamis.papers.be_tree.nodes import BELOW, CAP, COVERED, LOSS, LOSS_UNIT, SUBSUMED, rank_of
 from tests.papers.naive import Event, RandomKeys, batch_of, matching, rows_of
+from tests.papers.stores import store_over
 
 pytestmark = pytest.mark.kernels
 
@@ -179,12 +181,12 @@ def test_the_capacity_is_extended_where_no_attribute_is_frequent() -> None:
     clauses = [[some(d, 1)] for d in range(8)]
     tree = tree_of(clauses, max_cap=3, min_size=2)
     assert drawn(tree) == ["root [0, 1, 2, 3, 4, 5, 6, 7]"]
-    arrays = tree._nodes.view()
+    arrays = tree.nodes.view()
     assert arrays.cold[0, CAP] == 9
     tree = tree_of([*clauses, [some(0, 2)], [some(0, 3)]], max_cap=3, min_size=2)
     # The tenth overflows the capacity of nine. A p-node takes three, and the capacity is what the remaining ones need.
     assert drawn(tree) == ["root [1, 2, 3, 4, 5, 6, 7]", "  p-node 0", "    [1, 3] [0, 8, 9]"]
-    assert tree._nodes.view().cold[0, CAP] == 9
+    assert tree.nodes.view().cold[0, CAP] == 9
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -267,7 +269,7 @@ def test_a_split_gives_up_the_room_that_was_added() -> None:
     options = {**SMALL, "min_size": 3}
 
     def capacities(tree: BETree) -> list[int]:
-        cold = tree._nodes.view().cold
+        cold = tree.nodes.view().cold
         return [int(cold[x, CAP]) for x in range(len(drawn(tree)) - 1)]
 
     assert drawn(tree_of(same, **options)) == ["root []", "  p-node 0", "    [1, 8] [0, 1, 2, 3, 4, 5]"]
@@ -370,7 +372,7 @@ def test_it_stays_correct_during_many_changes(options: dict[str, Any]) -> None:
 
 def test_gain_counts_subsumed_and_covered_predicates() -> None:
     tree = tree_of(PAPER, **SMALL)
-    arrays = tree._nodes.view()
+    arrays = tree.nodes.view()
     top = next(x for x in range(1, 9) if sorted(entries_of(arrays, x)) == [3])
     # Below a's top bucket: S4 and S8 have a; S1, S7, S9 have a and b. S1 is equal to a's [1, 8].
     assert arrays.cold[top, [BELOW, SUBSUMED, COVERED]].tolist() == [5, 1, 7]
@@ -380,11 +382,11 @@ def test_gain_counts_subsumed_and_covered_predicates() -> None:
 
 def test_loss_counts_false_candidates() -> None:
     tree = tree_of([[some(A, number, 50)] for number in range(1, 5)], max_cap=3, least_window=4, theta=-100.0)
-    arrays = tree._nodes.view()
+    arrays = tree.nodes.view()
     top = next(x for x in range(1, 3) if arrays.cold[x, BELOW] == 4)
     pairs(tree, [{A: [(2, 2)]}] * 9)
     # The two intervals that begin at 3 and 4 are false candidates, each after one test.
-    buckets = [x for x in range(1, int(arrays.state[0])) if len(entries_of(tree._nodes.view(), x))]
+    buckets = [x for x in range(1, int(arrays.state[0])) if len(entries_of(tree.nodes.view(), x))]
     assert sum(int(arrays.cold[x, LOSS]) for x in buckets) == 2 * LOSS_UNIT
     assert rank_of(arrays.cold, arrays.settings, top) == 4 - 2
 
@@ -488,10 +490,10 @@ def test_numbers_that_are_very_far_apart(far: str) -> None:
 @pytest.mark.parametrize("far", [1e300, 1.7e308, -1e300, 2.0**60])
 @pytest.mark.parametrize("step", [1, 0.25])
 def test_one_distant_value_does_not_make_a_chain(far: float, step: float) -> None:
-    matcher = tamis.Matcher(index="be-tree")
+    store = store_over("be-tree")
+    matcher = matcher_over(store)
     values = [*(step * number for number in range(40)), far]
     matcher.add_many(range(len(values)), [f"x = {value!r}" for value in values])
     assert [matcher.match({"x": value}) for value in values] == [[number] for number in range(len(values))]
-    index = matcher._store.index  # type: ignore[attr-defined]
-    index.check()
-    assert index.stats()["nodes"] < 200
+    store.index.check()
+    assert matcher.stats()["index_stats"]["nodes"] < 200

@@ -135,7 +135,7 @@ def test_records_agree_with_their_conjunctions(seed: int) -> None:
         gone = chance.sample(sorted(live), len(live) // 3)
         records.remove(numbers[gone])
         live -= set(gone)
-        records._compact()
+        records.compact()
         events = [keys.event(several=chance.random() < 0.5, intervals=chance.random() < 0.5) for _ in range(8)]
         batch, laid_out = batch_of(events), event_keys(keys.dimensions)
         ours = np.array(sorted(live), np.int32)

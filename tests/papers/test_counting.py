@@ -14,9 +14,9 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.language.evaluate import matches
+from tamis.papers.counting.hit_counting import ABSENT, ALWAYS, AT_LEAST, AT_MOST, EQUAL, KINDS
 from tamis.papers.counting.index import Counting, CountingOptions
 from tamis.papers.counting.sift import KeyMethod, TreeMethod
-from tamis.papers.parts.pair_map import FREE
 from tests.papers.naive import RandomKeys, batch_of, matching, rows_of
 from tests.random_cases import RandomCases
 
@@ -49,9 +49,8 @@ def built(clauses: list[list[Leaf]], **options: Any) -> Counting:
 
 
 def listed(index: Counting, dimension: int, kind: int, bound: int = 0) -> list[int] | None:
-    """The conjunctions that have a predicate. Kinds are =, >=, <=, present, absent."""
-    number = index._hash.get(5 * dimension + kind, bound)
-    return None if number == FREE else sorted(index._lists.values(number).tolist())
+    """The conjunctions that have a predicate."""
+    return index.conjunctions_with(KINDS * dimension + kind, bound)
 
 
 def pairs(index: Counting, events: list[Any], dimensions: int) -> set[tuple[int, int]]:
@@ -62,10 +61,10 @@ def pairs(index: Counting, events: list[Any], dimensions: int) -> set[tuple[int,
 
 def test_equal_predicates_are_stored_once() -> None:
     index = built([[some(0, (10, 10))], [some(0, (10, 10)), some(1, (KEY_MIN, 5))], [some(1, (3, 5))]])
-    assert listed(index, 0, 0, 10) == [0, 1]
-    assert listed(index, 1, 2, 5) == [1, 2]
-    assert listed(index, 1, 1, 3) == [2]
-    assert index._need.view().tolist() == [1, 2, 2]
+    assert listed(index, 0, EQUAL, 10) == [0, 1]
+    assert listed(index, 1, AT_MOST, 5) == [1, 2]
+    assert listed(index, 1, AT_LEAST, 3) == [2]
+    assert index.need.view().tolist() == [1, 2, 2]
     assert index.stats()["distinct_predicates"] == 3
     assert index.stats()["associations"] == 5
 
@@ -93,7 +92,7 @@ def test_hits_are_counted() -> None:
 )
 def test_the_number_of_hits_that_a_predicate_needs(leaf: Leaf, need: int) -> None:
     index = built([[leaf]])
-    assert index._need.view().tolist() == [need]
+    assert index.need.view().tolist() == [need]
     events: list[Any] = [{0: [(key, key)]} for key in (KEY_MIN + 1, *range(12), KEY_MAX)] + [{}]
     assert pairs(index, events, 1) == matching({0: [leaf]}, events)
 
@@ -101,8 +100,8 @@ def test_the_number_of_hits_that_a_predicate_needs(leaf: Leaf, need: int) -> Non
 def test_a_present_attribute_excludes_conjunctions_that_need_it_absent() -> None:
     clauses = [[absent(0)], [absent(0), some(1, (3, 3))], [absent(0), absent(1)], []]
     index = built(clauses)
-    assert listed(index, 0, 4) == [0, 1, 2]
-    assert sorted(index._lists.values(index._hash.get(-1, 0)).tolist()) == [0, 2, 3]
+    assert listed(index, 0, ABSENT) == [0, 1, 2]
+    assert index.conjunctions_with(ALWAYS) == [0, 2, 3]
     events: list[Any] = [{}, {0: [(1, 1)]}, {1: [(3, 3)]}, {0: [(1, 1)], 1: [(3, 3)]}]
     assert pairs(index, events, 2) == matching(dict(enumerate(clauses)), events)
 
@@ -110,12 +109,12 @@ def test_a_present_attribute_excludes_conjunctions_that_need_it_absent() -> None
 def test_numbers_of_unused_predicates_are_reused() -> None:
     index = built([[some(0, (key, key))] for key in range(10)] + [[some(0, (3, 8))]])
     index.delete(np.arange(4, dtype=np.int32))
-    assert len(index._free) == 4
-    assert listed(index, 0, 0, 3) is None
+    assert len(index.free) == 4
+    assert listed(index, 0, EQUAL, 3) is None
     index.check()
     index.insert(index.table.intern(rows_of([[some(1, (2, 20))], [some(1, (4, KEY_MAX))]])))
     index.check()
-    assert len(index._free) == 1
+    assert len(index.free) == 1
     assert pairs(index, [{0: [(5, 5)], 1: [(4, 4)]}], 2) == {(0, 5), (0, 10), (0, 11), (0, 12)}
 
 
@@ -124,7 +123,7 @@ def test_many_new_bounds_are_sorted_at_once() -> None:
     index = built([[some(0, (KEY_MIN, bound))] for bound in bounds[:10]])
     index.insert(index.table.intern(rows_of([[some(0, (KEY_MIN, bound))] for bound in bounds[10:]])))
     index.check()
-    assert index._bound.view()[index._orders.values(2)].tolist() == sorted(bounds)
+    assert index.bounds(0, AT_MOST) == sorted(bounds)
 
 
 # -- SIFT
@@ -149,12 +148,9 @@ def test_sift_finds_all_matches(method: str, seed: int) -> None:
 def test_a_profile_is_in_the_lists_of_its_rarest_terms() -> None:
     common, rare = some(0, (1, 1)), some(1, (5, 5))
     index = built([[common], [common, some(2, (3, 4))], [common, rare]], method="key", highest=9)
-    sift = index._sift
+    sift = index.sift
     assert isinstance(sift, KeyMethod)
-    lists = {}
-    for term in [(0, 1), (1, 5), (2, 3), (2, 4)]:
-        number = sift._pairs.get(*term)
-        lists[term] = sift._profiles[sift._start[number] : sift._start[number + 1]].tolist()
+    lists = {term: sift.profiles_of(*term) for term in [(0, 1), (1, 5), (2, 3), (2, 4)]}
     # The two terms of the range occur once each. The word occurs in three profiles.
     assert lists == {(0, 1): [0], (1, 5): [2], (2, 3): [1], (2, 4): [1]}
     found = index.match(batch_of([{0: [(1, 1)], 1: [(5, 5)], 2: [(9, 9)]}]), 3)
@@ -166,14 +162,11 @@ def test_a_profile_is_in_the_lists_of_its_rarest_terms() -> None:
 def test_profiles_are_kept_at_their_shortest_identifying_prefix() -> None:
     a, b, c = (some(dimension, (1, 1)) for dimension in range(3))
     index = built([[a, b, c], [a, c], [b]], method="tree", highest=9)
-    tree = index._sift
+    tree = index.sift
     assert isinstance(tree, TreeMethod)
 
     def at(*path: int) -> list[int]:
-        node = 0
-        for dimension in path:
-            node = tree._edges.get(node, tree._pairs.get(dimension, 1))
-        return [int(each) for each in tree._profiles[tree._start[node] : tree._start[node + 1]]]
+        return tree.profiles_at(*((dimension, 1) for dimension in path))
 
     assert at() == []
     assert at(0) == []

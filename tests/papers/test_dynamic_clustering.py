@@ -79,7 +79,7 @@ def test_power_adds_up_over_insertions() -> None:
         stats = subscriptions.insert(number, number + 1)
         assert stats["waiting"] == number + 1
         assert stats["tables_created"] == 0
-    potential = subscriptions.index._potential
+    potential = subscriptions.index.potential
     # With one value, nu is 1 for all subscriptions: P = sum of nu(p) * |{s: has A and B}| = 30.
     assert potential.power[potential.add((A, B))] == pytest.approx(30.0)
     # nu of {A, B} is also 1, so no subscription gains, and no table is created.
@@ -130,13 +130,13 @@ def test_events_change_the_powers_of_waiting_subscriptions() -> None:
     index, waiting = subscriptions.index, subscriptions.numbers[:40]
     index.observe(batch_of([{A: [(1, 1)]}] + [{A: [(2, 2)]}] * 9), 4)
     subscriptions.insert(0, 40)
-    before = index._potential.waiting.view()[waiting]
-    assert before.tolist() == pytest.approx(index._nus(waiting).tolist())
+    before = index.potential.waiting.view()[waiting]
+    assert before.tolist() == pytest.approx(index.nus(waiting).tolist())
     assert (before > 0).all()
     index.observe(batch_of([{A: [(1, 1)]}] * 1024), 4)
     subscriptions.insert(40, 41)
-    after = index._potential.waiting.view()[waiting]
-    assert after.tolist() == pytest.approx(index._nus(waiting).tolist())
+    after = index.potential.waiting.view()[waiting]
+    assert after.tolist() == pytest.approx(index.nus(waiting).tolist())
     assert (after > 2 * before).all()
 
 

@@ -45,7 +45,7 @@ DRAWN = [[equal(A, 1), below(B, 5)], [equal(A, 1)], [below(B, 5), equal(C, 2)]]
 
 def test_the_tree_of_the_drawing() -> None:
     index = built(DRAWN, order="number")
-    tree = index._tree
+    tree = index.tree
     assert tree.attribute.tolist() == [A, B, B, LEAF, LEAF, C, LEAF]
     assert tree.star.tolist() == [True, False, True, False, False, False, False]
     assert tree.edges.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
@@ -79,7 +79,7 @@ def test_conjunctions_with_the_same_tests_share_a_leaf() -> None:
 def test_the_order_of_levels(order: str, level: list[int]) -> None:
     index = built([[equal(A, 1), equal(B, 1), equal(C, 1)], [equal(B, 2), equal(C, 3)], [equal(B, 4)]], order=order)
     tests = index.paths()[0]
-    assert [int(index._tests.dimension[test]) for test in tests] == level
+    assert [int(index.tree.tests.dimension[test]) for test in tests] == level
 
 
 def test_nodes_without_tests_are_left_out() -> None:

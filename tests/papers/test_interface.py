@@ -26,7 +26,7 @@ class Modest(Scan):
 
 @pytest.fixture
 def modest(monkeypatch: pytest.MonkeyPatch) -> tamis.Matcher:
-    monkeypatch.setitem(registry._INDEXES, "modest", Modest)
+    monkeypatch.setitem(registry.INDEXES, "modest", Modest)
     matcher = tamis.Matcher(index="modest")
     matcher.add_many(range(3), ["a = 1", "b > 2", "s LIKE '%x%'"])
     return matcher

@@ -13,10 +13,12 @@ from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, KeyKind, double_cod
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.encoding.expressions.conjunctions import ConjunctionTable
 from tamis.kernels.numbers import I64
+from tamis.matcher.matcher import matcher_over
 from tamis.papers.interface import KindOf, all_integers
 from tamis.papers.k_index.enumeration import floored
 from tamis.papers.k_index.index import KIndex, KIndexOptions
 from tests.papers.naive import Event, batch_of, matching, rows_of
+from tests.papers.stores import store_over
 
 pytestmark = pytest.mark.kernels
 
@@ -354,10 +356,11 @@ def test_options() -> None:
 
 
 def test_it_is_correct_after_a_subscription_was_refused() -> None:
-    matcher = tamis.Matcher(index="k-index")
+    store = store_over("k-index")
+    matcher = matcher_over(store)
     matcher.add(1, "x = 1")
     assert matcher.match({"x": 1}) == [1]
     with pytest.raises(tamis.CapabilityError):
         matcher.add(2, "x > 1.5")
-    matcher._store.index.check()  # type: ignore[attr-defined]
+    store.index.check()
     assert matcher.match({"x": 1}) == [1]

@@ -14,12 +14,14 @@ from tamis.encoding.dimensions.intervals import points
 from tamis.encoding.dimensions.leaf import Leaf, Mode
 from tamis.language.evaluate import matches as is_true
 from tamis.language.expression import Expression, all_of, any_of
+from tamis.matcher.matcher import matcher_over
 from tamis.papers.factor_table import FactorRows, FactorTable
 from tamis.papers.op_index.cnf import CnfOpIndex
 from tamis.papers.op_index.counting_index import OpIndexOptions
 from tamis.papers.op_index.entries import EQ, GE, LE
 from tamis.papers.op_index.factors import MOST_FACTORS
 from tests.papers.naive import Event, RandomKeys, batch_of, holds, rows_of
+from tests.papers.stores import store_over
 from tests.papers.test_op_index import TABLE_1, A, B, C, D, E, at_least, at_most, equal, event, within
 from tests.random_cases import RandomCases
 
@@ -245,7 +247,8 @@ def random_expression(cases: RandomCases, chance: random.Random) -> Expression:
 @pytest.mark.parametrize("seed", range(3))
 def test_matchers_while_subscriptions_are_added_and_removed(seed: int) -> None:
     cases, chance = RandomCases(seed), random.Random(seed)
-    matcher = tamis.Matcher(index="op-index", options={"cnf": True})
+    store = store_over("op-index", cnf=True)
+    matcher = matcher_over(store)
     live: dict[int, Expression] = {}
     for step in range(150):
         action = chance.random()
@@ -265,7 +268,7 @@ def test_matchers_while_subscriptions_are_added_and_removed(seed: int) -> None:
         if step % 3 == 0:
             each = cases.event()
             assert sorted(matcher.match(each)) == sorted(n for n, tree in live.items() if is_true(tree, each)), each
-    matcher._store.index.check()  # type: ignore[attr-defined]
+    store.index.check()
 
 
 def test_a_conjunction_of_disjunctions_is_one_row() -> None:

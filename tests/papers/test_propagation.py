@@ -59,7 +59,7 @@ def found(index: Propagation, events: list[Event], dimensions: int = 4) -> set[t
 
 def clusters(index: Propagation) -> dict[tuple[str, int], list[tuple[list[str], int]]]:
     """Access predicate and number of columns -> the columns and the number of each subscription."""
-    view, core = index.table.view(), index._core
+    view, core = index.table.view(), index.core
     bits, arrays = core.predicates.bits.view(), core.clusters.view()
 
     def said(number: int) -> str:
@@ -114,7 +114,7 @@ def test_clusters_of_the_example() -> None:
 
 def test_every_distinct_predicate_owns_one_bit() -> None:
     index = built([[equal(A, n), below(B, 5)] for n in range(6)] + [[below(B, 5)]])
-    bits = index._core.predicates.bits
+    bits = index.core.predicates.bits
     assert len(bits) == 7
     assert sorted(bits.view().references[bits.view().references > 0].tolist()) == [1, 1, 1, 1, 1, 1, 7]
     index.delete(np.arange(5, dtype=np.int32))
@@ -154,7 +154,7 @@ def test_event_statistics() -> None:
     )
     assert statistics.dependence((A, B)) == pytest.approx(0.5 / (0.75 * 0.5))
     assert statistics.view().distinct.tolist() == [2, 1, 0]
-    seen = statistics._seen
+    seen = statistics.seen
     assert (seen.get(A, 1), seen.get(A, 2), seen.get(B, 1), seen.get(C, 1)) == (2, 1, 2, -1)
     for _ in range(3):
         statistics.observe(batch_of([{B: [(1, 1)]}] * 512), 3)
@@ -182,7 +182,7 @@ def test_clusters_of_every_width_and_size(size: int, prefetch: bool) -> None:
 
 
 def clusters_by_width(index: Propagation) -> list[tuple[int, int]]:
-    view = index._core.clusters.view()
+    view = index.core.clusters.view()
     return [(int(view.access[c]), int(view.columns[c])) for c in np.flatnonzero(view.size)]
 
 
@@ -201,7 +201,7 @@ def test_many_predicates_that_most_values_satisfy() -> None:
     clauses = [[unlike(A, n)] for n in range(150)] + [[unlike(A, n, n + 1)] for n in range(150)]
     clauses += [[Leaf(A, Mode.SOME, ((KEY_MIN, KEY_MAX),))], [Leaf(A, Mode.ABSENT, ())], [unlike(B, 7)]]
     index = built(clauses)
-    bits = index._core.predicates.bits.view()
+    bits = index.core.predicates.bits.view()
     assert np.count_nonzero(bits.fill) == -(-301 // WORD) + 1
     events: list[Event] = [
         {A: [(5, 5)]},
@@ -271,6 +271,6 @@ def test_one_by_one_is_the_same_as_all_at_once() -> None:
     alone.check()
     events: list[Event] = [{A: [(n, n)], B: [(n, n)], C: [(n, n)], D: [(50, 50)]} for n in range(6)]
     assert found(alone, events) == found(together, events)
-    assert len(alone._core.clusters) == len(together._core.clusters)
+    assert len(alone.core.clusters) == len(together.core.clusters)
     nothing: EventBatch = batch_of([])
     assert len(alone.match(nothing, 4).event) == 0

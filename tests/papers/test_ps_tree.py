@@ -201,11 +201,18 @@ def test_a_predicate_that_covers_too_many_leaves_is_in_a_list_of_its_dimension()
 
 
 def test_an_index_that_grows_too_much_is_built_again() -> None:
-    index = built(PSTreeLists, [[some(0, 0, 1000)]], ListOptions(most_leaves=4))
-    index._entries = 1 << 20
-    index.insert(index.table.intern(rows_of([[some(0, 5, 5)]])))
-    index.check()
-    assert index.stats()["entries"] == 3 + 1
+    """Points cut the leaves that wide predicates cover. In a new index, the wide predicates cover too many leaves for lists."""
+    wide = [[some(0, 0, 1000), Leaf(1 + number, Mode.ABSENT, ())] for number in range(20)]
+    points = [[some(0, 5 * number, 5 * number)] for number in range(1, 21)]
+    for fewest, is_built_again in ((0, True), (1 << 16, False)):
+        index = built(PSTreeLists, wide, ListOptions(most_leaves=4))
+        index.fewest_entries = fewest
+        assert (index.stats()["entries"], index.stats()["wide"]) == (20, 0)
+        index.insert(index.table.intern(rows_of(points)))
+        index.check()
+        cut = 20 * (2 * len(points) + 1) + len(points)
+        assert (index.stats()["entries"], index.stats()["wide"]) == ((40, 20) if is_built_again else (cut, 0))
+        assert found(index, {0: [(50, 50)]}, 30) == [*range(20), 29]
 
 
 def test_predicates_that_cover_much_have_no_signature() -> None:

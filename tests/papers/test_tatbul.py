@@ -122,9 +122,9 @@ def test_example_4_in_the_interval_tree() -> None:
         at = nodes.key.tolist().index(key)
         own = slice(nodes.begin[at], nodes.end[at])
         left, right = (int(nodes.key[link[at]]) if link[at] >= 0 else None for link in (nodes.left, nodes.right))
-        return index._lists.by_lo[own].tolist(), index._lists.by_hi[own].tolist(), left, right
+        return index.lists.by_lo[own].tolist(), index.lists.by_hi[own].tolist(), left, right
 
-    nodes = index._nodes
+    nodes = index.nodes
     assert nodes.key[nodes.root[0]] == 35
     assert node(35) == ([4, 6, 1, 2, 7], [7, 4, 1, 2, 6], 25, 72)
     assert node(25) == ([0], [0], None, 26)
@@ -132,25 +132,25 @@ def test_example_4_in_the_interval_tree() -> None:
     assert node(72) == ([8], [8], 60, 85)
     assert node(60) == ([5], [5], None, None)
     assert node(85) == ([9], [9], None, None)
-    found = index._find(np.array([0]), np.array([20]))
+    found = index.find(np.array([0]), np.array([20]))
     assert found.what.tolist() == [4, 6, 1, 2, 0]
     # Two nodes, the list of one up to profile 7, which fails, and the whole list of the other: profile 0.
     assert (found.nodes, found.comparisons) == (2, 2 + 5 + 1)
-    at_a_key = index._find(np.array([0]), np.array([35]))
+    at_a_key = index.find(np.array([0]), np.array([35]))
     assert (at_a_key.what.tolist(), at_a_key.comparisons) == ([4, 6, 1, 2, 7], 1)
 
 
 def test_example_4_in_the_cluster_index() -> None:
     index = of_one_attribute("cluster-index", EXAMPLE_4)
     assert isinstance(index, ClusterIndex)
-    tree = index._tree
+    tree = index.tree
     root = tree.root[0]
     assert tree.key[root] == 45
     left = tree.left[root]
     assert tree.key[left] == 26
     leaf = tree.left[left]
     assert tree.left[leaf] == LEAF
-    assert set(index._vectors[tree.right[leaf]]) == ANSWER
+    assert set(index.vectors[tree.right[leaf]]) == ANSWER
     matches = match_key(index, 20)
     # Two keys, and one predicate for each of the five profiles that may match.
     assert matches.counters == (5, 2 + 5, 3)
@@ -162,9 +162,9 @@ def test_example_4_in_the_interval_index() -> None:
     index = of_one_attribute("interval-index", EXAMPLE_4)
     assert isinstance(index, IntervalIndex)
     # Of 41 elementary intervals, five are left out: both ends, (70, 72) and (80, 85) without profiles, (25, 26) without keys.
-    assert len(index._lo) == 41 - 5
+    assert index.stats()["tree_nodes"] == 41 - 5
     root = (36 + 1) // 2 - 1
-    assert (index._lo[root], index._hi[root]) == (35, 35)
+    assert (index.lo[root], index.hi[root]) == (35, 35)
     assert match_key(index, 35).counters == (5, 1, 1)
     assert match_key(index, 1).conjunction.tolist() == []
     assert match_key(index, 1).counters.nodes == 5
@@ -173,13 +173,17 @@ def test_example_4_in_the_interval_index() -> None:
 def test_example_4_in_the_hybrid_index() -> None:
     index = of_one_attribute("hybrid-index", EXAMPLE_4, min_cluster_size=1)
     assert isinstance(index, HybridIndex)
-    assert index._tree.key[index._tree.root[0]] == 45
+    assert index.tree.key[index.tree.root[0]] == 45
     cluster = of_one_attribute("cluster-index", EXAMPLE_4)
     assert index.stats()["clusters"] == cluster.stats()["leaves"]
     matches = match_key(index, 20)
     assert matches.counters.candidates == len(ANSWER)
     assert of_one_attribute("hybrid-index", EXAMPLE_4, min_cluster_size=10).stats()["clusters"] == 1
-    assert 1 < of_one_attribute("hybrid-index", EXAMPLE_4, min_cluster_size=4).stats()["clusters"] < index._leaves
+    assert (
+        1
+        < of_one_attribute("hybrid-index", EXAMPLE_4, min_cluster_size=4).stats()["clusters"]
+        < index.stats()["clusters"]
+    )
     with pytest.raises(tamis.OptionError, match="at least 1"):
         tamis.Matcher(index="hybrid-index", options={"min_cluster_size": 0})
     assert HybridOptions().min_cluster_size == 10
@@ -189,10 +193,10 @@ def test_canonical_nodes_of_the_segment_tree() -> None:
     index = of_one_attribute("segment-tree", [(2, 18), (30, KEY_MAX), (KEY_MIN, KEY_MAX), (5, 5), (KEY_MIN, 30)])
     assert isinstance(index, SegmentTree)
     # Nine leaves; levels of 9, 5, 3, 2 and 1 begin at 0, 9, 14, 17 and 19.
-    tree = index._tree
+    tree = index.tree
     assert len(tree.lo) == 9
     assert tree.base.tolist() == [0, 20]
-    held = {node: set(index._vectors[number]) for node, number in enumerate(tree.vector_of.tolist()) if number >= 0}
+    held = {node: set(index.vectors[number]) for node, number in enumerate(tree.vector_of.tolist()) if number >= 0}
     assert held == {
         1: {0},  # [2, 2]
         9 + 1: {0},  # (2, 5) and [5, 5]

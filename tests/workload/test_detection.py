@@ -223,4 +223,4 @@ def templates() -> list[str]:
         for text in (pattern.sample,)
     ]
     around = ["".join(pair) for pair in texts.AROUND.values()]
-    return [*fragments, *patterns, *around, *events._ARGUMENTS, *events._FOLDERS]
+    return [*fragments, *patterns, *around, *events.ARGUMENTS, *events.FOLDERS]

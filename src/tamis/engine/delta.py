@@ -35,7 +35,7 @@ from tamis.encoding.expressions.programs import ACCEPT, NO_PROGRAMS, Programs
 from tamis.engine.layout.lists import home_of
 from tamis.engine.matching.lists_met import first_above
 from tamis.engine.matching.owners import OTHERWISE_NUMBERED, NamingScratch, OwnerArrays, Owners, Place, name_owners
-from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, WORK, Found, Life, Slots, Work
+from tamis.engine.matching.results import CANDIDATES, COMPARED, SURVIVORS, WORK, Found, Life, Slots, Work
 from tamis.engine.matching.thread_scratch import DeltaEvent, DeltaScratch, Extent
 from tamis.engine.rows import Rows, concatenated_programs, nbytes
 from tamis.engine.slot_lease import Lease
@@ -353,11 +353,11 @@ def match_delta(view: DeltaView, batch: EventBatch, dimensions: int, life: Life,
         size = int(counts[event:stop].sum())
         while event < stop:
             naming = NamingScratch(loaded.places, np.empty(size, np.int32), room.repeated(size))
-            event, at, filled, judged = name_owners(
+            event, at, filled, compared = name_owners(
                 columns.given, batch, life, found, counts, Place(event, stop, at), naming
             )
             parts.append(naming.slots[:filled])
-            work[JUDGED] += judged
+            work[COMPARED] += compared
             size = max(2 * size, 1024)
     slots = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
     return Found(counts, slots, Work(*work.tolist()))
@@ -433,7 +433,7 @@ def _scan_chains(event: int, rows: int, scan: _Scan, filled: int) -> int:
         row = I64(heads[UP(home_of(d, key, heads))])
         while row != _NONE:
             at = _WORDS * row
-            scan.work[VISITED] += 1
+            scan.work[CANDIDATES] += 1
             named = (links[UP(at + _DIMENSION)] == d) & (links[UP(at + _KEY)] == key)
             if (row < rows) & named & _second_may_hold(links, at, scan.loaded.extent):
                 filled = _note_if_it_holds(row, scan, filled)
@@ -449,7 +449,7 @@ def _scan_links(rows: int, scan: _Scan, filled: int) -> int:
         at = _WORDS * row
         d, key = links[UP(at + _DIMENSION)], links[UP(at + _KEY)]
         within = (key <= extent.highest[UP(max(d, 0))]) & (extent.lowest[UP(max(d, 0))] <= key)
-        scan.work[VISITED] += I64(d != _ANY)
+        scan.work[CANDIDATES] += I64(d != _ANY)
         if (d != _ANY) & within & _second_may_hold(links, at, extent):
             filled = _note_if_it_holds(row, scan, filled)
     return filled
@@ -465,14 +465,14 @@ def _scan_apart(count: int, scan: _Scan, filled: int) -> int:
         at = UP(max(d, 0))
         if (d == _ANY) | ((apart.lo[UP(i)] <= extent.highest[at]) & (extent.lowest[at] <= apart.hi[UP(i)])):
             filled = _note_if_it_holds(I64(apart.row[UP(i)]), scan, filled)
-    scan.work[VISITED] += count
+    scan.work[CANDIDATES] += count
     return filled
 
 
 @inlined
 def _note_if_it_holds(row: int, scan: _Scan, filled: int) -> int:
     """Note a row if the event satisfies all of its predicates; returns the number of noted rows."""
-    scan.work[CHECKED] += 1
+    scan.work[SURVIVORS] += 1
     scan.found[UP(filled)] = row
     return filled + I64(conjunction_holds(row, scan.arrays.owned.table, scan.batch, scan.loaded.places))
 

@@ -73,7 +73,8 @@ class Engine:
         """Held while parts change. A merge holds it only at its beginning and at its end."""
         self.is_changing = holding(self.lock)
         """Whether the calling thread holds the lock."""
-        self._merges = Merges(limits.large_merge)
+        self.running_merges = Merges(limits.large_merge)
+        """The threads that merge, and what they merge."""
         self._scratch = ThreadScratch(limits.scratch)
         self.counters = Counters()
         self.singles = Singles(self.counters, limits)
@@ -183,7 +184,7 @@ class Engine:
     def add(self, rows: Rows) -> None:
         """Take in rows, whose slots `new_slots` gave. Matching sees them after the next `publish`."""
         if self._is_segment(rows):
-            built = self._built(rows)
+            built = self.build(rows)
             with self.lock:
                 for segment in built:
                     self._settle(segment)
@@ -263,7 +264,7 @@ class Engine:
         """Count a call that changed something, and take a break if it is time."""
         self._changes += 1
         if self._changes % self._limits.changes_per_break == 0:
-            self._merges.let_in()
+            self.running_merges.let_in()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -297,7 +298,8 @@ class Engine:
     def _settle(self, segment: Segment) -> None:
         self._slots.settle_part(segment.slots(), id(segment), self.version.life.now)
 
-    def _built(self, rows: Rows) -> list[Segment]:
+    def build(self, rows: Rows) -> list[Segment]:
+        """New segments of rows, planned for the present sample of events."""
         return segments_of(rows, self._sample()) if rows.number else []
 
     def living(self) -> Rows:
@@ -359,27 +361,27 @@ class Engine:
 
     def wait(self) -> None:
         """Wait until no merge is running."""
-        self._merges.wait()
+        self.running_merges.wait()
 
     def due(self) -> Iterator[list[Part]]:
         """Parts that should become one and are not being merged, see `due_parts`."""
         if self._is_rewriting:
             return iter(())
-        busy = self._merges.busy
+        busy = self.running_merges.busy
         deltas = [delta for delta, _ in self._frozen if id(delta) not in busy]
         segments = [part for part in self._segments if id(part) not in busy]
         return due_parts(deltas, segments, self._slots.dead, self._limits)
 
     def follow(self) -> None:
         """Plan again, in the background, a segment whose events drift. Threads that match call this now and then."""
-        if self._background and not self._merges.threads and drifted_segment(self._segments) is not None:
-            self._merges.begin_in_background(self)
+        if self._background and not self.running_merges.threads and drifted_segment(self._segments) is not None:
+            self.running_merges.begin_in_background(self)
 
     def _merge_if_due(self) -> None:
         if self._background:
-            self._merges.begin(self)
+            self.running_merges.begin(self)
         else:
-            self._merges.do_all(self)
+            self.running_merges.do_all(self)
 
     def merge(self, parts: list[Part]) -> None:
         """Replace parts by one segment."""
@@ -391,7 +393,7 @@ class Engine:
             views = [part.rows if isinstance(part, Segment) else frozen[id(part)].living for part in parts]
             # A slot that died but is still seen keeps its rows: only `publish` shows changes.
             life = self._slots.life(self.version.life.now)
-        built = self._built(concatenated([living(life) for living in views]))
+        built = self.build(concatenated([living(life) for living in views]))
         with self.lock:
             if rewrites != self._rewrites or self._is_rewriting:
                 return

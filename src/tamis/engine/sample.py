@@ -13,8 +13,8 @@ count soon, and later sampling takes a tenth of a microsecond per event on avera
 
 A value outside the language counts as missing here.
 
-The sample is encoded when a plan is made. The encoding is used again until dimensions and constants have grown by a tenth, labels
-have moved, or an eighth of the sample is new: statistics may be a little old, and small segments must not wait.
+The sample is encoded when a plan is made. Statistics may be a little old, and small segments must not wait. So the encoding is
+used again until dimensions and constants have grown by a tenth, labels have moved, or an eighth of the sample is new.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _GROWTH = 0.1
 _RENEWED = SIZE // 8
 """New events after which the sample is encoded again."""
 
-_Entry = FlatEvent | tuple[pa.Table, int]
+Entry = FlatEvent | tuple[pa.Table, int]
 
 
 class _Encoding(NamedTuple):
@@ -76,7 +76,8 @@ class Sample:
         self.is_changing = holding(self._lock)
         """Whether the calling thread is inside of a call here. A call that interrupts it takes no events."""
         self._random = random.Random(seed)
-        self._entries: list[_Entry] = []
+        self.entries: list[Entry] = []
+        """Flat events, and rows of tables."""
         self._taken = 0
         self._encoding: _Encoding | None = None
         self._rows_put = 0
@@ -86,7 +87,7 @@ class Sample:
         """The number of matched events at which the next one is taken. Matching compares only with this."""
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def take_one(self, event: FlatEvent, seen: int) -> None:
         """Take an event that is due, the last of `seen`."""
@@ -151,18 +152,18 @@ class Sample:
         if self._rows_put > 2 * SIZE:
             self._tidy()
 
-    def _put(self, entry: _Entry) -> None:
+    def _put(self, entry: Entry) -> None:
         self._taken += 1
-        if len(self._entries) < SIZE:
-            self._entries.append(entry)
+        if len(self.entries) < SIZE:
+            self.entries.append(entry)
         else:
-            self._entries[self._random.randrange(SIZE)] = entry
+            self.entries[self._random.randrange(SIZE)] = entry
 
     def _tidy(self) -> tuple[list[FlatEvent], list[pa.Table]]:
         """Join the rows of tables, and drop the rows that are no longer in the sample; returns all events."""
-        flat = [entry for entry in self._entries if not isinstance(entry, tuple)]
+        flat = [entry for entry in self.entries if not isinstance(entry, tuple)]
         places: dict[int, tuple[pa.Table, list[int]]] = {}
-        for entry in self._entries:
+        for entry in self.entries:
             if isinstance(entry, tuple):
                 places.setdefault(id(entry[0]), (entry[0], []))[1].append(entry[1])
         alike: dict[pa.Schema, list[pa.Table]] = {}
@@ -170,7 +171,7 @@ class Sample:
             bare = table.replace_schema_metadata(None)
             alike.setdefault(bare.schema, []).append(_taken(bare, rows))
         tables = [pa.concat_tables(parts) for parts in alike.values()]
-        self._entries = [*flat, *((table, row) for table in tables for row in range(len(table)))]
+        self.entries = [*flat, *((table, row) for table in tables for row in range(len(table)))]
         self._rows_put = 0
         return flat, tables
 
@@ -185,7 +186,7 @@ class Sample:
         `moves` counts how often labels have moved.
         """
         with self._lock:
-            if not self._entries:
+            if not self.entries:
                 return None
             kept, words = self._encoding, dimensions.words()
             if (

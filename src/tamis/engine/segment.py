@@ -161,7 +161,7 @@ class Segment:
         scratch.note(len(slots), len(counts))
         scratches.give(self, scratch)
         done = Work(*work.tolist())
-        self.watch.add(len(counts), done.entries)
+        self.watch.add(len(counts), done.candidates)
         return Found(counts, slots, done)
 
 

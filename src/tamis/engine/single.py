@@ -21,7 +21,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.events.one_event import HEAD, HI, LO, EventValues, OneEvent, read_values, unpack_event
 from tamis.engine.delta import scan_delta
 from tamis.engine.limits import Limits
-from tamis.engine.matching.counters import CANDIDATES, COMPARED, EVENTS, SURVIVORS, Counters
+from tamis.engine.matching.counters import EVENTS, OF_WORK, Counters
 from tamis.engine.matching.match import (
     EVENT,
     LACK,
@@ -33,7 +33,7 @@ from tamis.engine.matching.match import (
     match_rows,
 )
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
-from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, WORK, Life, Slots
+from tamis.engine.matching.results import CANDIDATES, COMPARED, SURVIVORS, WORK, Life, Slots
 from tamis.engine.matching.scratch import Needs, needs_of
 from tamis.engine.matching.thread_scratch import BodyScratch, DeltaEvent, delta_event
 from tamis.engine.segment import Segment
@@ -320,7 +320,7 @@ def match_single(given: Packed) -> int:
         if event == 0:
             lack[_LACK] = NO_ROOM_SLOTS
             return NO_ROOM
-        done[JUDGED] += compared
+        done[COMPARED] += compared
         filled += slots
     _count_work(call.counters, call.segments, buffers.work, segments + deltas)
     if len(call.ids) > 0:
@@ -341,20 +341,20 @@ def _match_segment(words: Packed, address: int, kernel: int, values: Packed) -> 
 @inlined
 def _count_work(counters: I64s, segments: Packed, work: I64s, parts: int) -> None:
     """Count the work of all parts for the event, and the work of each segment in its watch."""
-    entries, survivors, compared = 0, 0, 0
+    candidates, survivors, compared = 0, 0, 0
     for part in range(parts):
         at = WORK * part
-        entries += work[at + VISITED]
-        survivors += work[at + CHECKED]
-        compared += work[at + JUDGED]
+        candidates += work[at + CANDIDATES]
+        survivors += work[at + SURVIVORS]
+        compared += work[at + COMPARED]
         if part < len(segments) // _OF_SEGMENT:
             seen = _read_segment(segments[part * _OF_SEGMENT :]).seen
             count_up(seen, SEEN_EVENTS, 1)
-            count_up(seen, SEEN_ENTRIES, work[at + VISITED])
+            count_up(seen, SEEN_ENTRIES, work[at + CANDIDATES])
     count_up(counters, EVENTS, 1)
-    count_up(counters, CANDIDATES, entries)
-    count_up(counters, SURVIVORS, survivors)
-    count_up(counters, COMPARED, compared)
+    count_up(counters, OF_WORK + CANDIDATES, candidates)
+    count_up(counters, OF_WORK + SURVIVORS, survivors)
+    count_up(counters, OF_WORK + COMPARED, compared)
 
 
 @brief_kernel

@@ -8,6 +8,6 @@ Read `kernel` first: it has the decorators with which functions are compiled.
     packed      many arrays as one argument                  fields      named tuples of arrays as one argument
     numbers     conversions between types of numbers         hashing     hashes of numbers
     prefetch    hints to the processor                       atomic      writes that other threads see
-    sorting     sorting without allocation                   ranges      ranges of consecutive places in arrays
+    sorting     sorting and binary search                    ranges      ranges of consecutive places in arrays
     growing     arrays that grow                             background  threads that end before the interpreter does
 """

@@ -3,9 +3,10 @@
     <folder>/delta.scan_delta-5f0c2a91d3e4b6a7.kernel        a checksum, then what Numba needs to load it
     <folder>/delta.scan_delta-5f0c2a91d3e4b6a7.lock          while a process compiles it; other processes wait and load it
 
-The name has a digest of everything that the machine code depends on: the source of the kernel and of what it uses (`source`), the
-types of its arguments, the processor, Python, Numba and its settings. So no file is ever stale, and checkouts and environments
-may share a folder. A file appears whole or not at all. Files of older sources are removed when nobody has used them for a month.
+The name has a digest of everything that the machine code depends on. This is the source of the kernel and of what it uses
+(`source`), the types of its arguments, the processor, Python, Numba and its settings. So no file is ever stale, and checkouts and
+environments may share a folder. A file appears whole or not at all. Files of older sources are removed when nobody has used them
+for a month.
 
 The folder is `NUMBA_CACHE_DIR`, else `__pycache__` in the package, else the user's cache folder: the first that is writable. If
 kernels cannot be kept, every process compiles them; a warning says so once.
@@ -87,7 +88,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 class KernelCache:
-    """The compiled forms of one kernel, in the place of Numba's own cache."""
+    """The compiled forms of one kernel. This replaces Numba's own cache."""
 
     def __init__(self, function: Any, options: str) -> None:
         self._function = function
@@ -117,7 +118,7 @@ class KernelCache:
         return found
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep a compiled kernel. If it cannot be written, that is no error: the next process compiles it again."""
+        """Keep a compiled kernel. If it cannot be written, the next process compiles it again."""
         folder = cache_folder()
         if folder is None or result.library.has_dynamic_globals:
             return
@@ -127,7 +128,7 @@ class KernelCache:
         try:
             part.write_bytes(hashlib.sha256(payload).digest() + payload)
             part.replace(path)
-            _remove_unused(path)
+            remove_unused(path)
         except OSError as error:
             _log.warning("a compiled kernel cannot be kept: %s", error)
             with suppress(OSError):
@@ -196,7 +197,7 @@ def _environment() -> str:
     return repr((versions, [str(each) for each in settings]))
 
 
-def _remove_unused(kept: Path) -> None:
+def remove_unused(kept: Path) -> None:
     """Remove other files of the same kernel that nobody has loaded for a month."""
     oldest = time.time() - _MONTH
     for other in kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*"):

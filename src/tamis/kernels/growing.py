@@ -21,6 +21,13 @@ class GrowingArray:
         """The used part and the room behind it. Growing may replace this array."""
         self._size = 0
 
+    @classmethod
+    def of(cls, array: npt.NDArray[Any]) -> GrowingArray:
+        """An array that begins with the elements of another one. They are copied when it grows."""
+        growing = cls(array.dtype, 0)
+        growing.data, growing._size = array, len(array)
+        return growing
+
     def __len__(self) -> int:
         return self._size
 

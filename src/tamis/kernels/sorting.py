@@ -1,10 +1,11 @@
-"""Sorting inside kernels that allocate nothing."""
+"""Sorting and searching inside kernels that allocate nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tamis.kernels.kernel import inlined
+from tamis.kernels.numbers import UP, I32s, I64s
 
 
 @inlined
@@ -32,3 +33,15 @@ def sort_unique(array: Any, begin: int, end: int) -> int:
             array[kept] = array[i]
             kept += 1
     return kept - begin
+
+
+@inlined
+def first_not_below(order: I32s, values: I64s, begin: int, end: int, least: int) -> int:
+    """The first place of an order, from `begin` to `end`, whose value is at least `least`. The values ascend in this order."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if values[UP(order[UP(middle)])] < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin

@@ -40,7 +40,7 @@ _FAMILIES = {4: _Family("4", "5", 32), 6: _Family("6", "7", 128)}
 
 
 def address_text(text: str) -> str | None:
-    """The ordered text of an address; None if the text is no address. Leading zeros and zones are not allowed."""
+    """The ordered text of an address; None if the text is not an address. Leading zeros and zones are not allowed."""
     if _IPV4.fullmatch(text):
         first, second, third, fourth = map(int, text.split("."))
         return f"4{first:02x}{second:02x}{third:02x}{fourth:02x}"

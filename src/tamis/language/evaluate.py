@@ -73,11 +73,11 @@ def flatten_asked(
     earlier, flat = flatten_history(history), flatten(event)
     refuse_asked(flat, lambda: frozenset(expression.attributes()))
     for row, each in enumerate(earlier):
-        refuse_asked(each, lambda: _asked_of_history(expression), row)
+        refuse_asked(each, lambda: asked_of_history(expression), row)
     return flat, earlier
 
 
-def _asked_of_history(expression: Expression) -> set[str]:
+def asked_of_history(expression: Expression) -> set[str]:
     """The attributes of earlier events that an expression asks about."""
     names: set[str] = set()
     for node in expression.walk():
@@ -147,10 +147,10 @@ def _predicate(predicate: Predicate, event: FlatEvent) -> Truth:
     positive = POSITIVE.get(predicate.operator)
     if positive is not None:
         return negation(_predicate(predicate.with_operator(positive), event))
-    return disjunction(_some(predicate, kind, values) for kind in predicate.kinds)
+    return disjunction(some_satisfies(predicate, kind, values) for kind in predicate.kinds)
 
 
-def _some(predicate: Predicate, kind: Kind, values: tuple[Value, ...]) -> Truth:
+def some_satisfies(predicate: Predicate, kind: Kind, values: tuple[Value, ...]) -> Truth:
     """Whether some element of that kind satisfies the predicate's literals of that kind; UNKNOWN if there is none.
 
     Only an address is an element for ip_in.
@@ -163,10 +163,11 @@ def _some(predicate: Predicate, kind: Kind, values: tuple[Value, ...]) -> Truth:
     if not elements:
         return None
     literals = [literal for literal in predicate.values if kind_of(literal) is kind]
-    return any(_satisfies(element, predicate, literals) for element in elements)
+    return any(satisfies(element, predicate, literals) for element in elements)
 
 
-def _satisfies(element: Value, predicate: Predicate, literals: list[Scalar]) -> bool:
+def satisfies(element: Value, predicate: Predicate, literals: list[Scalar]) -> bool:
+    """Whether one element satisfies a positive predicate with these literals, which are all of the element's kind."""
     first = literals[0]
     match predicate.operator:
         case Operator.IN:

@@ -6,12 +6,13 @@
 
 Invariants of the flat form: every value went through `check_value` or is an `Interval`, and an attribute that is missing
 (absent, None, NaN, an empty list, an object) has no entry. The only empty tuples are `Refused`: a value outside the language
-is no error until an expression asks about its attribute, see `refuse_asked`. Flattening a flat event changes nothing.
+is not an error until an expression asks about its attribute, see `refuse_asked`. Flattening a flat event changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from tamis.errors import EventError, shortened
@@ -86,6 +87,7 @@ def flatten(event: Any, *, row: int | None = None) -> FlatEvent:
             or (cls is float and value == value)
             or (cls is int and INT64_MIN <= value <= INT64_MAX)
             or cls is bool
+            or (cls is datetime and value.tzinfo is None)
         )
         if plain and type(name) is str and name and name.isascii() and name not in flat:
             flat[name] = (value,)
@@ -143,7 +145,7 @@ def event_items(event: Any, row: int | None = None) -> _Items:
     """
     if _is_series(event):
         return list(event.items())
-    items = _items(event)
+    items = object_items(event)
     if items is None:
         raise EventError(
             "an event must be a mapping from attributes to values, a dataclass or a pandas Series, "
@@ -168,7 +170,7 @@ def is_of(value: Any, library: str, name: str) -> bool:
     return any(cls.__name__ == name and cls.__module__.partition(".")[0] == library for cls in type(value).__mro__)
 
 
-def _items(value: Any) -> _Items | None:
+def object_items(value: Any) -> _Items | None:
     """The fields of an object; None for other values."""
     if isinstance(value, Mapping):
         return value.items()
@@ -198,8 +200,8 @@ def _found(name: str, value: Any, parents: _Parents) -> FlatEvent:
     """What a value adds to an event under a name and below it."""
     if isinstance(value, Interval):
         return {name: (value,)}
-    items = _items(value)
-    several = items is None and _is_list(value)
+    items = object_items(value)
+    several = items is None and is_list(value)
     if items is None and not several:
         plain = check_value(value)
         return {} if plain is None else {name: (plain,)}
@@ -240,7 +242,8 @@ def _put(flat: FlatEvent, name: str, values: tuple[Value, ...]) -> None:
     flat[name] = Refused(GIVEN_TWICE) if name in flat else values
 
 
-def _is_list(value: Any) -> bool:
+def is_list(value: Any) -> bool:
+    """Whether the language takes a value as a list: a list, tuple, set or frozenset, or an array of NumPy with dimensions."""
     if isinstance(value, list | tuple | set | frozenset):
         return True
     return type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0

@@ -129,7 +129,7 @@ def explain(expression: Any, event: Mapping[str, Any], history: Iterable[Mapping
     from tamis.language.reading import to_expression
 
     read = to_expression(expression)
-    return _explain(read, *flatten_asked(read, event, history))
+    return explain_flat(read, *flatten_asked(read, event, history))
 
 
 def _connective(node: Expression) -> str | None:
@@ -137,10 +137,13 @@ def _connective(node: Expression) -> str | None:
     return TAMIS.truth(node.truth, node.negated) if isinstance(node, TruthTest) else _CONNECTIVES.get(type(node))
 
 
-def _explain(node: Expression, event: FlatEvent, history: Sequence[FlatEvent]) -> Explanation:
+def explain_flat(node: Expression, event: FlatEvent, history: Sequence[FlatEvent] = ()) -> Explanation:
+    """As `explain`, for a flat event. A value outside the language is UNKNOWN."""
     truth = evaluate_flat(node, event, history)
     if node.operands:
-        return Explanation(truth, node, {}, "", tuple(_explain(operand, event, history) for operand in node.operands))
+        return Explanation(
+            truth, node, {}, "", tuple(explain_flat(operand, event, history) for operand in node.operands)
+        )
     values = {name: event.get(name, ()) for name in sorted(node.attributes())}
     return Explanation(truth, node, values, _note(node, truth, event, history), ())
 

@@ -10,8 +10,8 @@
     ├── Not           of one expression
     ├── And, Or       of two or more
 
-Invariants: nodes are immutable; an And has no And among its operands and an Or no Or (they are flattened when they are
-made), so a chain of thousands of ANDs is one node; no tree is deeper than MAX_DEPTH, so walking one by recursion is safe.
+Invariants: nodes are immutable. An And has no And among its operands, and an Or has no Or: they are flattened when they are
+made. So a chain of thousands of ANDs is one node. No tree is deeper than MAX_DEPTH, so walking one by recursion is safe.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Condition(ABC):
 class Expression:
     """A Boolean expression. Combine expressions with ``&``, ``|`` and ``~``. ``str()`` returns the SQL text."""
 
-    __slots__ = ("_hash", "_prepared", "depth", "operands")
+    __slots__ = ("_hash", "depth", "operands", "prepared")
 
     binding: ClassVar[int] = 3
     """How tightly it binds in SQL text: OR 0, AND 1, NOT 2, all else 3."""
@@ -60,10 +60,10 @@ class Expression:
     """Whether this node asks about earlier events."""
 
     _hash: int
-    _prepared: Any
-    """The form that `tamis.prepare` has made."""
     depth: int
     operands: tuple[Expression, ...]
+    prepared: Any
+    """The form that `tamis.prepare` has made. Only prepared expressions have it."""
 
     def __and__(self, other: object) -> Expression:
         return all_of(self, _operand(other))
@@ -132,7 +132,7 @@ class Expression:
 
     def __getstate__(self) -> Any:
         # Hashes of strings differ from process to process.
-        made = ("_hash", "_prepared")
+        made = ("_hash", "prepared")
         names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ()) if name not in made]
         return None, {name: getattr(self, name) for name in names}
 
@@ -159,7 +159,7 @@ class Expression:
     def needs_history(self) -> bool:
         """Whether the expression asks about earlier events."""
         # A short cut for most subscriptions: this is asked whenever one is added.
-        if hasattr(self, "_prepared") or (type(self) is And and set(map(type, self.operands)) == _ONLY_PREDICATES):
+        if hasattr(self, "prepared") or (type(self) is And and set(map(type, self.operands)) == _ONLY_PREDICATES):
             return False
         return any(node.is_join for node in self.walk())
 

@@ -8,7 +8,7 @@ literals that are compared as they are. A form implies another if each of its cl
     (a = 1 OR a = 2) AND b LIKE 'x%'    and          b LIKE 'x%' AND a IN (2, 1)       have the same form
 
 What is claimed holds for all events and for all histories. Some implications are not found: where a clause follows from several
-clauses together, where RLIKE follows from another pattern, and where an expression has more than CLAUSE_LIMIT clauses.
+clauses together, where RLIKE follows from another pattern, and where an expression has more than FORM_LIMIT clauses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tamis.language.value_set import EVERYTHING, ValueSet, points, prefix_of, un
 from tamis.language.value_tests import Part, alternatives, attribute_of, positive_of
 from tamis.language.values import Kind, Scalar
 
-CLAUSE_LIMIT = 64
+FORM_LIMIT = 64
 """The most clauses of a form. An expression with more is one literal, which implies only itself."""
 
 _PATTERNS_KNOWN = 10_000
@@ -206,7 +206,7 @@ class Implications:
 
 def _few(parts: _PartsT, count: int) -> _PartsT:
     """The parts, if they are not too many."""
-    if count > CLAUSE_LIMIT:
+    if count > FORM_LIMIT:
         raise _TooManyClausesError
     return parts
 
@@ -217,7 +217,7 @@ def _negation(literal: Expression) -> Expression | None:
 
 
 def _widest(clauses: list[Clause], implications: Implications) -> Form:
-    """The clauses without those that imply another one."""
+    """The clauses that imply no other clause."""
     distinct = list(dict.fromkeys(clauses))
     if len(distinct) < 2:
         return tuple(distinct)
@@ -230,7 +230,7 @@ def _widest(clauses: list[Clause], implications: Implications) -> Form:
 
 
 def _united(parts: list[Part]) -> list[Part]:
-    """The parts of an OR. Those that are one SOME of the same kind are one part: `a = 1 OR a = 2` is `a IN (1, 2)`."""
+    """The parts of an OR. All SOME of the same attribute and kind become one part: `a = 1 OR a = 2` is `a IN (1, 2)`."""
     sets: dict[ValueTest, list[ValueSet]] = {}
     others: dict[Part, None] = {}
     for part in parts:

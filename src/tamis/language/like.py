@@ -1,7 +1,10 @@
 """LIKE patterns, read once into what they ask for.
 
-A pattern is a sequence of literal runs and wildcards. Its *shape* tells which access path can serve it: no wildcard at
-all is equality, a run then ``%`` a prefix, ``%`` then a run a suffix, a run between two ``%`` a containment; the rest is general.
+A pattern is a sequence of texts and wildcards. Its *shape* says what can serve it:
+
+    abc         EXACT       equality                 %abc%    CONTAINS    a search for a substring
+    abc%        PREFIX      an interval of strings   a%b_c    GENERAL     a regular expression
+    %abc        SUFFIX      the same, read backwards     %    ANYTHING    the value is a string
 """
 
 from __future__ import annotations

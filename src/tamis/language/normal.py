@@ -1,8 +1,8 @@
 """Normal forms: NOT at the leaves (NNF), and a disjunction of conjunctions (DNF).
 
-A *literal of a clause* is a predicate, a quantified comparison or EXISTS, or the Not of one of them where no operator
-negates it: Not stays before  <  <=  >  >=,  because on a list NOT (a < 3) is not a >= 3. All rewrites hold in
-three-valued logic and for all values, so an expression and its normal forms have the same truth for every event.
+A *literal of a clause* is a predicate, a quantified comparison or EXISTS, or the Not of one of them if no operator
+negates it. Not stays before  <  <=  >  >=:  on a list, NOT (a < 3) is not a >= 3. All rewrites hold in three-valued
+logic and for all values. So an expression and its normal forms have the same truth for every event.
 
 Tests of truth values go to the leaves too: `(p AND q) IS TRUE` is `p IS TRUE AND q IS TRUE`. Then a literal may also be
 a test of a quantified comparison, or of a positive predicate with literals of one kind.

@@ -1,6 +1,6 @@
 """Which patterns follow from other patterns and from strings: `LIKE '%b%'` follows from `LIKE 'abc%'` and from `= 'abc'`.
 
-Predicates here are positive ones that are no spans: LIKE with a general pattern, ILIKE, RLIKE, `ip_in`, `lower(a)`, `upper(a)`.
+Predicates here are positive ones that are not spans: LIKE with a general pattern, ILIKE, RLIKE, `ip_in`, `lower(a)`, `upper(a)`.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def states_of(states: Sequence[Scalar | None]) -> ScalarSet:
 
 
 def read_scalar_set(literal: Expression) -> ScalarSet | None:
-    """The states for which a predicate, or the Not or a test of one, is TRUE; None for patterns that are no spans."""
+    """The states for which a predicate, or the Not or a test of one, is TRUE; None for patterns that are not spans."""
     if isinstance(literal, Not):
         return _negation(literal.operand)
     if isinstance(literal, TruthTest):
@@ -106,7 +106,7 @@ def read_scalar_set(literal: Expression) -> ScalarSet | None:
         if len(known) == len(parts):
             return any_state(known)
         # A string is UNKNOWN to no pattern, so all strings satisfy the one or the other.
-        return ANY_STRING if literal.accepted == {True, False} and not _may_be_unknown(literal.operand) else None
+        return ANY_STRING if literal.accepted == {True, False} and not may_be_unknown(literal.operand) else None
     assert isinstance(literal, Predicate)
     if literal.operator is Operator.IS_NULL:
         return MISSING
@@ -143,13 +143,13 @@ def _with_truth(predicate: Expression, truth: bool | None) -> ScalarSet | None:
     assert isinstance(predicate, Predicate)
     if truth is not None:
         return read_scalar_set(predicate) if truth else _negation(predicate)
-    if _may_be_unknown(predicate):
+    if may_be_unknown(predicate):
         return None
     others = {kind: one for kind, one in EVERYTHING.items() if kind not in predicate.kinds}
     return ScalarSet(True, others)
 
 
-def _may_be_unknown(predicate: Expression) -> bool:
+def may_be_unknown(predicate: Expression) -> bool:
     """Whether a predicate is UNKNOWN for some strings, as ip_in is for strings that are not addresses."""
     return isinstance(predicate, Predicate) and predicate.operator in SOME_STRINGS
 

@@ -35,7 +35,7 @@ _STRINGS = rf"{_STRING_TEXT}(?:{_COMMA}{_STRING_TEXT})*+"
 _NUMBERS = rf"[+-]?{_NUMBER_TEXT}(?:{_COMMA}[+-]?{_NUMBER_TEXT})*+"
 # Lists, strings, quoted names and numbers. A number is one only where it stands alone between spaces, parentheses, commas
 # and comparisons: the digits of a1, and of whatever is doubtful, stay in the shape. So does the sign.
-_PIECE = re.compile(
+PIECE = re.compile(
     rf"""((?<![\w.])[iI][nN][ \t\r\n]*\([ \t\r\n]*(?:{_STRINGS}|{_NUMBERS})[ \t\r\n]*\)"""
     rf"""|{_STRING_TEXT}|"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`"""
     rf"""|(?<![^\s(,=<>+-]){_NUMBER_TEXT}(?![^\s),=<>!]))"""
@@ -59,7 +59,7 @@ def parse_by_shape(text: str, max_shapes: int = MAX_SHAPES) -> Expression:
     """Read a text, by its template if there is one. At most `max_shapes` templates are kept."""
     if _MARK in text or not is_well_formed(text):
         return _read_afresh(text)
-    pieces = _PIECE.split(text)
+    pieces = PIECE.split(text)
     literals = []
     long = False
     for i in range(1, len(pieces), 2):
@@ -87,6 +87,12 @@ def parse_by_shape(text: str, max_shapes: int = MAX_SHAPES) -> Expression:
     except ExpressionError:
         filled = None
     return _read_afresh(text) if filled is None else filled
+
+
+def known_shapes() -> list[str]:
+    """The shapes that have a template, the oldest first."""
+    with _writing:
+        return list(_templates)
 
 
 def forget_shapes() -> None:

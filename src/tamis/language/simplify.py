@@ -1,8 +1,8 @@
 """What follows from several predicates on one attribute whose value is a scalar.
 
-For a match, only TRUE counts. So on a scalar a predicate is a set of states (`ScalarSet`), AND is an intersection and OR a
-union: `a > 0 AND a >= 5` is `a >= 5`, `a = 1 OR a = 2` is `a IN (1, 2)`, and `a < 3 AND a > 5` holds for nothing. On a list, or
-on an Interval (the set of its points), this does not hold: two elements may satisfy two predicates. Patterns that are no spans
+For a match, only TRUE counts. So on a scalar a predicate is a set of states (`ScalarSet`). AND is an intersection: `a > 0 AND
+a >= 5` is `a >= 5`, and `a < 3 AND a > 5` holds for nothing. OR is a union: `a = 1 OR a = 2` is `a IN (1, 2)`. On a list, or on
+an Interval (the set of its points), this does not hold: two elements may satisfy two predicates. Patterns that are not spans
 (`LIKE '%x'`, RLIKE) only tell that the value is a string.
 """
 
@@ -113,7 +113,7 @@ def simplify(expression: Expression, *, scalars: Container[str] | None = None) -
 
 
 class _Pattern(NamedTuple):
-    """An expression on one attribute that is no union of spans, and a set of states outside which it is not TRUE."""
+    """An expression on one attribute that is not a union of spans, and a set of states outside which it is not TRUE."""
 
     expression: Expression
     states: ScalarSet

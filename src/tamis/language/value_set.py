@@ -152,7 +152,7 @@ def string_after(prefix: str) -> str | None:
     if not stem:
         return None
     following = ord(stem[-1]) + 1
-    # Half a surrogate pair is no character: what follows U+D7FF is U+E000.
+    # Half a surrogate pair is not a character: U+E000 follows U+D7FF.
     return stem[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 

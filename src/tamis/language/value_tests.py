@@ -3,7 +3,7 @@
 A literal becomes alternatives: parts of clauses of which one must hold. `a IN (1, 'x')` has two, one for each kind. If the
 attribute has at most one value, NONE and ABSENT are not needed: `a <> 5` is SOME of all numbers but 5.
 
-Patterns that are no spans, `ip_in`, `lower(a)`, `upper(a)` and joins with earlier events stay literals. Beside most of them is a
+Patterns that are not spans, `ip_in`, `lower(a)`, `upper(a)` and joins with earlier events stay literals. Beside most of them is a
 test of what they imply: that there is a string.
 """
 
@@ -17,7 +17,7 @@ from tamis.language.expression import CasePredicate, Expression, Not, Predicate,
 from tamis.language.like import LikePattern
 from tamis.language.normal import negated_literal
 from tamis.language.operators import POSITIVE, Operator
-from tamis.language.scalar_set import read_scalar_set
+from tamis.language.scalar_set import may_be_unknown, read_scalar_set
 from tamis.language.value_set import EVERYTHING, NOTHING, ValueSet, complement, starting_with
 from tamis.language.values import Kind
 
@@ -88,7 +88,7 @@ def _tested(test: TruthTest, single: bool) -> list[Part]:
 def _with_truth(operand: Expression, truth: bool | None, single: bool) -> list[Part]:
     if truth is not None:
         return alternatives(operand if truth else negated_literal(operand), single=single)
-    if not isinstance(operand, Predicate) or operand.operator is Operator.IP_IN:
+    if not isinstance(operand, Predicate) or may_be_unknown(operand):
         return [(TruthTest(operand, None),)]
     [kind] = operand.kinds
     if not single:

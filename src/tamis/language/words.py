@@ -17,7 +17,10 @@ CONTEXTUAL = frozenset(
 KEYWORDS = RESERVED | CONTEXTUAL
 
 CONDITIONS = ("starts_with", "ends_with", "contains", "array_contains", *sorted(CALLED))
-"""The functions that are a complete condition. The first four stand for LIKE and `=`."""
+"""The functions that are a complete condition. The first four stand for LIKE and `=`.
+
+`FUNCTIONS` cannot be read here, since its modules read these words. A test compares the two.
+"""
 
 FUNCTION_NAMES = (*Case, *CONDITIONS)
 """All functions of the language, in the order in which messages list them."""

@@ -1,8 +1,8 @@
 """`gryphon`: a static matching tree: one attribute per level, one edge per test, one edge for conjunctions without a test.
 
-M. Aguilera, R. Strom, D. Sturman, M. Astley, T. Chandra: Matching Events in a Content-based Subscription System. PODC 1999, the
-matching algorithm of the Gryphon system, as BE-Tree (sections 2 and 7.2), Fabret et al. (related work) and Tatbul (section 2)
-describe it; the paper itself was not at hand.
+M. Aguilera, R. Strom, D. Sturman, M. Astley, T. Chandra: Matching Events in a Content-based Subscription System. PODC 1999. It
+is the matching algorithm of the Gryphon system. The paper itself was not at hand. BE-Tree (sections 2 and 7.2), Fabret et al.
+(related work) and Tatbul (section 2) describe it.
 
 A conjunction is a sequence of tests, in one order of attributes. A node tests one attribute. Its edges are the tests on this
 attribute by conjunctions with the same earlier tests. The edge `*` leads to conjunctions that do not test the attribute. An event
@@ -19,7 +19,7 @@ follows `*` and the edges whose tests are true. Every conjunction is in one leaf
     test          a=1   b<5   b<5   1     0     c=2   2          of an edge; for a leaf, the first of its rows
     child         2     5     4     2     1     6     3          of an edge; for a leaf, the end of its rows
 
-Invariants: tests ascend along a path and within a node; the path to the leaf of a conjunction has exactly its tests; a node is
+Invariants: tests ascend along a path and within a node. The path to the leaf of a conjunction has exactly its tests. A node is
 the child of one edge, or follows a node that has `*`, never both.
 
 Departures from the paper:
@@ -48,6 +48,7 @@ from tamis.encoding.expressions.predicates import Predicates, taken
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import UP, Bools, I32s, I64s
 from tamis.kernels.ranges import run_indices
+from tamis.kernels.sorting import first_not_below
 from tamis.papers.interface import Matches
 from tamis.papers.options import Options, option
 from tamis.papers.parts.collecting import Output, collect, is_true, note_event
@@ -134,7 +135,7 @@ class Gryphon(StaticIndex):
         stack = _Stack(*np.empty((4, len(paths.test) + 1), np.int32))
         sorted_paths = _reordered(paths, order)
         nodes, used = _grow(sorted_paths, tree, stack) if len(rows) else (0, 0)
-        self._tree = tree._replace(
+        self.tree = tree._replace(
             attribute=tree.attribute[:nodes].copy(),
             star=tree.star[:nodes].copy(),
             edges=tree.edges[: nodes + 1].copy(),
@@ -177,24 +178,24 @@ class Gryphon(StaticIndex):
         return np.lexsort((lowest, tests.mode != _ABSENT, level[tests.dimension]))
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
-        scratch = _Scratch(event_keys(dimensions), np.empty(len(self._tree.child) + 1, np.int32))
-        arguments = self._tree, self.table.view(), self.options.equality_only, batch, scratch
+        scratch = _Scratch(event_keys(dimensions), np.empty(len(self.tree.child) + 1, np.int32))
+        arguments = self.tree, self.table.view(), self.options.equality_only, batch, scratch
         return collect(batch, partial(_follow, *arguments))
 
     def _figures(self) -> dict[str, Any]:
-        leaves = int(np.count_nonzero(self._tree.attribute == LEAF))
+        leaves = int(np.count_nonzero(self.tree.attribute == LEAF))
         return {
-            "bytes": held_bytes(self._tree),
-            "nodes": len(self._tree.attribute),
+            "bytes": held_bytes(self.tree),
+            "nodes": len(self.tree.attribute),
             "leaves": leaves,
-            "edges": len(self._tree.test) - leaves,
-            "stars": int(np.count_nonzero(self._tree.star)),
+            "edges": len(self.tree.test) - leaves,
+            "stars": int(np.count_nonzero(self.tree.star)),
             "tests": len(self._tests.dimension),
         }
 
     def paths(self) -> dict[int, list[int]]:
         """The tests on the way to the leaf of each row, checked to be ascending. For unit tests."""
-        tree, found = self._tree, dict[int, list[int]]()
+        tree, found = self.tree, dict[int, list[int]]()
         pending: list[tuple[int, list[int]]] = [(0, [])] if len(tree.attribute) else []
         visited = 0
         while pending:
@@ -219,7 +220,7 @@ class Gryphon(StaticIndex):
     def _check(self) -> None:
         found = self.paths()
         assert sorted(found) == self._rows.tolist()
-        assert len(self._tree.rows) == len(self._rows)
+        assert len(self.tree.rows) == len(self._rows)
         expected = self._paths(self._rows)
         for i, row in enumerate(self._rows.tolist()):
             assert found[row] == expected.test[expected.start[i] : expected.start[i + 1]].tolist()
@@ -293,14 +294,8 @@ def _grow(paths: Paths, tree: Tree, stack: _Stack) -> tuple[int, int]:
 @inlined
 def _equal_edge(begin: int, end: int, tests: I32s, operands: I64s, key: int) -> int:
     """The edge whose test is for a key, among edges with ascending operands; `end` if there is none."""
-    last = end
-    while begin < last:
-        middle = (begin + last) >> 1
-        if operands[UP(tests[UP(middle)])] < key:
-            begin = middle + 1
-        else:
-            last = middle
-    return begin if begin < end and operands[UP(tests[UP(begin)])] == key else end
+    at = first_not_below(tests, operands, begin, end, key)
+    return at if at < end and operands[UP(tests[UP(at)])] == key else end
 
 
 @lean_kernel

@@ -1,7 +1,7 @@
 """Which subscriptions own which conjunctions.
 
-A subscription has one *edge* per clause of its DNF, and its edges lie side by side; the edges of one conjunction, which may
-be owned by many subscriptions, form a doubly linked list:
+A subscription has one *edge* per clause of its DNF, and its edges lie side by side. A conjunction may have many owners. Its edges
+form a doubly linked list:
 
     slot         0        1                edge     0    1    2
     first_edge   0        1                slot     0    1    1

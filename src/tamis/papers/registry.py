@@ -13,7 +13,7 @@ ENGINE = "engine"
 
 _ENGINE_SUMMARY = "segments with access paths chosen by cost; the default"
 
-_INDEXES: dict[str, str | type[Index]] = {
+INDEXES: dict[str, str | type[Index]] = {
     "scan": "scan:Scan",
     "counting": "counting.index:Counting",
     "propagation": "fabret.propagation:Propagation",
@@ -45,9 +45,9 @@ def find_index(name: str) -> type[Index] | None:
     """
     if name in (AUTO, ENGINE):
         return None
-    if not isinstance(name, str) or name not in _INDEXES:
-        raise UnknownIndexError(name if isinstance(name, str) else shortened(name), [AUTO, ENGINE, *_INDEXES])
-    return _loaded(_INDEXES[name])
+    if not isinstance(name, str) or name not in INDEXES:
+        raise UnknownIndexError(name if isinstance(name, str) else shortened(name), [AUTO, ENGINE, *INDEXES])
+    return _loaded(INDEXES[name])
 
 
 def _loaded(entry: str | type[Index]) -> type[Index]:
@@ -60,7 +60,7 @@ def _loaded(entry: str | type[Index]) -> type[Index]:
 
 def all_indexes() -> dict[str, type[Index]]:
     """All indexes by name, without the engine."""
-    return {name: _loaded(entry) for name, entry in _INDEXES.items()}
+    return {name: _loaded(entry) for name, entry in INDEXES.items()}
 
 
 def summary_of(name: str) -> str:

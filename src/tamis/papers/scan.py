@@ -171,6 +171,8 @@ def _scan(
     tested, filled = 0, 0
     while event < len(batch.start) - 1:
         load_event(batch, event, scratch.places)
+        # `engine.delta` does the same. Sharing the helpers, or only the tuple of both arrays, made a scan take 1.14 to 1.27 times
+        # as long, in each of five forms.
         for v in range(batch.start[event], batch.start[event + 1]):
             d = batch.dimension[v]
             scratch.lowest[d] = min(scratch.lowest[d], batch.lo[v])

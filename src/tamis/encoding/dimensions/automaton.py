@@ -4,11 +4,10 @@ A needle is *cut* some bytes behind the place where it differs from all others. 
 finds one, the rest of the needle, its *tail*, is compared with what follows. Two arrays hold everything:
 
     code   | rows of states ...            | candidates ...                                     |
-             state s      code[s + class]    candidate c   code[c]       number of the needle
-                          the next state                   code[c + 1]   next candidate, or 0
-             s odd        code[s - 1]                      code[c + 2]   where in text its tail begins; 0 if neither
-                          a candidate                                    it nor any candidate behind it has one
-                                                           code[c + 3]   how long its tail is
+             state s      code[s + class]    candidate c   four words, see `_CANDIDATE`
+                          the next state
+             s odd        code[s - 1]
+                          a candidate
     text   | class of each byte (256)      | tails of the needles, in classes ...               |
 
 A state is the place of its row in `code`. It is odd where a cut needle ends, so one bit tells whether there is anything to do. A
@@ -17,9 +16,9 @@ most share a cache line. All other bytes are class 0. UTF-8 needs no care: no ch
 
 Reference: A. V. Aho, M. J. Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18(6), 1975: the trie is
 the goto function of algorithm 2, and the failures of algorithm 3 become the complete rows of algorithm 4.
-Departures: needles are cut (see `PLANS`), so where a cut needle ends, its tail is compared byte by byte; outputs are chained,
-not copied; sixteen strings are read in turn, since every step waits for the state before it: 2 to 3 times faster than one string
-after the other.
+Departures: needles are cut (see `PLANS`), so where a cut needle ends, its tail is compared byte by byte. Outputs are chained, not
+copied. Every step waits for the state before it, so sixteen strings are read in turn: 2 to 3 times faster than one string after
+the other.
 """
 
 from __future__ import annotations
@@ -62,13 +61,20 @@ PLANS = (
 LONGEST_TAIL = 255
 
 # Strings that are read in turn, and the bytes read of each before the odd states among them are looked at.
-_LANES = 16
-_CHUNK = 512
+LANES = 16
+CHUNK = 512
 # A single string that contains more needles than this is searched like a column.
 _MOST_OF_ONE = 64
 
 _ODD = np.uint32(1)
 _CANDIDATE = 4
+_NUMBER, _NEXT, _TAIL, _LENGTH = range(_CANDIDATE)
+# The words of a candidate:
+#
+#     code[c + _NUMBER]   number of the needle
+#     code[c + _NEXT]     next candidate, or 0
+#     code[c + _TAIL]     where in text its tail begins; 0 if neither it nor any candidate behind it has one
+#     code[c + _LENGTH]   how long its tail is
 
 
 class Automaton(NamedTuple):
@@ -105,9 +111,9 @@ def build(
     code = np.zeros(nodes * width + _CANDIDATE * len(trie.end), np.uint32)
     candidates = code[nodes * width :].reshape(-1, _CANDIDATE)
     by_node = np.argsort(trie.end, kind="stable")
-    candidates[:, 0] = sorted_numbers[by_node]
-    candidates[:, 2] = (len(classes) + offsets[:-1] + trie.cut)[by_node]
-    candidates[:, 3] = (np.diff(offsets) - trie.cut)[by_node]
+    candidates[:, _NUMBER] = sorted_numbers[by_node]
+    candidates[:, _TAIL] = (len(classes) + offsets[:-1] + trie.cut)[by_node]
+    candidates[:, _LENGTH] = (np.diff(offsets) - trie.cut)[by_node]
     _link(trie.parent, classes[trie.label], first, width, code)
     return Automaton(code, np.concatenate((classes, classes[data])), nodes * width, everywhere)
 
@@ -117,11 +123,11 @@ def search(automaton: Automaton, texts: Texts) -> tuple[I64s, I64s]:
     offsets, data = texts.buffers
     strings = _Strings(offsets, data, grouped(np.diff(offsets)))
     candidates = (len(automaton.code) - automaton.first_candidate) // _CANDIDATE
-    states, starts, odd = np.empty(_LANES, np.uint32), np.empty(_LANES, np.uintp), np.empty(_LANES * _CHUNK, np.int64)
+    states, starts, odd = np.empty(LANES, np.uint32), np.empty(LANES, np.uintp), np.empty(LANES * CHUNK, np.int64)
     found = _Found(np.empty(2 * len(texts) + 1024, np.int64), np.empty(2 * len(texts) + 1024, np.int64))
     begin = filled = 0
     while True:
-        seen = np.zeros((_LANES, candidates), np.int32)  # The system clears only what is touched, which is little.
+        seen = np.zeros((LANES, candidates), np.int32)  # The system clears only what is touched, which is little.
         begin, filled = _search(automaton, strings, _Lanes(states, starts, odd, seen), found, begin, filled)
         if begin == len(texts):
             break
@@ -269,9 +275,9 @@ def _link(parent: Nodes, label: Bytes, first: I64s, width: int, code: Words) -> 
             head = code[inherited - 1] if inherited % 2 == 1 else np.uint32(0)
             for j in range(first[child + 1] - 1, first[child] - 1, -1):
                 candidate = nodes * width + _CANDIDATE * j
-                code[candidate + 1] = head
-                if code[candidate + 3] == 0 and (head == 0 or code[head + 2] == 0):
-                    code[candidate + 2] = 0
+                code[candidate + _NEXT] = head
+                if code[candidate + _LENGTH] == 0 and (head == 0 or code[head + _TAIL] == 0):
+                    code[candidate + _TAIL] = 0
                 head = np.uint32(candidate)
             state[child] = child * width
             if head > 0:
@@ -320,7 +326,7 @@ def _search(
     """
     offsets, order = strings.offsets, strings.order
     while begin < len(order):
-        count = min(_LANES, len(order) - begin)
+        count = min(LANES, len(order) - begin)
         for lane in range(count):
             lanes.states[lane] = 0
             lanes.starts[lane] = offsets[order[begin + lane]]
@@ -331,9 +337,9 @@ def _search(
             if done == shortest:
                 first += 1
                 continue
-            end = min(shortest, done + _CHUNK)
-            if first == 0 and count == _LANES:  # LLVM unrolls the loop over all lanes: a fifth faster
-                noted = _advance(automaton, strings.data, lanes, 0, _LANES, done, end)
+            end = min(shortest, done + CHUNK)
+            if first == 0 and count == LANES:  # LLVM unrolls the loop over all lanes: a fifth faster
+                noted = _advance(automaton, strings.data, lanes, 0, LANES, done, end)
             else:
                 noted = _advance(automaton, strings.data, lanes, first, count, done, end)
             filled = _take(automaton, strings, lanes, found, begin, done, noted, filled)
@@ -353,7 +359,7 @@ def _advance(automaton: Automaton, data: Bytes, lanes: _Lanes, first: int, last:
             state = automaton.code[UP(lanes.states[lane]) + UP(automaton.text[UP(data[lanes.starts[lane] + k])])]
             lanes.states[lane] = state
             if state & _ODD:
-                lanes.odd[noted] = ((I64(k) - done) * _LANES + I64(lane)) << 32 | I64(state)
+                lanes.odd[noted] = ((I64(k) - done) * LANES + I64(lane)) << 32 | I64(state)
                 noted += UP(1)
     return int(noted)
 
@@ -372,29 +378,29 @@ def _take(
     """Follow the candidates of the odd states of a chunk; returns how many needles were found so far, even without room."""
     code = automaton.code
     for i in range(noted):
-        step, lane = divmod(lanes.odd[i] >> 32, _LANES)
+        step, lane = divmod(lanes.odd[i] >> 32, LANES)
         place = strings.order[begin + lane]
         at = strings.offsets[place] + done + step + 1
         c = I64(code[UP(U32(lanes.odd[i])) - UP(1)])
         while c > 0:
             candidate = (c - automaton.first_candidate) // _CANDIDATE
             if lanes.seen[lane, candidate] == place + 1:
-                if code[c + 2] == 0:
+                if code[c + _TAIL] == 0:
                     break  # and all behind it were found with it
             elif _follows(code, automaton.text, c, strings.data, at, strings.offsets[place + 1]):
                 lanes.seen[lane, candidate] = place + 1
                 if filled < len(found.places):
                     found.places[filled] = place
-                    found.numbers[filled] = code[c]
+                    found.numbers[filled] = code[c + _NUMBER]
                 filled += 1
-            c = I64(code[c + 1])
+            c = I64(code[c + _NEXT])
     return filled
 
 
 @inlined
 def _follows(code: Words, text: Bytes, c: int, data: Bytes | bytes, at: int, end: int) -> bool:
     """Whether the tail of a candidate follows."""
-    tail, length = UP(code[c + 2]), I64(code[c + 3])
+    tail, length = UP(code[c + _TAIL]), I64(code[c + _LENGTH])
     if length > end - at:
         return False
     same = UP(0)
@@ -414,15 +420,15 @@ def _search_one(code: Words, text: Bytes, data: bytes, found: I64s) -> int:
             c = I64(code[UP(state) - UP(1)])
             while c > 0:
                 known = 0
-                while known < count and found[known] != code[c]:
+                while known < count and found[known] != code[c + _NUMBER]:
                     known += 1
                 if known < count:
-                    if code[c + 2] == 0:
+                    if code[c + _TAIL] == 0:
                         break  # and all behind it were found with it
                 elif _follows(code, text, c, data, at + 1, len(data)):
                     if count == len(found):
                         return count + 1
-                    found[count] = code[c]
+                    found[count] = code[c + _NUMBER]
                     count += 1
-                c = I64(code[c + 1])
+                c = I64(code[c + _NEXT])
     return count

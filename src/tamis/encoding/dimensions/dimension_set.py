@@ -168,9 +168,7 @@ class Dimensions:
         elif isinstance(dimension, NumberDimension):
             self.only_number[dimension.attribute] = dimension.number
         elif isinstance(dimension, StringDimension):
-            # Unchanged strings go straight to the labels.
-            key = dimension._labels.locate if dimension.facet is Facet.STRING else dimension.key
-            self.only_text[dimension.attribute] = dimension.number, key
+            self.only_text[dimension.attribute] = dimension.number, dimension.finder()
         self.by_attribute.setdefault(dimension.attribute, Facets()).add(dimension)
         self.parents.update(parents_of(dimension.attribute))
         # Last: code that finds the dimension relies on all of the above, even if this was interrupted.

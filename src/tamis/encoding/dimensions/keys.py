@@ -59,6 +59,17 @@ def double_codes(values: F64s) -> I64s:
     return np.where(bits >= 0, bits, bits ^ _SIGN)
 
 
+def double_value(code: int) -> float:
+    """The double that has a code. The codes below that of -inf and above that of inf give NaN."""
+    value: float = _DOUBLE.unpack(_INT64.pack(bits_of_code(code)))[0]
+    return value
+
+
+def double_values(codes: I64s) -> F64s:
+    """`double_value` of every element."""
+    return np.where(codes >= 0, codes, codes ^ _SIGN).view(np.float64)
+
+
 # The codes of the doubles from 2**53 up to, and without, 2**63, and of their negatives: the regions of the labels of
 # large integers. Their ends are even and never labels.
 LARGE_FIRST = double_code(float(INT_EXACT))
@@ -84,6 +95,12 @@ def code_of_bits(bits: int) -> int:
     if bits >= 0:
         return bits
     return bits ^ _SIGN if bits != KEY_MIN else 0  # -0.0 is 0.0
+
+
+@inlined
+def bits_of_code(code: int) -> int:
+    """The bits of the double that has a `double_code`."""
+    return code if code >= 0 else code ^ _SIGN
 
 
 @brief_kernel

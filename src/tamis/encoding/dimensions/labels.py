@@ -6,10 +6,10 @@ Every constant gets an even label, larger constants larger ones, with room betwe
     labels       ...     2000          4000          6000   ...
     keys          1999    |     3999    |    5999     |    6001
 
-A value of an event is *located*: if it is a constant, its key is that label; if not, it falls in the gap between two
-constants and gets the odd key just below the next one (just above the last). So ``> 'apple'`` is the interval from
-2001, ``< 'plum'`` the interval up to 5999, and both stay right while constants are added in between. When a gap has no room
-left, all labels are spread again, and all stored keys must change (`Relabelling`).
+A value of an event is *located*. If it is a constant, its key is the label of this constant. Otherwise it lies in the gap
+between two constants, and gets the odd key just below the next constant, or just above the last one. So ``> 'apple'`` is the
+interval from 2001 on, and ``< 'plum'`` the interval up to 5999. Both stay right while constants are added in between. When a
+gap has no room left, all labels are spread again, and all stored keys must change (`Relabelling`).
 
 Constants often come in order: numbered names, dates, ranges within ranges. Halving a gap each time would fill it after about
 fifty constants. So in a gap that is not large, a label is placed by where its constant lies between its neighbours. A constant

@@ -104,7 +104,7 @@ class Patterns(ABC):
 
     def hits(self, text: str) -> list[int]:
         """The numbers of the patterns that a string contains, ascending."""
-        tiers = self._tiers()
+        tiers = self.tiers()
         if len(tiers) == 1:
             return tiers[0].hits(text)
         return sorted(itertools.chain.from_iterable(tier.hits(text) for tier in tiers))
@@ -115,7 +115,7 @@ class Patterns(ABC):
             found = [[lead, *self.hits(text)] for text in texts.to_pylist()]
             counts = np.array([len(numbers) for numbers in found], np.int64)
             return np.array(list(itertools.chain.from_iterable(found)), np.int64), counts
-        pairs = [tier.search(texts) for tier in self._tiers()]
+        pairs = [tier.search(texts) for tier in self.tiers()]
         places = np.concatenate([places for places, _ in pairs]) if pairs else np.zeros(0, np.int64)
         numbers = np.concatenate([numbers for _, numbers in pairs]) if pairs else np.zeros(0, np.int64)
         order = grouped(numbers)
@@ -124,7 +124,8 @@ class Patterns(ABC):
         _place(places[order], numbers[order], np.cumsum(counts) - counts + 1, keys)
         return keys, counts
 
-    def _tiers(self) -> tuple[Tier, ...]:
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tiers that search for all patterns. Patterns without a tier get one first."""
         tiers, members = self._state
         if members:
             while tiers and len(tiers[-1].members) <= _GROWTH * len(members):
@@ -277,11 +278,11 @@ class _RegexSet:
         if self._compiled is None:
             patterns = list(self._members)
             parts = [patterns[start : start + self._largest] for start in range(0, len(patterns), self._largest)]
-            self._compiled = [(_matcher(part), [self._members[pattern] for pattern in part]) for part in parts]
+            self._compiled = [(regex_matcher(part), [self._members[pattern] for pattern in part]) for part in parts]
         return self._compiled
 
 
-def _matcher(patterns: list[str]) -> Callable[[bytes | memoryview], list[int] | None]:
+def regex_matcher(patterns: list[str]) -> Callable[[bytes | memoryview], list[int] | None]:
     """A function that gives the places in the list of the expressions that match."""
     import re2
 

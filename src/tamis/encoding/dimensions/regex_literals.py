@@ -5,12 +5,13 @@ r"""What a regular expression cannot match without: strings of which one is in e
     (?i)https?://               http://, https://, ſ        in the lower case of the text
     [0-9]{8,}                   nothing, but eight characters
 
-Such a *literal* is looked for first, and RE2 is asked only about the texts that contain it. So it must never be wrong, and may
-always be missing: whatever is not understood has none. The syntax is RE2's, of expressions that RE2 has accepted.
+Tamis searches for such a *literal* first, and asks RE2 only about the texts that contain it. So a literal must never be wrong,
+and may always be missing: an expression that is not understood has none. The syntax is RE2's, of expressions that RE2 has
+accepted.
 
-Case. A literal holds for the text as it is, or for its ``str.lower()``; then only ASCII counts, because outside of it folding and
-lower case differ. What RE2 takes for an ASCII letter when it ignores case is that letter in both cases, K (the sign for
-kelvin, whose lower case is k), and ſ (the long s, whose lower case is itself): a text with one of those is always tried.
+Case. A literal holds for the text as it is, or for its ``str.lower()``. Then only ASCII counts, because outside of ASCII folding
+and lower case differ. When RE2 ignores case, it takes two other characters for ASCII letters: K (the sign for kelvin, whose lower
+case is k) and ſ (the long s, whose lower case is itself). A text with one of these is always tried.
 """
 
 from __future__ import annotations

@@ -5,5 +5,5 @@ Read in this order:
     event_batch    EventBatch; mappings one after another                 asked          which attributes to read
     one_event      one mapping, in a buffer that is used again
     event_columns  Arrow tables -> columns of attributes                  event_table    columns -> a batch
-    plain_columns  columns of numbers -> a batch, in one kernel
+    plain_columns  columns of numbers -> a batch, in one kernel           flat_rows      rows of a table -> flat events
 """

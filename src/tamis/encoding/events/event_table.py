@@ -79,7 +79,7 @@ class TableEncoder:
         table = self._table.slice(first, last - first)
         if self._rest is None:
             batch = self._plain_entries(table) if len(table) else None
-            return self._encoded(table, None) if batch is None else EncodedEvents(batch, 0)
+            return self.by_column(table) if batch is None else EncodedEvents(batch, 0)
         rest = self._rest
         batch, large = self._plain.batch(first, last)
         if large:
@@ -87,7 +87,7 @@ class TableEncoder:
             batch, _ = self._plain.without(large).batch(first, last)
         if not rest:
             return EncodedEvents(batch, 0)
-        others, mismatched = self._encoded(table, rest)
+        others, mismatched = self.by_column(table, rest)
         return EncodedEvents(_side_by_side(batch, others) if len(batch.dimension) else others, mismatched)
 
     def _plain_entries(self, table: pa.Table) -> EventBatch | None:
@@ -104,7 +104,7 @@ class TableEncoder:
         codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
         return entries_batch(parents, codes, values, numbers, len(table))
 
-    def _encoded(self, table: pa.Table, among: list[int] | None) -> EncodedEvents:
+    def by_column(self, table: pa.Table, among: list[int] | None = None) -> EncodedEvents:
         """Encode a table column by column: the columns in `among`, or all."""
         parts: list[_Part] = []
         dimensions = self._dimensions
@@ -292,7 +292,7 @@ def _parts(column: Column, facets: Facets) -> list[_Part]:
         return [] if dimension is None else [_Part(dimension.number, column.rows, dimension.keys(column.values))]
     if not facets.texts and not facets.patterns and facets.address is None:
         return []
-    codes, distinct = _distinct(column.values)
+    codes, distinct = distinct_texts(column.values)
     parts: list[_Part] = []
     for text in facets.texts:
         keys = text.keys(distinct)
@@ -318,13 +318,13 @@ def _addresses(dimension: AddressDimension, rows: Rows, codes: I32s | None, dist
     return rows[known], keys[known]
 
 
-def _distinct(values: pa.Array) -> tuple[I32s | None, Texts]:
+def distinct_texts(values: pa.Array) -> tuple[I32s | None, Texts]:
     """The code of each string, and the distinct strings that the codes stand for. Each distinct string is encoded once.
 
     Returns None and all strings if they seem to differ: finding the distinct ones takes a fifth of the time that needles do.
     """
     codes = None
-    if pa.types.is_dictionary(values.type) or len(values) < _SAMPLED or not _seem_to_differ(values):
+    if pa.types.is_dictionary(values.type) or len(values) < _SAMPLED or not seem_to_differ(values):
         encoded = pc.dictionary_encode(values)  # a dictionary stays as it is
         codes, values = encoded.indices.to_numpy().astype(np.int32), encoded.dictionary
     distinct = Texts(values)
@@ -332,7 +332,7 @@ def _distinct(values: pa.Array) -> tuple[I32s | None, Texts]:
     return codes, distinct
 
 
-def _seem_to_differ(values: pa.Array) -> bool:
+def seem_to_differ(values: pa.Array) -> bool:
     """Whether a random sample of 4 * sqrt(n) strings has no duplicate.
 
     If every string came twice, eight equal pairs would be expected. The sample is random because neighbours are often equal.

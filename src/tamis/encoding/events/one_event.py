@@ -5,20 +5,21 @@
                                       their address
 
 Numbers come as doubles, which the kernel makes keys of (see `unpack_event`), all other values as keys. The dimensions lie behind
-them, or with the *form* of the event: a stream has few combinations of attributes, and a form is what is known of one. Attributes
-that nobody asks about have no dimension there, and the kernel leaves them out if the kind is GAPS.
+them, or with the *form* of the event: a stream has few combinations of attributes, and a form is what is known of one. Values
+that nobody asks about are left out.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.encoding.dimensions.dimension_set import NOT_ASKED, Dimensions
+from tamis.encoding.dimensions.dimension_set import Dimensions
 from tamis.encoding.dimensions.keys import code_of_bits, is_small
 from tamis.encoding.events.event_batch import EventBatch, plain_values, row_of
 from tamis.kernels.fields import reader_of, word_of
@@ -34,8 +35,10 @@ _WORDS = 1024
 # three quarters of the time, but names may be of a class that decides itself what it equals.
 _BETWEEN = "\0"
 _NUMBERS = frozenset({int, float})
+_SCALARS = frozenset({int, float, str, bool, type(None)})
+"""Types of values that can be left out. Attributes within an object may be asked about if the object is not."""
 _SEEN_ONCE, _HAS_NONE = None, False
-INTERVALS, GAPS = 1, 2
+INTERVALS = 1
 
 
 class EventValues(NamedTuple):
@@ -56,7 +59,9 @@ class Form(NamedTuple):
 
     pack: Callable[..., None]
     size: int
-    kind: int
+    """How many attributes are asked about."""
+    asked: Callable[[Sequence[Any]], Sequence[Any]] | None
+    """Chooses the values that are asked about from all; None if that is all of them."""
     dimension: I32s
     address: int
 
@@ -109,13 +114,22 @@ class OneEvent:
             return None
 
     def _pack_form(self, event: dict[str, Any], form: Form | None) -> bool:
-        """Take an event whose attributes have this form, if they have one; whether all values are plain numbers."""
-        values = event.values()
-        # A set first: it takes two thirds of the time of `issuperset`.
-        if not form or not set(map(type, values)) <= _NUMBERS:
+        """Take an event whose attributes have this form, if they have one.
+
+        Returns whether all values that are asked about are plain numbers, and whether all others can be left out.
+        """
+        if not form:
             return False
-        pack, size, kind, _, address = form
-        pack(self._bytes, 0, size, 0, kind, address, *values)
+        values: Collection[Any] = event.values()
+        pack, size, asked, _, address = form
+        # A set first: it takes two thirds of the time of `issuperset`.
+        if asked is not None:
+            if not set(map(type, values)) <= _SCALARS:
+                return False
+            values = asked(tuple(values))
+        if not set(map(type, values)) <= _NUMBERS:
+            return False
+        pack(self._bytes, 0, size, 0, 0, address, *values)
         self._form = form
         return True
 
@@ -187,18 +201,25 @@ def _note(dimensions: Dimensions, joined: str, size: int, most: int) -> None:
             forms.clear()
         forms[joined] = _SEEN_ONCE
         return
-    if forms[joined] is _HAS_NONE:
+    if forms[joined] is not _SEEN_ONCE:  # An event may have a form and other values than the form takes.
         return
     forms[joined] = _HAS_NONE
     names = joined.split(_BETWEEN)
     if len(names) != size:
         return
-    asked = [dimensions.only_number.get(name, NOT_ASKED) for name in names]
-    others = [name for name, number in zip(names, asked, strict=True) if number == NOT_ASKED]
-    if not any(name in dimensions.by_attribute for name in others):
-        array = np.array(asked, np.int32)
-        pack = struct.Struct(f"{HEAD}q{len(names)}d").pack_into
-        forms[joined] = Form(pack, len(names), GAPS if others else 0, array, address_of(array))
+    asked = {place: dimensions.only_number[name] for place, name in enumerate(names) if name in dimensions.only_number}
+    if not any(name in dimensions.by_attribute for place, name in enumerate(names) if place not in asked):
+        array = np.array(list(asked.values()), np.int32)
+        pack = struct.Struct(f"{HEAD}q{len(asked)}d").pack_into
+        chosen = None if len(asked) == len(names) else _chooser(list(asked))
+        forms[joined] = Form(pack, len(asked), chosen, array, address_of(array))
+
+
+def _chooser(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function that takes the values in some places."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return operator.itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -221,28 +242,9 @@ def unpack_event(words: I64s, start: I64s, values: Packed) -> bool:
     for i in range(HEAD, HEAD + numbers):
         words[i] = code_of_bits(words[i])
     count = numbers + keys
-    if kind == GAPS:
-        count, dimensions = _close_gaps(words, count, dimensions, values)
-        kind = 0
     words[_COUNT_OF_NUMBERS], words[_COUNT_OF_KEYS], words[_KIND], words[_DIMENSIONS_AT] = 0, count, kind, dimensions
     start[0], start[1] = 0, count
     values[DIMENSION], values[DIMENSION + 1] = dimensions, count
     values[LO + 1], values[HI + 1] = count, count
     values[HI] = values[LO] + 8 * count * kind
     return True
-
-
-@inlined
-def _close_gaps(words: I64s, count: int, dimensions: int, values: Packed) -> tuple[int, int]:
-    """Leave out values without a dimension. Returns how many are left, and where their dimensions lie now: behind them."""
-    behind = values[LO] + 8 * count
-    values[DIMENSION], values[DIMENSION + 1] = dimensions, count
-    given = read_values(values).dimension
-    values[DIMENSION] = behind
-    kept = read_values(values).dimension
-    left = 0
-    for i in range(count):
-        words[HEAD + left] = words[HEAD + i]
-        kept[left] = given[i]
-        left += given[i] != NOT_ASKED
-    return left, behind

@@ -2,9 +2,9 @@
 
     expression -> NNF -> tree of leaves -> merged -> clauses (+ the tree itself, when its DNF would be too large)
 
-*Merging* is exact for any event: SOME of A or SOME of B is SOME of both, NONE of A and NONE of B is NONE of both, so an OR over
-thousands of substrings of one attribute is a single leaf. Where an attribute is declared scalar, SOME and SOME are
-intersected as well.
+*Merging* is exact for any event: SOME of A or SOME of B is SOME of both, and NONE of A and NONE of B is NONE of both. So an OR
+over thousands of substrings of one attribute is a single leaf. If an attribute is declared scalar, an AND of SOME and SOME is
+the SOME of their intersection.
 
 *Clauses* are the DNF if that is small. A tree with a large DNF gets clauses that are necessary but not sufficient. Its `tree` is
 kept, and `programs` verify the events that satisfy a clause.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tamis.encoding.dimensions.dimension import FACET_OF_KIND, NEEDLES, REGEXES, Dimension, Facet
 from tamis.encoding.dimensions.dimension_set import Dimensions
@@ -89,7 +89,7 @@ class Compiler:
         changing: Callable[[], AbstractContextManager[None]] = nullcontext,
         factors: bool = False,
     ) -> None:
-        self._dimensions = dimensions
+        self.dimensions = dimensions
         self._on_relabel = on_relabel
         self._scalars = scalars
         self._changing = changing
@@ -129,15 +129,15 @@ class Compiler:
 
     def dimension(self, attribute: str, facet: Facet) -> Dimension:
         """The dimension, made when it is first asked for."""
-        dimension = self._dimensions.find(attribute, facet)
+        dimension = self.dimensions.find(attribute, facet)
         if dimension is None:
             with self._changing():
-                dimension = self._dimensions.get(attribute, facet)
+                dimension = self.dimensions.get(attribute, facet)
         return dimension
 
     def known_dimension(self, attribute: str, facet: Facet) -> Dimension | None:
         """The dimension, if there is one already."""
-        return self._dimensions.find(attribute, facet)
+        return self.dimensions.find(attribute, facet)
 
     def is_scalar(self, attribute: str) -> bool:
         """Whether events are known to have at most one value of the attribute."""
@@ -176,7 +176,7 @@ class Compiler:
     def _predicate(self, predicate: Predicate, negated: bool) -> Expression:
         operator = predicate.operator
         if operator in NULL_TESTS:
-            dimension = self._dimensions.get(predicate.attribute, Facet.PRESENCE)
+            dimension = self.dimensions.get(predicate.attribute, Facet.PRESENCE)
             absent = (operator is Operator.IS_NULL) is not negated
             return (
                 Leaf(dimension.number, Mode.ABSENT, NOTHING)
@@ -193,7 +193,7 @@ class Compiler:
         """Dimension and intervals of the positive form."""
         found = []
         for asked in _asked(predicate):
-            dimension = self._dimensions.get(predicate.attribute, asked.facet)
+            dimension = self.dimensions.get(predicate.attribute, asked.facet)
             keys = [dimension.constant_key(constant) for constant in asked.constants]
             found.append((dimension.number, asked.intervals(keys)))
         return found
@@ -218,7 +218,7 @@ class Compiler:
 
     def _has_one_key(self, number: int) -> bool:
         """Whether an event has at most one key in the dimension: its attribute is declared scalar, its facet no set."""
-        dimension = self._dimensions[number]
+        dimension = self.dimensions[number]
         return self.is_scalar(dimension.attribute) and dimension.facet not in _SET_FACETS
 
 
@@ -312,13 +312,18 @@ def facet_of(value: Scalar) -> Facet:
     return FACET_OF_KIND[kind]
 
 
+_ToConstants: TypeAlias = Callable[[Sequence[Scalar]], Sequence[Scalar]]
+"""From the literals of a predicate to its constants."""
+_ToIntervals: TypeAlias = Callable[[Sequence[int]], Intervals]
+"""From the keys of the constants to the intervals."""
+
+
 class _Asked(NamedTuple):
     """What a predicate in its positive form asks about one dimension."""
 
     facet: Facet
     constants: Sequence[Scalar]
-    intervals: Callable[[Sequence[int]], Intervals]
-    """From the keys of the constants to the intervals."""
+    intervals: _ToIntervals
 
 
 def _asked(predicate: Predicate) -> list[_Asked]:
@@ -335,11 +340,8 @@ def _asked(predicate: Predicate) -> list[_Asked]:
         case = predicate.case if isinstance(predicate, CasePredicate) else None
         folds = operator is Operator.ILIKE
         return [_asked_like(LikePattern.read(str(values[0]), predicate.escape, folds), Case.LOWER if folds else case)]
-    if operator is Operator.RLIKE:
-        return [_Asked(Facet.REGEX, values, points)]
-    if operator is Operator.IP_IN:
-        return [_Asked(Facet.ADDRESS, [end for value in values for end in network_range(str(value))], _between_pairs)]
-    return [_Asked(Facet.PRESENCE, (), _everything)]
+    facet, constants, intervals = _OTHERS[operator]
+    return [_Asked(facet, constants(values), intervals)]
 
 
 _LIKE_FACETS = {LikeShape.SUFFIX: "reversed", LikeShape.CONTAINS: "needle", LikeShape.GENERAL: "regex"}
@@ -357,7 +359,7 @@ def _asked_like(pattern: LikePattern, case: Case | None) -> _Asked:
     return _Asked(facet, [pattern.to_regex() if shape is LikeShape.GENERAL else pattern.literal], points)
 
 
-_COMPARED: dict[Operator, Callable[[Sequence[int]], Intervals]] = {
+_COMPARED: dict[Operator, _ToIntervals] = {
     Operator.EQ: points,
     Operator.IN: points,
     Operator.LT: lambda keys: between(KEY_MIN, keys[0] - 1),
@@ -377,11 +379,23 @@ def _between_pairs(keys: Sequence[int]) -> Intervals:
     return union(between(lo, hi - 1) for lo, hi in zip_longest(keys[::2], keys[1::2], fillvalue=KEY_MAX + 1))
 
 
+def _network_ends(networks: Sequence[Scalar]) -> list[Scalar]:
+    return [end for network in networks for end in network_range(str(network))]
+
+
+_OTHERS: dict[Operator, tuple[Facet, _ToConstants, _ToIntervals]] = {
+    Operator.RLIKE: (Facet.REGEX, list, points),
+    Operator.IP_IN: (Facet.ADDRESS, _network_ends, _between_pairs),
+    Operator.IS_NULL: (Facet.PRESENCE, list, _everything),
+}
+"""What the operators ask that are neither comparisons nor LIKE."""
+
+
 def prefix_range(prefix: str) -> tuple[str, str | None]:
     """The strings that begin with `prefix` are those from the first up to, and without, the second (None: no end)."""
     for end in range(len(prefix) - 1, -1, -1):
         point = ord(prefix[end])
         if point < 0x10FFFF:
-            # Surrogates are no characters: behind the last one before them comes U+E000.
+            # Surrogates are not characters: U+E000 follows the last character before them.
             return prefix, prefix[:end] + chr(0xE000 if point == 0xD7FF else point + 1)
     return prefix, None

@@ -6,7 +6,6 @@ of the two.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from tamis.encoding.dimensions.dimension import (
     TimestampDimension,
 )
 from tamis.encoding.dimensions.intervals import EVERYTHING, Intervals, complement
-from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN, SMALL_FIRST
+from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN, SMALL_FIRST, double_value
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.compile import prefix_range
 from tamis.language.addresses import networks_between
@@ -37,7 +36,6 @@ from tamis.language.values import from_microseconds, is_moment
 SHOWN = 5
 """The most values of a set that a text names. It counts the others."""
 
-_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _BACKWARDS = frozenset({Facet.REVERSED, Facet.LOWER_REVERSED, Facet.UPPER_REVERSED})
 _KINDS = {
     Facet.NUMBER: "a number", Facet.BOOLEAN: "a boolean", Facet.TIMESTAMP: "a timestamp", Facet.ADDRESS: "an address",
@@ -260,7 +258,7 @@ def _value(dimension: Dimension, key: int) -> Any:
         return bool(key) if key in (0, 1) else None
     if not isinstance(dimension, NumberDimension) or not KEY_MIN <= key <= KEY_MAX or key == -1:
         return None  # -1 would be -0.0, which is 0.0
-    number: float = struct.unpack("<d", struct.pack("<q", key if key >= 0 else key ^ _SIGN))[0]
+    number = double_value(key)
     if number != number:
         return None
     return int(number) if abs(number) < INT_EXACT and number.is_integer() else number

@@ -102,11 +102,16 @@ def prepare(source: Any) -> Expression:
     ExpressionError
     """
     expression = to_expression(source)
-    if not hasattr(expression, "_prepared"):
+    if not is_prepared(expression):
         prepared = words_of(expression)
         if prepared is not None:
-            expression._prepared = prepared
+            expression.prepared = prepared
     return expression
+
+
+def is_prepared(expression: Expression) -> bool:
+    """Whether `prepare` has prepared this expression in this process."""
+    return hasattr(expression, "prepared")
 
 
 def words_of(expression: Expression, comparisons: Comparisons = _COMPARISONS) -> Prepared | None:
@@ -161,7 +166,7 @@ class PlainEncoder:
 
         `plain_conjunction` may refuse the row, for instance because a comparison is new here. `keyed_row` may then succeed.
         """
-        prepared: Prepared | None = getattr(expression, "_prepared", None) or words_of(expression, self._comparisons)
+        prepared: Prepared | None = getattr(expression, "prepared", None) or words_of(expression, self._comparisons)
         if prepared is None:
             return None
         words, predicates, length = prepared

@@ -30,7 +30,7 @@ OPERATOR_CODE = {operator: code for code, operator in enumerate(OPERATORS)}
 
 
 class WrongRowsError(Exception):
-    """Some rows are no subscriptions. Users never see this error: they get the errors of rows."""
+    """Some rows are not subscriptions. Users never see this error: they get the errors of rows."""
 
     def __init__(self, errors: Mapping[int, TamisError]) -> None:
         super().__init__()

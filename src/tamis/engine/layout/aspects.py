@@ -48,24 +48,24 @@ def nothing_seen(dimensions: int) -> Words:
 def show(dimension: int, code: int, number: int, seen: Words) -> None:
     """Write the aspects of a value."""
     at = ASPECTS * dimension
-    seen[UP(at)] = word_of(at, code)
-    seen[UP(at + MOST)] = word_of(at + MOST, HIGHEST_CODE - code)
-    seen[UP(at + SAME)] = word_of(at + SAME, number)
-    seen[UP(at + MEMBER)] = word_of(at + MEMBER, number)
+    seen[UP(at)] = aspect_word(at, code)
+    seen[UP(at + MOST)] = aspect_word(at + MOST, HIGHEST_CODE - code)
+    seen[UP(at + SAME)] = aspect_word(at + SAME, number)
+    seen[UP(at + MEMBER)] = aspect_word(at + MEMBER, number)
 
 
 @inlined
 def hide(dimension: int, seen: Words) -> None:
     """Write the aspects of a missing value."""
     at = ASPECTS * dimension
-    seen[UP(at)] = word_of(at, 0)
-    seen[UP(at + MOST)] = word_of(at + MOST, 0)
-    seen[UP(at + SAME)] = word_of(at + SAME, 0)
-    seen[UP(at + MEMBER)] = word_of(at + MEMBER, 0)
+    seen[UP(at)] = aspect_word(at, 0)
+    seen[UP(at + MOST)] = aspect_word(at + MOST, 0)
+    seen[UP(at + SAME)] = aspect_word(at + SAME, 0)
+    seen[UP(at + MEMBER)] = aspect_word(at + MEMBER, 0)
 
 
 @inlined
-def word_of(aspect: int, value: int) -> np.uint32:
+def aspect_word(aspect: int, value: int) -> np.uint32:
     """A test, or what an event shows; `aspect` is ASPECTS * dimension + aspect."""
     return U32((U32(aspect) << U32(CODE_BITS)) | U32(value))
 
@@ -105,7 +105,7 @@ def tests_of_codes(low: int, high: int) -> tuple[int, int, int, int]:
 @inlined
 def never_named(test: np.uint32) -> np.uint32:
     """A MEMBER of the dimension of this test that no event shows: it fills up a set."""
-    return U32((test >> U32(CODE_BITS + 2) << U32(CODE_BITS + 2)) | U32(word_of(MEMBER, HIGHEST_CODE)))
+    return U32((test >> U32(CODE_BITS + 2) << U32(CODE_BITS + 2)) | U32(aspect_word(MEMBER, HIGHEST_CODE)))
 
 
 @inlined

@@ -29,13 +29,15 @@ GUARD = 0.8
 """Reading the guard of a block, as a number of entries."""
 LEAST_SAVED_BY_GUARD = 1.0
 """Entries that a guard must save per block, since padding takes memory and the guard must be read."""
-CAUTION_WITH_PAIRS = 2.0
-"""Pairs are used if they save this many times their cost. Events that match much pay more than the average."""
 
 
 class Costs(NamedTuple):
-    """The costs that decide about runs and guards. Tests change them, to see every layout with few rows."""
+    """The costs that decide about pairs, second filters, runs and guards. Tests change them, to see all layouts with few rows."""
 
+    caution_with_pairs: float = 2.0
+    """Pairs are used if they save this many times their cost. Events that match much pay more than the average."""
+    second_space: float = SPACE / 2
+    """Memory of one more second filter word, as if it took time."""
     run: float = 60.0
     """Finding a run and its end."""
     most_with_guards: float = 0.75

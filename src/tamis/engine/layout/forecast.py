@@ -1,7 +1,8 @@
 """The forecast of a segment: how many entries an event is expected to visit.
 
-It is the sum of the likelihoods of the lists of all conjunctions of the segment (Fabret and others 3.2: the cost of matching is
-the cost of the entries that are checked). `tamis.engine.watch` compares it with the number of entries that events do visit.
+It is the sum of the likelihoods of the lists of all conjunctions of the segment. This is the cost model of Fabret and others
+(3.2): matching costs what its entries cost. `tamis.engine.watch` compares the forecast with the number of entries that events
+do visit.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import numpy as np
 
 from tamis.encoding.events.event_batch import EventBatch
 from tamis.engine.layout.aspects import Words
-from tamis.engine.layout.costs import CAUTION_WITH_PAIRS, COMPARE, ENTRY, MEET_PAIR, RECORD, SPACE, TRY_PAIR
+from tamis.engine.layout.costs import COMPARE, ENTRY, MEET_PAIR, RECORD, SPACE, TRY_PAIR, Costs
 from tamis.engine.layout.plan import PAIRS, RANKED, SOME, Plan, hull_of, is_raw, most_cells
 from tamis.engine.layout.predicate_codes import (
     MASK_WORDS,
@@ -118,13 +118,13 @@ def pair_scratch(cells: int, room: int) -> PairScratch:
 # -- planning
 
 
-def with_pairs(table: CodedTable, plan: Plan, sample: EventBatch | None) -> tuple[Plan, Pairs, I32s]:
+def with_pairs(table: CodedTable, plan: Plan, sample: EventBatch | None, costs: Costs) -> tuple[Plan, Pairs, I32s]:
     """A plan with pairs if they pay, the pairs, and the conjunction of each of their entries."""
     step = max(1, (len(table.start) - 1) // _PLANNED)
-    if are_worth_trying(*plan_pairs(table, plan, step), table):
+    if _are_worth_trying(*plan_pairs(table, plan, step), table, costs):
         paired, saved = plan_pairs(table, plan)
         pairs, rows = enter_pairs(table, paired)
-        if pay(pairs, saved, sample, table.scales):
+        if _pay(pairs, saved, sample, table.scales, costs):
             return paired, pairs, rows
     return plan, _no_pairs(), np.zeros(0, np.int32)
 
@@ -140,10 +140,10 @@ def plan_pairs(table: CodedTable, plan: Plan, step: int = 1) -> tuple[Plan, floa
     return paired, saved * step
 
 
-def are_worth_trying(plan: Plan, saved: float, table: CodedTable) -> bool:
+def _are_worth_trying(plan: Plan, saved: float, table: CodedTable, costs: Costs) -> bool:
     """Whether the pairs of a plan, perhaps of some conjunctions only, save more than trying them costs."""
     tried = float(table.likelihood.presence[_members(table, plan)].sum()) ** 2 / 2
-    return saved > CAUTION_WITH_PAIRS * TRY_PAIR * max(tried, 1.0)
+    return saved > costs.caution_with_pairs * TRY_PAIR * max(tried, 1.0)
 
 
 def _members(table: CodedTable, plan: Plan) -> Bools:
@@ -206,7 +206,7 @@ def _least_likely(row: int, table: CodedTable) -> tuple[int, int]:
     return best, second
 
 
-def pay(pairs: Pairs, saved: float, sample: EventBatch | None, scales: Scales) -> bool:
+def _pay(pairs: Pairs, saved: float, sample: EventBatch | None, scales: Scales, costs: Costs) -> bool:
     """Whether pairs that should save `saved` nanoseconds per event do so with the events of a sample."""
     if sample is None or len(sample.start) < 2:
         return True
@@ -214,7 +214,8 @@ def pay(pairs: Pairs, saved: float, sample: EventBatch | None, scales: Scales) -
     scratch = pair_scratch(int(scales.cell[-1]) if pairs.entries else 0, int(np.diff(sample.start).max()))
     found = np.zeros(pairs.entries, np.uint32)
     tried, met = _met_by_sample(sample, events, scales, pairs, scratch, found)
-    return saved * events > CAUTION_WITH_PAIRS * (TRY_PAIR * tried + MEET_PAIR * min(met, tried) + ENTRY * met)
+    cost = TRY_PAIR * tried + MEET_PAIR * min(met, tried) + ENTRY * met
+    return saved * events > costs.caution_with_pairs * cost
 
 
 @lean_kernel

@@ -33,11 +33,11 @@ from tamis.engine.layout.aspects import (
     NEAR,
     SAME,
     Words,
+    aspect_word,
     code_of_space,
     never_named,
     tests_of_codes,
     tests_of_spaces,
-    word_of,
 )
 from tamis.engine.layout.key_numbers import KeyNumbers, number_of_key
 from tamis.engine.layout.plan import RANKED, SHORT_SETS, Choice, Plan, deciding, is_settled
@@ -397,7 +397,7 @@ def _write_predicate(
         negated = 1 if predicates.mode[p] == _NONE else 0
         out[to] = U32((aspect + SAME) | ((end - begin) << _MEMBERS_AT) | (negated << 31))
         for i in range(begin, end):
-            out[to + 1 + i - begin] = word_of(aspect + SAME, _number(predicates.lo[i], d, scales, coded, numbers))
+            out[to + 1 + i - begin] = aspect_word(aspect + SAME, _number(predicates.lo[i], d, scales, coded, numbers))
         return to + 1 + end - begin
     if group == MASKS:
         fill_mask(p, d, predicates, scales, mask)
@@ -416,7 +416,7 @@ def _write_test(aspect: int, value: int, group: int, out: Words, to: int) -> int
     if group == FAR_TESTS:
         out[to] = U32(aspect)
         to += 1
-    out[to] = word_of(aspect, value)
+    out[to] = aspect_word(aspect, value)
     return to + 1
 
 
@@ -428,7 +428,7 @@ def _write_spaces(p: int, d: int, predicates: Predicates, scales: Scales, out: W
         f, g = spaces_of(predicates.lo[i], predicates.hi[i], d, scales)
         for s in range(f, g + 1):
             member = MEMBER if i + 1 < end or s < g else SAME
-            out[to] = word_of(ASPECTS * d + member, code_of_space(s))
+            out[to] = aspect_word(ASPECTS * d + member, code_of_space(s))
             to += 1
     return to
 

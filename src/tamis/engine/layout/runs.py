@@ -36,7 +36,7 @@ from tamis.kernels.packed import Packed
 LOWER_RUN, UPPER_RUN, BAND_RUN = 1, 2, 3
 """Sides of runs. Bands are grouped by width: BAND_RUN + n has widths from 2**n to 2**(n + 1)."""
 _SHORTEST = 16
-"""Entries that a run has at least, whatever it saves."""
+"""Fewest entries of a run, even if a shorter one would save something."""
 _NONE = -1
 
 

@@ -42,7 +42,7 @@ LOWEST_CODE = 1
 CODE_BITS = 22
 HIGHEST_CODE = (1 << CODE_BITS) - 1
 """A code that no key has. No key has code 0 either. A bound that excludes no key has one of these codes, so it is never tied."""
-BLOCK = 16
+CUTS_PER_BLOCK = 16
 _SAMPLE = 1 << 14
 """The most ends of a wide dimension from which its quantiles are computed."""
 _TABLE = 1024
@@ -118,8 +118,8 @@ def scales_of(predicates: Predicates) -> Scales:
     local[order[:count]] = np.arange(count, dtype=np.int32)
     ends = _ends_of(predicates, local, count)
     cuts = _cuts_of(ends, count)
-    blocks = np.maximum((cuts.number + BLOCK - 1) // BLOCK, 1).astype(np.int32)
-    sizes = np.where(blocks > 1, blocks + 1, 1).astype(np.int64) * BLOCK
+    blocks = np.maximum((cuts.number + CUTS_PER_BLOCK - 1) // CUTS_PER_BLOCK, 1).astype(np.int32)
+    sizes = np.where(blocks > 1, blocks + 1, 1).astype(np.int64) * CUTS_PER_BLOCK
     wides = int(cuts.wide.sum())
     shift_at = np.full(count, -1, np.int64)
     shift_at[cuts.wide] = np.arange(wides) * (MOST_SPACES + 1)
@@ -171,11 +171,11 @@ def space_of(cuts: Keys, at: int, blocks: int, key: int) -> int:
     key = min(key, KEY_MAX - 1)
     space = 0
     if blocks > 1:
-        for i in range(BLOCK):
+        for i in range(CUTS_PER_BLOCK):
             space += I64(cuts[np.uintp(at + i)] <= key)
-        at += BLOCK + BLOCK * space
-        space *= BLOCK
-    for i in range(BLOCK):
+        at += CUTS_PER_BLOCK + CUTS_PER_BLOCK * space
+        space *= CUTS_PER_BLOCK
+    for i in range(CUTS_PER_BLOCK):
         space += I64(cuts[np.uintp(at + i)] <= key)
     return space
 
@@ -183,7 +183,7 @@ def space_of(cuts: Keys, at: int, blocks: int, key: int) -> int:
 @inlined
 def first_key(cuts: Keys, at: int, blocks: int, space: int) -> int:
     """The first key of a space that is not the lowest one."""
-    return cuts[np.uintp(at + (BLOCK if blocks > 1 else 0) + space - 1)]
+    return cuts[np.uintp(at + (CUTS_PER_BLOCK if blocks > 1 else 0) + space - 1)]
 
 
 @inlined
@@ -441,8 +441,8 @@ def _lay_out(cuts: _Cuts, ends: _Ends, scales: Scales) -> None:
         at, count = scales.cut[d], cuts.number[d]
         if scales.blocks[d] > 1:
             for b in range(1, scales.blocks[d]):
-                scales.cuts[at + b - 1] = cuts.key[begin + b * BLOCK]
-            at += BLOCK
+                scales.cuts[at + b - 1] = cuts.key[begin + b * CUTS_PER_BLOCK]
+            at += CUTS_PER_BLOCK
         for i in range(count):
             scales.cuts[at + i] = cuts.key[begin + i]
         if scales.shift_at[d] >= 0:

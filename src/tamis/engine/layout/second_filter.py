@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.engine.layout.costs import RECORD, SECOND_WORD, SPACE
+from tamis.engine.layout.costs import RECORD, SECOND_WORD, USUAL_COSTS, Costs
 from tamis.engine.layout.forecast import reaches
 from tamis.engine.layout.plan import PAIRS, RANKED, Plan, hull_of
 from tamis.engine.layout.predicate_codes import CodedTable, read_table
@@ -22,10 +22,10 @@ from tamis.kernels.packed import Packed
 _NONE = -1
 
 
-def choose_second(table: CodedTable, plan: Plan) -> bool:
+def choose_second(table: CodedTable, plan: Plan, costs: Costs = USUAL_COSTS) -> bool:
     """Find the second filter of every conjunction; returns whether entries of lists should have a word for it."""
     saved = _choose(packed_fields(table), plan, reaches(table, plan))
-    return bool(saved > SPACE * plan.lists[plan.way != PAIRS].sum(dtype=np.int64) / 2)
+    return bool(saved > costs.second_space * plan.lists[plan.way != PAIRS].sum(dtype=np.int64))
 
 
 @lean_kernel

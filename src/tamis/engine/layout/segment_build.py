@@ -2,9 +2,9 @@
 
     event value --scale--> space --lists--> entries --filter word--> survivors --records--> rows --> owners
 
-An entry is two words side by side, which is 10 % faster than two arrays: a *filter word*, the hull of the least likely other
-predicate of its conjunction, and a reference to its record. So a list is scanned without a branch, and only survivors touch their
-records. If a second filter word would spare many records, entries have one. Long lists have blocks of entries that
+An entry is a *filter word*, the hull of the least likely other predicate of its conjunction, and a reference to its record. The
+two words lie side by side, which is 10 % faster than two arrays. So a list is scanned without a branch, and only survivors
+touch their records. If a second filter word would spare many records, entries have one. Long lists have blocks of entries that
 events may skip, or parts that are sorted by a bound: see `guards` and `runs`.
 
 Rows are numbered by the slots of their owners if these lie close together (see `matching.owners`), else in the order of their
@@ -89,8 +89,8 @@ class Lookup(NamedTuple):
     table: Bytes
     shift: Bytes
     whole: I64s
-    """Two words for every whole number of the dimensions that have a table: first its space and list, see `whole_word`; then
-    where the sorted upper and lower bounds that it satisfies end."""
+    """Two words for every whole number of the dimensions that have a table. The first has its space and list, see `whole_word`.
+    The second says where the sorted upper and lower bounds that it satisfies end."""
     brief: I64s
     """For each dimension of the matcher: what a single-valued event needs besides `whole` if its value is there. See `_brief`."""
 
@@ -196,9 +196,9 @@ def build(
     key_numbers = number_keys(table)
     checkpoint()
     plan, list_costs = plan_rows(table)
-    plan, pairs, in_pairs = with_pairs(table, plan, sample)
+    plan, pairs, in_pairs = with_pairs(table, plan, sample, costs)
     checkpoint()
-    has_second = choose_second(table, plan)
+    has_second = choose_second(table, plan, costs)
     checkpoint()
     listed = _enter_lists(table, plan, sample, has_second, costs)
     in_lists, in_runs = listed.in_lists.conjunction, listed.run_conjunctions

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.engine.matching.results import Work
 from tamis.kernels.atomic import count_up
 from tamis.kernels.kernel import brief_kernel
 from tamis.kernels.numbers import I64s
 
 Counts = I64s
-EVENTS, CANDIDATES, SURVIVORS, COMPARED, MISMATCHED = range(5)
+EVENTS, OF_WORK = 0, 1
+"""Places of counters: the events, then the work in the order of `Work`, then the mismatched."""
+_NAMES = ("events", *Work._fields, "mismatched")
 
 
 class Counters:
     """How much matching has been done so far."""
 
     def __init__(self) -> None:
-        self.counts: Counts = np.zeros(5, np.int64)
+        self.counts: Counts = np.zeros(len(_NAMES), np.int64)
         """Kernels add to it, see `count_up`; nobody else writes."""
         self._view = self.counts.data  # read in half of the time that an array takes
 
@@ -28,8 +31,7 @@ class Counters:
         return self._view[EVENTS]
 
     def as_dict(self) -> dict[str, int]:
-        names = ("events", "candidates", "survivors", "compared", "mismatched")
-        return dict(zip(names, self.counts.tolist(), strict=True))
+        return dict(zip(_NAMES, self.counts.tolist(), strict=True))
 
 
 @brief_kernel

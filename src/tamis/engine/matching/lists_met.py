@@ -27,7 +27,7 @@ from tamis.engine.matching.scratch import LoadedEvent, Met, Values
 from tamis.kernels.kernel import inlined
 from tamis.kernels.numbers import I64, UP, Bools, I32s, I64s, U32s
 
-MOST_LISTS = 8
+LISTS_PER_VALUE = 8
 """The most lists that an event meets by one value, plus the lists that every event meets."""
 BEGIN = HAS_RUNS - 1
 """The bits of a list's begin that hold its place."""
@@ -110,7 +110,7 @@ def _several_lists(values: Values, body: Body, several: Bools, lists: int, runs:
             else:
                 first = first_above(points.key, first, upto, low - 1)
                 upto = first_above(points.key, first, upto, high)
-        room = lists + (t - s + 1) + (upto - first) + MOST_LISTS
+        room = lists + (t - s + 1) + (upto - first) + LISTS_PER_VALUE
         if room > len(met.begin):
             return -room, 0
         for at in range(s, t + 1):

@@ -13,10 +13,10 @@ from tamis.engine.layout.pairs import find_pairs
 from tamis.engine.layout.segment_build import Body
 from tamis.engine.matching.checking import check
 from tamis.engine.matching.filtering import filter_pairs, scan_lists, scan_runs
-from tamis.engine.matching.lists_met import MOST_LISTS, bound_runs, lists_of_several, presence_runs
+from tamis.engine.matching.lists_met import LISTS_PER_VALUE, bound_runs, lists_of_several, presence_runs
 from tamis.engine.matching.loading import load, load_wide, note_cells, show_several, unload
 from tamis.engine.matching.owners import NamingScratch, Place, name_owners
-from tamis.engine.matching.results import CHECKED, JUDGED, VISITED, Life
+from tamis.engine.matching.results import CANDIDATES, COMPARED, SURVIVORS, Life
 from tamis.engine.matching.scratch import AHEAD, LoadedEvent, Met, Scratch, Values, room_for
 from tamis.engine.matching.several_values import check_lists, check_pairs, check_runs, sort_rows
 from tamis.kernels.by_address import call_kernel
@@ -97,7 +97,7 @@ def _match_event(
 ) -> tuple[int, int, int]:
     """Match one event; returns how much of `out` is filled, what was lacking, and how much of it is needed."""
     event, met = scratch.event, scratch.met
-    room = MOST_LISTS * (values.end - values.begin + 1)
+    room = LISTS_PER_VALUE * (values.end - values.begin + 1)
     if room > len(met.begin):
         return filled, NO_ROOM_LISTS, 2 * room
     count, single_valued, lists, once, runs = _meet(values, body, event, met)
@@ -110,7 +110,7 @@ def _match_event(
         lists = min(lists, cells) if cells < 0 else lists
     lack, need, entries, runs = _sum_up(count, lists, paired, runs, body, scratch, len(out) - filled)
     if not lack:
-        work[VISITED] += entries + looked
+        work[CANDIDATES] += entries + looked
         noted = _Noted(lists, once, runs, paired, entries)
         if single_valued:
             filled = _find(noted, body, scratch, out, filled, work)
@@ -171,8 +171,8 @@ def _find(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled: int, w
     found, skipped = scan_lists(noted.lists, scratch.met, body, event.space, survivor, found, noted.entries)
     if noted.runs:
         found, filled = scan_runs(body, noted.runs, scratch, found, out, filled)
-    work[VISITED] -= skipped
-    work[CHECKED] += found
+    work[CANDIDATES] -= skipped
+    work[SURVIVORS] += found
     return check(body, scratch, found, noted.lists + noted.runs, out, filled)
 
 
@@ -189,8 +189,8 @@ def _find_several(noted: _Noted, body: Body, scratch: Scratch, out: U32s, filled
     if noted.runs:
         filled = check_runs(noted.runs, body, scratch, out, filled)
     filled = again + sort_rows(out, again, filled)
-    work[VISITED] -= skipped + more
-    work[CHECKED] += filled - before
+    work[CANDIDATES] -= skipped + more
+    work[SURVIVORS] += filled - before
     return filled
 
 
@@ -236,7 +236,7 @@ def match_events(
             owners, batch, life, call.rows, call.counts, Place(event, found, at), rest
         )
         filled += slots
-        call.work[JUDGED] += compared
+        call.work[COMPARED] += compared
         if event < found:
             return Reached(Place(event, found, at), filled, NO_ROOM_SLOTS, 0)
     return Reached(Place(event, found, at), filled, 0, 0)

@@ -20,18 +20,21 @@ class Life(NamedTuple):
     now: int
 
 
-VISITED, CHECKED, JUDGED = range(3)
+CANDIDATES, SURVIVORS, COMPARED = range(3)
 """Where kernels count the work, in the order of `Work`."""
 WORK = 3
 """The length of an array in which kernels count the work."""
 
 
 class Work(NamedTuple):
-    """How much work matching took: entries scanned, records checked, conjunctions or programs decided by comparing keys."""
+    """How much work matching took."""
 
-    entries: int = 0
+    candidates: int = 0
+    """List entries visited, including padding."""
     survivors: int = 0
+    """Candidates whose record was checked."""
     compared: int = 0
+    """Conjunctions or programs decided by comparing keys."""
 
     def plus(self, other: Work) -> Work:
         return Work(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, KeyKind, double_code
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, KeyKind, bits_of_code, code_of_bits, double_code
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.growing import GrowingArray
@@ -32,7 +32,6 @@ from tamis.papers.interface import KindOf
 _SOME = int(Mode.SOME)
 _UNKNOWN, _INTEGER, _NUMBER, _NAME = -1, 0, 1, 2
 _KINDS = {KeyKind.INTEGER: _INTEGER, KeyKind.NUMBER: _NUMBER, KeyKind.NAME: _NAME}
-_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _FARTHEST = 2.0**62
 _WIDEST = 2.0**53
 _FARTHEST_OCTAVES = 128 << 52
@@ -168,14 +167,13 @@ def _beyond(kind: int, lo: int, hi: int, direction: int) -> int:
 def value_of(kind: int, key: int) -> float:
     """The number that a key stands for, as a double."""
     if kind == _NUMBER:
-        return I64(key if key >= 0 else key ^ _SIGN).view(np.float64)
+        return I64(bits_of_code(key)).view(np.float64)
     return F64(key)
 
 
 @inlined
 def _key_of(value: float) -> int:
-    bits = F64(value + 0.0).view(np.int64)
-    return bits if bits >= 0 else bits ^ _SIGN
+    return code_of_bits(F64(value).view(np.int64))
 
 
 @inlined

@@ -12,8 +12,9 @@ the lower half in its upper 32 bits and the node of the upper half in its lower 
 one, LEAF the place and the number of entries. The p-directory is a list of p-nodes from PDIR on, and a hash table from (node,
 attribute).
 
-An entry is a conjunction with the bounds of one predicate, which is tested before the record is looked up: the most selective
-predicate about which the path to the node says nothing. Five entries of an l-node take two cache lines, five records ten or more.
+An entry is a conjunction with the bounds of one predicate, which is tested before the record is looked up. It is the most
+selective predicate about which the path to the node says nothing. Five entries of an l-node take two cache lines, five records
+ten or more.
 
 Freed nodes and p-nodes are linked by ABOVE and NEXT, freed chunks of one size by the first word of each.
 """

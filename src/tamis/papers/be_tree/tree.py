@@ -121,7 +121,7 @@ class BETree(Index):
         chosen: BETreeOptions = self.options
         limits = chosen.max_cap, chosen.min_size, chosen.least_window, chosen.loss == "histogram", chosen.recycling
         rates = chosen.beta, chosen.gamma, chosen.alpha_s, chosen.alpha_c, chosen.theta, chosen.rank_window
-        self._nodes = Nodes(Settings(*limits, *map(float, rates)))
+        self.nodes = Nodes(Settings(*limits, *map(float, rates)))
         self._domains = Domains(self.kind_of, chosen.domain_lo, chosen.domain_hi)
         self._records = Records()
         self._home = GrowingArray(np.int32)
@@ -145,7 +145,7 @@ class BETree(Index):
         self._records.put(table, rows, order, sizes)
         self._home.grow(max(0, 2 * len(self.table) - len(self._home)), fill=AWAY)
         self._count += len(rows)
-        if len(changed) and self._nodes.view().state[PNODES] > 0:
+        if len(changed) and self.nodes.view().state[PNODES] > 0:
             self._take_out_partitions(changed)
             rows = np.concatenate([self._taken(), rows])
         self._insert(rows)
@@ -160,22 +160,22 @@ class BETree(Index):
             self._clear()
             return
         while done < len(rows):
-            self._nodes.view().state[NEED] = _MERGED
-            self._nodes.reserve()
+            self.nodes.view().state[NEED] = _MERGED
+            self.nodes.reserve()
             done = delete_rows(*self._for_removal(), rows, done)
             self._insert(self._taken())
         self._records.remove(rows)
         self._recycle()
 
     def _for_removal(self) -> tuple[Tree, RecordArrays, Words, Home, I32s]:
-        return self._nodes.view(), self._records.view(), self._scratch.path, self._homes(), self._pending
+        return self.nodes.view(), self._records.view(), self._scratch.path, self._homes(), self._pending
 
     def _homes(self) -> Home:
         return self._home.view().reshape(-1, 2)
 
     def _insert(self, rows: I32s) -> None:
         """Insert rows that have records. Kernels stop for room, and for strangers to a bucket that is partitioned."""
-        nodes = self._nodes
+        nodes = self.nodes
         if self.options.batch and len(rows) > self.options.max_cap and nodes.view().cold[0, BELOW] == 0:
             nodes.view().state[NEED] = 2 * len(rows) + 4
             nodes.reserve()
@@ -199,7 +199,7 @@ class BETree(Index):
 
     def _uproot(self, node: int) -> None:
         """Take out a node and all below it; their conjunctions are then pending."""
-        tree = self._nodes.view()
+        tree = self.nodes.view()
         needed = int(tree.state[PENDING] + tree.cold[node, BELOW]) + _FEWEST_PENDING
         if needed > len(self._pending):
             pending = np.empty(2 * needed, np.int32)
@@ -209,7 +209,7 @@ class BETree(Index):
 
     def _taken(self) -> I32s:
         """The pending conjunctions that have not been deleted since."""
-        state = self._nodes.view().state
+        state = self.nodes.view().state
         rows: I32s = self._pending[: state[PENDING]]
         rows = rows[self._homes()[rows, NODE] == WAITING]
         self._homes()[rows, NODE] = AWAY
@@ -218,14 +218,14 @@ class BETree(Index):
 
     def _take_out_partitions(self, dimensions: I32s) -> None:
         """Take out the p-nodes of some dimensions, whose domains have changed."""
-        pnode = self._nodes.view().pnode
+        pnode = self.nodes.view().pnode
         for p in np.flatnonzero((pnode[:, TOP] > 0) & np.isin(pnode[:, ATTR], dimensions)).tolist():
             if pnode[p, TOP] > 0:  # it may be gone already, below another p-node
                 self._uproot(int(pnode[p, TOP]))
 
     def _recycle(self) -> None:
         """Take out the nodes whose windows ended with too low a rank, and insert their conjunctions again."""
-        tree = self._nodes.view()
+        tree = self.nodes.view()
         due = tree.due[: tree.state[DUES]].tolist()
         tree.state[DUES] = 0
         for node in due:
@@ -238,7 +238,7 @@ class BETree(Index):
     # -- matching
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        tree = self._nodes.view()
+        tree = self.nodes.view()
         scratch = match_scratch(max(dimensions, len(self._domains)), int(tree.state[NODES]))
         matches = collect(batch, partial(match_events, tree, self._records.view(), batch, scratch))
         self._recycle()
@@ -247,8 +247,8 @@ class BETree(Index):
     # -- about it
 
     def stats(self) -> dict[str, Any]:
-        tree = self._nodes.view()
-        own = (self._nodes, self._domains, self._records, self._home, self._pending, *self._scratch)
+        tree = self.nodes.view()
+        own = (self.nodes, self._domains, self._records, self._home, self._pending, *self._scratch)
         return {
             "conjunctions": self._count,
             "bytes": sum(part.nbytes for part in own),
@@ -261,7 +261,7 @@ class BETree(Index):
 
     def draw(self) -> str:
         """The tree as text: l-nodes as lists of conjunctions, buckets as pairs of keys."""
-        return draw(self._nodes)
+        return draw(self.nodes)
 
     def check(self) -> None:
-        check(self._nodes, self._records.view(), self._homes(), self._count, self._domains.view())
+        check(self.nodes, self._records.view(), self._homes(), self._count, self._domains.view())

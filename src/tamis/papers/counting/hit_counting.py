@@ -9,6 +9,7 @@ from tamis.encoding.events.event_batch import EventBatch
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
 from tamis.kernels.numbers import I64, UP, I32s, I64s
+from tamis.kernels.sorting import first_not_below
 from tamis.papers.parts.collecting import Output, is_true, note_event
 from tamis.papers.parts.pair_map import FREE, PairArrays, value_of
 from tamis.papers.parts.slabs import SlabArrays
@@ -58,18 +59,6 @@ def _kill(number: int, lists: SlabArrays, counters: HitCounters, count: int) -> 
         counters.hits[lists.data[i]] = _KILLED
     counters.visited[min(count, len(counters.visited) - 1)] = number
     return count + 1
-
-
-@inlined
-def _first_not_below(order: I32s, bound: I64s, low: int, high: int, key: int) -> int:
-    """The first place of an order, from `low` to `high`, whose bound is not below a key."""
-    while low < high:
-        middle = (low + high) // 2
-        if bound[order[middle]] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @lean_kernel
@@ -150,7 +139,7 @@ def _satisfied(
                     nodes = _hit(number, lists, counters, nodes)
             else:
                 at, last = _order_of(index.orders, d, EQUAL)
-                at = _first_not_below(order, bound, at, last, batch.lo[i])
+                at = first_not_below(order, bound, at, last, batch.lo[i])
                 while at < last and bound[order[at]] <= batch.hi[i]:
                     nodes = _hit(order[at], lists, counters, nodes)
                     predicates, at = predicates + 1, at + 1

@@ -18,8 +18,8 @@ entered. The values of IN are k predicates, and a value satisfies at most one. N
 `>= 6`. Presence of a dimension is a predicate too. A dimension that must be absent kills the counter if the event has it.
 Conjunctions that need nothing are in the list ALWAYS.
 
-Invariants: a conjunction is in one list for each of its predicates; orders ascend; every list but ALWAYS has an element, its
-predicate is in the hash table and, if it has a bound, in its order; between events all hit counters are 0.
+Invariants: a conjunction is in one list for each of its predicates. Every list but ALWAYS has an element. Its predicate is in the
+hash table and, if it has a bound, in its order. Orders ascend. Between events all hit counters are 0.
 
 Departures from the paper: the paper does not mention negation, missing attributes, several values or intervals. If an event has
 several values of an attribute, or an interval, hits are counted for its lowest and highest key. These hits are necessary but not
@@ -106,10 +106,11 @@ class Counting(Index):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._sift: SiftIndex | None = None
+        self.sift: SiftIndex | None = None
+        """The index of SIFT's method, if the options ask for one. It then does everything."""
         if self.options.method != "counting":
             method = KeyMethod if self.options.method == "key" else TreeMethod
-            self._sift = method(self.table, self.kind_of, self.options.lowest, self.options.highest)
+            self.sift = method(self.table, self.kind_of, self.options.lowest, self.options.highest)
             self.capabilities = Capabilities(dynamic=False, interval_values=False, every_predicate=False)
         self._clear()
 
@@ -119,26 +120,28 @@ class Counting(Index):
         self._orders = Slabs()
         self._group = GrowingArray(np.int64)
         self._bound = GrowingArray(np.int64)
-        self._free = GrowingArray(np.int64)
-        self._need = GrowingArray(np.int32)
+        self.free = GrowingArray(np.int64)
+        """Numbers of predicates that are not in use."""
+        self.need = GrowingArray(np.int32)
+        """Conjunction -> hits that make a match."""
         self._hits = np.zeros(0, np.int32)
         self._count = 0
 
     def refuse(self, conjunctions: I32s) -> None:
-        if self._sift is not None:
-            self._sift.refuse(conjunctions)
+        if self.sift is not None:
+            self.sift.refuse(conjunctions)
 
     # -- inserting and deleting
 
     def insert(self, conjunctions: I32s) -> None:
-        if self._sift is not None:
-            self._sift.insert(conjunctions)
+        if self.sift is not None:
+            self.sift.insert(conjunctions)
             return
-        missing = len(self.table) - len(self._need)
+        missing = len(self.table) - len(self.need)
         if missing > 0:
-            self._need.grow(missing, fill=_DEAD)
-            if len(self._hits) < len(self._need):
-                self._hits = np.zeros(len(self._need.data), np.int32)
+            self.need.grow(missing, fill=_DEAD)
+            if len(self._hits) < len(self.need):
+                self._hits = np.zeros(len(self.need.data), np.int32)
         for first in range(0, len(conjunctions), _CHUNK):
             self._enter(conjunctions[first : first + _CHUNK])
         if len(conjunctions) > _CHUNK:
@@ -146,17 +149,17 @@ class Counting(Index):
         self._count += len(conjunctions)
 
     def _enter(self, conjunctions: I32s) -> None:
-        groups, bounds, owners = self._predicates(conjunctions, self._need.view())
+        groups, bounds, owners = self._predicates(conjunctions, self.need.view())
         self._hash.reserve(len(groups))
         numbers, fresh = np.empty(len(groups), np.int64), np.empty(len(groups), np.int64)
-        old, free = len(self._group), len(self._free)
-        added = _number(self._hash.view(), groups, bounds, self._free.view(), old, numbers, fresh)
+        old, free = len(self._group), len(self.free)
+        added = _number(self._hash.view(), groups, bounds, self.free.view(), old, numbers, fresh)
         new = numbers[fresh[:added]]
         beyond = max(added - free, 0)
         self._lists.add(beyond)
         self._group.grow(beyond)
         self._bound.grow(beyond)
-        self._free = _shortened(self._free, free - (added - beyond))
+        self.free = _shortened(self.free, free - (added - beyond))
         self._group.view()[new], self._bound.view()[new] = groups[fresh[:added]], bounds[fresh[:added]]
         self._lists.extend(numbers, owners)
         ordered = new[(self._group.view()[new] % KINDS < ORDERED) & (self._group.view()[new] >= 0)]
@@ -169,8 +172,8 @@ class Counting(Index):
             _sort(self._orders.view(), self._bound.view(), changed, sorted_before)
 
     def delete(self, conjunctions: I32s) -> None:
-        if self._sift is not None:
-            self._sift.delete(conjunctions)
+        if self.sift is not None:
+            self.sift.delete(conjunctions)
             return
         if not len(conjunctions):
             return
@@ -178,18 +181,18 @@ class Counting(Index):
         if self._count == 0:
             self._clear()
             return
-        groups, bounds, _ = self._predicates(conjunctions, np.empty(len(self._need), np.int32))
-        self._need.view()[conjunctions] = _DEAD
+        groups, bounds, _ = self._predicates(conjunctions, np.empty(len(self.need), np.int32))
+        self.need.view()[conjunctions] = _DEAD
         numbers = np.empty(len(groups), np.int64)
         _find_numbers(self._hash.view(), groups, bounds, numbers)
         numbers = np.unique(numbers)
-        _drop(self._lists.view(), numbers, self._need.view(), _DEAD)
+        _drop(self._lists.view(), numbers, self.need.view(), _DEAD)
         empty = numbers[self._lists.view().size[numbers] == 0]
         groups = self._group.view()[empty]
         _vacate(self._hash.view(), groups, self._bound.view()[empty])
         orders = np.unique(_order_of(groups[(groups % KINDS < ORDERED) & (groups >= 0)]))
         _drop(self._orders.view(), orders, self._lists.view().size, 0)
-        self._free.extend(empty)
+        self.free.extend(empty)
 
     def _predicates(self, conjunctions: I32s, need: Counts) -> tuple[Bounds, Bounds, I32s]:
         """Group, bound and conjunction of each predicate of some conjunctions. Notes how many hits each conjunction needs."""
@@ -202,19 +205,31 @@ class Counting(Index):
     # -- matching
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        if self._sift is not None:
-            return self._sift.match(batch, dimensions)
+        if self.sift is not None:
+            return self.sift.match(batch, dimensions)
         # An event visits a predicate once, unless the event has several intervals.
         visited = np.empty(len(self._group) + 1, np.int32)
-        counters = HitCounters(self._need.view(), self._hits, visited)
+        counters = HitCounters(self.need.view(), self._hits, visited)
         table, pairs = self.table.view(), self._hash.view()
         index = PredicateIndex(table, pairs, self._lists.view(), self._orders.view(), self._bound.view())
         return collect(batch, partial(match_by_hits, index, counters, batch, event_places(dimensions)))
 
+    # -- figures and checks
+
+    def conjunctions_with(self, group: int, bound: int = 0) -> list[int] | None:
+        """The conjunctions of a predicate, whose group is its dimension times KINDS plus its kind; None if it is not here."""
+        number = self._hash.get(group, bound)
+        return None if number == FREE else sorted(self._lists.values(number).tolist())
+
+    def bounds(self, dimension: int, kind: int) -> list[int]:
+        """The bounds of all predicates of a dimension and an ordered kind, in the order that events search."""
+        ordered: list[int] = self._bound.view()[self._orders.values(dimension * ORDERED + kind)].tolist()
+        return ordered
+
     def stats(self) -> dict[str, Any]:
-        if self._sift is not None:
-            return {"method": self.options.method, **self._sift.stats()}
-        arrays = (self._group, self._bound, self._free, self._need, self._hits)
+        if self.sift is not None:
+            return {"method": self.options.method, **self.sift.stats()}
+        arrays = (self._group, self._bound, self.free, self.need, self._hits)
         return {
             "method": self.options.method,
             "conjunctions": self._count,
@@ -227,10 +242,10 @@ class Counting(Index):
         }
 
     def check(self) -> None:
-        if self._sift is not None:
-            self._sift.check()
+        if self.sift is not None:
+            self.sift.check()
             return
-        need, group, bound = self._need.view(), self._group.view(), self._bound.view()
+        need, group, bound = self.need.view(), self._group.view(), self._bound.view()
         assert not self._hits.any()
         live = np.flatnonzero(need != _DEAD).astype(np.int32)
         assert len(live) == self._count
@@ -245,9 +260,9 @@ class Counting(Index):
             number = self._hash.get(first, second)
             assert number != FREE
             assert (group[number], bound[number]) == (first, second)
-            assert sorted(self._lists.values(number).tolist()) == sorted(those)
-        free = set(self._free.view().tolist())
-        assert len(free) == len(self._free)
+            assert self.conjunctions_with(first, second) == sorted(those)
+        free = set(self.free.view().tolist())
+        assert len(free) == len(self.free)
         assert len(free) + len(expected) == len(group)
         ordered = 0
         for order in range(len(self._orders)):

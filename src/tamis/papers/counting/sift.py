@@ -199,6 +199,12 @@ class KeyMethod(SiftIndex):
         fill_lists(terms, self._pairs.view(), self._start[:-1].copy(), rows[keyed], self._profiles)
         self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
 
+    def profiles_of(self, dimension: int, value: int) -> list[int]:
+        """The profiles in the list of a term."""
+        number = self._pairs.get(dimension, value)
+        listed: list[int] = self._profiles[self._start[number] : self._start[number + 1]].tolist()
+        return listed
+
     def _figures(self) -> dict[str, Any]:
         arrays = (self._start, self._profiles, self._always, self._seen, self._found)
         return {
@@ -259,6 +265,14 @@ class TreeMethod(SiftIndex):
         self._profiles = rows[np.concatenate([np.zeros(0, np.int64), *at_profile])[order]]
         self._nodes, self._depth = nodes, level
         self._seen, self._found = np.zeros(len(self.table), np.bool_), np.empty(len(rows), np.int32)
+
+    def profiles_at(self, *path: tuple[int, int]) -> list[int]:
+        """The profiles at the node to which terms lead from the root. A term is a dimension and a value."""
+        node = ROOT
+        for term in path:
+            node = self._edges.get(node, self._pairs.get(*term))
+        held: list[int] = self._profiles[self._start[node] : self._start[node + 1]].tolist()
+        return held
 
     def _figures(self) -> dict[str, Any]:
         arrays = (self._start, self._profiles, self._always, self._seen, self._found)

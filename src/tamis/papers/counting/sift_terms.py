@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
+from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN, double_values
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.predicates import Predicates
 from tamis.kernels.kernel import lean_kernel
@@ -15,7 +15,6 @@ from tamis.kernels.numbers import I64, Bools, F64s, I32s, I64s
 from tamis.papers.parts.pair_map import FREE, PairArrays, PairMap, enter, pair_place, value_of
 
 _SOME = int(Mode.SOME)
-_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _MOST_PATHS = 128
 _CHUNK = 1 << 18
 """Terms entered at once. The hash table reserves room for all of them, though most are already known."""
@@ -35,7 +34,7 @@ class Terms(NamedTuple):
 
 def whole_part(keys: I64s, is_number: Bools) -> F64s:
     """The whole part of the values of keys that are numbers."""
-    doubles = np.where(keys >= 0, keys, keys ^ _SIGN).view(np.float64)
+    doubles = double_values(keys)
     # The lowest and highest keys are not codes of doubles.
     doubles = np.where(np.isnan(doubles), np.where(keys < 0, -np.inf, np.inf), doubles)
     return np.floor(np.where(is_number, doubles, keys.astype(np.float64)))

@@ -11,8 +11,8 @@ A *block* is a word for the predicates of one dimension that are true of most va
 event that has the dimension sets all bits of its blocks, 64 at a time, and then clears the bits of predicates that do not hold.
 The blocks of dimension d are ``block[d]``, ``following[block[d]]``, and so on.
 
-Invariants: an id in use is found by its hash, and two of them are never equal; `bits` equals `rest` between events; an id with
-an exemplar and no references is *retired*: no subscription has it, but some range may still set its bit.
+Invariants: an id in use is found by its hash, and no two predicates with ids are equal. `bits` equals `rest` between events. An
+id with an exemplar and no references is *retired*: no subscription has it, but some range may still set its bit.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def is_set(bits: Words, number: int) -> bool:
 
 
 @inlined
-def bit_of(number: int) -> Any:
+def bit_of(number: int) -> np.uint64:
     """The bit of an id in its word."""
     return U64(1) << U64(number & 63)
 
@@ -211,7 +211,7 @@ def bit_of(number: int) -> Any:
 
 
 @inlined
-def _hash_of(predicates: Predicates, p: int) -> Any:
+def _hash_of(predicates: Predicates, p: int) -> np.uint64:
     state = fold(SEED, U64(predicates.dimension[p]) * U64(4) + U64(predicates.mode[p]))
     for i in range(predicates.start[p], predicates.start[p + 1]):
         state = fold(fold(state, U64(predicates.lo[i])), U64(predicates.hi[i]))
@@ -234,7 +234,7 @@ def _same(predicates: Predicates, p: int, q: int) -> bool:
 
 
 @inlined
-def _place_of(arrays: BitArrays, predicates: Predicates, p: int, hashed: Any) -> int:
+def _place_of(arrays: BitArrays, predicates: Predicates, p: int, hashed: np.uint64) -> int:
     """Where the id of a predicate is, or where it would go."""
     by_hash, mask = arrays.by_hash, U64(len(arrays.by_hash) - 1)
     at = hashed & mask

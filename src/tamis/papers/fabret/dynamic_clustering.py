@@ -87,7 +87,7 @@ class DynamicClustering(Index):
         self._clear()
 
     def _clear(self) -> None:
-        self._core = TwoPhase(self.table)
+        self.core = TwoPhase(self.table)
         self._count = 0
         self._totals: I64s = np.zeros(0, np.int64)
         self._tables = Schemas()
@@ -97,7 +97,7 @@ class DynamicClustering(Index):
         self._in_table: I64s = np.zeros(0, np.int64)
         self._of_table: F64s = np.zeros(0)
         """The dependence of each table."""
-        self._potential = PotentialTables()
+        self.potential = PotentialTables()
         self._tried: Bools = np.zeros(0, np.bool_)
         self._learnt = False
 
@@ -106,7 +106,7 @@ class DynamicClustering(Index):
     def insert(self, conjunctions: I32s) -> None:
         if len(conjunctions) == 0:
             return
-        core, view = self._core, self.table.view()
+        core, view = self.core, self.table.view()
         ids = core.enter(conjunctions)
         missing = len(core.predicates.bits.view().block) - len(self._totals)
         self._totals = np.append(self._totals, np.zeros(missing, np.int64))
@@ -114,7 +114,7 @@ class DynamicClustering(Index):
         equalities = self._equalities(conjunctions, ids)
         for d in np.unique(equalities.dimension).tolist():
             self._set_table((d,), NO_TABLE, 1.0)
-        self._potential.cover(len(self.table))
+        self.potential.cover(len(self.table))
         self._put(conjunctions, ids, self._best(equalities))
         self._count += len(conjunctions)
         self._maintain(conjunctions)
@@ -124,7 +124,7 @@ class DynamicClustering(Index):
             return
         self._take_out(conjunctions)
         count_equalities(self.table.view(), conjunctions, self._totals, -1)
-        self._core.release(conjunctions)
+        self.core.release(conjunctions)
         self._count -= len(conjunctions)
         if self._count == 0:
             self._clear()
@@ -132,7 +132,7 @@ class DynamicClustering(Index):
             self._maintain(conjunctions[:0])
 
     def _equalities(self, conjunctions: I32s, ids: Ids) -> Equalities:
-        references = self._core.predicates.bits.view().references
+        references = self.core.predicates.bits.view().references
         return equalities_of(self.table.view(), conjunctions, ids, references, self._totals, self._statistics.view())
 
     def _best(self, equalities: Equalities) -> Assignment:
@@ -141,12 +141,12 @@ class DynamicClustering(Index):
         return assign(self._tables.view(), equalities, just_nu, self._table_of, self._dependence)
 
     def _put(self, conjunctions: I32s, ids: Ids, best: Assignment) -> None:
-        self._core.put(conjunctions, ids, best.equalities, best.counts, best.tables)
+        self.core.put(conjunctions, ids, best.equalities, best.counts, best.tables)
         np.add.at(self._in_table, best.tables[best.tables != NO_TABLE], 1)
 
     def _take_out(self, conjunctions: I32s) -> None:
         """Take conjunctions out of their clusters."""
-        core = self._core
+        core = self.core
         self._stop_waiting(conjunctions)
         clusters, accesses = core.clusters.view(), core.accesses.view()
         tables = accesses.table[clusters.access[clusters.cluster_of[conjunctions]]]
@@ -160,15 +160,15 @@ class DynamicClustering(Index):
         learnt = self._learnt
         if learnt:
             self._learn()
-            clusters = self._core.clusters.view()
+            clusters = self.core.clusters.view()
             touched = np.flatnonzero(clusters.size[: clusters.counts[MADE]])
         else:
             touched = self._clusters_of(inserted)
         touched = np.union1d(touched, self._drop_tables())
         while len(touched):
             returned, known = self._redistribute_where_due(touched)
-            late = inserted[np.isin(self._core.clusters.view().cluster_of[inserted], known)]
-            waited = self._wait(np.unique(np.concatenate([self._core.clusters.members(returned), late])))
+            late = inserted[np.isin(self.core.clusters.view().cluster_of[inserted], known)]
+            waited = self._wait(np.unique(np.concatenate([self.core.clusters.members(returned), late])))
             # New tables may have clusters that are excessive themselves.
             touched = self._create_tables() if waited or learnt else touched[:0]
             learnt = False
@@ -184,32 +184,32 @@ class DynamicClustering(Index):
         return returned, known
 
     def _cover_clusters(self) -> None:
-        missing = len(self._core.clusters.view().size) - len(self._tried)
+        missing = len(self.core.clusters.view().size) - len(self._tried)
         if missing > 0:
             self._tried = np.append(self._tried, np.zeros(missing, np.bool_))
 
     def _wait(self, conjunctions: I32s) -> bool:
         """Let conjunctions add to the power of potential tables; returns whether any of them is new there."""
-        waiting = conjunctions[self._potential.waiting.view()[conjunctions] == 0]
+        waiting = conjunctions[self.potential.waiting.view()[conjunctions] == 0]
         if len(waiting):
-            equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
-            self._potential.enter(self._core, waiting, equalities, self._nus(waiting), self._most)
+            equalities = self._equalities(waiting, self.core.predicates.find(self.table.view(), waiting))
+            self.potential.enter(self.core, waiting, equalities, self.nus(waiting), self._most)
         return len(waiting) > 0
 
     def _stop_waiting(self, conjunctions: I32s) -> None:
         """Subtract from powers what the waiting ones among these conjunctions added."""
-        waiting = conjunctions[self._potential.waiting.view()[conjunctions] > 0]
+        waiting = conjunctions[self.potential.waiting.view()[conjunctions] > 0]
         if len(waiting):
-            equalities = self._equalities(waiting, self._core.predicates.find(self.table.view(), waiting))
-            self._potential.leave(self._core, waiting, equalities, self._most)
+            equalities = self._equalities(waiting, self.core.predicates.find(self.table.view(), waiting))
+            self.potential.leave(self.core, waiting, equalities, self._most)
 
     def _clusters_of(self, conjunctions: I32s) -> Clusters:
-        clusters: Clusters = np.unique(self._core.clusters.view().cluster_of[conjunctions]).astype(np.int64)
+        clusters: Clusters = np.unique(self.core.clusters.view().cluster_of[conjunctions]).astype(np.int64)
         return clusters
 
     def _excessive(self, clusters: Clusters) -> Clusters:
         """The clusters whose benefit margin |c| * nu(p) is excessive."""
-        view = self._core.clusters.view()
+        view = self.core.clusters.view()
         margins = view.size[clusters] * self._nus_of_accesses(view.access[clusters])
         # Subscriptions without an equality have no better place.
         excessive: Clusters = clusters[(margins > self.options.max_margin) & (view.access[clusters] != ALWAYS)]
@@ -219,15 +219,15 @@ class DynamicClustering(Index):
         """Drop tables of insufficient benefit; returns the clusters that received their subscriptions."""
         received = [np.zeros(0, np.int64)]
         for table in np.flatnonzero(self._in_table < self.options.min_benefit).tolist():
-            schema = self._core.schemas[table]
+            schema = self.core.schemas[table]
             if schema:
                 self._set_table(schema, NO_TABLE, np.nan)
-                self._core.schemas[table] = ()
-                self._potential.allow(schema)
+                self.core.schemas[table] = ()
+                self.potential.allow(schema)
                 self._dropped += 1
-                accesses, clusters = self._core.accesses.view(), self._core.clusters.view()
+                accesses, clusters = self.core.accesses.view(), self.core.clusters.view()
                 used = (clusters.size > 0) & (accesses.table[clusters.access] == table)
-                rows = self._core.clusters.members(np.flatnonzero(used[: clusters.counts[MADE]]))
+                rows = self.core.clusters.members(np.flatnonzero(used[: clusters.counts[MADE]]))
                 self._move(rows)
                 received.append(self._clusters_of(rows))
         return np.unique(np.concatenate(received))
@@ -236,31 +236,31 @@ class DynamicClustering(Index):
         """Move subscriptions of clusters, and of receivers that become excessive, to better tables; returns excessive ones."""
         seen = clusters
         while len(clusters):
-            rows = self._core.clusters.members(clusters)
-            equalities = self._equalities(rows, self._core.predicates.find(self.table.view(), rows))
-            rows = rows[self._best(equalities).costs < self._nus(rows) * _BETTER]
+            rows = self.core.clusters.members(clusters)
+            equalities = self._equalities(rows, self.core.predicates.find(self.table.view(), rows))
+            rows = rows[self._best(equalities).costs < self.nus(rows) * _BETTER]
             self._move(rows)
             clusters = np.setdiff1d(self._excessive(self._clusters_of(rows)), seen)
             seen = np.union1d(seen, clusters)
-        return self._excessive(seen[self._core.clusters.view().size[seen] > 0])
+        return self._excessive(seen[self.core.clusters.view().size[seen] > 0])
 
     def _create_tables(self) -> Clusters:
         """Phase 2: create the strongest potential table while one has sufficient power; returns the clusters of new tables."""
         received = [np.zeros(0, np.int64)]
-        while (group := self._potential.strongest(self.options.min_power)) >= 0:
-            schema = self._potential.groups.schema(group)
-            rows = np.flatnonzero(self._potential.waiting.view()).astype(np.int32)
-            equalities = self._equalities(rows, self._core.predicates.find(self.table.view(), rows))
+        while (group := self.potential.strongest(self.options.min_power)) >= 0:
+            schema = self.potential.groups.schema(group)
+            rows = np.flatnonzero(self.potential.waiting.view()).astype(np.int32)
+            equalities = self._equalities(rows, self.core.predicates.find(self.table.view(), rows))
             rows = rows[having(schema, equalities)]
             table = self._new_table(schema)
-            equalities = self._equalities(rows, self._core.predicates.find(self.table.view(), rows))
-            gaining = rows[self._best(equalities).costs < self._nus(rows) * _BETTER]
+            equalities = self._equalities(rows, self.core.predicates.find(self.table.view(), rows))
+            gaining = rows[self._best(equalities).costs < self.nus(rows) * _BETTER]
             if len(gaining) < self.options.min_benefit:
                 self._set_table(schema, NO_TABLE, np.nan)
-                self._core.schemas[table] = ()
-                self._potential.refused[group] = self._potential.power[group]
+                self.core.schemas[table] = ()
+                self.potential.refused[group] = self.potential.power[group]
                 continue
-            self._potential.refused[group] = np.inf
+            self.potential.refused[group] = np.inf
             self._move(gaining)
             received.append(self._clusters_of(gaining))
             self._created += 1
@@ -269,7 +269,7 @@ class DynamicClustering(Index):
     def _move(self, rows: I32s) -> None:
         """Move conjunctions to the table of best benefit."""
         if len(rows):
-            ids = self._core.predicates.find(self.table.view(), rows)
+            ids = self.core.predicates.find(self.table.view(), rows)
             best = self._best(self._equalities(rows, ids))
             self._take_out(rows)
             self._put(rows, ids, best)
@@ -277,7 +277,7 @@ class DynamicClustering(Index):
 
     def _new_table(self, schema: Schema) -> int:
         """Make an empty table; returns its number."""
-        schemas = self._core.schemas
+        schemas = self.core.schemas
         if () not in schemas:
             schemas.append(())
             self._in_table, self._of_table = np.append(self._in_table, 0), np.append(self._of_table, 1.0)
@@ -298,23 +298,23 @@ class DynamicClustering(Index):
 
     def _learn(self) -> None:
         """Use the statistics of the latest events from now on."""
-        for table, schema in enumerate(self._core.schemas):
+        for table, schema in enumerate(self.core.schemas):
             if schema:
                 self._set_table(schema, table, self._statistics.dependence(schema))
         # Subscriptions whose cluster is still excessive enter again, with the current nu.
-        self._stop_waiting(np.flatnonzero(self._potential.waiting.view()).astype(np.int32))
+        self._stop_waiting(np.flatnonzero(self.potential.waiting.view()).astype(np.int32))
         self._tried[:] = False
-        self._potential.forget_refusals()
+        self.potential.forget_refusals()
         self._learnt = False
 
-    def _nus(self, conjunctions: I32s) -> F64s:
+    def nus(self, conjunctions: I32s) -> F64s:
         """How likely events satisfy the access predicates of conjunctions."""
-        clusters = self._core.clusters.view()
+        clusters = self.core.clusters.view()
         return self._nus_of_accesses(clusters.access[clusters.cluster_of[conjunctions]])
 
     def _nus_of_accesses(self, accesses: I32s) -> F64s:
         nus = np.ones(len(accesses))
-        core, predicates = self._core, self.table.view().predicates
+        core, predicates = self.core, self.table.view().predicates
         of_accesses, bits, statistics = core.accesses.view(), core.predicates.bits.view(), self._statistics.view()
         _nus_of(accesses, of_accesses, bits, predicates, self._totals, statistics, self._of_table, nus)
         return nus
@@ -326,24 +326,24 @@ class DynamicClustering(Index):
         self._learnt = True
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        return self._core.match(batch, dimensions, self.options.prefetch)
+        return self.core.match(batch, dimensions, self.options.prefetch)
 
     def stats(self) -> dict[str, Any]:
         own = (self._totals, self._table_of, self._dependence, self._in_table, self._of_table, self._tried)
-        parts = (self._core, self._statistics, self._tables, self._potential)
+        parts = (self.core, self._statistics, self._tables, self.potential)
         return {
             "conjunctions": self._count,
             "bytes": sum(part.nbytes for part in parts) + sum(array.nbytes for array in own),
-            **self._core.figures(),
-            **self._core.tables(),
+            **self.core.figures(),
+            **self.core.tables(),
             "tables_created": self._created,
             "tables_dropped": self._dropped,
             "moves": self._moves,
-            "waiting": int(np.count_nonzero(self._potential.waiting.view())),
+            "waiting": int(np.count_nonzero(self.potential.waiting.view())),
         }
 
     def check(self) -> None:
-        core = self._core
+        core = self.core
         core.check(self._count)
         schemas = [schema for schema in core.schemas if schema]
         assert len(set(schemas)) == len(schemas)
@@ -356,7 +356,7 @@ class DynamicClustering(Index):
         rows = core.rows()
         equalities = self._equalities(rows, core.predicates.find(self.table.view(), rows))
         assert self._totals.sum() >= len(equalities.id)
-        self._potential.check(core, rows, equalities, self._most)
+        self.potential.check(core, rows, equalities, self._most)
 
 
 @lean_kernel

@@ -68,35 +68,35 @@ class Propagation(Index):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._statistics = EventStatistics()
-        self._core = TwoPhase(self.table)
+        self.core = TwoPhase(self.table)
         self._count = 0
 
     def insert(self, conjunctions: I32s) -> None:
-        ids = self._core.enter(conjunctions)
+        ids = self.core.enter(conjunctions)
         chosen = np.empty(len(conjunctions), np.int32)
-        bits = self._core.predicates.bits.view()
+        bits = self.core.predicates.bits.view()
         choose_equality(self.table.view(), conjunctions, ids, bits.references, self._statistics.view(), chosen)
-        self._core.put(conjunctions, ids, chosen[chosen != _NOBODY], (chosen != _NOBODY).astype(np.int32))
+        self.core.put(conjunctions, ids, chosen[chosen != _NOBODY], (chosen != _NOBODY).astype(np.int32))
         self._count += len(conjunctions)
 
     def delete(self, conjunctions: I32s) -> None:
-        self._core.remove(conjunctions)
+        self.core.remove(conjunctions)
         self._count -= len(conjunctions)
         if self._count == 0:
-            self._core = TwoPhase(self.table)
+            self.core = TwoPhase(self.table)
 
     def match(self, batch: EventBatch, dimensions: int) -> Matches:
-        return self._core.match(batch, dimensions, self.options.prefetch)
+        return self.core.match(batch, dimensions, self.options.prefetch)
 
     def observe(self, batch: EventBatch, dimensions: int) -> None:
         self._statistics.observe(batch, dimensions)
 
     def stats(self) -> dict[str, Any]:
-        size = self._core.nbytes + self._statistics.nbytes
-        return {"conjunctions": self._count, "bytes": size, **self._core.figures()}
+        size = self.core.nbytes + self._statistics.nbytes
+        return {"conjunctions": self._count, "bytes": size, **self.core.figures()}
 
     def check(self) -> None:
-        self._core.check(self._count)
+        self.core.check(self._count)
 
 
 @lean_kernel

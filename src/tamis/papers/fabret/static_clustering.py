@@ -26,8 +26,8 @@ Departures from the paper
   attributes. For a subscription with many equalities, only groups of its first ones count, at most 8,192 (`considered` in
   `schemas`).
 - The benefit of a group per byte is computed again only when the group comes first, not at every step. More tables make the
-  benefit smaller, but also the bytes, so the choice may differ from the paper's greedy algorithm (in one of eight small random
-  cases, by some percent of the cost).
+  benefit smaller, but also the bytes. So the choice may differ from the paper's greedy algorithm. It did in one of eight small
+  random cases, by some percent of the cost.
 - A group that would need more than `max_bytes` is skipped for good, and the next is tried.
 - A subscription with several equalities on one attribute is accessed by the most selective of them.
 """
@@ -81,7 +81,7 @@ class StaticClustering(StaticIndex):
         self._start_anew()
 
     def _start_anew(self) -> None:
-        self._core = TwoPhase(self.table)
+        self.core = TwoPhase(self.table)
         self._tables = Schemas()
         self._cost = self._space = self._least_space = 0.0
 
@@ -90,7 +90,7 @@ class StaticClustering(StaticIndex):
 
     def _build(self, rows: I32s) -> None:
         self._start_anew()
-        core, view = self._core, self.table.view()
+        core, view = self.core, self.table.view()
         ids = core.enter(rows)
         bits = core.predicates.bits.view()
         totals = np.zeros(len(bits.block), np.int64)
@@ -98,14 +98,14 @@ class StaticClustering(StaticIndex):
         equalities = equalities_of(view, rows, ids, bits.references, totals, self._statistics.view())
         sizes = np.diff(view.start)[rows]
         candidates = Candidates(equalities, sizes, self._statistics)
-        core.schemas = [candidates.groups.schema(node) for node in self._greedy(candidates)]
+        core.schemas = [candidates.groups.schema(node) for node in self.choose_groups(candidates)]
         for schema in [*candidates.single_attributes(), *core.schemas]:
             self._tables.add(schema)
         table_of, dependence = self._by_node()
         best = assign(self._tables.view(), equalities, sizes, table_of, dependence)
         core.put(rows, ids, best.equalities, best.counts, best.tables)
 
-    def _greedy(self, candidates: Candidates) -> list[int]:
+    def choose_groups(self, candidates: Candidates) -> list[int]:
         """The greedy algorithm: the groups that get a table, in the order of choice."""
         options = self.options
         candidates.find_groups(options.max_schema, self._fixed_cost)
@@ -133,7 +133,7 @@ class StaticClustering(StaticIndex):
         return chosen
 
     def _fixed_cost(self, schema: Schema) -> float:
-        """The cost of a table for an event, whatever it contains."""
+        """The cost of a table for an event, without the subscriptions in it."""
         mu = self._statistics.mu(schema)
         return float(self.options.retrieve_cost + mu * self.options.hash_cost * len(schema))
 
@@ -143,26 +143,26 @@ class StaticClustering(StaticIndex):
         dependence = np.full(len(self._tables), np.nan)
         depth = self._tables.view().depth[: len(self._tables)]
         dependence[depth == 1] = 1.0
-        for number, schema in enumerate(self._core.schemas):
+        for number, schema in enumerate(self.core.schemas):
             node = self._tables.add(schema)
             table_of[node], dependence[node] = number, self._statistics.dependence(schema)
         return table_of, dependence
 
     def _match(self, batch: EventBatch, dimensions: int) -> Matches:
-        return self._core.match(batch, dimensions, self.options.prefetch)
+        return self.core.match(batch, dimensions, self.options.prefetch)
 
     def _figures(self) -> dict[str, Any]:
         return {
-            "bytes": self._core.nbytes + self._statistics.nbytes + self._tables.nbytes,
-            **self._core.figures(),
-            **self._core.tables(),
+            "bytes": self.core.nbytes + self._statistics.nbytes + self._tables.nbytes,
+            **self.core.figures(),
+            **self.core.tables(),
             "matching_cost": self._cost,
             "space_cost": self._space,
         }
 
     def _check(self) -> None:
-        self._core.check(len(self._rows))
-        schemas = self._core.schemas
+        self.core.check(len(self._rows))
+        schemas = self.core.schemas
         assert len(set(schemas)) == len(schemas)
         assert all(2 <= len(schema) <= self.options.max_schema for schema in schemas)
         assert self._space <= max(self.options.max_bytes, self._least_space)

@@ -46,7 +46,7 @@ class EventStatistics:
         nothing = np.zeros(0, np.int64)
         self._batch = EventBatch(np.zeros(1, np.int64), np.zeros(0, np.int32), nothing, nothing)
         self._present = self._distinct = nothing
-        self._seen = PairMap()
+        self.seen = PairMap()
         self._having: Bools = np.zeros((0, 0), np.bool_)
         self._mu: dict[tuple[int, ...], float] = {}
 
@@ -57,10 +57,10 @@ class EventStatistics:
     @property
     def nbytes(self) -> int:
         arrays = (*self._batch, self._present, self._distinct, self._having)
-        return self._seen.nbytes + sum(array.nbytes for array in arrays)
+        return self.seen.nbytes + sum(array.nbytes for array in arrays)
 
     def view(self) -> StatisticsArrays:
-        return StatisticsArrays(self.events, self._present, self._distinct, self._seen.view())
+        return StatisticsArrays(self.events, self._present, self._distinct, self.seen.view())
 
     def observe(self, batch: EventBatch, dimensions: int) -> None:
         """Learn from more events."""
@@ -80,9 +80,9 @@ class EventStatistics:
         first = np.flatnonzero(other)
         counts = np.add.reduceat(once.astype(np.int64), first) if len(first) else np.zeros(0, np.int64)
         self._distinct = np.bincount(d[first], minlength=dimensions).astype(np.int64)
-        self._seen = PairMap()
-        self._seen.reserve(len(first))
-        _count(self._seen.view(), d[first], key[first], counts)
+        self.seen = PairMap()
+        self.seen.reserve(len(first))
+        _count(self.seen.view(), d[first], key[first], counts)
 
     def mu(self, schema: Sequence[int]) -> float:
         """The probability that an event has all dimensions of a schema."""

@@ -8,10 +8,10 @@ beyond. Each of these values is a *cell*:
     x >= 3               3   4   5   6   7
     x < 4        1   2   3
 
-Events are not bound to the domain. A number that is not whole, 3.5, is in the *gap* behind 3. A range that contains 3.5 either
-contains 3 too, and is in that cell, or begins within the gap, as ``x > 3`` does, and is noted in the gap itself. So the
-cell and the gap together have all ranges around 3.5, and also ranges that end at 3. Conjunctions found in a gap, or beyond the
-domain, must be verified. For whole numbers of the domain the cells are exact.
+Events are not bound to the domain. A number that is not whole, 3.5, is in the *gap* behind 3. A range that contains 3.5 may
+contain 3 too: then it is in that cell. Or it begins within the gap, as ``x > 3`` does: then it is noted in the gap itself. So
+the cell and the gap together have all ranges around 3.5, and also ranges that end at 3. Conjunctions found in a gap, or beyond
+the domain, must be verified. For whole numbers of the domain the cells are exact.
 
 Dimensions without ranges need no domain: their cells are the keys.
 """
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN, KeyKind
+from tamis.encoding.dimensions.keys import INT_EXACT, KEY_MAX, KEY_MIN, KeyKind, double_value
 from tamis.encoding.dimensions.leaf import Mode
 from tamis.encoding.expressions.conjunctions import Conjunctions
 from tamis.kernels.kernel import inlined, lean_kernel
@@ -40,7 +40,6 @@ _KINDS = list(KeyKind)
 _NUMBER = _KINDS.index(KeyKind.NUMBER)
 _NAME = _KINDS.index(KeyKind.NAME)
 _UNKNOWN = 255
-_MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 _FRACTION_BITS, _BIAS = 52, 1023
 _LEADING = 1 << _FRACTION_BITS
 
@@ -48,10 +47,12 @@ _LEADING = 1 << _FRACTION_BITS
 class Domains(NamedTuple):
     """Facts about each dimension, from the predicates of some conjunctions.
 
-    `kind` is the place of its KeyKind, `ranged` whether some predicate has a range. `low`, `high` are the lowest and highest
-    whole constant, `low > high` if there is none. `upward` is the least beginning of a range without an end, `downward` the
-    greatest end of a range without a beginning, `widest` the number of values in the largest other range. `broken` is a key that
-    ends a range but is not a whole number, KEY_MIN if there is none.
+    kind         the place of its KeyKind                    ranged       whether some predicate has a range
+    low, high    the lowest and the highest whole constant; low > high if there is none
+    upward       the least beginning of a range without an end
+    downward     the greatest end of a range without a beginning
+    widest       the number of values in the largest other range
+    broken       a key that ends a range but is not a whole number; KEY_MIN if there is none
     """
 
     kind: U8s
@@ -106,8 +107,7 @@ class Domains(NamedTuple):
         if names[number]:
             return "a range of strings has no list of values"
         if broken[number]:
-            key = np.array([self.broken[number]])
-            value = np.where(key >= 0, key, key ^ _MAGNITUDE).view(np.float64)[0]
+            value = double_value(int(self.broken[number]))
             # An excluded bound is stored as the number next to it. With few digits it prints as the bound again.
             return f"a range ends at {value:.15g}, which is not a whole number below 2**53"
         low, high = int(bounded.low[number]), int(bounded.high[number])
@@ -212,7 +212,7 @@ def floored(kind: int, key: int) -> tuple[int, bool]:
     if kind != _NUMBER:
         return key, True
     # The magnitude of code -1 is 0: it is not a value, but ends ranges below 0.
-    magnitude = key if key >= 0 else ~key & _MAGNITUDE
+    magnitude = key if key >= 0 else ~key
     exponent = (magnitude >> _FRACTION_BITS) - _BIAS
     whole, exact = I64(0), magnitude == 0 and key >= 0
     if exponent > _FRACTION_BITS:

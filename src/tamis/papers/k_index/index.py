@@ -1,8 +1,8 @@
 """`k-index`: a posting list of conjunctions for every size, attribute and value.
 
-Whang et al., Indexing Boolean Expressions, VLDB 2009, as Zhang, Chan and Tan, An Efficient Publish/Subscribe Index for
-E-Commerce Databases, VLDB 2014, section 3 with Figure 2, and Sadoghi and Jacobsen, BE-Tree, SIGMOD 2011, section 7.2,
-describe it.
+Whang et al., Indexing Boolean Expressions, VLDB 2009. Two other papers describe it: Zhang, Chan and Tan, An Efficient
+Publish/Subscribe Index for E-Commerce Databases, VLDB 2014, section 3 with Figure 2, and Sadoghi and Jacobsen, BE-Tree, SIGMOD
+2011, section 7.2.
 
 Conjunctions are divided by their size K. Within K, a conjunction is in the list of every (attribute, value) that satisfies one of
 its predicates; ranges are enumerated (`enumeration`). An event has one list for each of its attributes. A conjunction of size K

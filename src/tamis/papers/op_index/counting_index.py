@@ -1,8 +1,8 @@
 """`op-index`: subscriptions by pivot attribute, their predicates by operator, matched by counting down.
 
-D. Zhang, C.-Y. Chan, K.-L. Tan: An Efficient Publish/Subscribe Index for E-Commerce Databases. PVLDB 7(8), 2014: sections
-4 (structure), 5 (matching); of section 6, CNF is in `cnf`, which the option `cnf` asks for, operators on strings are in
-`operator_lists`.
+D. Zhang, C.-Y. Chan, K.-L. Tan: An Efficient Publish/Subscribe Index for E-Commerce Databases. PVLDB 7(8), 2014. Sections 4
+(structure) and 5 (matching) are here. Section 6 is elsewhere: CNF in `cnf`, which the option `cnf` asks for, and operators on
+strings in `operator_lists`.
 
 *Level 1.* Every subscription has one pivot attribute: its attribute that is least frequent in events. An event can only match
 subscriptions whose pivot it has. *Level 2.* The predicates of all subscriptions with pivot A are in lists L(A, op), one for each
@@ -14,7 +14,7 @@ operator, see `lists`. Predicates become entries of these lists, see `entries`.
                                                                  to which it points; at zero, the subscription matches
     rest:     subscriptions that need no attribute to be present; every event evaluates them
 
-Invariants: a subscription is in V of its pivot or in the rest, once; its size is the number of its factors; its entries are all
+Invariants: a subscription is in V of its pivot or in the rest, once. Its size is the number of its factors. Its entries are all
 in lists of its pivot, and have exactly these factors.
 
 Departures from the paper:

@@ -9,7 +9,7 @@ Invariant: no place is free between the place that the hash of a pair gives and 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,13 +78,13 @@ def _empty(capacity: int) -> PairArrays:
 
 
 @inlined
-def mixed_of(first: int, second: int) -> Any:
+def mixed_of(first: int, second: int) -> np.uint64:
     """The hash of a pair: 64 bits."""
     return spread_pair(I64(first), I64(second))
 
 
 @inlined
-def home_of(mixed: Any, capacity: int) -> int:
+def home_of(mixed: np.uint64, capacity: int) -> int:
     """Where a pair of this hash belongs."""
     return I64(mixed & U64(capacity - 1))
 

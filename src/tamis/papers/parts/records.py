@@ -78,9 +78,10 @@ class Records:
         """Forget the records of some conjunctions."""
         self._dead += _remove(self.view(), conjunctions)
         if self._dead > max(len(self._words) // 2, _FEWEST_DEAD):
-            self._compact()
+            self.compact()
 
-    def _compact(self) -> None:
+    def compact(self) -> None:
+        """Give up the room of records that were removed."""
         kept = np.empty(len(self._words) - self._dead, np.int64)
         _compact(self.view(), kept)
         self._words = GrowingArray(np.int64)
@@ -214,6 +215,8 @@ def failing_keys(words: Words, at: int, size: int, key: Words) -> int:
     return size
 
 
+# `encoding.evaluation` makes the same test of a predicate whose ends of intervals lie in two arrays, not side by side.
+# One function for both layouts would take more arguments, and arrays are passed by value: see `failing_keys`.
 @inlined
 def _holds(mode: int, words: Words, at: int, intervals: int, first: int, count: int, batch: EventBatch) -> bool:
     """Whether one predicate is true of the values of an event in its dimension."""

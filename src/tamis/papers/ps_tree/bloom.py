@@ -14,9 +14,9 @@ for each of its other predicates (Alg. 5). Candidates are verified without the a
 
 Invariants, besides those of `lists`: a conjunction is in the signatures of all leaves that its SIGNED predicates cover.
 
-Departures from the paper, besides those of `lists`: a predicate that covers more than `most_signed` leaves is not inserted
-and has no signature: in a tree of 200 leaves an average `<` would be in 100 signatures and save little. The paper does not give
-the size of signatures. Here it is `bits_per_id` for every conjunction that a leaf has when signatures are made. Signatures are
+Departures from the paper, besides those of `lists`: a predicate that covers more than `most_signed` leaves is not inserted and
+has no signature. In a tree of 200 leaves an average `<` would be in 100 signatures and save little. The paper does not give the
+size of signatures. Here it is `bits_per_id` for every conjunction that a leaf has when signatures are made. Signatures are
 made again when twice as many conjunctions are in, or half of them are stale. When two leaves merge, the signature keeps the bits
 that both have: live conjunctions are in both. An event that is not single-valued reads no signatures. List entries also hold the
 first signed dimension, so most of them need no record.

@@ -20,8 +20,6 @@ from tamis.papers.parts.slabs import SlabArrays
 from tamis.papers.ps_tree.forest import Forest
 from tamis.papers.ps_tree.verifying import RowArrays, Scratch, scratch_for
 
-_FEWEST_ENTRIES = 1 << 16
-
 PAPER = (
     "S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads. "
     "PVLDB 12(3), 2018"
@@ -33,6 +31,8 @@ class ForestIndex(Index):
 
     forest: Forest
     _records: Records
+    fewest_entries = 1 << 16
+    """Entries up to which an index is not built again, however many each conjunction has."""
     _live: GrowingArray
     _count: int
 
@@ -56,7 +56,7 @@ class ForestIndex(Index):
             self._clear()
         self._insert(conjunctions)
         entries, most_each = self._entered()
-        if entries > max(_FEWEST_ENTRIES, 4 * most_each * self._count):
+        if entries > max(self.fewest_entries, 4 * most_each * self._count):
             rows = self._rows()
             self._clear()
             self._insert(rows)

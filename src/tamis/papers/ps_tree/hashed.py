@@ -19,7 +19,7 @@ several leaves in a dimension; stamps mark the conjunctions that it has met. If 
 conjunctions, it tests all conjunctions instead.
 
 Invariants: a conjunction is in the cells of all combinations of the leaves that its access predicates cover, or in
-`small`; the predicate counter of a leaf is the number of access predicates that cover it.
+`small`. The predicate counter of a leaf is the number of access predicates that cover it.
 
 Departures from the paper: a conjunction that would be in more than `most_cells` cells is in `small` too. `observe` counts events,
 and newly cut leaves count past events again. If a batch is larger than the index, the index is built again with both: all cuts

@@ -6,15 +6,15 @@ S. Ji, H.-A. Jacobsen: PS-Tree-based Efficient Boolean Expression Matching for H
     role      predicate of the table -> ACCESS: it is in a tree, and its leaves list the conjunction; WIDE: it covers too
               many leaves, and a list of its dimension has the conjunction; SIGNED: see `bloom`; 0: only verified
     lists     2 * leaf -> c d c d c d ...          conjunctions, each with the dimension of the first predicate
-              2 * (dimension + 1) + 1 -> the same  of its record: an event that lacks it needs no record
+              3 + 2 * dimension -> the same        of its record: an event that lacks it needs no record
               1 -> conjunctions that no tree can find: every event evaluates them
     records   the predicates to verify, the most selective first: all but the access predicate
 
 An event with one value for each dimension meets one leaf in each, so it meets a conjunction once. Other events meet several
 leaves, and stamps mark the conjunctions that they have met.
 
-Invariants: the predicate counter of a leaf is the number of ACCESS and SIGNED predicates that cover it; a conjunction is in
-the lists of exactly the leaves that its access predicate covers; a cut is there if and only if such a predicate ends there.
+Invariants: the predicate counter of a leaf is the number of ACCESS and SIGNED predicates that cover it. A conjunction is in
+the lists of exactly the leaves that its access predicate covers. There is a cut exactly where such a predicate ends.
 
 Departures from the paper: the paper has no index of this kind; it is PSTBloom without signatures. `observe` counts events, not
 matching, and newly cut leaves count past events again instead of copying a counter. An access predicate that covers more than
@@ -47,13 +47,12 @@ from tamis.papers.parts.records import RecordArrays, Records
 from tamis.papers.parts.slabs import SlabArrays, Slabs
 from tamis.papers.ps_tree.forest import Forest, Log
 from tamis.papers.ps_tree.forest_index import PAPER, ForestIndex, drop_dead
-from tamis.papers.ps_tree.matching import SignedLists, match_lists
+from tamis.papers.ps_tree.matching import EVERYWHERE, FIRST_WIDE, SignedLists, match_lists
 from tamis.papers.ps_tree.nodes import NONE
 from tamis.papers.ps_tree.signatures import Signatures
 
 _ABSENT = int(Mode.ABSENT)
 ACCESS, SIGNED, WIDE = 1, 2, 3
-_EVERYWHERE = 1
 _AT_ONCE = 1 << 16
 
 
@@ -179,8 +178,8 @@ class PSTreeLists(ForestIndex):
         helped[owner[access | wide]] = True
         lists = [
             2 * leaves,
-            2 * (table.predicates.dimension[chosen[wide]].astype(np.int64) + 1) + 1,
-            np.full(int((~helped).sum()), _EVERYWHERE, np.int64),
+            FIRST_WIDE + 2 * table.predicates.dimension[chosen[wide]].astype(np.int64),
+            np.full(int((~helped).sum()), EVERYWHERE, np.int64),
         ]
         return np.concatenate(lists), np.concatenate(
             [np.repeat(owner[access], counts), owner[wide], np.flatnonzero(~helped)]
@@ -223,8 +222,8 @@ class PSTreeLists(ForestIndex):
             **super().stats(),
             "leaves": self.forest.leaves,
             "entries": self._entries,
-            "everywhere": int(sizes[_EVERYWHERE]) if len(sizes) > _EVERYWHERE else 0,
-            "wide": int(sizes[_EVERYWHERE + 2 :: 2].sum()),
+            "everywhere": int(sizes[EVERYWHERE]) if len(sizes) > EVERYWHERE else 0,
+            "wide": int(sizes[FIRST_WIDE::2].sum()),
         }
 
     def list_of(self, leaf: int) -> list[int]:

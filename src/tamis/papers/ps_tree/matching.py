@@ -29,6 +29,10 @@ from tamis.papers.ps_tree.verifying import (
     verify,
 )
 
+EVERYWHERE = 1
+"""The list of conjunctions that every event evaluates. The list of leaf l is 2 * l."""
+FIRST_WIDE = 3
+"""The list of wide predicates of dimension 0. That of dimension d is FIRST_WIDE + 2 * d."""
 _HALF = 0xFFFFFFFF
 
 
@@ -89,12 +93,12 @@ def _lists_met(
 ) -> int:
     """Note the lists that an event meets: the list of all events, lists of wide predicates, lists of leaves; returns how many."""
     met, many = scratch.met, 0
-    if len(sizes) > 1 and sizes[1] > 0:
-        met[0] = 1
+    if len(sizes) > EVERYWHERE and sizes[EVERYWHERE] > 0:
+        met[0] = EVERYWHERE
         many = 1
     for v in range(batch.start[event], batch.start[event + 1]):
         d = batch.dimension[v]
-        wide = 2 * d + 3
+        wide = FIRST_WIDE + 2 * d
         if scratch.event.places.first[d] == v and wide < len(sizes) and sizes[wide] > 0:
             met[many] = wide
             many += 1

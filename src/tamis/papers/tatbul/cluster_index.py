@@ -34,29 +34,29 @@ class ClusterIndex(ProfileIndex):
     exact = False
 
     def _plant(self, intervals: Intervals) -> None:
-        self._tree, clusters = build_clusters(intervals, 1)
-        self._vectors = vectors(Lists(clusters.start, intervals.profile[clusters.interval]))
+        self.tree, clusters = build_clusters(intervals, 1)
+        self.vectors = vectors(Lists(clusters.start, intervals.profile[clusters.interval]))
 
-    def _find(self, attributes: Array, keys: Array) -> Found:
+    def find(self, attributes: Array, keys: Array) -> Found:
         leaves = np.empty(len(keys), np.int64)
-        visited = search_clusters(self._tree, attributes, keys, leaves)
+        visited = search_clusters(self.tree, attributes, keys, leaves)
         return Found(np.arange(len(keys) + 1), leaves, visited, visited + len(keys))
 
     def _arrays(self) -> list[Array]:
-        return list(self._tree)
+        return list(self.tree)
 
     def _shape(self) -> dict[str, Any]:
         return {
-            "tree_nodes": len(self._tree.key),
-            "leaves": len(self._vectors),
-            "largest_cluster": max(map(len, self._vectors), default=0),
+            "tree_nodes": len(self.tree.key),
+            "leaves": len(self.vectors),
+            "largest_cluster": max(map(len, self.vectors), default=0),
         }
 
     def _check_trees(self, profiles: Profiles) -> None:
-        leaves = self._tree.right[self._tree.left == LEAF]
-        assert sorted(leaves.tolist()) == list(range(len(self._vectors)))
+        leaves = self.tree.right[self.tree.left == LEAF]
+        assert sorted(leaves.tolist()) == list(range(len(self.vectors)))
         _, clusters = build_clusters(profiles.intervals, 1)
-        for vector, first, last in zip(self._vectors, clusters.start[:-1], clusters.start[1:], strict=True):
+        for vector, first, last in zip(self.vectors, clusters.start[:-1], clusters.start[1:], strict=True):
             those = clusters.interval[first:last]
             assert set(vector) == set(profiles.intervals.profile[those].tolist())
             if last > first:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from tamis.encoding.dimensions.keys import KEY_MAX, KEY_MIN
 from tamis.kernels.kernel import inlined, lean_kernel, merged
 from tamis.kernels.numbers import I32s, I64s
+from tamis.kernels.sorting import first_not_below
 from tamis.papers.tatbul.profiles import Intervals
 from tamis.papers.tatbul.vectors import Array
 
@@ -166,18 +167,6 @@ def _let_ascend(start: I64s, interval: I32s, place: I64s, leaf_of: I32s) -> None
 
 
 @inlined
-def _first_not_below(those: I32s, ends: I64s, begin: int, end: int, key: int) -> int:
-    """The first place whose end is not below a key, among intervals in the order of their ends."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if ends[those[middle]] < key:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@inlined
 def endpoints_of(ordered: Ordered, begin: int, end: int, endpoint: I64s) -> int:
     """Write the distinct endpoints of a cluster, ascending; returns how many. Open ends are not endpoints."""
     lo, hi, by_lo, by_hi = ordered.lo, ordered.hi, ordered.by_lo, ordered.by_hi
@@ -198,8 +187,8 @@ def endpoints_of(ordered: Ordered, begin: int, end: int, endpoint: I64s) -> int:
 @inlined
 def halves(ordered: Ordered, begin: int, end: int, key: int) -> tuple[int, int]:
     """How many intervals of a cluster go left and right of a key."""
-    n_left = _first_not_below(ordered.by_lo, ordered.lo, begin, end, key) - begin
-    n_right = end - _first_not_below(ordered.by_hi, ordered.hi, begin, end, key)
+    n_left = first_not_below(ordered.by_lo, ordered.lo, begin, end, key) - begin
+    n_right = end - first_not_below(ordered.by_hi, ordered.hi, begin, end, key)
     return n_left, n_right
 
 

@@ -42,29 +42,29 @@ class HybridIndex(IntervalIndex):
     options_type = HybridOptions
 
     def _plant(self, intervals: Intervals) -> None:
-        self._tree, clusters = build_clusters(intervals, self.options.min_cluster_size)
+        self.tree, clusters = build_clusters(intervals, self.options.min_cluster_size)
         self._leaves = len(clusters.lowest)
         super()._plant(_within(intervals, clusters))
 
-    def _find(self, attributes: Array, keys: Array) -> Found:
+    def find(self, attributes: Array, keys: Array) -> Found:
         leaves = np.empty(len(keys), np.int64)
-        visited = search_clusters(self._tree, attributes, keys, leaves)
-        found = super()._find(leaves, keys)
+        visited = search_clusters(self.tree, attributes, keys, leaves)
+        found = super().find(leaves, keys)
         return found._replace(comparisons=found.comparisons + visited, nodes=found.nodes + visited)
 
     def _arrays(self) -> list[Array]:
-        return [*self._tree, *super()._arrays()]
+        return [*self.tree, *super()._arrays()]
 
     def _shape(self) -> dict[str, Any]:
-        return {"tree_nodes": len(self._lo) + len(self._tree.key), "clusters": self._leaves}
+        return {"tree_nodes": len(self.lo) + len(self.tree.key), "clusters": self._leaves}
 
     def _check_trees(self, profiles: Profiles) -> None:
         super()._check_trees(profiles)
         tree, clusters = build_clusters(profiles.intervals, self.options.min_cluster_size)
         inner = tree.left != LEAF
-        assert np.array_equal(self._tree.left, tree.left)
-        assert np.array_equal(self._tree.right, tree.right)
-        assert np.array_equal(self._tree.key[inner], tree.key[inner])
+        assert np.array_equal(self.tree.left, tree.left)
+        assert np.array_equal(self.tree.right, tree.right)
+        assert np.array_equal(self.tree.key[inner], tree.key[inner])
         assert len(clusters.lowest) == self._leaves == len(self._start) - 1
         for first, last in zip(clusters.start, clusters.start[1:], strict=False):
             those = clusters.interval[first:last]

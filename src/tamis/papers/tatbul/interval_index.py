@@ -40,27 +40,27 @@ class IntervalIndex(ProfileIndex):
 
     def _plant(self, intervals: Intervals) -> None:
         cells = cells_of(intervals)
-        self._vectors, covered = vectors_of_cells(intervals, cells)
-        self._lo, self._hi = cells.lo[covered], cells.hi[covered]
+        self.vectors, covered = vectors_of_cells(intervals, cells)
+        self.lo, self.hi = cells.lo[covered], cells.hi[covered]
         self._start = np.searchsorted(covered, cells.start)
 
-    def _find(self, attributes: Array, keys: Array) -> Found:
+    def find(self, attributes: Array, keys: Array) -> Found:
         what = np.empty(len(keys), np.int64)
-        visited = _search(self._start, self._lo, self._hi, attributes, keys, what)
+        visited = _search(self._start, self.lo, self.hi, attributes, keys, what)
         return Found(np.append(0, np.cumsum(what >= 0)), what[what >= 0], visited, visited)
 
     def _arrays(self) -> list[Array]:
-        return [self._start, self._lo, self._hi]
+        return [self._start, self.lo, self.hi]
 
     def _shape(self) -> dict[str, Any]:
-        return {"tree_nodes": len(self._lo)}
+        return {"tree_nodes": len(self.lo)}
 
     def _check_trees(self, profiles: Profiles) -> None:
-        assert len(self._lo) == len(self._vectors)
-        assert (self._lo <= self._hi).all()
-        assert all(self._vectors)
+        assert len(self.lo) == len(self.vectors)
+        assert (self.lo <= self.hi).all()
+        assert all(self.vectors)
         for first, last in zip(self._start, self._start[1:], strict=False):
-            assert (self._hi[first:last][:-1] < self._lo[first:last][1:]).all()
+            assert (self.hi[first:last][:-1] < self.lo[first:last][1:]).all()
 
 
 @lean_kernel

@@ -72,20 +72,20 @@ class IntervalTree(ProfileIndex):
         owner = np.repeat(np.arange(len(intervals.start) - 1), np.diff(intervals.start))
         by_lo = np.lexsort((intervals.lo, owner)).astype(np.int32)
         by_hi = np.lexsort((~intervals.hi, owner)).astype(np.int32)
-        self._lists = _Lists(by_lo, by_hi, intervals.profile, intervals.lo, intervals.hi)
+        self.lists = _Lists(by_lo, by_hi, intervals.profile, intervals.lo, intervals.hi)
         root = np.full(len(intervals.start) - 1, _NOBODY, np.int32)
         nodes = _Nodes(root, np.empty(count, np.int64), *np.empty((4, count), np.int32))
-        made = _build(intervals.start, self._lists, nodes, room_for(count))
+        made = _build(intervals.start, self.lists, nodes, room_for(count))
         links = (nodes.left, nodes.right, nodes.begin, nodes.end)
-        self._nodes = _Nodes(root, nodes.key[:made].copy(), *(link[:made].copy() for link in links))
+        self.nodes = _Nodes(root, nodes.key[:made].copy(), *(link[:made].copy() for link in links))
 
-    def _find(self, attributes: Array, keys: Array) -> Found:
+    def find(self, attributes: Array, keys: Array) -> Found:
         start, work = np.zeros(len(keys) + 1, np.int64), np.zeros(2, np.int64)
         parts: list[Array] = [np.zeros(0, np.int32)]
         at, room = 0, _LOWEST_ROOM
         while at < len(keys):
             what = np.empty(room, np.int32)
-            reached = _search(self._nodes, self._lists, attributes, keys, at, start, what, work)
+            reached = _search(self.nodes, self.lists, attributes, keys, at, start, what, work)
             parts.append(what[: start[reached] - start[at]])
             at, room = reached, 2 * room
         return Found(start, np.concatenate(parts), *work.tolist())
@@ -95,13 +95,13 @@ class IntervalTree(ProfileIndex):
         return vector(np.sort(found))
 
     def _arrays(self) -> list[Array]:
-        return [*self._nodes, *self._lists]
+        return [*self.nodes, *self.lists]
 
     def _shape(self) -> dict[str, Any]:
-        return {"tree_nodes": len(self._nodes.key), "intervals": len(self._lists.lo)}
+        return {"tree_nodes": len(self.nodes.key), "intervals": len(self.lists.lo)}
 
     def _check_trees(self, profiles: Profiles) -> None:
-        nodes, lists = self._nodes, self._lists
+        nodes, lists = self.nodes, self.lists
         lo, hi = lists.lo, lists.hi
         seen = np.zeros(len(lo), np.bool_)
         waiting = [(int(root), KEY_MIN, KEY_MAX) for root in nodes.root if root != _NOBODY]

@@ -68,7 +68,7 @@ class ProfileIndex(StaticIndex):
         self._several = vectors(profiles.several)
         self._unbound = vector(profiles.unbound)
         self._built = rows
-        self._vectors: list[BitMap] = []
+        self.vectors: list[BitMap] = []
         self._plant(profiles.intervals)
 
     @abstractmethod
@@ -76,7 +76,7 @@ class ProfileIndex(StaticIndex):
         """Build a tree of the intervals of each attribute."""
 
     @abstractmethod
-    def _find(self, attributes: Array, keys: Array) -> Found:
+    def find(self, attributes: Array, keys: Array) -> Found:
         """Search trees for values."""
 
     @abstractmethod
@@ -86,8 +86,8 @@ class ProfileIndex(StaticIndex):
     def _vector(self, found: Array) -> BitMap:
         """The vector of what was found for one value."""
         if len(found) == 1:
-            return self._vectors[int(found[0])]
-        return BitMap.union(*[self._vectors[number] for number in found.tolist()]) if len(found) else BitMap()
+            return self.vectors[int(found[0])]
+        return BitMap.union(*[self.vectors[number] for number in found.tolist()]) if len(found) else BitMap()
 
     # -- matching
 
@@ -97,7 +97,7 @@ class ProfileIndex(StaticIndex):
         attributes[known] = self._attribute_of[batch.dimension[known]]
         points = batch.lo == batch.hi
         asked = np.flatnonzero((attributes >= 0) & points)
-        found = self._find(attributes[asked], batch.lo[asked])
+        found = self.find(attributes[asked], batch.lo[asked])
         start = np.zeros(len(attributes) + 1, np.int64)
         start[asked + 1] = np.diff(found.start)
         np.cumsum(start, out=start)
@@ -151,12 +151,12 @@ class ProfileIndex(StaticIndex):
     # -- figures and checks
 
     def _figures(self) -> dict[str, Any]:
-        bit_vectors = [*self._constrained, *self._several, self._unbound, *self._vectors]
+        bit_vectors = [*self._constrained, *self._several, self._unbound, *self.vectors]
         arrays = [self._attribute_of, *self._arrays()]
         return {
             "bytes": sum(array.nbytes for array in arrays) + nbytes(bit_vectors),
             "attributes": len(self._constrained),
-            "vectors": len(self._vectors),
+            "vectors": len(self.vectors),
             **self._shape(),
         }
 
@@ -179,7 +179,7 @@ class ProfileIndex(StaticIndex):
         ends = np.concatenate([lo, hi])
         keys = np.concatenate([ends, ends - (ends > KEY_MIN), ends + (ends < KEY_MAX), [0]])
         keys = np.unique(keys[keys != KEY_MIN])
-        found = self._find(np.full(len(keys), attribute), keys)
+        found = self.find(np.full(len(keys), attribute), keys)
         for i, key in enumerate(keys.tolist()):
             truth = set(profile[(lo <= key) & (key <= hi)].tolist())
             ours = set(self._vector(found.what[found.start[i] : found.start[i + 1]]))

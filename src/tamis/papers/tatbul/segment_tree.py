@@ -75,29 +75,29 @@ class SegmentTree(ProfileIndex):
         data = np.empty(int(place[-1]), np.int32)
         _store(cells, owner, intervals.profile, base, place[:-1].copy(), data)
         held = np.flatnonzero(sizes)
-        self._vectors = vectors(Lists(np.append(place[held], place[-1]), data))
+        self.vectors = vectors(Lists(np.append(place[held], place[-1]), data))
         vector_of = np.full(int(base[-1]), _NOBODY, np.int32)
         vector_of[held] = np.arange(len(held))
-        self._tree = _Tree(cells.start, cells.lo, cells.hi, base, vector_of)
+        self.tree = _Tree(cells.start, cells.lo, cells.hi, base, vector_of)
 
-    def _find(self, attributes: Array, keys: Array) -> Found:
+    def find(self, attributes: Array, keys: Array) -> Found:
         what = np.empty(len(keys) * _LEVELS, np.int64)
         start = np.zeros(len(keys) + 1, np.int64)
         levels = _Levels(*np.empty((2, _LEVELS), np.int64))
-        comparisons, nodes = _search(self._tree, attributes, keys, levels, start, what)
+        comparisons, nodes = _search(self.tree, attributes, keys, levels, start, what)
         return Found(start, what, comparisons, nodes)
 
     def _arrays(self) -> list[Array]:
-        return list(self._tree)
+        return list(self.tree)
 
     def _shape(self) -> dict[str, Any]:
         # A tree of n leaves has n - 1 nodes above them; the promoted are counted once.
-        leaves = len(self._tree.lo)
-        return {"tree_nodes": 2 * leaves - (len(self._tree.start) - 1), "leaves": leaves}
+        leaves = len(self.tree.lo)
+        return {"tree_nodes": 2 * leaves - (len(self.tree.start) - 1), "leaves": leaves}
 
     def _check_trees(self, profiles: Profiles) -> None:
-        tree = self._tree
-        assert all(self._vectors)
+        tree = self.tree
+        assert all(self.vectors)
         for a, (first, last) in enumerate(zip(tree.start, tree.start[1:], strict=False)):
             assert tree.hi[last - 1] == KEY_MAX
             assert (tree.hi[first:last][:-1] + 1 == tree.lo[first:last][1:]).all()

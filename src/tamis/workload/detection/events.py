@@ -20,12 +20,12 @@ _ODD_PROGRAM, _ODD_ARGUMENT = 0.03, 0.10
 _START = datetime(2026, 3, 1, tzinfo=UTC)
 _PAUSE = timedelta(milliseconds=137)
 
-_FOLDERS = (
+FOLDERS = (
     r"C:\Windows\System32", r"C:\Windows\System32", r"C:\Windows\SysWOW64", r"C:\Program Files\{A}\{B}",
     r"C:\Program Files\{A}\{B}\bin", r"C:\Program Files (x86)\{A}\{B}", r"C:\ProgramData\{A}\{B}\current",
     r"C:\Users\{a}\AppData\Local\{B}\Application", r"C:\Users\{a}\AppData\Local\Programs\{B}",
 )  # fmt: skip
-_ARGUMENTS = (
+ARGUMENTS = (
     " --{a}-{b}", " --{a}={b}{n}", " /{a}:{B}", ' -{a} "{A} {B} {n}"', " --session {h}",
     ' --{a}-file "C:\\ProgramData\\{A}\\{b}.json"', r" --{a}-dir C:\Users\{b}\AppData\Roaming\{A}\cache\{B}",
     " --{a}-url https://{b}.internal.example/{a}/v{n}", r" --log C:\ProgramData\{A}\{B}\logs\{a}-{b}-{n}.log",
@@ -112,12 +112,12 @@ def _satisfying(text: Text, conditions: Conditions, rng: Random) -> str:
 
 def _process(rng: Random) -> _Process:
     """A running program: its file, and its command line."""
-    folder = fill(rng.choice(_FOLDERS), FAMILIAR, rng)
+    folder = fill(rng.choice(FOLDERS), FAMILIAR, rng)
     if rng.random() < _ODD_PROGRAM:
         image = folder + fill(rng.choice(FRAGMENTS[Text.PATH][Shape.SUFFIX]), ODD, rng)
     else:
         image = rf"{folder}\{FAMILIAR.draw(rng).plain}.exe"
-    arguments = [fill(rng.choice(_ARGUMENTS), FAMILIAR, rng) for _ in range(rng.randint(4, 17))]
+    arguments = [fill(rng.choice(ARGUMENTS), FAMILIAR, rng) for _ in range(rng.randint(4, 17))]
     if rng.random() < _ODD_ARGUMENT:
         arguments.append(fill(rng.choice(FRAGMENTS[Text.COMMAND][Shape.CONTAINS]), ODD, rng))
     return _Process(image, f'"{image}"{"".join(arguments)}')
